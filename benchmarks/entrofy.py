@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from _measure import line, shortest
 
-from audio_compositionality.dataset_builder.scenes.entrofy import (
+from audio_compositionality.dataset_builder.scenes.selection import (
     entropy_bins,
     objective,
+    sample_scenes,
     scene_entropy,
     select_balanced,
     uniform_targets,
 )
-from audio_compositionality.dataset_builder.scenes.sources import sample_scenes
 
 
 def run(_: argparse.Namespace) -> None:

@@ -13,7 +13,7 @@ import json
 import resource
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +63,8 @@ def _measured() -> dict[str, Any]:
     # What the metric imports takes seconds, which are none of the scores'.
     importlib.import_module(f"audio_compositionality.metrics.{TASK}.{TASK}")
     task = load_task(TASK)
-    changes = {"blocks": BLOCKS, "classes": CLASSES, "context_sources": CONTEXT, "recordings": ImaginedRecordings()}
-    settings = replace(load_recipe(task.info.recipe).presets["full"], **changes)
+    changes = {"blocks": BLOCKS, "classes": CLASSES, "context_sources": CONTEXT, "sounds": ImaginedRecordings()}
+    settings = load_recipe(task.info.recipe).presets["full"].changed(**changes)
     data = RenderedData("imagined recordings", {task.info.recipe: settings})
     configuration = data.configuration(task.info.recipe)
     noise = np.random.default_rng(0).standard_normal((len(configuration.clip_ids), DIM), np.float32)

@@ -7,17 +7,17 @@ import os
 
 from _measure import line, shortest
 
-from audio_compositionality.dataset_builder.scenes.sources import SceneSettings
+from audio_compositionality.dataset_builder.scenes.sources import SceneSpec
 
 
 def run(_: argparse.Namespace) -> None:
     import dexed
 
-    from audio_compositionality.dataset_builder.scenes.tone_bank import render_tone_bank
+    from audio_compositionality.dataset_builder.scenes.tone_bank import ToneBank
     from audio_compositionality.dataset_builder.sounds.dx7.engine import render
 
-    settings = SceneSettings()
-    render_tone_bank(settings)
+    settings = SceneSpec()
+    _ = ToneBank(settings).tones
     notes = [
         (voice, pitch, period / settings.sample_rate)
         for voice in settings.voices
@@ -41,6 +41,4 @@ def run(_: argparse.Namespace) -> None:
 
     theirs = shortest(with_dexed)
     line("512 tones, one core", shortest(on_one_core), "dexed-py, one core", theirs)
-    line(
-        f"tone bank, {os.cpu_count()} cores", shortest(lambda: render_tone_bank(settings)), "dexed-py, one core", theirs
-    )
+    line(f"tone bank, {os.cpu_count()} cores", shortest(lambda: ToneBank(settings).tones), "dexed-py, one core", theirs)

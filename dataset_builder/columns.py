@@ -31,6 +31,7 @@ class Column:
         choices: of texts and whole numbers, those that there are; empty where there can be any.
         optional: whether a value may be missing.
         least: of a list, how many it has at least.
+        per: of a list, another one that is as long: it has one value for each of that column's.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Column:
     choices: tuple[Any, ...] = ()
     optional: bool = False
     least: int = 0
+    per: str = ""
 
     @property
     def is_audio(self) -> bool:
@@ -86,6 +88,12 @@ def check_columns(row: Row, columns: Sequence[Column]) -> None:
         fault = column.fault(row.get(column.name))
         if fault is not None:
             raise DatasetError(f"row {row.get('id')}: {column.name} is {row.get(column.name)!r}; {fault}")
+    for column in columns:
+        if column.per and not column.is_audio and len(row[column.name]) != len(row[column.per]):
+            raise DatasetError(
+                f"row {row['id']}: {column.name} is {row[column.name]!r}; it has one for each of {column.per}, "
+                f"{row[column.per]!r}"
+            )
 
 
 def column_table(columns: Sequence[Column]) -> str:
@@ -109,7 +117,10 @@ def _fits(value: Any, kind: Kind) -> bool:
 def _words(kind: Kind, least: int = 0) -> str:
     if isinstance(kind, list):
         inner = kind[0]
-        several = _WORDS[inner][1] if isinstance(inner, str) else "lists" if isinstance(inner, list) else "structures"
+        if isinstance(inner, Mapping):
+            several = f"structures of {', '.join(inner)}"
+        else:
+            several = _WORDS[inner][1] if isinstance(inner, str) else "lists"
         return f"a list of {f'{least} or more ' if least else ''}{several}"
     if isinstance(kind, Mapping):
         return ", ".join(f"{name} ({_words(of_name)})" for name, of_name in kind.items())

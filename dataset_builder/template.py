@@ -42,7 +42,11 @@ def templates(folder: Path) -> Environment:
     """The templates of a folder, and those of our recipes; a name that nobody gives a value is an error."""
     folders = [folder, Path(__file__).parent / "recipes"]
     environment = Environment(
-        loader=FileSystemLoader(folders), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(folders),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters |= {
         "commas": lambda number: f"{number:,}",

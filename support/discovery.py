@@ -28,19 +28,19 @@ class Registry(Generic[Thing]):
         group: str,
         name_of: Callable[[Thing], str],
         *,
-        own: Sequence[Thing] = (),
+        listed: Sequence[Thing] = (),
     ) -> None:
         """Nothing is imported before `all` is called.
 
         Args:
-            package: dotted name of the package whose modules are looked into; None where all are in `own`.
+            package: dotted name of the package whose modules are looked into; None where all are `listed`.
             attribute: name of the object in a module; modules without it are passed over.
             group: of entry points, each of which names such an object.
             name_of: an object's own name.
-            own: objects that there are whatever modules there are.
+            listed: objects that there are whatever modules there are.
         """
         self._package = package
-        self._own = tuple(own)
+        self._listed = tuple(listed)
         self._attribute = attribute
         self._group = group
         self._name_of = name_of
@@ -58,7 +58,7 @@ class Registry(Generic[Thing]):
         return {**self._found, **self._added}
 
     def _look(self) -> dict[str, Thing]:
-        things = list(self._own)
+        things = list(self._listed)
         modules = pkgutil.iter_modules(import_module(self._package).__path__) if self._package else ()
         for module in modules:
             name = f"{self._package}.{module.name}"

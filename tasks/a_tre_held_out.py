@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES, check_sources
+from audio_compositionality.dataset_builder.scenes.sources import check_sources
+from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
 from audio_compositionality.encoders.protocols import AudioEncoder
 from audio_compositionality.support.text import nearest
 

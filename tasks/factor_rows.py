@@ -7,7 +7,7 @@ from typing import Any
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.recipes.factors import CROSSED
-from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES
+from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
 
 from . import scenes
 from .base import Inputs, Samples, TaskError

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.scenes.transformed import SAME
+from audio_compositionality.dataset_builder.scenes.bases import SAME
 from audio_compositionality.encoders.protocols import AudioEncoder
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.scenes.transformed import DIFFERING
+from audio_compositionality.dataset_builder.scenes.bases import DIFFERING
 from audio_compositionality.encoders.protocols import AudioEncoder
 
 from . import scenes

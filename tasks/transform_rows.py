@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.scenes.transformed import SAME
+from audio_compositionality.dataset_builder.scenes.bases import SAME
 from audio_compositionality.dataset_builder.scenes.transforms import list_transforms
 
 from . import scenes

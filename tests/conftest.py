@@ -140,7 +140,7 @@ def tiny_data(small_data: RenderedData) -> RenderedData:
 
     quadruples, scenes = (small_data.settings[recipe] for recipe in ("a_coat", "a_tre"))
     few_scenes = {"train_scenes": 20, "validation_scenes": 2, "test_scenes": 2}
-    return RenderedData("tiny", {"a_coat": replace(quadruples, quadruples=2), "a_tre": replace(scenes, **few_scenes)})
+    return RenderedData("tiny", {"a_coat": quadruples.changed(quadruples=2), "a_tre": scenes.changed(**few_scenes)})
 
 
 @pytest.fixture

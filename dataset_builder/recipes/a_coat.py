@@ -2,196 +2,156 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, Literal, Self
 
+from pydantic import Field, model_validator
+
+from audio_compositionality.support.errors import InputError
+
+from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
 from ..data import DatasetError, Pcm16, Row
-from ..scenes.description import CITATION, describe_sources
-from ..scenes.entrofy import entropy_bins, quadruple_entropy, select_balanced
-from ..scenes.rendering import SceneRendering
+from ..scenes.selection import entropy_bins, quadruple_entropy, sample_quadruples, select_balanced
 from ..scenes.sources import (
+    ENTROPY,
+    SOURCES,
     Quadruple,
-    SceneSettings,
-    check_sources,
+    SceneSpec,
     codes_of,
     draw_onsets,
-    entropy_column,
     gains_of,
     labels_of,
     random_generator,
-    sample_quadruples,
-    source_features,
     sources_of,
 )
-
-if TYPE_CHECKING:
-    from datasets import Features
+from ..scenes.tone_bank import ToneBank
+from ..sounds.entries import Sounds
+from ..sounds.tones import ATTRIBUTES
+from .base import Drawn, Recipe
 
 Level = Literal["shared", "clip"]
 
 CLIPS = ("A", "B", "C", "D")
 
+PARTS = ("A", "C", "T")
+
 _CANDIDATES, _SELECTION, _ONSETS = 1, 2, 3
 """The random streams."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class QuadrupleSettings(SceneSettings):
+class QuadrupleSpec(SceneSpec):
     """Everything that decides the quadruples and their samples. Defaults are the paper's sizes (the preset ``full``).
 
-    Attributes:
-        quadruple_candidates: size of the pool (paper, section 4.1).
-        quadruples: how many are chosen of it.
-        level: ``shared``, one gain for the clips of a quadruple; ``clip``, each clip has its own, the paper's literal
-            text, which makes B louder or softer than A plus T.
-
     Raises:
-        InputError: see `SceneSettings`.
+        InputError: see `SceneSpec`.
     """
 
-    quadruple_candidates: int = 50_000
-    quadruples: int = 2_000
-    level: Level = "shared"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check("quadruples", self.quadruples, 1, self.quadruple_candidates)
-        self._check_choice("level", Level)
-
-
-class RenderedQuadruples(SceneRendering[QuadrupleSettings]):
-    """The quadruples of some settings and their sound; see `Rendering`."""
-
-    @cached_property
-    def quadruples(self) -> tuple[Quadruple, ...]:
-        """The quadruples, in the order of `rows`."""
-        return tuple(draw_quadruples(self.settings))
-
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """Rows without their audio."""
-        return tuple(_row(quadruple, self.settings) for quadruple in self.quadruples)
-
-    def clips(self, index: int) -> Sequence[Pcm16]:
-        """The clips A, B, C, D of a quadruple, each int16 [samples]."""
-        shared = self.settings.level == "shared"
-        return tuple(self.tone_bank.quadruple_clips(self.quadruples[index], shared_gain=shared))
-
-
-def draw_quadruples(settings: QuadrupleSettings) -> list[Quadruple]:
-    """The quadruples of some settings: candidates, balanced selection, onsets; same settings, same quadruples."""
-    candidates = sample_quadruples(
-        random_generator(settings.seed, _CANDIDATES),
-        settings.quadruple_candidates,
-        settings.num_classes,
-        settings.max_sources,
+    quadruple_candidates: int = Field(50_000, ge=1, description="Size of the pool (paper, section 4.1).")
+    quadruples: int = Field(2_000, ge=1, description="How many are chosen of the pool.")
+    level: Level = Field(
+        "shared",
+        description=(
+            "`shared`, one gain for the clips of a quadruple; `clip`, each clip has its own, the paper's literal text, "
+            "which makes B louder or softer than A plus T."
+        ),
     )
-    rng = random_generator(settings.seed, _SELECTION)
-    bins = entropy_bins(quadruple_entropy(candidates, settings.num_classes))
-    selected = candidates[rng.permutation(select_balanced(bins, settings.quadruples, rng))]
-    rng = random_generator(settings.seed, _ONSETS)
+
+    @model_validator(mode="after")
+    def _check_sizes(self) -> Self:
+        if self.quadruples > self.quadruple_candidates:
+            raise InputError(
+                f"quadruples is {self.quadruples}; it must be from 1 to the quadruple_candidates, "
+                f"{self.quadruple_candidates:,}"
+            )
+        return self
+
+
+def draw_quadruples(spec: QuadrupleSpec) -> list[Quadruple]:
+    """The quadruples of a spec: candidates, balanced selection, onsets; same spec, same quadruples."""
+    candidates = sample_quadruples(
+        random_generator(spec.seed, _CANDIDATES), spec.quadruple_candidates, spec.num_classes, spec.max_sources
+    )
+    rng = random_generator(spec.seed, _SELECTION)
+    bins = entropy_bins(quadruple_entropy(candidates, spec.num_classes))
+    selected = candidates[rng.permutation(select_balanced(bins, spec.quadruples, rng))]
+    rng = random_generator(spec.seed, _ONSETS)
     quadruples = []
     for index, sets in enumerate(selected):
-        a, c, t = (sources_of(codes, settings) for codes in sets)
-        onsets = [draw_onsets(sources, settings, rng) for sources in (a, c, t)]
+        a, c, t = (sources_of(codes, spec) for codes in sets)
+        onsets = [draw_onsets(sources, spec, rng) for sources in (a, c, t)]
         quadruples.append(Quadruple(f"{RECIPE.name}-test-{index:05d}", a, c, t, *onsets))
     return quadruples
 
 
-def _row(quadruple: Quadruple, settings: QuadrupleSettings) -> Row:
+def _row(quadruple: Quadruple, spec: QuadrupleSpec) -> Row:
     q = quadruple
     parts = (("A", q.a, q.a_onsets), ("C", q.c, q.c_onsets), ("T", q.t, q.t_onsets))
-    entropy = quadruple_entropy(codes_of([q.a, q.c, q.t], settings)[None], settings.num_classes)[0]
+    entropy = quadruple_entropy(codes_of([q.a, q.c, q.t], spec)[None], spec.num_classes)[0]
     return {
         "id": q.id,
-        "split": "test",
-        "metadata": {name: labels_of(sources, settings) for name, sources, _ in parts},
+        "metadata": {name: labels_of(sources, spec) for name, sources, _ in parts},
         "onsets": {name: list(onsets) for name, _, onsets in parts},
-        "gains": {name: gains_of(sources, settings) for name, sources, _ in parts},
-        "entropy": entropy_column(entropy),
+        "gains": {name: gains_of(sources, spec) for name, sources, _ in parts},
+        "entropy": dict(zip(ATTRIBUTES, map(float, entropy), strict=True)),
     }
 
 
-class _Quadruples:
-    """The recipe; see `Recipe`."""
+def _clips(bank: ToneBank, quadruple: Quadruple, level: Level) -> Sequence[Pcm16]:
+    return tuple(bank.quadruple_clips(quadruple, shared_gain=level == "shared"))
+
+
+class Quadruples(Recipe[QuadrupleSpec]):
+    """Quadruples of scenes; ``metadata`` is that of the authors' published data, which lack what is optional."""
 
     name = "a_coat"
-    version = 1
-    splits = ("test",)
-    one_length = True
 
     @cached_property
-    def presets(self) -> Mapping[str, QuadrupleSettings]:
-        """Settings by the name of a preset; those of ``paper-`` follow the paper's text to the letter."""
+    def presets(self) -> Mapping[str, QuadrupleSpec]:
+        """Specs by the name of a preset; those of ``paper-`` follow the paper's text to the letter."""
         letter: dict[str, Any] = {"onset": "locked", "level": "clip"}
         return {
-            "mini": QuadrupleSettings(quadruples=64),
-            "full": QuadrupleSettings(),
-            "paper-mini": QuadrupleSettings(quadruples=64, **letter),
-            "paper-full": QuadrupleSettings(**letter),
+            "mini": QuadrupleSpec(quadruples=64),
+            "full": QuadrupleSpec(),
+            "paper-mini": QuadrupleSpec(quadruples=64, **letter),
+            "paper-full": QuadrupleSpec(**letter),
         }
 
-    def features(self, settings: QuadrupleSettings) -> Features:
-        """``metadata`` is that of the authors' published data; id, onsets (samples), gains and entropy are ours."""
-        from datasets import Audio, Features, Value
-
-        columns = source_features()
-        return Features(
-            {
-                "id": Value("string"),
-                **{name: Audio(sampling_rate=settings.sample_rate) for name in CLIPS},
-                **{name: dict.fromkeys("ACT", columns[name]) for name in ("metadata", "onsets", "gains")},
-                "entropy": columns["entropy"],
-            }
+    def columns(self, spec: QuadrupleSpec) -> Sequence[Column]:
+        """Clips, their sources, and how these sound."""
+        return (
+            Column("id", TEXT, "name of the row"),
+            *(Column(name, AUDIO, _MEANINGS[name]) for name in CLIPS),
+            Column("metadata", dict.fromkeys(PARTS, SOURCES), "the labels of the sources of A, C and T"),
+            Column(
+                "onsets",
+                {part: [WHOLE] for part in PARTS},
+                "first sample of each source; the same in A and B, in C and D, and for T in B and D",
+                optional=True,
+            ),
+            Column("gains", {part: [NUMBER] for part in PARTS}, "linear gain of each source", optional=True),
+            Column("entropy", ENTROPY, "per attribute: the normalised entropies H(A) + H(C) + H(T)", optional=True),
         )
 
-    def clip_names(self, row: Row) -> Sequence[str]:
-        """A, B, C, D."""
-        return CLIPS
-
-    def render(self, settings: QuadrupleSettings) -> RenderedQuadruples:
-        """Draw the rows; nothing is written."""
-        return RenderedQuadruples.of(settings)
+    def draw(self, spec: QuadrupleSpec, sounds: Sounds) -> Iterator[Drawn]:
+        """The quadruples, with their clips A, B, C, D."""
+        bank = ToneBank(spec)
+        for quadruple in draw_quadruples(spec):
+            yield Drawn(_row(quadruple, spec), partial(_clips, bank, quadruple, spec.level))
 
     def check_row(self, row: Row) -> None:
         """Refuse a row without the sources of A, C and T."""
-        metadata = row.get("metadata")
-        if not isinstance(metadata, dict):
-            raise DatasetError(f"row {row['id']}: metadata is {metadata!r}; it has the sources of A, C and T")
-        for part in "ACT":
-            check_sources(row["id"], metadata.get(part))
-
-    def describe(self, settings: QuadrupleSettings) -> str:
-        """Markdown of the card."""
-        level = {
-            "shared": (
-                "The four clips of a quadruple share one gain, below 1 only where a peak would pass full scale, and "
-                "B − A and D − C are the same samples."
-            ),
-            "clip": "Each clip has its own gain, below 1 only where its peak would pass full scale: a named variant.",
-        }[settings.level]
-        return f"""\
-{settings.quadruples:,} quadruples A, B = A ∪ T, C, D = C ∪ T of sound scenes, after
-*Evaluating Compositional Structure in Audio Representations*
-([arXiv 2603.13685](https://arxiv.org/abs/2603.13685), ICASSP 2026): is adding the same sources to two scenes the same
-step?
-
-| column | content |
-|---|---|
-| `id` | name of the row |
-| `A`, `B`, `C`, `D` | clips: {settings.duration:g} s, mono, {settings.sample_rate} Hz, 16-bit |
-| `metadata` | the sources of A, C and T, each with `timbre_label`, `pitch_label`, `rate_label`, `amplitude_label` |
-| `onsets` | first sample of each source; the same in A and B, in C and D, and for T in B and D |
-| `gains` | linear gain of each source |
-| `entropy` | per attribute: the normalised entropies H(A) + H(C) + H(T) |
-
-{describe_sources(settings)} {level}
-{settings.quadruple_candidates:,} candidates were drawn (seed {settings.seed}), and those kept that make the entropies
-of every attribute near uniform (Entrofy).
-
-{CITATION}"""
+        super().check_row(row)
+        for part in PARTS:
+            if not row["metadata"][part]:
+                raise DatasetError(f"row {row['id']}: metadata is without sources of {part}; it has one or more")
 
 
-RECIPE = _Quadruples()
+_MEANINGS = {
+    "A": "a scene",
+    "B": "A and T together",
+    "C": "another scene",
+    "D": "C and T together",
+}
+
+RECIPE = Quadruples()

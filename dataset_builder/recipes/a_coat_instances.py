@@ -2,186 +2,193 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
+from pydantic import Field
+
+from ..columns import AUDIO, NUMBER, TEXT, Column
 from ..data import DatasetError, Pcm16, Row
-from ..scenes.blocks import Block, draw_blocks
 from ..scenes.mixing import exact_clips
-from ..scenes.recorded import (
-    BlockSettings,
-    RecordedRendering,
-    check_lists,
-    check_texts,
-    describe_placing,
-    describe_recordings,
-)
+from ..scenes.placing import PLACING, PlacedSounds, PlacedSpec
+from ..scenes.pool import Sides, SoundPool, Use
+from ..scenes.sources import random_generator
+from ..sounds.entries import Sounds
+from .base import Drawn, Recipe
 
-if TYPE_CHECKING:
-    from datasets import Features
-
-    from ..sounds.entries import Sounds
-
-_PLACES = 21
-"""The random stream."""
+_BLOCKS, _PLACES = 20, 21
+"""The random streams."""
 
 _CONTEXT_A, _CONTEXT_C, _SIDE_B, _SIDE_D = range(4)
 """Places of a block's sources within it."""
 
-LISTS = ("B", "D", "alone_b", "alone_d")
-"""The columns with a clip of each class."""
-
-SINGLES = ("A", "C")
-
-_OF_CLASSES = ("instances_b", "instances_d")
-_OF_CONTEXTS = ("context_a", "context_c", "context_a_instances", "context_c_instances")
+_FEW = 4
+"""Classes for which smaller contexts are not advised."""
 
 
-class RenderedBlocks(RecordedRendering[BlockSettings]):
-    """The blocks of some settings and their sound; see `Rendering`."""
+class BlockSpec(PlacedSpec):
+    """Everything that decides the blocks and their samples. Defaults suit recordings.
 
-    @cached_property
-    def blocks(self) -> tuple[Block, ...]:
-        """The blocks, in the order of `rows`."""
-        return tuple(draw_blocks(self.pool, self.settings))
+    Raises:
+        InputError: a value out of its range.
+    """
 
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """Rows without their audio."""
-        return tuple(self._row(block) for block in self.blocks)
-
-    def _row(self, block: Block) -> Row:
-        sides = block.sides
-        return {
-            "id": f"{RECIPE.name}-{block.number:05d}",
-            "split": "test",
-            "labels": list(sides.labels),
-            "condition_b": sides.conditions[0],
-            "condition_d": sides.conditions[1],
-            "instances_b": self.ids(sides.first),
-            "instances_d": self.ids(sides.second),
-            "context_a": self.labels(block.context_a),
-            "context_c": self.labels(block.context_c),
-            "context_a_instances": self.ids(block.context_a),
-            "context_c_instances": self.ids(block.context_c),
-            "level_db": self.settings.snr_db,
-            "eq_db": self.settings.eq_db,
-            "domain": self.settings.domain_name,
-        }
-
-    def clips(self, index: int) -> Sequence[Pcm16]:
-        """The clips A, C, all B, all D, and the added sources alone: of those of B, then of those of D."""
-        block = self.blocks[index]
-        a = self.together(block.context_a, _PLACES, block.number, _CONTEXT_A)
-        c = self.together(block.context_c, _PLACES, block.number, _CONTEXT_C)
-        gain = 10 ** (self.settings.snr_db / 20)
-        added = [
-            gain * self.placed(number, _PLACES, block.number, side, k)
-            for side, numbers in ((_SIDE_B, block.sides.first), (_SIDE_D, block.sides.second))
-            for k, number in enumerate(numbers)
-        ]
-        places = range(2, 2 + len(added))
-        of_b, of_d = places[: len(block.sides.labels)], places[len(block.sides.labels) :]
-        scenes = [(0,), (1,), *((0, place) for place in of_b), *((1, place) for place in of_d)]
-        return exact_clips([a, c, *added], [*scenes, *((place,) for place in places)])
+    blocks: int = Field(96, ge=1, le=100_000, description="How many.")
+    classes: int = Field(8, ge=2, le=64, description="K, labels of a block that are told from each other.")
+    context_sources: int = Field(2, ge=1, le=8, description="Sources of each of the two contexts.")
+    snr_db: float = Field(
+        0.0, ge=-40, le=40, description="Level of the added source over that of its whole context, in dB."
+    )
+    unrelated: bool = Field(
+        True,
+        description=(
+            "Whether the conditions of the two sides are not related, as two voices of one synthesiser are. Where they "
+            "may be, a linear map can tell classes by what such conditions have in common."
+        ),
+    )
 
 
-class _Blocks:
-    """The recipe; see `Recipe`."""
+@dataclass(frozen=True)
+class Block:
+    """The sounds of a block, by number.
+
+    Attributes:
+        number: of the block.
+        sides: its classes: an instance of each under either condition.
+        context_a, context_c: sources of the two contexts.
+    """
+
+    number: int
+    sides: Sides
+    context_a: tuple[int, ...]
+    context_c: tuple[int, ...]
+
+
+def draw_blocks(pool: SoundPool, spec: BlockSpec) -> Iterator[Block]:
+    """The blocks of a spec, one after the other; further ones change none of those before.
+
+    Labels are used as evenly as the conditions allow, as classes and as contexts, and so are conditions and sounds.
+    The random numbers of a block depend on the seed and its number alone.
+
+    Raises:
+        DatasetError: the sounds do not suffice: says what there is, what is needed, and the nearest that works.
+    """
+    if len(pool.by_label) < spec.classes + 2 * spec.context_sources:
+        raise DatasetError(_too_few_labels(pool, spec))
+    use, contexts = Use(), Counter[str]()
+    for number in range(spec.blocks):
+        rng = random_generator(spec.seed, _BLOCKS, number)
+        sides = pool.draw_sides(spec.classes, use, rng, unrelated=spec.unrelated)
+        if sides is None:
+            raise DatasetError(pool.why_no_sides(spec.classes, unrelated=spec.unrelated))
+        labels = pool.draw_labels(2 * spec.context_sources, sides.labels, contexts, rng)
+        drawn = pool.draw_recordings(labels, use, rng)
+        yield Block(number, sides, drawn[: spec.context_sources], drawn[spec.context_sources :])
+
+
+def _too_few_labels(pool: SoundPool, spec: BlockSpec) -> str:
+    count, classes, context = len(pool.by_label), spec.classes, spec.context_sources
+    text = (
+        f"{pool.source} has {count} labels; {classes} classes and 2 × {context} context sources need "
+        f"{classes + 2 * context}"
+    )
+    if count - 2 * context >= _FEW:
+        return f"{text}: --set classes={count - 2 * context}"
+    if count >= 4:
+        return f"{text}: --set classes={min(classes, count - 2)} --set context_sources=1"
+    return f"{text}; 4 are the least (--set classes=2 --set context_sources=1)"
+
+
+def _row(block: Block, pool: SoundPool, spec: BlockSpec) -> Row:
+    sides = block.sides
+    return {
+        "id": f"{RECIPE.name}-{block.number:05d}",
+        "labels": list(sides.labels),
+        "condition_b": sides.conditions[0],
+        "condition_d": sides.conditions[1],
+        "instances_b": pool.ids(sides.first),
+        "instances_d": pool.ids(sides.second),
+        "context_a": pool.labels_of(block.context_a),
+        "context_c": pool.labels_of(block.context_c),
+        "context_a_instances": pool.ids(block.context_a),
+        "context_c_instances": pool.ids(block.context_c),
+        "level_db": spec.snr_db,
+        "eq_db": spec.eq_db,
+        "domain": spec.domain_name,
+    }
+
+
+def _clips(placed: PlacedSounds, block: Block, snr_db: float) -> Sequence[Pcm16]:
+    """The clips A, C, all B, all D, and the added sources alone: of those of B, then of those of D."""
+    a = placed.together(block.context_a, _PLACES, block.number, _CONTEXT_A)
+    c = placed.together(block.context_c, _PLACES, block.number, _CONTEXT_C)
+    gain = 10 ** (snr_db / 20)
+    added = [
+        gain * placed.source(number, _PLACES, block.number, side, k)
+        for side, numbers in ((_SIDE_B, block.sides.first), (_SIDE_D, block.sides.second))
+        for k, number in enumerate(numbers)
+    ]
+    places = range(2, 2 + len(added))
+    of_b, of_d = places[: len(block.sides.labels)], places[len(block.sides.labels) :]
+    scenes = [(0,), (1,), *((0, place) for place in of_b), *((1, place) for place in of_d)]
+    return exact_clips([a, c, *added], [*scenes, *((place,) for place in places)])
+
+
+class Blocks(Recipe[BlockSpec]):
+    """Blocks of scenes across instances of their classes."""
 
     name = "a_coat_instances"
-    version = 1
-    splits = ("test",)
-    one_length = True
+    suiting: ClassVar[Mapping[str, Any]] = {"classes": 8, "context_sources": 2}
 
     @cached_property
-    def presets(self) -> Mapping[str, BlockSettings]:
-        """Settings by the name of a preset, of the timbres of the project's own voices."""
+    def presets(self) -> Mapping[str, BlockSpec]:
+        """Specs by the name of a preset, of the timbres of the project's own voices."""
         of_timbres: dict[str, Any] = {"classes": 6, "context_sources": 1}
-        return {"mini": BlockSettings(blocks=24, **of_timbres), "full": BlockSettings(blocks=96, **of_timbres)}
+        return {"mini": BlockSpec(blocks=24, **of_timbres), "full": BlockSpec(blocks=96, **of_timbres)}
 
-    def of_recordings(self, settings: BlockSettings, recordings: Sounds, requested: Mapping[str, Any]) -> BlockSettings:
-        """Recordings in place of timbres, with more classes and larger contexts; see `RecordedRecipe`."""
-        usual = BlockSettings()
-        sizes = {"classes": usual.classes, "context_sources": usual.context_sources}
-        return replace(settings, **{**sizes, **requested, "recordings": recordings})
-
-    def features(self, settings: BlockSettings) -> Features:
-        """The columns with sound are in the order of `clip_names`."""
-        from datasets import Audio, Features, List, Value
-
-        audio, text = Audio(sampling_rate=settings.sample_rate), Value("string")
-        return Features(
-            {
-                "id": text,
-                **dict.fromkeys(SINGLES, audio),
-                **{name: List(audio) for name in LISTS},
-                "labels": List(text),
-                **dict.fromkeys(("condition_b", "condition_d"), text),
-                **{name: List(text) for name in (*_OF_CLASSES, *_OF_CONTEXTS)},
-                **dict.fromkeys(("level_db", "eq_db"), Value("float64")),
-                "domain": text,
-            }
+    def columns(self, spec: BlockSpec) -> Sequence[Column]:
+        """Those with sound are in the order of `clip_names`."""
+        return (
+            Column("id", TEXT, "name of the row"),
+            Column("A", AUDIO, "the first context"),
+            Column("C", AUDIO, "the second context"),
+            Column("B", [AUDIO], "for each class the first context and the instance", per="labels"),
+            Column("D", [AUDIO], "for each class the second context and the instance", per="labels"),
+            Column("alone_b", [AUDIO], "for each class the instance alone, as it is in B", per="labels"),
+            Column("alone_d", [AUDIO], "for each class the instance alone, as it is in D", per="labels"),
+            Column("labels", [TEXT], "of the classes", least=2),
+            Column("condition_b", TEXT, "of the instances of B; empty where there are none"),
+            Column("condition_d", TEXT, "of the instances of D"),
+            Column("instances_b", [TEXT], "names of the recordings of B, class by class", per="labels"),
+            Column("instances_d", [TEXT], "names of the recordings of D", per="labels"),
+            Column("context_a", [TEXT], "labels of the sources of A", least=1),
+            Column("context_c", [TEXT], "labels of the sources of C", least=1),
+            Column("context_a_instances", [TEXT], "names of the recordings of A", per="context_a"),
+            Column("context_c_instances", [TEXT], "names of the recordings of C", per="context_c"),
+            Column("level_db", NUMBER, "level of an instance over that of its context"),
+            Column("eq_db", NUMBER, "standard deviation of the filters at their knots"),
+            Column("domain", TEXT, "what the recordings are"),
         )
 
-    def clip_names(self, row: Row) -> Sequence[str]:
-        """A, C, then B, D, alone_b and alone_d of each class."""
-        return (*SINGLES, *(f"{name}/{k}" for name in LISTS for k in range(len(row["labels"]))))
-
-    def render(self, settings: BlockSettings) -> RenderedBlocks:
-        """Draw the rows; nothing is written."""
-        return RenderedBlocks.of(settings)
+    def draw(self, spec: BlockSpec, sounds: Sounds) -> Iterator[Drawn]:
+        """The blocks with their clips."""
+        pool = SoundPool(sounds)
+        placed = PlacedSounds(spec, pool)
+        for block in draw_blocks(pool, spec):
+            yield Drawn(_row(block, pool, spec), partial(_clips, placed, block, spec.snr_db))
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that does not say what its classes and contexts are."""
-        name = row["id"]
-        check_lists(row, ("labels",), least=2)
+        super().check_row(row)
         if len(set(row["labels"])) < len(row["labels"]):
-            raise DatasetError(f"row {name}: labels are {row['labels']!r}; those of a block differ")
-        check_lists(row, _OF_CLASSES, count=len(row["labels"]))
-        check_lists(row, ("context_a", "context_c"), least=1)
-        for column in ("context_a", "context_c"):
-            check_lists(row, (f"{column}_instances",), count=len(row[column]))
-        check_texts(row, ("condition_b", "condition_d", "domain"))
-        if not isinstance(row.get("level_db"), float):
-            raise DatasetError(f"row {name}: level_db is {row.get('level_db')!r}; it is a number")
+            raise DatasetError(f"row {row['id']}: labels are {row['labels']!r}; those of a block differ")
 
-    def describe(self, settings: BlockSettings) -> str:
-        """Markdown of the card."""
-        k, sources = settings.classes, settings.context_sources
-        related = "that are not related" if settings.unrelated else "that may be related"
-        return f"""\
-{settings.blocks:,} blocks: two contexts A and C, and {k} classes, each by two different instances: T under one
-condition, T′ under another. B = A ∪ T and D = C ∪ T′ of each class. Does an embedding know which of the {k} was added,
-whatever the instance and the context? After the quadruples of *Evaluating Compositional Structure in Audio
-Representations* ([arXiv 2603.13685](https://arxiv.org/abs/2603.13685)), across instances.
-
-{describe_recordings(settings)} A condition is what the {k} candidates of a side share and must not decide, such as the
-voice that says words; the two of a block are different ones {related}. Where there are none, the two instances of a
-class are of different groups. A context has {sources} {"source" if sources == 1 else "sources"} of labels that are in
-no other part of the block. Labels, conditions and recordings are used as evenly as they can be (seed {settings.seed}).
-
-| column | content |
-|---|---|
-| `id` | name of the row |
-| `A`, `C` | the contexts: {settings.duration:g} s, mono, {settings.sample_rate} Hz, 16-bit |
-| `B`, `D` | for each class its context and the instance |
-| `alone_b`, `alone_d` | for each class the instance alone, as it is in B and in D |
-| `labels` | of the classes |
-| `condition_b`, `condition_d` | of the instances of either side; empty where there are none |
-| `instances_b`, `instances_d` | names of the recordings, class by class |
-| `context_a`, `context_c` | labels of the sources of either context |
-| `context_a_instances`, `context_c_instances` | names of these recordings |
-| `level_db` | level of an instance over that of its context |
-| `eq_db` | standard deviation of the filters at their knots |
-| `domain` | what the recordings are |
-
-{describe_placing(settings)} Contexts have that level as a whole, and instances are {settings.snr_db:g} dB over it. The
-clips of a block share one gain; contexts and instances are rounded to 16 bits before they are added, so that B − A is
-`alone_b`, and D − C is `alone_d`, sample by sample.
-"""
+    def card(self, spec: BlockSpec) -> Mapping[str, Any]:
+        """How sounds are placed."""
+        return PLACING
 
 
-RECIPE = _Blocks()
+RECIPE = Blocks()

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, Self
 
+from pydantic import Field, model_validator
+
+from audio_compositionality.support.errors import InputError
+
+from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
 from ..data import Pcm16, Row
-from ..scenes.description import CITATION, describe_sources
-from ..scenes.entrofy import entropy_bins, scene_entropy, select_balanced, split_balanced
-from ..scenes.rendering import SceneRendering
+from ..scenes.selection import entropy_bins, sample_scenes, scene_entropy, select_balanced, split_balanced
 from ..scenes.sources import (
+    ENTROPY,
+    SOURCES,
     Scene,
-    SceneSettings,
-    check_sources,
+    SceneSpec,
     codes_of,
     draw_onsets,
-    entropy_column,
     gains_of,
     labels_of,
     random_generator,
-    sample_scenes,
-    source_features,
     sources_of,
 )
-
-if TYPE_CHECKING:
-    from datasets import Features
+from ..scenes.tone_bank import ToneBank
+from ..sounds.entries import Sounds
+from ..sounds.tones import ATTRIBUTES
+from .base import Drawn, Recipe
 
 SPLITS = ("train", "validation", "test")
 
@@ -35,28 +36,26 @@ _CANDIDATES, _SELECTION, _ONSETS = 4, 5, 6
 """The random streams."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SplitSceneSettings(SceneSettings):
+class SplitSceneSpec(SceneSpec):
     """Everything that decides the scenes and their samples. Defaults are the paper's sizes (the preset ``full``).
 
-    Attributes:
-        scene_candidates: size of the pool (paper, section 4.1).
-        train_scenes, validation_scenes, test_scenes: how many each split has.
-
     Raises:
-        InputError: see `SceneSettings`.
+        InputError: see `SceneSpec`.
     """
 
-    scene_candidates: int = 150_000
-    train_scenes: int = 8_000
-    validation_scenes: int = 1_000
-    test_scenes: int = 1_000
+    scene_candidates: int = Field(150_000, ge=3, description="Size of the pool (paper, section 4.1).")
+    train_scenes: int = Field(8_000, ge=1, description="Scenes of the train split.")
+    validation_scenes: int = Field(1_000, ge=1, description="Scenes of the validation split.")
+    test_scenes: int = Field(1_000, ge=1, description="Scenes of the test split.")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for split in SPLITS:
-            self._check(f"{split}_scenes", self.split_sizes[split], 1, self.scene_candidates)
-        self._check("train_scenes + validation_scenes + test_scenes", self.scenes, 3, self.scene_candidates)
+    @model_validator(mode="after")
+    def _check_sizes(self) -> Self:
+        if self.scenes > self.scene_candidates:
+            raise InputError(
+                f"train_scenes + validation_scenes + test_scenes is {self.scenes}; it must be from 3 to the "
+                f"scene_candidates, {self.scene_candidates:,}"
+            )
+        return self
 
     @property
     def scenes(self) -> int:
@@ -69,119 +68,74 @@ class SplitSceneSettings(SceneSettings):
         return {split: getattr(self, f"{split}_scenes") for split in SPLITS}
 
 
-class RenderedScenes(SceneRendering[SplitSceneSettings]):
-    """The scenes of some settings and their sound; see `Rendering`."""
-
-    @cached_property
-    def scenes(self) -> tuple[Scene, ...]:
-        """The scenes, in the order of `rows`."""
-        return tuple(draw_scenes(self.settings))
-
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """Rows without their audio, split by split."""
-        return tuple(_row(scene, self.settings) for scene in self.scenes)
-
-    def clips(self, index: int) -> Sequence[Pcm16]:
-        """The clip of a scene, int16 [samples]."""
-        return (self.tone_bank.scene_clip(self.scenes[index]),)
-
-
-def draw_scenes(settings: SplitSceneSettings) -> list[Scene]:
-    """The scenes of some settings, split by split; no set of sources occurs twice."""
+def draw_scenes(spec: SplitSceneSpec) -> list[Scene]:
+    """The scenes of a spec, split by split; no set of sources occurs twice."""
     candidates = sample_scenes(
-        random_generator(settings.seed, _CANDIDATES),
-        settings.scene_candidates,
-        settings.num_classes,
-        settings.max_sources,
+        random_generator(spec.seed, _CANDIDATES), spec.scene_candidates, spec.num_classes, spec.max_sources
     )
-    rng = random_generator(settings.seed, _SELECTION)
-    bins = entropy_bins(scene_entropy(candidates, settings.num_classes))
-    selected = select_balanced(bins, settings.scenes, rng)
-    parts = split_balanced(bins[selected], list(settings.split_sizes.values()), rng)
-    rng = random_generator(settings.seed, _ONSETS)
+    rng = random_generator(spec.seed, _SELECTION)
+    bins = entropy_bins(scene_entropy(candidates, spec.num_classes))
+    selected = select_balanced(bins, spec.scenes, rng)
+    parts = split_balanced(bins[selected], list(spec.split_sizes.values()), rng)
+    rng = random_generator(spec.seed, _ONSETS)
     scenes = []
     for split, part in zip(SPLITS, parts, strict=True):
         for index, codes in enumerate(candidates[selected[part]]):
-            sources = sources_of(codes, settings)
-            onsets = draw_onsets(sources, settings, rng)
+            sources = sources_of(codes, spec)
+            onsets = draw_onsets(sources, spec, rng)
             scenes.append(Scene(f"{RECIPE.name}-{split}-{index:05d}", split, sources, onsets))
     return scenes
 
 
-def _row(scene: Scene, settings: SplitSceneSettings) -> Row:
-    entropy = scene_entropy(codes_of([scene.sources], settings), settings.num_classes)[0]
+def _row(scene: Scene, spec: SplitSceneSpec) -> Row:
+    entropy = scene_entropy(codes_of([scene.sources], spec), spec.num_classes)[0]
     return {
         "id": scene.id,
         "split": scene.split,
-        "metadata": labels_of(scene.sources, settings),
+        "metadata": labels_of(scene.sources, spec),
         "onsets": list(scene.onsets),
-        "gains": gains_of(scene.sources, settings),
-        "entropy": entropy_column(entropy),
+        "gains": gains_of(scene.sources, spec),
+        "entropy": dict(zip(ATTRIBUTES, map(float, entropy), strict=True)),
     }
 
 
-class _SplitScenes:
-    """The recipe; see `Recipe`."""
+def _clips(bank: ToneBank, scene: Scene) -> Sequence[Pcm16]:
+    return (bank.scene_clip(scene),)
+
+
+class SplitScenes(Recipe[SplitSceneSpec]):
+    """Scenes in three splits; ``metadata`` is that of the authors' published data, which lack what is optional."""
 
     name = "a_tre"
-    version = 1
     splits = SPLITS
-    one_length = True
 
     @cached_property
-    def presets(self) -> Mapping[str, SplitSceneSettings]:
-        """Settings by the name of a preset; those of ``paper-`` follow the paper's text to the letter."""
+    def presets(self) -> Mapping[str, SplitSceneSpec]:
+        """Specs by the name of a preset; those of ``paper-`` follow the paper's text to the letter."""
         few: dict[str, Any] = {"train_scenes": 512, "validation_scenes": 64, "test_scenes": 64}
         return {
-            "mini": SplitSceneSettings(**few),
-            "full": SplitSceneSettings(),
-            "paper-mini": SplitSceneSettings(**few, onset="locked"),
-            "paper-full": SplitSceneSettings(onset="locked"),
+            "mini": SplitSceneSpec(**few),
+            "full": SplitSceneSpec(),
+            "paper-mini": SplitSceneSpec(**few, onset="locked"),
+            "paper-full": SplitSceneSpec(onset="locked"),
         }
 
-    def features(self, settings: SplitSceneSettings) -> Features:
-        """``metadata`` is that of the authors' published data; id, onsets (samples), gains and entropy are ours."""
-        from datasets import Audio, Features, Value
+    def columns(self, spec: SplitSceneSpec) -> Sequence[Column]:
+        """A clip, its sources, and how these sound."""
+        return (
+            Column("id", TEXT, "name of the row"),
+            Column("audio", AUDIO, "the clip"),
+            Column("metadata", SOURCES, "the labels of the sources", least=1),
+            Column("onsets", [WHOLE], "first sample of each source", optional=True),
+            Column("gains", [NUMBER], "linear gain of each source", optional=True),
+            Column("entropy", ENTROPY, "per attribute: normalised entropy of the scene", optional=True),
+        )
 
-        audio = Audio(sampling_rate=settings.sample_rate)
-        return Features({"id": Value("string"), "audio": audio, **source_features()})
-
-    def clip_names(self, row: Row) -> Sequence[str]:
-        """The one clip, ``audio``."""
-        return ("audio",)
-
-    def render(self, settings: SplitSceneSettings) -> RenderedScenes:
-        """Draw the rows; nothing is written."""
-        return RenderedScenes.of(settings)
-
-    def check_row(self, row: Row) -> None:
-        """Refuse a row without the sources of its scene."""
-        check_sources(row["id"], row.get("metadata"))
-
-    def describe(self, settings: SplitSceneSettings) -> str:
-        """Markdown of the card."""
-        sizes = " / ".join(f"{size:,}" for size in settings.split_sizes.values())
-        return f"""\
-{sizes} sound scenes (train / validation / test), after
-*Evaluating Compositional Structure in Audio Representations*
-([arXiv 2603.13685](https://arxiv.org/abs/2603.13685), ICASSP 2026): can a small model rebuild the embedding of a scene
-from its attributes?
-
-| column | content |
-|---|---|
-| `id` | name of the row |
-| `audio` | the clip: {settings.duration:g} s, mono, {settings.sample_rate} Hz, 16-bit |
-| `metadata` | the sources, each with `timbre_label`, `pitch_label`, `rate_label`, `amplitude_label` |
-| `onsets` | first sample of each source |
-| `gains` | linear gain of each source |
-| `entropy` | per attribute: normalised entropy of the scene |
-
-{describe_sources(settings)} A clip has a gain below 1 only where its peak would pass full scale.
-{settings.scene_candidates:,} candidates were drawn (seed {settings.seed}), and those kept that make the entropies of
-every attribute near uniform (Entrofy), with the same balance in each split. No scene is in two splits.
-
-{CITATION}"""
+    def draw(self, spec: SplitSceneSpec, sounds: Sounds) -> Iterator[Drawn]:
+        """The scenes, each with its clip."""
+        bank = ToneBank(spec)
+        for scene in draw_scenes(spec):
+            yield Drawn(_row(scene, spec), partial(_clips, bank, scene))
 
 
-RECIPE = _SplitScenes()
+RECIPE = SplitScenes()

@@ -2,102 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any
 
+from ..columns import TEXT, Column
 from ..data import Row
-from ..scenes.recorded import check_lists, check_texts
-from ..scenes.whole_clips import WholeClipRendering, WholeClipSettings, describe_whole_clips
-from ..sounds.entries import Sound
+from ..scenes.whole_clips import WholeClipSpec, whole_clips, whole_columns, whole_rows
+from ..sounds.entries import Sound, Sounds
 from ..sounds.reading import with_all_labels
+from .base import Drawn, Recipe
 
-if TYPE_CHECKING:
-    from datasets import Features
-
-    from ..sounds.entries import Sounds
+_NEEDED = "captions (--captions COLUMN, or columns that are called caption)"
 
 
-class RenderedCaptions(WholeClipRendering[WholeClipSettings]):
-    """The recordings that have captions, one a row; see `Rendering`."""
+def _said_of(entry: Sound) -> Row | None:
+    return {"captions": list(entry.captions)} if entry.captions else None
+
+
+class Captions(Recipe[WholeClipSpec]):
+    """The sounds that have captions, one a row."""
 
     name = "audio_text_retrieval"
-    needed = "captions (--captions COLUMN, or columns that are called caption)"
-
-    def serves(self, entry: Sound) -> bool:
-        """Whether it has captions."""
-        return bool(entry.captions)
-
-    def said_of(self, entry: Sound) -> Row:
-        """Its captions."""
-        return {"captions": list(entry.captions)}
-
-
-class _Captions:
-    """The recipe; see `Recipe`."""
-
-    name = RenderedCaptions.name
-    version = 1
-    splits = ("test",)
     one_length = False
 
     @cached_property
-    def presets(self) -> Mapping[str, WholeClipSettings]:
-        """Settings by the name of a preset, of tones of the project's own voices."""
-        return {"mini": WholeClipSettings(clips=200), "full": WholeClipSettings()}
+    def presets(self) -> Mapping[str, WholeClipSpec]:
+        """Specs by the name of a preset, of tones of the project's own voices."""
+        return {"mini": WholeClipSpec(clips=200), "full": WholeClipSpec()}
 
-    def of_recordings(
-        self, settings: WholeClipSettings, recordings: Sounds, requested: Mapping[str, Any]
-    ) -> WholeClipSettings:
-        """Recordings in place of tones; see `RecordedRecipe`."""
-        return replace(settings, **{**requested, "recordings": with_all_labels(recordings)})
+    def tones(self, spec: WholeClipSpec) -> Sounds:
+        """Timbres with captions."""
+        return spec.tones
 
-    def features(self, settings: WholeClipSettings) -> Features:
+    def of_sounds(self, spec: WholeClipSpec, sounds: Sounds, requested: Mapping[str, Any]) -> WholeClipSpec:
+        """A spec with a user's sounds in place of the tones, those with several labels among them."""
+        return super().of_sounds(spec, with_all_labels(sounds), requested)
+
+    def columns(self, spec: WholeClipSpec) -> Sequence[Column]:
         """A clip and its captions."""
-        from datasets import Audio, Features, List, Value
+        return whole_columns(Column("captions", [TEXT], "what is said of it, one text or several", least=1))
 
-        text = Value("string")
-        return Features(
-            {
-                "id": text,
-                "audio": Audio(sampling_rate=settings.clip_rate),
-                "captions": List(text),
-                **dict.fromkeys(("recording", "group", "domain"), text),
-            }
-        )
+    def draw(self, spec: WholeClipSpec, sounds: Sounds) -> Iterator[Drawn]:
+        """The sounds that have captions."""
+        for number, row in whole_rows(self.name, spec, sounds, _said_of, _NEEDED):
+            yield Drawn(row, partial(whole_clips, sounds, number, spec))
 
-    def clip_names(self, row: Row) -> Sequence[str]:
-        """The one clip, ``audio``."""
-        return ("audio",)
+    def sample_rate(self, spec: WholeClipSpec) -> int:
+        """That of the sounds, where all have one."""
+        return spec.clip_rate
 
-    def render(self, settings: WholeClipSettings) -> RenderedCaptions:
-        """List the rows; nothing is written."""
-        return RenderedCaptions.of(settings)
-
-    def check_row(self, row: Row) -> None:
-        """Refuse a row without captions."""
-        check_lists(row, ("captions",), least=1)
-        check_texts(row, ("recording", "group", "domain"))
-
-    def describe(self, settings: WholeClipSettings) -> str:
-        """Markdown of the card."""
-        return f"""\
-{len(self.render(settings).rows):,} recordings with captions: is the clip of a caption found among all clips, and are
-the captions of a clip found among all captions?
-
-{describe_whole_clips(settings)} A recording that its source has several times, each time with another caption, is one
-row with all of them.
-
-| column | content |
-|---|---|
-| `id` | name of the row |
-| `audio` | the clip |
-| `captions` | what is said of it, one text or several |
-| `recording` | name of the recording |
-| `group` | recordings of one group belong together; empty where it is its own |
-| `domain` | what the recordings are |
-"""
+    def card(self, spec: WholeClipSpec) -> Mapping[str, Any]:
+        """How many rows there are."""
+        return {"rows": self.render(spec).rows}
 
 
-RECIPE = _Captions()
+RECIPE = Captions()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
 
 from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.spec import fingerprint_of as digest_of
 
 from ..columns import Column, check_columns, features_of
 from ..data import Pcm16, Row
+from ..scenes.sources import random_generator
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -78,11 +83,12 @@ class Drawn:
 
     Attributes:
         row: its columns without sound; the split is ``test`` where it names none.
-        clips: the events of each clip, in the order of `Recipe.clip_names`; the clips of a row share one gain.
+        clips: the events of each clip, in the order of `Recipe.clip_names`; the clips of a row share one gain. Where
+            events are not all that decides how a row sounds, what makes its clips, each int16 [samples].
     """
 
     row: Row
-    clips: Sequence[Clip]
+    clips: Sequence[Clip] | Callable[[], Sequence[Pcm16]]
 
 
 class Recipe(Generic[AnySpec]):
@@ -117,8 +123,10 @@ class Recipe(Generic[AnySpec]):
         raise NotImplementedError(f"{type(self).__name__} has no columns")
 
     def tones(self, spec: AnySpec) -> Sounds:
-        """The sounds of the presets: tones of the project's own voices."""
-        raise NotImplementedError(f"{type(self).__name__} draws from no sounds")
+        """The sounds of the presets: tones of the project's own voices, by default of all timbres."""
+        from ..sounds.tones import default_timbres
+
+        return default_timbres()
 
     def draw(self, spec: AnySpec, sounds: Sounds) -> Iterator[Drawn]:
         """The rows of a spec, one after the other: further ones change none of those before.
@@ -132,6 +140,11 @@ class Recipe(Generic[AnySpec]):
             DatasetError: the sounds cannot serve the recipe: says what there is and what is needed.
         """
         raise NotImplementedError(f"{type(self).__name__} does not draw rows")
+
+    def random(self, spec: AnySpec, *place: int) -> np.random.Generator:
+        """The random numbers of a place, such as a row's number: by the ``seed`` of a spec, for this recipe alone."""
+        stream = int(hashlib.sha256(self.name.encode()).hexdigest()[:8], 16)
+        return random_generator(getattr(spec, "seed", 0), stream, *place)
 
     @property
     def takes_sounds(self) -> bool:
@@ -167,10 +180,20 @@ class Recipe(Generic[AnySpec]):
         """What `datasets` calls the features of the columns."""
         return features_of(self.columns(spec), self.sample_rate(spec))
 
+    @cached_property
+    def _stored_columns(self) -> Sequence[Column]:
+        """The columns of rows whose spec nobody knows: made once, since there are many rows."""
+        return self.columns(next(iter(self.presets.values())))
+
     def clip_names(self, row: Row) -> Sequence[str]:
         """The clips of a row: names of its columns with sound, or ``column/0``, ``column/1`` … for a list of clips."""
-        columns = self.columns(next(iter(self.presets.values())))
-        return tuple(column.name for column in columns if column.is_audio)
+        names: list[str] = []
+        for column in self._stored_columns:
+            if column.is_audio and column.per:
+                names += (f"{column.name}/{place}" for place in range(len(row[column.per])))
+            elif column.is_audio:
+                names.append(column.name)
+        return tuple(names)
 
     def check_row(self, row: Row) -> None:
         """Refuse a stored row that is not of this recipe.
@@ -178,7 +201,7 @@ class Recipe(Generic[AnySpec]):
         Raises:
             DatasetError: names the row and what is wrong.
         """
-        check_columns(row, self.columns(next(iter(self.presets.values()))))
+        check_columns(row, self._stored_columns)
 
     def card(self, spec: AnySpec) -> Mapping[str, Any]:
         """Further values that the card's template is filled with, by their names there."""

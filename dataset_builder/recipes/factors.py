@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from itertools import groupby, product
+from typing import Any, Self
+
+from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
+from ..columns import AUDIO, NUMBER, TEXT, Column
 from ..data import DatasetError, Pcm16, Row
-from ..scenes.description import CITATION, describe_sources
-from ..scenes.rendering import SceneRendering
 from ..scenes.sources import (
-    ATTRIBUTES,
-    SceneSettings,
+    LEVELS,
+    SOURCES,
+    VALUES,
+    SceneSpec,
     Source,
-    check_sources,
     gains_of,
     labels_of,
+    levels_of,
     random_generator,
-    source_features,
+    values_of,
 )
-
-if TYPE_CHECKING:
-    from datasets import Features
+from ..scenes.tone_bank import ToneBank
+from ..sounds.entries import Sounds
+from ..sounds.tones import ATTRIBUTES
+from .base import Drawn, Recipe
 
 STAR, CROSSED = KINDS = ("star", "crossed")
 
 ONSET = "onset"
 """The factor of the clip whose onsets were redrawn."""
-
-VALUED = ("pitch", "rate", "amplitude")
-"""The factors whose classes are numbers."""
 
 _TARGETS, _STARS, _CROSSED, _LEVELS = 7, 8, 9, 10
 """The random streams."""
@@ -44,39 +44,40 @@ NEAREST, FARTHEST = 1 / 6, 1 / 3
 """How far, in widths of a bin, the levels of a draw of their own lie from the centres of the bins."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FactorSettings(SceneSettings):
+class FactorSpec(SceneSpec):
     """Everything that decides the clips and their samples. Defaults are the sizes of the preset ``full``.
-
-    Attributes:
-        max_sources: N, most sources of a star: a target and up to N - 1 others behind it.
-        stars: how many there are.
-        crossed_levels: how many classes of timbre, pitch, rate and amplitude the crossed part keeps at most, spread as
-            evenly as they can be, the first and the last among them.
 
     With the seed 0, that of the presets, levels are the centres of their bins. Any other seed moves all levels of the
     pitch, of the rate and of the amplitude by one step of its own each, so that no single source of the crossed part,
     which has all combinations, is one of the presets'; they stay in their bins, and as evenly spaced. Voices stay.
 
     Raises:
-        InputError: see `SceneSettings`.
+        InputError: see `SceneSpec`.
     """
 
-    max_sources: int = 3
-    stars: int = 300
-    crossed_levels: tuple[int, int, int, int] = (8, 8, 8, 8)
+    max_sources: int = Field(
+        3, ge=2, description="N, most sources of a star: a target and up to N - 1 others behind it."
+    )
+    stars: int = Field(300, ge=1, description="How many stars there are.")
+    crossed_levels: tuple[int, int, int, int] = Field(
+        (8, 8, 8, 8),
+        description=(
+            "How many classes of timbre, pitch, rate and amplitude the crossed part keeps at most, spread as evenly as "
+            "they can be, the first and the last among them."
+        ),
+    )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "crossed_levels", tuple(operator.index(count) for count in self.crossed_levels))
+    @model_validator(mode="after")
+    def _check_sizes(self) -> Self:
         sources = self.num_classes ** len(ATTRIBUTES)
         versions = 1 + len(ATTRIBUTES) * (self.num_classes - 1)
-        self._check("max_sources (N)", self.max_sources, 2, 1 + sources - versions)
-        self._check("stars", self.stars, 1, sources)
-        if len(self.crossed_levels) != len(ATTRIBUTES):
-            raise InputError(f"crossed_levels is {self.crossed_levels}; it has a number for {', '.join(ATTRIBUTES)}")
+        for name, most in (("max_sources", 1 + sources - versions), ("stars", sources)):
+            if getattr(self, name) > most:
+                raise InputError(f"{name} is {getattr(self, name)}; K = {self.num_classes} classes allow {most:,}")
         for attribute, count in zip(ATTRIBUTES, self.crossed_levels, strict=True):
-            self._check(f"crossed_levels of {attribute}", count, 2, 49)
+            if not 2 <= count <= 49:
+                raise InputError(f"crossed_levels of {attribute} is {count}; it must be from 2 to 49")
+        return self
 
     @cached_property
     def moves(self) -> tuple[int, float, float]:
@@ -118,9 +119,8 @@ class FactorSettings(SceneSettings):
         }
 
     def values(self) -> dict[str, Any]:
-        """The settings as JSON values."""
-        moved = {"moves": list(self.moves)} if self.seed else {}
-        return {**super().values(), "crossed_levels": list(self.crossed_levels), **moved}
+        """The values as JSON, the moves among them where there are some."""
+        return {**super().values(), **({"moves": list(self.moves)} if self.seed else {})}
 
 
 def _spread(classes: int, count: int) -> tuple[int, ...]:
@@ -147,57 +147,22 @@ class FactorClip:
     sources: tuple[Source, ...]
     shares: tuple[float, ...]
 
-    def onsets(self, settings: SceneSettings) -> tuple[int, ...]:
+    def onsets(self, spec: SceneSpec) -> tuple[int, ...]:
         """First sample of each source."""
         return tuple(
-            int(share * settings.periods[source.rate]) for share, source in zip(self.shares, self.sources, strict=True)
+            int(share * spec.periods[source.rate]) for share, source in zip(self.shares, self.sources, strict=True)
         )
 
 
-class RenderedFactors(SceneRendering[FactorSettings]):
-    """The clips of some settings and their sound; see `Rendering`."""
-
-    @cached_property
-    def drawn(self) -> tuple[FactorClip, ...]:
-        """The clips, in the order of `rows`: star by star, then the crossed ones."""
-        return (*draw_stars(self.settings), *draw_crossed(self.settings))
-
-    @cached_property
-    def gains(self) -> tuple[float, ...]:
-        """Linear gain of each clip: 1 / max(1, largest peak of its star); that of a crossed clip is its own."""
-        peaks: dict[str, float] = {}
-        for clip in self.drawn:
-            peak = self.tone_bank.peak(clip.sources, clip.onsets(self.settings))
-            of_block = clip.block or clip.id
-            peaks[of_block] = max(peak, peaks.get(of_block, 1.0))
-        return tuple(1 / peaks[clip.block or clip.id] for clip in self.drawn)
-
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """Rows without their audio."""
-        return tuple(_row(clip, gain, self.settings) for clip, gain in zip(self.drawn, self.gains, strict=True))
-
-    def clips(self, index: int) -> Sequence[Pcm16]:
-        """The clip, int16 [samples].
-
-        The target and what is behind it are rounded to 16 bits before they are added: two clips of a star that differ
-        in the target differ by the same samples as the two targets alone.
-        """
-        clip = self.drawn[index]
-        onsets = clip.onsets(self.settings)
-        layers = [(clip.sources[part], onsets[part]) for part in (slice(1), slice(1, None))]
-        return (self.tone_bank.layered_clip(layers, self.gains[index]),)
-
-
-def draw_stars(settings: FactorSettings) -> Iterator[FactorClip]:
+def draw_stars(spec: FactorSpec) -> Iterator[FactorClip]:
     """The clips of all stars: the base, every other class of each factor of the target, onsets redrawn.
 
-    Targets are different from star to star. A star is the same in settings that differ in the number of stars alone.
+    Targets are different from star to star. A star is the same in specs that differ in the number of stars alone.
     """
-    classes = settings.num_classes
-    codes = random_generator(settings.seed, _TARGETS).permutation(classes ** len(ATTRIBUTES))
-    for number, code in enumerate(codes[: settings.stars]):
-        rng = random_generator(settings.seed, _STARS, number)
+    classes = spec.num_classes
+    codes = random_generator(spec.seed, _TARGETS).permutation(classes ** len(ATTRIBUTES))
+    for number, code in enumerate(codes[: spec.stars]):
+        rng = random_generator(spec.seed, _STARS, number)
         target = Source.from_code(int(code), classes)
         versions = [
             (attribute, level, replace(target, **{attribute: level}))
@@ -207,14 +172,14 @@ def draw_stars(settings: FactorSettings) -> Iterator[FactorClip]:
         ]
         background: list[Source] = []
         taken = {target, *(version for *_, version in versions)}
-        count = int(rng.integers(settings.max_sources))
+        count = int(rng.integers(spec.max_sources))
         while len(background) < count:
             source = Source.from_code(int(rng.integers(classes ** len(ATTRIBUTES))), classes)
             if source not in taken:
                 taken.add(source)
                 background.append(source)
         shares, redrawn = (tuple(map(float, rng.random(1 + count))) for _ in range(2))
-        if settings.onset == "locked":
+        if spec.onset == "locked":
             shares = (0.0,) * len(shares)
         block = f"{STAR}-{number:05d}"
         name = f"{RECIPE.name}-{block}"
@@ -224,139 +189,96 @@ def draw_stars(settings: FactorSettings) -> Iterator[FactorClip]:
         yield FactorClip(f"{name}-{ONSET}", block, ONSET, (target, *background), redrawn)
 
 
-def draw_crossed(settings: FactorSettings) -> Iterator[FactorClip]:
+def draw_crossed(spec: FactorSpec) -> Iterator[FactorClip]:
     """Single sources of all combinations of the classes that are kept; a source has one onset, whichever others are."""
-    classes = settings.num_classes
-    shares = random_generator(settings.seed, _CROSSED).random(classes ** len(ATTRIBUTES))
-    for number, levels in enumerate(product(*settings.crossed_classes.values())):
+    classes = spec.num_classes
+    shares = random_generator(spec.seed, _CROSSED).random(classes ** len(ATTRIBUTES))
+    for number, levels in enumerate(product(*spec.crossed_classes.values())):
         source = Source(*levels)
-        share = 0.0 if settings.onset == "locked" else float(shares[source.code(classes)])
+        share = 0.0 if spec.onset == "locked" else float(shares[source.code(classes)])
         yield FactorClip(f"{RECIPE.name}-{CROSSED}-{number:05d}", "", "", (source,), (share,))
 
 
-def _row(clip: FactorClip, gain: float, settings: FactorSettings) -> Row:
-    target = clip.sources[0]
+def _row(clip: FactorClip, gain: float, spec: FactorSpec) -> Row:
     return {
         "id": clip.id,
-        "split": "test",
         "kind": STAR if clip.block else CROSSED,
         "block": clip.block,
         "factor": clip.factor,
-        "levels": {attribute: getattr(target, attribute) for attribute in ATTRIBUTES},
-        "values": {
-            "pitch": float(settings.pitches[target.pitch]),
-            "rate": settings.rates[target.rate],
-            "amplitude": settings.decibels[target.amplitude],
-        },
-        "metadata": labels_of(clip.sources, settings),
+        "levels": levels_of(clip.sources[0]),
+        "values": values_of(clip.sources[0], spec),
+        "metadata": labels_of(clip.sources, spec),
         "onsets": list(clip.shares),
-        "gains": gains_of(clip.sources, settings),
+        "gains": gains_of(clip.sources, spec),
         "gain": gain,
     }
 
 
-class _Factors:
-    """The recipe; see `Recipe`."""
+def _clips(bank: ToneBank, clip: FactorClip, gain: float) -> Sequence[Pcm16]:
+    """The clip, int16 [samples].
+
+    The target and what is behind it are rounded to 16 bits before they are added: two clips of a star that differ in
+    the target differ by the same samples as the two targets alone.
+    """
+    onsets = clip.onsets(bank.spec)
+    layers = [(clip.sources[part], onsets[part]) for part in (slice(1), slice(1, None))]
+    return (bank.layered_clip(layers, gain),)
+
+
+class Factors(Recipe[FactorSpec]):
+    """Stars of clips around a base, and crossed clips."""
 
     name = "factors"
-    version = 1
-    splits = ("test",)
-    one_length = True
 
     @cached_property
-    def presets(self) -> Mapping[str, FactorSettings]:
-        """Settings by the name of a preset; those of ``paper-`` are the same, since the paper has no such clips."""
-        mini, full = FactorSettings(stars=32, crossed_levels=(8, 4, 4, 4)), FactorSettings()
+    def presets(self) -> Mapping[str, FactorSpec]:
+        """Specs by the name of a preset; those of ``paper-`` are the same, since the paper has no such clips."""
+        mini, full = FactorSpec(stars=32, crossed_levels=(8, 4, 4, 4)), FactorSpec()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
-    def features(self, settings: FactorSettings) -> Features:
+    def columns(self, spec: FactorSpec) -> Sequence[Column]:
         """``metadata`` and ``gains`` as of the other recipes of scenes; onsets are shares of a period."""
-        from datasets import Audio, Features, List, Value
-
-        columns = source_features()
-        return Features(
-            {
-                "id": Value("string"),
-                "audio": Audio(sampling_rate=settings.sample_rate),
-                **{name: Value("string") for name in ("kind", "block", "factor")},
-                "levels": {attribute: Value("int32") for attribute in ATTRIBUTES},
-                "values": {attribute: Value("float64") for attribute in VALUED},
-                "metadata": columns["metadata"],
-                "onsets": List(Value("float64")),
-                "gains": columns["gains"],
-                "gain": Value("float64"),
-            }
+        factors = ("", *ATTRIBUTES, ONSET)
+        changed = (
+            "what was changed of the star's base: `timbre`, `pitch`, `rate`, `amplitude`, `onset`; empty for the base"
+        )
+        return (
+            Column("id", TEXT, "name of the row"),
+            Column("audio", AUDIO, "the clip"),
+            Column("kind", TEXT, "`star` or `crossed`", choices=KINDS),
+            Column("block", TEXT, "the star that the clip is of; empty for a crossed clip"),
+            Column("factor", TEXT, changed, choices=factors),
+            Column("levels", LEVELS, "class of each factor of the target, from 0"),
+            Column("values", VALUES, "of the target: `pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB"),
+            Column("metadata", SOURCES, "the labels of the sources, the target first", least=1),
+            Column("onsets", [NUMBER], "onset of each source as a share of its period"),
+            Column("gains", [NUMBER], "linear gain of each source"),
+            Column("gain", NUMBER, "linear gain of the whole clip"),
         )
 
-    def clip_names(self, row: Row) -> Sequence[str]:
-        """The one clip, ``audio``."""
-        return ("audio",)
-
-    def render(self, settings: FactorSettings) -> RenderedFactors:
-        """Draw the rows; nothing is written."""
-        return RenderedFactors.of(settings)
+    def draw(self, spec: FactorSpec, sounds: Sounds) -> Iterator[Drawn]:
+        """Star by star, then the crossed clips; the gain of a star is 1 / max(1, largest peak of its clips)."""
+        bank = ToneBank(spec)
+        drawn = (*draw_stars(spec), *draw_crossed(spec))
+        for _, block in groupby(drawn, key=lambda clip: clip.block or clip.id):
+            clips = list(block)
+            gain = 1 / max(1.0, *(bank.peak(clip.sources, clip.onsets(spec)) for clip in clips))
+            for clip in clips:
+                yield Drawn(_row(clip, gain, spec), partial(_clips, bank, clip, gain))
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that does not say what its target is, or of which star it is and what was changed."""
-        name = row["id"]
-        check_sources(name, row.get("metadata"))
-        if row.get("kind") not in KINDS:
-            raise DatasetError(f"row {name}: kind is {row.get('kind')!r}; it is one of {', '.join(KINDS)}")
-        factors = ("", *ATTRIBUTES, ONSET) if row["kind"] == STAR else ("",)
-        if row.get("factor") not in factors:
-            raise DatasetError(
-                f"row {name}: factor is {row.get('factor')!r}; that of a {row['kind']} clip is one of "
-                f"{', '.join(map(repr, factors))}"
-            )
-        block = row.get("block")
-        if not isinstance(block, str) or bool(block) != (row["kind"] == STAR):
-            raise DatasetError(f"row {name}: block is {block!r}; it is a star's name, and empty for a crossed clip")
-        for column, keys, kind in (("levels", ATTRIBUTES, int), ("values", VALUED, float)):
-            numbers = row.get(column)
-            if not isinstance(numbers, dict) or not all(isinstance(numbers.get(key), kind) for key in keys):
-                raise DatasetError(f"row {name}: {column} is {numbers!r}; it has a number for {', '.join(keys)}")
+        super().check_row(row)
+        name, is_star = row["id"], row["kind"] == STAR
+        if row["factor"] and not is_star:
+            raise DatasetError(f"row {name}: factor is {row['factor']!r}; that of a crossed clip is ''")
+        if bool(row["block"]) != is_star:
+            raise DatasetError(f"row {name}: block is {row['block']!r}; it is a star's name, empty for a crossed clip")
 
-    def describe(self, settings: FactorSettings) -> str:
-        """Markdown of the card."""
-        kept = settings.crossed_classes
-        total = math.prod(map(len, kept.values()))
-        levels = ";\n  ".join(f"{attribute} {', '.join(map(str, classes))}" for attribute, classes in kept.items())
-        in_star = 2 + len(ATTRIBUTES) * (settings.num_classes - 1)
-        moved = " The seed also moves the levels of pitch, rate and amplitude from the centres of their bins."
-        moved = moved if settings.seed else ""
-        behind = f"0 to {settings.max_sources - 1} other sources"
-        return f"""\
-Clips that differ in one factor and in nothing else, after the four axes (informativeness, equivariance, invariance,
-disentanglement) of *Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks*
-([arXiv 2505.06224](https://arxiv.org/abs/2505.06224), IJCNN 2025), with exact interventions in place of its signal
-processing. Two kinds of clips:
-
-- {settings.stars:,} **stars** of {in_star} clips (`kind` `star`): a target source with {behind} behind it; the base,
-  every other class of each factor of the target, and the base with all onsets redrawn. The clips of a star share one
-  gain, below 1 only where one of them would pass full scale, and but for the last the onsets, as shares of the period.
-  The target and what is behind it are rounded to 16 bits before they are added, so that the difference of two clips
-  is that of the two targets, sample by sample.
-- {total:,} **crossed** clips (`kind` `crossed`): single sources, every combination of these classes:
-  {levels}.
-
-| column | content |
-|---|---|
-| `id` | name of the row |
-| `audio` | the clip: {settings.duration:g} s, mono, {settings.sample_rate} Hz, 16-bit |
-| `kind` | `star` or `crossed` |
-| `block` | the star that the clip is of; empty for a crossed clip |
-| `factor` | what was changed of the star's base: `timbre`, `pitch`, `rate`, `amplitude`, `onset`; empty for the base |
-| `levels` | class of each factor of the target, from 0 |
-| `values` | of the target: `pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB |
-| `metadata` | the sources, the target first: `timbre_label`, `pitch_label`, `rate_label`, `amplitude_label` |
-| `onsets` | onset of each source as a share of its period |
-| `gains` | linear gain of each source |
-| `gain` | linear gain of the whole clip |
-
-{describe_sources(settings)}{moved} Sources were drawn uniformly (seed {settings.seed}); no two stars have the same
-target.
-
-{CITATION}"""
+    def card(self, spec: FactorSpec) -> Mapping[str, Any]:
+        """How many clips there are."""
+        in_star = 2 + len(ATTRIBUTES) * (spec.num_classes - 1)
+        return {"in_star": in_star, "crossed": math.prod(map(len, spec.crossed_classes.values()))}
 
 
-RECIPE = _Factors()
+RECIPE = Factors()

@@ -21,7 +21,7 @@ from audio_compositionality.support.errors import InputError
 from ..data import DatasetError, Pcm16, Waveform
 from ..sounds.entries import Sounds
 from ..sounds.intervals import STEPS, Activity, union
-from .transforms.base import Samples, level
+from .transforms import Samples, level
 
 SHORTEST_PERIOD = 0.3
 """Seconds after which a sound is repeated, at least: a shorter one is followed by silence, too little to part it."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..data import DatasetError, Pcm16
 from .tone_bank import FULL_SCALE
-from .transforms.base import ParameterRange, Samples, Transform, level
+from .transforms import ParameterRange, Samples, Transform, level
 
 SHORTEST = 0.1
 """Seconds of a clip: less is not a sound that a model could hear anything in."""
@@ -34,12 +34,16 @@ class Copy:
     Attributes:
         transform: what is applied.
         parameter: in its unit.
-        rng: makes the random numbers of this copy, the same each time, its parameter's among them.
+        rng: makes the random numbers of this copy, the same each time, those that come after its parameter.
+        number: of the copy among those by this transform, quarter by quarter.
+        scaled: place of the parameter in its range, from 0 to 1.
     """
 
     transform: Transform
     parameter: float
     rng: Callable[[], np.random.Generator]
+    number: int = 0
+    scaled: float = 0.0
 
 
 def base_length(source: Samples, sample_rate: int, duration: float, reach: float) -> int:

@@ -1,4 +1,4 @@
-"""Recordings as sources of clips: an excerpt of each at one level, through a channel of its own, in exact 16 bits.
+"""Sounds as sources of clips: an excerpt of each at one level, through a channel of its own, in exact 16 bits.
 
 A source lasts the whole clip. It is a window, drawn at random, of its recording repeated again and again with a pause
 in between: of all windows where a clip holds a repetition, else of those that have the loudest part of the recording in
@@ -8,13 +8,17 @@ them. So two sources of one recording are never the same samples, and what is lo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from ..data import DatasetError
 from .mixing import resampled
-from .transforms.base import Samples, level
+from .pool import SoundPool, SoundsSpec
+from .sources import random_generator
+from .transforms import Samples, level
 
 PAUSES = (0.15, 0.45)
 """Shortest and longest pause between two repetitions, in seconds."""
@@ -22,6 +26,9 @@ PAUSES = (0.15, 0.45)
 KNOTS = 8
 LOWEST, HIGHEST = 60.0, 8_000.0
 """Knots of the random filter, evenly on the logarithm of frequency, in Hz."""
+
+PLACING: Mapping[str, Any] = {"pauses": PAUSES, "knots": KNOTS, "lowest": LOWEST, "highest": HIGHEST}
+"""What cards say of it, for the template ``placing.md``."""
 
 SILENT = 1e-4
 """Root mean square of an excerpt, -80 dB: what is softer is the rounding of its file."""
@@ -32,6 +39,57 @@ periods of a tone, which are equal but for rounding, it is the same on every mac
 
 _TAIL = 0.1
 """Seconds of silence behind a clip while it is filtered, so that its end does not sound at its beginning."""
+
+
+class PlacedSpec(SoundsSpec):
+    """What specs of clips have in common in which every source is a sound over the whole clip."""
+
+    eq_db: float = Field(
+        4.0,
+        ge=0,
+        le=20,
+        description="Standard deviation, in dB, of the random smooth filter that each source passes, at its knots.",
+    )
+
+
+class PlacedSounds:
+    """Sounds as sources of the clips of a spec.
+
+    Attributes:
+        spec: of the clips.
+        pool: the sounds by label and condition.
+    """
+
+    def __init__(self, spec: PlacedSpec, pool: SoundPool) -> None:
+        """Nothing is read."""
+        self.spec, self.pool = spec, pool
+
+    def source(self, number: int, stream: int, *place: int) -> Samples:
+        """A sound as a source over a clip, float64 [samples], at a level of 1.
+
+        Args:
+            number: of the sound.
+            stream: of random numbers; see `random_generator`.
+            place: of the source, which has random numbers of its own.
+
+        Raises:
+            DatasetError: it is silent.
+        """
+        spec = self.spec
+        waveform, rate = self.pool.sounds.waveform(number)
+        rng = random_generator(spec.seed, stream, *place)
+        try:
+            return place_recording(waveform, rate, spec.num_samples, spec.sample_rate, spec.eq_db, rng)
+        except DatasetError as error:
+            raise DatasetError(f"{self.pool.source}: recording {self.pool.entries[number].id!r} {error}") from error
+
+    def together(self, numbers: Sequence[int], stream: int, *place: int) -> Samples:
+        """Sounds together, at a level of 1: the n-th has the random numbers of `place` and n."""
+        sources = [self.source(number, stream, *place, n) for n, number in enumerate(numbers)]
+        try:
+            return mix_together(sources)
+        except DatasetError as error:
+            raise DatasetError(f"{self.pool.source}: {', '.join(self.pool.ids(numbers))} {error}") from error
 
 
 def place_recording(

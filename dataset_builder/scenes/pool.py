@@ -1,4 +1,4 @@
-"""Recordings by label and condition, and draws among them that use all as evenly as they can be."""
+"""Sounds by label and condition, and draws among them that use all as evenly as they can be."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
+
+from audio_compositionality.support.spec import Spec
+from audio_compositionality.support.text import listed
 
 from ..data import DatasetError
-from ..sounds.entries import Sound, Sounds, related
+from ..sounds.entries import Sound, Sounds, SoundsField, related
+from ..sounds.tones import default_timbres
+from .sources import LONGEST_DURATION
 
 Item = TypeVar("Item")
 
@@ -24,6 +30,46 @@ _MOST_PAIRS = 200
 
 _ATTEMPTS = 5
 """Orders of labels that are tried with a pair."""
+
+
+class SoundsSpec(Spec):
+    """What specs of clips of any sounds have in common."""
+
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Of every random choice.")
+    domain: str = Field(
+        "", description="What the sounds are, in a word, for the rows: `words`; by default what they are called."
+    )
+    duration: float = Field(2.5, ge=0.25, le=LONGEST_DURATION, description="Seconds of a clip.")
+    sample_rate: int = Field(16_000, ge=8_000, le=192_000, description="Hz of every clip; sounds are brought to it.")
+    sounds: SoundsField = Field(
+        None, repr=False, description="That clips are made of; by default tones of the project's own voices."
+    )
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of a clip."""
+        return round(self.duration * self.sample_rate)
+
+    @property
+    def tones(self) -> Sounds:
+        """The sounds where nobody brings some: all timbres under all conditions."""
+        return default_timbres()
+
+    @property
+    def heard(self) -> Sounds:
+        """The sounds that clips are made of."""
+        return self.tones if self.sounds is None else self.sounds
+
+    @property
+    def domain_name(self) -> str:
+        """The domain; where none is given, that which the sounds suggest, or ``recordings``."""
+        return self.domain or str(self.heard.suggested.get("domain", "recordings"))
+
+    def values(self) -> dict[str, Any]:
+        """The values as JSON; of the sounds the fingerprint, which says whether they are our timbres or a user's."""
+        values = super().values()
+        del values["sounds"]
+        return {**values, "timbres" if self.sounds is None else "recordings": self.heard.fingerprint}
 
 
 class UnlabelledError(DatasetError):
@@ -63,10 +109,11 @@ class Sides:
     second: tuple[int, ...]
 
 
-class RecordingPool:
-    """Recordings that have a class: a label that is no number.
+class SoundPool:
+    """Sounds that have a class: a label that is no number.
 
     Attributes:
+        sounds: all of them.
         source: what they were opened from.
         entries: all of them, with those that have no class.
         by_label: numbers of the recordings of each label, labels in alphabetical order.
@@ -75,14 +122,13 @@ class RecordingPool:
             name where none has one.
     """
 
-    def __init__(self, recordings: Sounds) -> None:
+    def __init__(self, sounds: Sounds) -> None:
         """Sort them; nothing is read.
 
         Raises:
             UnlabelledError: none has a class.
         """
-        self.source = recordings.source
-        self.entries = recordings.entries
+        self.sounds, self.source, self.entries = sounds, sounds.source, sounds.entries
         classes = [(entry.label, number) for number, entry in enumerate(self.entries) if has_class(entry)]
         if not classes:
             raise UnlabelledError(why_no_classes(self.source, self.entries))
@@ -220,11 +266,71 @@ class RecordingPool:
     def draw_labels(
         self, count: int, without: Sequence[str], use: Counter[str], rng: np.random.Generator
     ) -> tuple[str, ...]:
-        """So many labels that are not among some, those that were drawn least first; `use` counts them."""
+        """So many labels that are not among some, those that were drawn least first; `use` counts them.
+
+        Raises:
+            DatasetError: there are not as many.
+        """
         allowed = [label for label in self.by_label if label not in without]
+        if len(allowed) < count:
+            raise DatasetError(
+                f"{self.source} has {len(self.by_label)} labels; {count} are needed"
+                f"{f' beside {listed(without)}' if without else ''}"
+            )
         drawn = tuple(evenly(allowed, use, rng)[:count])
         use.update(drawn)
         return drawn
+
+    def ids(self, numbers: Sequence[int]) -> list[str]:
+        """The names of sounds."""
+        return [self.entries[number].id for number in numbers]
+
+    def labels_of(self, numbers: Sequence[int]) -> list[str]:
+        """The labels of sounds."""
+        return [self.entries[number].label for number in numbers]
+
+    def why_no_sides(self, count: int, *, unrelated: bool) -> str:
+        """Why there are no two conditions or groups with so many classes, and the nearest that works.
+
+        Args:
+            count: of the classes.
+            unrelated: see `pairs`.
+        """
+        if not self.has_conditions:
+            return self._too_few_groups(count)
+        best, pair = self.best_pair(unrelated=unrelated)
+        if best >= count:
+            return (
+                f"{self.source}: {count} classes need recordings under two conditions, and no group under both; the "
+                f"groups of these recordings do not allow that: --set classes={max(2, count - 1)}, or other groups"
+            )
+        if pair is not None:
+            names = " and ".join(map(repr, pair))
+            nearest = f": --set classes={best}" if best >= 2 else ""
+            text = (
+                f"{self.source} has no two {'unrelated ' if unrelated else ''}conditions that share {count} labels; "
+                f"{names} share most, {best}{nearest}"
+            )
+            return f"{text}; or leave conditions out: LABEL/file" if best < 2 else text
+        names = listed([repr(name) for name in self.by_condition])
+        if unrelated and len(self.by_condition) > 1:
+            return (
+                f"{self.source} has {len(self.by_condition)} conditions, all related ({names}): the two sides of a "
+                "block need two that have nothing in common, such as another engine; --set unrelated=false allows "
+                "related ones"
+            )
+        return f"{self.source} has one condition ({names}); two are needed"
+
+    def _too_few_groups(self, count: int) -> str:
+        single = [label for label in self.by_label if self.groups(label) < 2]
+        serving = len(self.by_label) - len(single)
+        text = f"{self.source}: {count} classes need labels with two recordings each, of different groups; "
+        if serving >= count:
+            nearest = f"--set classes={max(2, count - 1)}"
+            return f"{text}the groups of these recordings do not allow that: {nearest}, or other groups"
+        names = f"{listed([repr(label) for label in single])} {'has' if len(single) == 1 else 'have'} one only"
+        nearest = f": --set classes={serving}" if serving >= 2 else ""
+        return f"{text}{serving} of {len(self.by_label)} have them, {names}{nearest}"
 
 
 def has_class(entry: Sound) -> bool:

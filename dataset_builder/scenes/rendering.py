@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from .sources import SceneSettings
+from .sources import SceneSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ class _Settings(Protocol):
 
 
 AnySettings = TypeVar("AnySettings", bound=_Settings)
-Settings = TypeVar("Settings", bound=SceneSettings)
+Settings = TypeVar("Settings", bound=SceneSpec)
 
 
 class SharedRendering(Generic[AnySettings]):
@@ -50,9 +50,9 @@ class SceneRendering(SharedRendering[Settings]):
     @cached_property
     def tone_bank(self) -> ToneBank:
         """The tones that every clip is mixed from."""
-        from .tone_bank import render_tone_bank
+        from .tone_bank import ToneBank
 
-        return render_tone_bank(self.settings)
+        return ToneBank(self.settings)
 
 
 class DrawnRendering:
@@ -68,24 +68,26 @@ class DrawnRendering:
 
     def __init__(self, recipe: Recipe[Any], spec: Any) -> None:
         """Nothing is drawn before it is asked for."""
-        self._recipe, self._spec = recipe, spec
-        self.sample_rate: int = spec.sample_rate
+        self._recipe, self.spec = recipe, spec
+        rate = recipe.sample_rate(spec)
+        self.sample_rate: int = spec.sample_rate if rate is None else rate
 
     @cached_property
     def sounds(self) -> Sounds:
         """That clips are made of: the tones of the recipe, or a user's."""
-        given: Sounds | None = getattr(self._spec, "sounds", None)
-        return self._recipe.tones(self._spec) if given is None else given
+        given: Sounds | None = getattr(self.spec, "sounds", None)
+        return self._recipe.tones(self.spec) if given is None else given
 
     @cached_property
     def drawn(self) -> tuple[Drawn, ...]:
         """The rows with their events."""
-        return tuple(self._recipe.draw(self._spec, self.sounds))
+        return tuple(self._recipe.draw(self.spec, self.sounds))
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
         """Rows without their audio."""
-        return tuple({"split": self._recipe.splits[-1], **one.row} for one in self.drawn)
+        split = self._recipe.splits[-1]
+        return tuple({"id": one.row["id"], "split": split, **one.row} for one in self.drawn)
 
     @cached_property
     def _events(self) -> EventSounds:
@@ -95,6 +97,9 @@ class DrawnRendering:
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clips of a row, each int16 [samples], under one gain."""
+        clips = self.drawn[index].clips
+        if callable(clips):
+            return clips()
         from .mixing import mix
 
-        return mix(self.drawn[index].clips, self._events.samples, self._spec.num_samples)
+        return mix(clips, self._events.samples, self.spec.num_samples)

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 from weakref import WeakValueDictionary
@@ -20,7 +21,7 @@ import numpy as np
 
 from ..data import DatasetError, Pcm16, Waveform
 from ..sounds.tones import render_tone
-from .sources import Quadruple, Scene, SceneSettings, Source
+from .sources import Quadruple, Scene, SceneSpec, Source
 
 FULL_SCALE = 32_766
 """The 16-bit value of a sample of 1.0: one below the largest, since A and T are rounded before they are added."""
@@ -34,19 +35,41 @@ class Tones(dict[tuple[int, int, int], Waveform]):
     """Tones by their classes of timbre, pitch and rate, each float32 [period] with a peak of 1."""
 
 
+_rendered: WeakValueDictionary[tuple[Any, ...], Tones] = WeakValueDictionary()
+_rendering = threading.Lock()
+
+
 @dataclass(frozen=True)
 class ToneBank:
-    """All K^3 tones of some settings, and how clips are mixed from them."""
+    """All K^3 tones of a spec, and how clips are mixed from them.
 
-    settings: SceneSettings
-    tones: Tones
+    Attributes:
+        spec: of the scenes.
+    """
+
+    spec: SceneSpec
+
+    @cached_property
+    def tones(self) -> Tones:
+        """Rendered when they are first asked for, on all cores; those of equal sound are shared while anybody has them.
+
+        Raises:
+            DatasetError: a voice makes no sound at one of the notes.
+        """
+        spec = self.spec
+        sound = (spec.voices, spec.pitches, spec.periods, spec.velocity, spec.sample_rate)
+        with _rendering:
+            tones = _rendered.get(sound)
+            if tones is None:
+                tones = _rendered[sound] = _render_tones(spec)
+        return tones
 
     def mix(self, sources: Sequence[Source], onsets: Sequence[int]) -> Waveform:
         """The sum of sources, float32 [num_samples], before any common gain."""
-        clip = np.zeros(self.settings.num_samples, np.float32)
+        clip = np.zeros(self.spec.num_samples, np.float32)
         for source, onset in zip(sources, onsets, strict=True):
             tone = self.tones[source.timbre, source.pitch, source.rate]
-            tone = tone * np.float32(self.settings.gains[source.amplitude])
+            tone = tone * np.float32(self.spec.gains[source.amplitude])
             for start in range(onset, len(clip), len(tone)):
                 part = clip[start : start + len(tone)]
                 part += tone[: len(part)]
@@ -91,39 +114,20 @@ class ToneBank:
         return np.stack([rounded_a, rounded_a + rounded_t, rounded_c, rounded_c + rounded_t])
 
 
-_rendered: WeakValueDictionary[tuple[Any, ...], Tones] = WeakValueDictionary()
-_rendering = threading.Lock()
-
-
-def render_tone_bank(settings: SceneSettings) -> ToneBank:
-    """Render the K^3 tones of some settings, on all cores; those of equal sound are shared while anybody has them.
-
-    Raises:
-        DatasetError: a voice makes no sound at one of the notes.
-    """
-    sound = (settings.voices, settings.pitches, settings.periods, settings.velocity, settings.sample_rate)
-    with _rendering:
-        tones = _rendered.get(sound)
-        if tones is None:
-            tones = _render_tones(settings)
-            _rendered[sound] = tones
-    return ToneBank(settings, tones)
-
-
-def _render_tones(settings: SceneSettings) -> Tones:
-    every = range(settings.num_classes)
+def _render_tones(spec: SceneSpec) -> Tones:
+    every = range(spec.num_classes)
     classes = list(product(every, every, every))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        tones = list(pool.map(lambda key: _render_tone(settings, *key), classes))
+        tones = list(pool.map(lambda key: _render_tone(spec, *key), classes))
     return Tones(zip(classes, tones, strict=True))
 
 
-def _render_tone(settings: SceneSettings, timbre: int, pitch: int, rate: int) -> Waveform:
-    voice, note, period = settings.voices[timbre], settings.pitches[pitch], settings.periods[rate]
+def _render_tone(spec: SceneSpec, timbre: int, pitch: int, rate: int) -> Waveform:
+    voice, note, period = spec.voices[timbre], spec.pitches[pitch], spec.periods[rate]
     try:
-        return render_tone(voice, note, period, settings.velocity, settings.sample_rate)
+        return render_tone(voice, note, period, spec.velocity, spec.sample_rate)
     except DatasetError as error:
-        span = f"MIDI {min(settings.pitches)} to {max(settings.pitches)}"
+        span = f"MIDI {min(spec.pitches)} to {max(spec.pitches)}"
         raise DatasetError(f"{error}; choose voices that sound over {span}") from error
 
 

@@ -72,6 +72,12 @@ NARROWEST_PITCHES = 36
 """Semitones, three octaves: in less, low and high are a matter of taste."""
 
 
+Voices = Annotated[
+    tuple[InstanceOf[Voice], ...], PlainSerializer(lambda voices: [voice.to_vced().hex() for voice in voices])
+]
+"""The type of a field of voices: among its values, the hexadecimal of their 155 bytes."""
+
+
 class ToneSpec(Spec):
     """What decides tones: K classes of each attribute. Defaults are the paper's (arXiv 2603.13685) where it gives some.
 
@@ -98,9 +104,7 @@ class ToneSpec(Spec):
     )
     sample_rate: int = Field(32_000, ge=8_000, le=192_000, description="Hz of every clip.")
     velocity: int = Field(100, ge=1, le=127, description="MIDI velocity of every tone.")
-    voices: Annotated[
-        tuple[InstanceOf[Voice], ...], PlainSerializer(lambda voices: [voice.to_vced().hex() for voice in voices])
-    ] = Field(default_factory=default_voices, repr=False, description="K voices, the classes of timbre.")
+    voices: Voices = Field(default_factory=default_voices, repr=False, description="K voices, the classes of timbre.")
 
     @model_validator(mode="after")
     def _check_tones(self) -> ToneSpec:

@@ -9,7 +9,7 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.scenes.transformed import TransformSettings
+from audio_compositionality.dataset_builder.scenes.bases import TransformSpec
 from audio_compositionality.tasks.base import Floats, Outputs, Scores
 from audio_compositionality.tasks.registry import load_task
 
@@ -57,7 +57,7 @@ def cheats(seed: int) -> list[Check]:
 
 
 def _rendered(seed: int) -> tuple[list[Row], list[Floats]]:
-    settings = TransformSettings(seed=seed, bases=BASES, untransformed=0, duration=1, rate_range=(2, 6))
+    settings = TransformSpec(seed=seed, bases=BASES, untransformed=0, duration=1, rate_range=(2, 6))
     rendering = load_recipe("transforms").render(settings)
     rows = list(rendering.rows)
     return rows, [rendering.clips(place)[0] / 32_768 for place in range(len(rows))]

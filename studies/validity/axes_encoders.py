@@ -9,7 +9,7 @@ to 1, in one coordinate more. Every other encoder is what a function makes of th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -146,7 +146,7 @@ def render(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Clips]:
         settings: for each recipe what differs from its preset mini.
     """
     rows = {
-        name: load_recipe(name).render(replace(load_recipe(name).presets["mini"], **changes)).rows
+        name: load_recipe(name).render(load_recipe(name).presets["mini"].changed(**changes)).rows
         for name, changes in settings.items()
     }
     classes = classes_of(rows["factors"])

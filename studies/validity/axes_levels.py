@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,12 +31,12 @@ def read_from_levels(plan: AxesPlan, seed: int) -> list[Check]:
     """A level meter on rendered sound: it reads rate and amplitude, also from timbres that its probe has never heard;
     of two sources it cannot say which has which rate."""
     single = load_recipe("factors")
-    settings = replace(single.presets["mini"], **{"seed": seed, **plan.factors})
+    settings = single.presets["mini"].changed(**{"seed": seed, **plan.factors})
     rendering = single.render(settings)
     places = [place for place, row in enumerate(rendering.rows) if row["kind"] == "crossed"]
     rows, meter = [rendering.rows[place] for place in places], _embedded(LEVEL_METER, rendering, places)
     together = load_recipe(CANNOT_READ)
-    exchanged = together.render(replace(together.presets["mini"], seed=seed))
+    exchanged = together.render(together.presets["mini"].changed(seed=seed))
     everything = range(len(exchanged.rows))
     return [
         *(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -198,7 +198,7 @@ class InstancesMaterial:
         changes: dict[str, dict[str, Any]] = {BLOCKS: of_blocks, BINDING: {"trials": self.plan.trials}}
         return {
             task: read_clips(
-                task, self._rendering(task, recordings=self.recordings, **settings).rows, self.recordings.places
+                task, self._rendering(task, sounds=self.recordings, **settings).rows, self.recordings.places
             )
             for task, settings in changes.items()
         }
@@ -211,7 +211,7 @@ class InstancesMaterial:
 
     def _rendering(self, recipe: str, **changes: Any) -> Any:
         made = load_recipe(recipe)
-        return made.render(replace(made.presets["mini"], seed=self.seed, **changes))
+        return made.render(made.presets["mini"].changed(seed=self.seed, **changes))
 
     def scores(self, task: str, encoder: Encoder) -> Scores:
         """What a task gives for an encoder."""

@@ -115,7 +115,7 @@ def test_the_card_says_what_is_there(folder, small_data):
 def changed(data, **changes):
     """The data with other settings of every recipe that has them."""
     settings = {
-        name: dataclasses.replace(before, **{key: value for key, value in changes.items() if hasattr(before, key)})
+        name: before.changed(**{key: value for key, value in changes.items() if hasattr(before, key)})
         for name, before in data.settings.items()
     }
     return RenderedData("changed", settings)

@@ -59,7 +59,7 @@ def fingerprints(source: Path | str, **options: str) -> dict[str, str]:
 def other_data(tiny_data: RenderedData) -> RenderedData:
     """Data of which one configuration is another."""
     settings = tiny_data.settings
-    return RenderedData("other", {**settings, "a_coat": replace(settings["a_coat"], seed=1)})
+    return RenderedData("other", {**settings, "a_coat": settings["a_coat"].changed(seed=1)})
 
 
 def commits(hub: LoopbackHub, kind: str = "dataset", name: str = DATASET) -> int:

@@ -1,12 +1,10 @@
 """Tasks of the four axes, on embeddings that are made from what the rows say."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.scenes.transformed import SAME
+from audio_compositionality.dataset_builder.scenes.bases import SAME
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.factor_rows import FACTORS, contexts_of, is_crossed, labels_of
 from audio_compositionality.tasks.parts import dealt_folds
@@ -25,10 +23,10 @@ def rows():
     """A small configuration of each recipe, without sound."""
     factors = load_recipe("factors")
     transforms = load_recipe("transforms")
-    few = replace(factors.presets["mini"], stars=10, crossed_levels=(4, 3, 3, 3))
-    small = replace(transforms.presets["mini"], bases=60, untransformed=60, transforms=("gain", "noise"))
+    few = factors.presets["mini"].changed(stars=10, crossed_levels=(4, 3, 3, 3))
+    small = transforms.presets["mini"].changed(bases=60, untransformed=60, transforms=("gain", "noise"))
     binding = load_recipe("rate_binding")
-    one_note = replace(binding.presets["mini"], low_notes=(57,))
+    one_note = binding.presets["mini"].changed(low_notes=(57,))
     return {
         "factors": factors.render(few).rows,
         "transforms": transforms.render(small).rows,

@@ -1,7 +1,5 @@
 """Tasks across instances, of binding and of quadruples of recordings: linear, constant and perfect encoders."""
 
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -28,7 +26,7 @@ def small():
     data = {}
     for name in NAMES:
         recipe = load_recipe(name)
-        rendering = recipe.render(replace(recipe.presets["mini"], **SMALL[name]))
+        rendering = recipe.render(recipe.presets["mini"].changed(**SMALL[name]))
         clips = [clip for index in range(len(rendering.rows)) for clip in rendering.clips(index)]
         data[name] = (rendering.rows, to_waveform(np.stack(clips)))
     return data

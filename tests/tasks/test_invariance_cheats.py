@@ -8,7 +8,7 @@ import soxr
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
-from audio_compositionality.dataset_builder.scenes.transformed import TransformSettings
+from audio_compositionality.dataset_builder.scenes.bases import TransformSpec
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.registry import load_task
 
@@ -22,14 +22,14 @@ NUISANCES = ("gain", "noise", "lowpass", "reverb")
 @pytest.fixture(scope="module")
 def scenes():
     """Rows and clips of 24 bases of one second."""
-    return rendered(TransformSettings(bases=24, untransformed=0, duration=1, sample_rate=RATE, rate_range=(2, 6)))
+    return rendered(TransformSpec(bases=24, untransformed=0, duration=1, sample_rate=RATE, rate_range=(2, 6)))
 
 
 @pytest.fixture(scope="module")
 def recordings():
     """The same of 24 recordings of half a second."""
     made = made_recordings(24, seconds=0.5, groups=tuple("abcdefghijkl"))
-    return rendered(TransformSettings(recordings=made, bases=24, untransformed=0))
+    return rendered(TransformSpec(sounds=made, bases=24, untransformed=0))
 
 
 def rendered(settings):
@@ -139,7 +139,7 @@ class TestCandidates:
 
     def test_correlations_with_the_samples_are_turned_round_for_half_of_the_bases(self, scenes):
         """Where nothing is moved in time, the samples of exactly half of the bases are nearer to the right clip."""
-        locked = TransformSettings(
+        locked = TransformSpec(
             bases=12, untransformed=0, duration=1, sample_rate=16_000, rate_range=(2, 6), onset="locked"
         )
         scores = scored("onset_invariance", rendered(locked), samples)
@@ -168,7 +168,7 @@ class TestRecordings:
     def test_of_two_lengths_are_cut_to_the_shorter(self):
         made = made_recordings(10, seconds=1.0)
         made = type(made)(made.entries, tuple(0.4 + 0.05 * n for n in range(10)), made.rates)
-        rendering = RECIPE.render(TransformSettings(recordings=made, bases=10, untransformed=0, transforms=("gain",)))
+        rendering = RECIPE.render(TransformSpec(sounds=made, bases=10, untransformed=0, transforms=("gain",)))
         lengths = [len(rendering.clips(place)[0]) for place in range(len(rendering.rows))]
         assert all(lengths[first + 5] == lengths[first + 6] <= lengths[first] for first in range(0, len(lengths), 7))
         assert any(lengths[first + 5] < lengths[first] for first in range(0, len(lengths), 7))

@@ -510,7 +510,7 @@ _registry: Registry[QuestionTask] = Registry(
     "TASK",
     "audio_compositionality.questions",
     lambda task: task.name,
-    own=(_Counting(), _Duration(), _Concurrency(), _Classification(), _Detection()),
+    listed=(_Counting(), _Duration(), _Concurrency(), _Classification(), _Detection()),
 )
 
 

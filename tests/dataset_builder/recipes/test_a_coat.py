@@ -1,14 +1,12 @@
 """The quadruples of the presets, and which rows are refused."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.recipes.a_coat import RECIPE, QuadrupleSettings
-from audio_compositionality.dataset_builder.scenes.entrofy import NUM_BINS, entropy_bins
-from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES
+from audio_compositionality.dataset_builder.recipes.a_coat import RECIPE, QuadrupleSpec
+from audio_compositionality.dataset_builder.scenes.selection import NUM_BINS, entropy_bins
+from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
 from audio_compositionality.support.errors import InputError
 
 SOURCE = {"timbre_label": "a", "pitch_label": "b", "rate_label": "c", "amplitude_label": "d"}
@@ -22,7 +20,7 @@ def test_the_presets_have_the_sizes_that_are_documented():
 
 @pytest.mark.parametrize("size", ["mini", "full"])
 def test_the_presets_after_the_papers_letter_differ_in_onset_and_level_alone(size):
-    letter = dataclasses.replace(RECIPE.presets[size], onset="locked", level="clip")
+    letter = RECIPE.presets[size].changed(onset="locked", level="clip")
     assert RECIPE.presets[f"paper-{size}"] == letter
     assert letter.values() != RECIPE.presets[size].values()
 
@@ -38,13 +36,13 @@ def test_after_the_papers_letter_every_source_starts_at_once_and_the_quadruples_
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"level": "loud"}, "level is 'loud'; choose one of shared, clip"),
+        ({"level": "loud"}, "level is loud; it must be one of shared, clip"),
         ({"quadruples": 50_001}, "quadruples is 50001"),
     ],
 )
 def test_settings_out_of_range_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
-        QuadrupleSettings(**changes)
+        QuadrupleSpec(**changes)
 
 
 def test_full_quadruples_are_balanced():
@@ -66,7 +64,7 @@ def test_gains_are_those_of_the_labels():
 
 
 def test_the_level_is_a_setting(small_data):
-    settings = dataclasses.replace(small_data.settings["a_coat"], level="clip")
+    settings = small_data.settings["a_coat"].changed(level="clip")
     shared, separate = (RECIPE.render(of_level) for of_level in (small_data.settings["a_coat"], settings))
     assert shared.rows == separate.rows
     assert (_step(shared, 0, "B", "A") == _step(shared, 0, "D", "C")).all()

@@ -12,17 +12,15 @@ from datasets import load_dataset
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.recipes.a_coat_instances import RECIPE
-from audio_compositionality.dataset_builder.recipes.base import RecordedRecipe
+from audio_compositionality.dataset_builder.recipes.a_coat_instances import RECIPE, BlockSpec
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.scenes.recorded import BlockSettings
 from audio_compositionality.support.errors import InputError
 
 from .recorded import instances, level
 from .toy import as_others_have_it
 
-SMALL = BlockSettings(
-    recordings=instances(7), blocks=3, classes=3, context_sources=2, duration=0.75, sample_rate=8_000, snr_db=-3
+SMALL = BlockSpec(
+    sounds=instances(7), blocks=3, classes=3, context_sources=2, duration=0.75, sample_rate=8_000, snr_db=-3
 )
 
 
@@ -66,16 +64,16 @@ class TestRows:
             names = row[f"context_{part}_instances"]
             assert [name.partition("/")[0] for name in names] == row[f"context_{part}"]
         assert (row["level_db"], row["eq_db"], row["domain"]) == (-3, 4, "recordings")
-        named = RECIPE.render(dataclasses.replace(SMALL, domain="words")).rows[1]
+        named = RECIPE.render(SMALL.changed(domain="words")).rows[1]
         assert named == {**row, "domain": "words"}
 
     def test_recordings_have_more_classes_and_larger_contexts(self):
-        assert isinstance(RECIPE, RecordedRecipe)
+        assert RECIPE.takes_sounds
         recordings = instances(12)
-        settings = RECIPE.of_recordings(RECIPE.presets["mini"], recordings, {"seed": 3})
+        settings = RECIPE.of_sounds(RECIPE.presets["mini"], recordings, {"seed": 3})
         assert (settings.classes, settings.context_sources, settings.blocks, settings.seed) == (8, 2, 24, 3)
-        assert settings.recordings is recordings
-        assert RECIPE.of_recordings(settings, recordings, {"classes": 5}).classes == 5
+        assert settings.sounds is recordings
+        assert RECIPE.of_sounds(settings, recordings, {"classes": 5}).classes == 5
 
 
 class TestSound:
@@ -96,13 +94,13 @@ class TestSound:
 
     @pytest.mark.parametrize("snr", [-3, 0, 8])
     def test_levels_are_those_that_are_asked_for(self, snr):
-        clips = clips_of(dataclasses.replace(SMALL, snr_db=snr))
+        clips = clips_of(SMALL.changed(snr_db=snr))
         for context, alone in (("A", "alone_b"), ("C", "alone_d")):
             for clip in clips[alone]:
                 assert level(clip) - level(clips[context]) == pytest.approx(snr, abs=0.01)
 
     def test_a_channel_of_its_own_for_each_source_and_none_without_decibels(self):
-        plain, filtered = (clips_of(dataclasses.replace(SMALL, eq_db=eq)) for eq in (0, 6))
+        plain, filtered = (clips_of(SMALL.changed(eq_db=eq)) for eq in (0, 6))
         ratios = [
             np.abs(np.fft.rfft(one))[100:2_000:50] / np.abs(np.fft.rfft(other))[100:2_000:50]
             for one, other in zip(filtered["alone_b"], plain["alone_b"], strict=True)
@@ -110,25 +108,25 @@ class TestSound:
         assert np.std(20 * np.log10(ratios)) > 1
 
     def test_the_same_bits_twice_and_others_for_another_seed(self):
-        first, second = clips_of(SMALL), clips_of(dataclasses.replace(SMALL, recordings=instances(7)))
+        first, second = clips_of(SMALL), clips_of(SMALL.changed(sounds=instances(7)))
         assert all(np.array_equal(first[name], second[name]) for name in first)
-        other = clips_of(dataclasses.replace(SMALL, seed=1))
+        other = clips_of(SMALL.changed(seed=1))
         assert not any(np.array_equal(first[name], other[name]) for name in first)
 
     def test_more_blocks_change_none(self):
-        more = dataclasses.replace(SMALL, blocks=5)
+        more = SMALL.changed(blocks=5)
         assert RECIPE.render(more).rows[:3] == RECIPE.render(SMALL).rows
         first, second = clips_of(SMALL, 2), clips_of(more, 2)
         assert all(np.array_equal(first[name], second[name]) for name in first)
 
     def test_recordings_are_brought_to_the_rate(self):
-        clips = clips_of(dataclasses.replace(SMALL, recordings=instances(7, rate=22_050), sample_rate=16_000))
+        clips = clips_of(SMALL.changed(sounds=instances(7, rate=22_050), sample_rate=16_000))
         assert clips["A"].shape == (1, 12_000)
 
     def test_a_silent_recording_is_named(self):
-        recordings = dataclasses.replace(SMALL.recordings)
+        recordings = dataclasses.replace(SMALL.sounds)
         object.__setattr__(recordings, "waveform", lambda index: (np.zeros(4_000), 8_000))
-        rendering = RECIPE.render(dataclasses.replace(SMALL, recordings=recordings, seed=5))
+        rendering = RECIPE.render(SMALL.changed(sounds=recordings, seed=5))
         with pytest.raises(DatasetError, match=r"^made up: recording 'label \d\d/\w+/\w+/0\.wav' is silent where it"):
             rendering.clips(0)
 
@@ -180,10 +178,10 @@ class TestStored:
 
     def test_the_fingerprint_is_of_what_decides_samples(self):
         values = SMALL.values()
-        assert values["recordings"] == SMALL.recordings.fingerprint
-        assert values == dataclasses.replace(SMALL, recordings=dataclasses.replace(SMALL.recordings)).values()
-        for changes in ({"snr_db": 0}, {"eq_db": 3}, {"unrelated": False}, {"recordings": instances(8)}):
-            assert dataclasses.replace(SMALL, **changes).values() != values
+        assert values["recordings"] == SMALL.sounds.fingerprint
+        assert values == SMALL.changed(sounds=dataclasses.replace(SMALL.sounds)).values()
+        for changes in ({"snr_db": 0}, {"eq_db": 3}, {"unrelated": False}, {"sounds": instances(8)}):
+            assert SMALL.changed(**changes).values() != values
         assert "timbres" in RECIPE.presets["mini"].values()
 
 
@@ -191,15 +189,15 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"labels": None}, "labels is None; it lists 2 texts or more"),
-            ({"labels": ["a"]}, r"labels is \['a'\]; it lists 2 texts or more"),
-            ({"labels": ["a", "b", 3]}, "labels is .*; it lists 2 texts"),
+            ({"labels": None}, "labels is None; it is a list of 2 or more texts"),
+            ({"labels": ["a"]}, r"labels is \['a'\]; it is a list of 2 or more texts"),
+            ({"labels": ["a", "b", 3]}, "labels is .*; it is a list of 2 or more texts"),
             ({"labels": ["a", "b", "a"]}, "labels are .*; those of a block differ"),
-            ({"instances_b": ["x"]}, "instances_b is .*; it lists 3 texts"),
-            ({"instances_d": [None] * 3}, "instances_d is .*; it lists 3 texts"),
-            ({"instances_d": "abc"}, "instances_d is 'abc'; it lists 3 texts"),
-            ({"context_a": []}, "context_a is .*; it lists 1 texts or more"),
-            ({"context_c_instances": []}, "context_c_instances is .*; it lists 2 texts"),
+            ({"instances_b": ["x"]}, "instances_b is .*; it has one for each of labels"),
+            ({"instances_d": [None] * 3}, "instances_d is .*; it is a list of texts"),
+            ({"instances_d": "abc"}, "instances_d is 'abc'; it is a list of texts"),
+            ({"context_a": []}, "context_a is .*; it is a list of 1 or more texts"),
+            ({"context_c_instances": []}, "context_c_instances is .*; it has one for each of context_c"),
             ({"condition_b": None}, "condition_b is None; it is a text"),
             ({"domain": 3}, "domain is 3; it is a text"),
             ({"level_db": "loud"}, "level_db is 'loud'; it is a number"),
@@ -214,16 +212,16 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"classes": 1}, "classes is 1; it must be from 2 to 64"),
-            ({"blocks": 0}, "blocks is 0; it must be from 1 to 100,000"),
+            ({"classes": 1}, "classes is 1; it must be a whole number from 2 to 64"),
+            ({"blocks": 0}, "blocks is 0; it must be a whole number from 1 to 100,000"),
             ({"context_sources": 0}, "context_sources is 0"),
             ({"snr_db": float("nan")}, "snr_db is nan"),
             ({"eq_db": -1}, "eq_db is -1"),
-            ({"duration": 0.1}, "duration is 0.1; it must be from 0.25 to 60"),
-            ({"sample_rate": 4_000}, "sample_rate is 4,000; it must be from 8,000"),
+            ({"duration": 0.1}, "duration is 0.1; it must be a number from 0.25 to 60"),
+            ({"sample_rate": 4_000}, "sample_rate is 4000; it must be a whole number from 8,000"),
             ({"seed": -1}, "seed is -1"),
         ],
     )
     def test_settings_out_of_range(self, changes, message):
         with pytest.raises(InputError, match=message):
-            dataclasses.replace(SMALL, **changes)
+            SMALL.changed(**changes)

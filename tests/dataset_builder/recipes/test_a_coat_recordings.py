@@ -1,6 +1,5 @@
 """Quadruples of scenes of recordings: exact steps, even labels and sizes, gains, storage, what is refused."""
 
-import dataclasses
 from collections import Counter
 
 import numpy as np
@@ -9,14 +8,13 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.recipes.a_coat_recordings import RECIPE, RecordedQuadrupleSettings
-from audio_compositionality.dataset_builder.recipes.base import RecordedRecipe
+from audio_compositionality.dataset_builder.recipes.a_coat_recordings import RECIPE, RecordedQuadrupleSpec
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.support.errors import InputError
 
 from .recorded import instances, level, unconditioned
 
-SMALL = RecordedQuadrupleSettings(recordings=unconditioned([2] * 7), quadruples=10, duration=0.75, sample_rate=8_000)
+SMALL = RecordedQuadrupleSpec(sounds=unconditioned([2] * 7), quadruples=10, duration=0.75, sample_rate=8_000)
 
 
 def parts(row):
@@ -33,7 +31,7 @@ class TestRows:
         assert {row["domain"] for row in rows} == {"timbres"}
 
     def test_labels_and_sizes_are_even(self):
-        rows = RECIPE.render(dataclasses.replace(SMALL, quadruples=64)).rows
+        rows = RECIPE.render(SMALL.changed(quadruples=64)).rows
         assert set(Counter(tuple(map(len, parts(row).values())) for row in rows).values()) == {8}
         for which, most in (("T", 1), ("AC", 3)):
             used = Counter(label for row in rows for part in which for label in parts(row)[part]).values()
@@ -49,12 +47,12 @@ class TestRows:
                 assert len(row["gains"][part]) == len(parts(row)[part])
 
     def test_recordings_take_the_place_of_timbres(self):
-        assert isinstance(RECIPE, RecordedRecipe)
-        settings = RECIPE.of_recordings(RECIPE.presets["mini"], SMALL.recordings, {"part_sources": 1})
-        assert (settings.quadruples, settings.part_sources, settings.recordings) == (64, 1, SMALL.recordings)
+        assert RECIPE.takes_sounds
+        settings = RECIPE.of_sounds(RECIPE.presets["mini"], SMALL.sounds, {"part_sources": 1})
+        assert (settings.quadruples, settings.part_sources, settings.sounds) == (64, 1, SMALL.sounds)
 
     def test_more_sources(self):
-        settings = dataclasses.replace(SMALL, recordings=instances(12), part_sources=4, quadruples=64)
+        settings = SMALL.changed(sounds=instances(12), part_sources=4, quadruples=64)
         sizes = Counter(len(sources) for row in RECIPE.render(settings).rows for sources in parts(row).values())
         assert sizes == dict.fromkeys(range(1, 5), 48)
 
@@ -71,7 +69,7 @@ class TestSound:
             assert max(np.abs(clip).max() for clip in (a, b, c, d)) == pytest.approx(0.98 * 2**15, abs=1.5)
 
     def test_levels_are_those_of_the_gains(self):
-        settings = dataclasses.replace(SMALL, part_sources=1, level_range=(-20, 10))
+        settings = SMALL.changed(part_sources=1, level_range=(-20, 10))
         rendering = RECIPE.render(settings)
         for index, row in enumerate(rendering.rows[:4]):
             a, b, c, _ = (clip.astype(int) for clip in rendering.clips(index))
@@ -80,11 +78,11 @@ class TestSound:
             assert level(b - a) - level(c) == pytest.approx(levels["T"] - levels["C"], abs=0.05)
 
     def test_the_same_bits_twice_and_in_longer_data(self):
-        longer = dataclasses.replace(SMALL, quadruples=12)
+        longer = SMALL.changed(quadruples=12)
         assert RECIPE.render(longer).rows[:10] == RECIPE.render(SMALL).rows
         pairs = zip(RECIPE.render(SMALL).clips(9), RECIPE.render(longer).clips(9), strict=True)
         assert all(np.array_equal(*pair) for pair in pairs)
-        assert RECIPE.render(dataclasses.replace(SMALL, seed=1)).rows != RECIPE.render(SMALL).rows
+        assert RECIPE.render(SMALL.changed(seed=1)).rows != RECIPE.render(SMALL).rows
 
 
 def test_what_is_built_is_what_is_rendered(tmp_path):
@@ -102,13 +100,13 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"metadata": None}, "metadata is None; it has those of A, C and T"),
-            ({"metadata": {"A": [], "C": [], "T": []}}, r"the sources of A are \[\]; each has a label and an instance"),
-            ({"metadata": {"A": ["dog"]}}, "the sources of A are"),
-            ({"metadata": {"A": [{"label": "dog", "instance": 1}]}}, "the sources of A are"),
-            ({"gains": []}, r"gains is \[\]; it has those of A, C and T"),
-            ({"gains": {"A": [1.0] * 9}}, "the gains of A are .*; each source has one, above 0"),
-            ({"gains": {"A": [0.0]}}, "the gains of A are"),
+            ({"metadata": None}, "metadata is None; it has A "),
+            ({"metadata": {"A": [], "C": [], "T": []}}, "metadata is without sources of A; it has one or more"),
+            ({"metadata": {"A": ["dog"]}}, "metadata is .*; it has A .a list of structures of label, instance"),
+            ({"metadata": {"A": [{"label": "dog", "instance": 1}]}}, "metadata is"),
+            ({"gains": []}, r"gains is \[\]; it has A "),
+            ({"gains": {part: [1.0] * 9 for part in "ACT"}}, "the gains of A are .*; each source has one, above 0"),
+            ({"gains": {part: [0.0] for part in "ACT"}}, "the gains of A are"),
             ({"domain": None}, "domain is None"),
         ],
     )
@@ -127,16 +125,16 @@ class TestRefused:
     )
     def test_too_few_labels(self, count, message):
         with pytest.raises(DatasetError, match=message):
-            _ = RECIPE.render(dataclasses.replace(SMALL, recordings=unconditioned([1] * count))).rows
+            _ = RECIPE.render(SMALL.changed(sounds=unconditioned([1] * count))).rows
 
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"part_sources": 5}, "part_sources is 5; it must be from 1 to 4"),
+            ({"part_sources": 5}, "part_sources is 5; it must be a whole number from 1 to 4"),
             ({"quadruples": 0}, "quadruples is 0"),
             ({"level_range": (3, 0)}, r"level_range is \(3, 0\); it goes up, within -40 to 40 dB"),
         ],
     )
     def test_settings_out_of_range(self, changes, message):
         with pytest.raises(InputError, match=message):
-            dataclasses.replace(SMALL, **changes)
+            SMALL.changed(**changes)

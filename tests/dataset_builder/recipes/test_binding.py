@@ -9,17 +9,16 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.recipes.base import RecordedRecipe
-from audio_compositionality.dataset_builder.recipes.binding import RECIPE, BindingSettings
+from audio_compositionality.dataset_builder.recipes.binding import RECIPE, BindingSpec
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.sounds.entries import related
 from audio_compositionality.support.errors import InputError
 
 from .recorded import ENGINES, instances, labels_of, unconditioned
 
-SMALL = BindingSettings(recordings=instances(6), trials=6, duration=0.75, sample_rate=8_000)
+SMALL = BindingSpec(sounds=instances(6), trials=6, duration=0.75, sample_rate=8_000)
 
-MIXED = dataclasses.replace(SMALL, recordings=instances(4, conditions=("a/1", "a/2", "b/1", "b/2", "c")), trials=8)
+MIXED = SMALL.changed(sounds=instances(4, conditions=("a/1", "a/2", "b/1", "b/2", "c")), trials=8)
 """Some trials have conditions related to both, others have not."""
 
 
@@ -39,7 +38,7 @@ class TestRows:
         assert max(used) - min(used) <= 1
 
     def test_the_four_recordings_are_two_labels_under_two_conditions(self):
-        for row in RECIPE.render(dataclasses.replace(SMALL, trials=30)).rows:
+        for row in RECIPE.render(SMALL.changed(trials=30)).rows:
             w, other = row["labels"]
             for (u, v), names in (
                 (row["conditions"], row["instances"]),
@@ -54,7 +53,7 @@ class TestRows:
             assert len({u, v, one, two}) == 4
 
     def test_conditions_and_labels_are_used_evenly(self):
-        rows = RECIPE.render(dataclasses.replace(SMALL, trials=30)).rows
+        rows = RECIPE.render(SMALL.changed(trials=30)).rows
         assert set(Counter(label for row in rows for label in row["labels"]).values()) == {10}
         assert set(Counter(c for row in rows for c in row["conditions"] + row["conditions_across"]).values()) == {30}
 
@@ -66,25 +65,23 @@ class TestRows:
         assert 0 < sum("c" in row["conditions"] for row in rows) < 8
 
     def test_related_ones_serve_where_there_are_no_others(self):
-        rows = RECIPE.render(dataclasses.replace(SMALL, recordings=instances(3, conditions=ENGINES[:2]))).rows
+        rows = RECIPE.render(SMALL.changed(sounds=instances(3, conditions=ENGINES[:2]))).rows
         assert all(sorted(row["conditions"]) == sorted(ENGINES[:2]) for row in rows)
         assert not any(row["conditions_across"] for row in rows)
 
     def test_no_group_is_in_both(self):
-        recordings = SMALL.recordings
+        recordings = SMALL.sounds
         entries = tuple(
             dataclasses.replace(entry, group=entry.condition.replace("flite/slt", "flite/awb"))
             for entry in recordings.entries
         )
-        rows = RECIPE.render(
-            dataclasses.replace(SMALL, recordings=dataclasses.replace(recordings, entries=entries))
-        ).rows
+        rows = RECIPE.render(SMALL.changed(sounds=dataclasses.replace(recordings, entries=entries))).rows
         assert not any(row["conditions_across"] for row in rows)
 
     def test_recordings_take_the_place_of_timbres(self):
-        assert isinstance(RECIPE, RecordedRecipe)
-        settings = RECIPE.of_recordings(RECIPE.presets["mini"], SMALL.recordings, {"trials": 4, "seed": 2})
-        assert (settings.trials, settings.seed, settings.recordings) == (4, 2, SMALL.recordings)
+        assert RECIPE.takes_sounds
+        settings = RECIPE.of_sounds(RECIPE.presets["mini"], SMALL.sounds, {"trials": 4, "seed": 2})
+        assert (settings.trials, settings.seed, settings.sounds) == (4, 2, SMALL.sounds)
 
 
 class TestSound:
@@ -97,7 +94,7 @@ class TestSound:
         peaks = [np.abs(clip.astype(int)).max() for clip in clips.values()]
         assert max(peaks) == pytest.approx(0.98 * 2**15, abs=2)
         # The tones of the two recordings that each scene has.
-        places = {entry.id: place for place, entry in enumerate(SMALL.recordings.entries)}
+        places = {entry.id: place for place, entry in enumerate(SMALL.sounds.entries)}
         row = rendering.rows[0]
         tones = [300 + 40 * (places[name] + 1) for name in row["instances"]]
         for name, scene in (("X1", tones[:2]), ("Y1", tones[2:]), ("X2", tones[:2]), ("Y2", tones[2:])):
@@ -107,11 +104,11 @@ class TestSound:
             assert [one > 0.3 * max(loud) for one in loud] == expected, name
 
     def test_the_same_bits_twice_and_in_longer_data(self):
-        longer = dataclasses.replace(SMALL, trials=9)
+        longer = SMALL.changed(trials=9)
         assert RECIPE.render(longer).rows[:6] == RECIPE.render(SMALL).rows
         pairs = zip(RECIPE.render(SMALL).clips(5), RECIPE.render(longer).clips(5), strict=True)
         assert all(np.array_equal(*pair) for pair in pairs)
-        other = RECIPE.render(dataclasses.replace(SMALL, seed=1)).clips(5)
+        other = RECIPE.render(SMALL.changed(seed=1)).clips(5)
         assert not np.array_equal(other[0], RECIPE.render(SMALL).clips(5)[0])
 
 
@@ -131,13 +128,13 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"labels": ["a"]}, "labels is .*; it lists 2 texts"),
-            ({"conditions": None}, "conditions is None; it lists 2 texts"),
-            ({"conditions_across": None}, "conditions_across is None; it lists 0 texts or more"),
-            ({"conditions_across": ["a"]}, "conditions_across is .*; it lists 2 texts"),
-            ({"instances_across": []}, r"instances_across is \[\]; it lists 4 texts"),
-            ({"conditions_across": []}, "instances_across is .*; it lists 0 texts"),
-            ({"instances": ["a"] * 3}, "instances is .*; it lists 4 texts"),
+            ({"labels": ["a"]}, "labels is .*; it has 2"),
+            ({"conditions": None}, "conditions is None; it is a list of texts"),
+            ({"conditions_across": None}, "conditions_across is None; it is a list of texts"),
+            ({"conditions_across": ["a"]}, "conditions_across is .*; it has 2"),
+            ({"instances_across": []}, r"instances_across is \[\]; it has 4"),
+            ({"conditions_across": []}, "instances_across is .*; it has 0"),
+            ({"instances": ["a"] * 3}, "instances is .*; it has 4"),
             ({"domain": None}, "domain is None; it is a text"),
         ],
     )
@@ -159,8 +156,8 @@ class TestRefused:
     )
     def test_recordings_that_do_not_suffice(self, recordings, message):
         with pytest.raises(DatasetError, match=message):
-            _ = RECIPE.render(dataclasses.replace(SMALL, recordings=recordings)).rows
+            _ = RECIPE.render(SMALL.changed(sounds=recordings)).rows
 
     def test_no_trials(self):
-        with pytest.raises(InputError, match="trials is 0; it must be from 1 to 100,000"):
-            dataclasses.replace(SMALL, trials=0)
+        with pytest.raises(InputError, match="trials is 0; it must be a whole number from 1 to 100,000"):
+            SMALL.changed(trials=0)

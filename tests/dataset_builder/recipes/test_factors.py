@@ -10,27 +10,33 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError, to_waveform
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.recipes.factors import RECIPE, FactorSettings, RenderedFactors
+from audio_compositionality.dataset_builder.recipes.factors import RECIPE, FactorSpec, draw_crossed, draw_stars
 from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
-from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES, Source
-from audio_compositionality.dataset_builder.scenes.tone_bank import FULL_SCALE
-from audio_compositionality.dataset_builder.sounds.tones import default_voices
+from audio_compositionality.dataset_builder.scenes.rendering import DrawnRendering
+from audio_compositionality.dataset_builder.scenes.sources import Source
+from audio_compositionality.dataset_builder.scenes.tone_bank import FULL_SCALE, ToneBank
+from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES, default_voices
 from audio_compositionality.support.errors import InputError
 
 FEW = {"num_classes": 3, "voices": default_voices()[:3], "stars": 9, "crossed_levels": (3, 2, 2, 2)}
 
 
+def drawn_of(spec):
+    """The clips of a spec as they are drawn, in the order of its rows."""
+    return [*draw_stars(spec), *draw_crossed(spec)]
+
+
 @pytest.fixture(scope="module")
 def few():
     """Nine stars of 10 clips and 24 crossed clips."""
-    return RECIPE.render(FactorSettings(**FEW))
+    return RECIPE.render(FactorSpec(**FEW))
 
 
 @pytest.fixture(scope="module")
 def stars(few):
     """The clips of each star: drawn, row and int32 samples by what the id says after the star's name."""
     every = {}
-    for index, (drawn, row) in enumerate(zip(few.drawn, few.rows, strict=True)):
+    for index, (drawn, row) in enumerate(zip(drawn_of(few.spec), few.rows, strict=True)):
         if row["kind"] == "star":
             version = row["id"].removeprefix(f"factors-{row['block']}-")
             every.setdefault(row["block"], {})[version] = (drawn, row, few.clips(index)[0].astype(np.int32))
@@ -49,7 +55,7 @@ def test_the_presets_have_the_sizes_that_are_documented():
 
 
 def test_every_orbit_is_whole(stars, few):
-    classes = range(few.settings.num_classes)
+    classes = range(few.spec.num_classes)
     assert list(stars) == [f"star-{number:05d}" for number in range(9)]
     for of_star in stars.values():
         assert len(of_star) == 2 + 4 * (len(classes) - 1)
@@ -81,14 +87,14 @@ def test_the_rows_of_a_star_differ_in_the_factor_alone(stars):
 
 
 def test_what_is_behind_the_target_is_the_same_samples_in_every_clip_of_a_star(stars, few):
-    bank = few.tone_bank
+    bank = ToneBank(few.spec)
     behind = 0
     for of_star in stars.values():
         backgrounds = []
         for drawn, row, clip in of_star.values():
             if row["factor"] == "onset":
                 continue
-            onset = int(row["onsets"][0] * few.settings.periods[row["levels"]["rate"]])
+            onset = int(row["onsets"][0] * few.spec.periods[row["levels"]["rate"]])
             target = bank.mix(drawn.sources[:1], [onset]) * np.float32(row["gain"] * FULL_SCALE)
             backgrounds.append(clip - np.rint(target).astype(np.int32))
         assert all((background == backgrounds[0]).all() for background in backgrounds)
@@ -128,9 +134,9 @@ def test_shares_of_the_period_survive_a_change_of_rate(stars, few):
         if len(of_star["base"][1]["metadata"]) > 1:
             continue
         for _, row, clip in of_star.values():
-            period = few.settings.periods[row["levels"]["rate"]]
+            period = few.spec.periods[row["levels"]["rate"]]
             onset = int(row["onsets"][0] * period)
-            assert row["values"]["rate"] == pytest.approx(few.settings.sample_rate / period, abs=1e-3)
+            assert row["values"]["rate"] == pytest.approx(few.spec.sample_rate / period, abs=1e-3)
             assert not clip[:onset].any()
             assert clip[onset : onset + 400].any()
             rest = (len(clip) - onset) // period * period
@@ -157,7 +163,7 @@ def test_the_onset_clip_draws_onsets_again_and_nothing_else(stars, few):
         assert set(row["onsets"]).isdisjoint(base["onsets"])
         changed = {"id", "factor", "onsets"}
         assert {key: row[key] for key in row.keys() - changed} == {key: base[key] for key in base.keys() - changed}
-        mixed = few.tone_bank.mix(drawn.sources, drawn.onsets(few.settings)) * np.float32(row["gain"])
+        mixed = ToneBank(few.spec).mix(drawn.sources, drawn.onsets(few.spec)) * np.float32(row["gain"])
         assert np.abs(other - FULL_SCALE * mixed).max() <= 1.01
         assert (other != clip).any()
 
@@ -172,7 +178,7 @@ def test_other_sources_are_none_of_the_targets_versions(stars):
 
 
 def test_targets_and_numbers_of_sources_cover_what_there_is():
-    rows = RECIPE.render(RECIPE.presets["full"]).drawn
+    rows = drawn_of(RECIPE.presets["full"])
     bases = [clip for clip in rows if clip.id.endswith("-base")]
     assert len({clip.sources[0] for clip in bases}) == len(bases) == 300
     sources = Counter(len(clip.sources) for clip in bases)
@@ -199,22 +205,22 @@ def test_the_crossed_part_is_every_combination_of_the_classes_that_are_kept(few)
     [(2, (0, 7)), (3, (0, 4, 7)), (4, (0, 2, 5, 7)), (5, (0, 2, 4, 5, 7)), (8, tuple(range(8))), (49, tuple(range(8)))],
 )
 def test_classes_are_kept_as_evenly_as_they_can_be_with_both_ends(count, kept):
-    classes = FactorSettings(crossed_levels=(count, 2, 2, 2)).crossed_classes
+    classes = FactorSpec(crossed_levels=(count, 2, 2, 2)).crossed_classes
     assert classes == {"timbre": kept, "pitch": (0, 7), "rate": (0, 7), "amplitude": (0, 7)}
     steps = [second - first for first, second in pairwise(kept)]
     assert max(steps) - min(steps) <= 1
 
 
 def test_a_clip_is_the_same_whatever_other_clips_there_are():
-    mini, full = (RECIPE.render(RECIPE.presets[name]) for name in ("mini", "full"))
-    stars = [[clip for clip in rendering.drawn if clip.block] for rendering in (mini, full)]
+    mini, full = (drawn_of(RECIPE.presets[name]) for name in ("mini", "full"))
+    stars = [[clip for clip in drawn if clip.block] for drawn in (mini, full)]
     assert stars[1][: len(stars[0])] == stars[0]
-    crossed = [{clip.sources: clip.shares for clip in rendering.drawn if not clip.block} for rendering in (mini, full)]
+    crossed = [{clip.sources: clip.shares for clip in drawn if not clip.block} for drawn in (mini, full)]
     assert crossed[0].items() <= crossed[1].items()
 
 
 def test_locked_onsets_are_zero_but_in_the_clip_that_has_them_redrawn():
-    for clip in RECIPE.render(FactorSettings(**FEW, onset="locked")).drawn:
+    for clip in drawn_of(FactorSpec(**FEW, onset="locked")):
         assert any(clip.shares) is (clip.factor == "onset")
 
 
@@ -229,18 +235,18 @@ def test_labels_and_values_say_the_same(few):
 
 
 def test_an_amplitude_above_full_scale_gets_a_gain():
-    loud = RECIPE.render(FactorSettings(**FEW, amplitude_range=(-10, 20)))
+    loud = RECIPE.render(FactorSpec(**FEW, amplitude_range=(-10, 20)))
     index, row = next((i, row) for i, row in enumerate(loud.rows) if row["kind"] == "crossed" and row["gains"][0] > 1)
     assert row["gain"] == pytest.approx(1 / row["gains"][0], rel=1e-6)
     assert np.abs(loud.clips(index)[0].astype(np.int32)).max() in (FULL_SCALE - 1, FULL_SCALE, FULL_SCALE + 1)
 
 
 def test_the_same_bits_twice(few):
-    again = RenderedFactors(FactorSettings(**FEW))
+    again = DrawnRendering(RECIPE, FactorSpec(**FEW))
     assert again is not few
     assert again.rows == few.rows
     assert all((again.clips(index)[0] == few.clips(index)[0]).all() for index in range(0, len(few.rows), 5))
-    assert RECIPE.render(FactorSettings(**FEW, seed=1)).drawn[0].shares != few.drawn[0].shares
+    assert drawn_of(FactorSpec(**FEW, seed=1))[0].shares != drawn_of(few.spec)[0].shares
 
 
 def test_the_fingerprint_is_the_recipes_own():
@@ -256,7 +262,7 @@ def test_the_fingerprint_is_the_recipes_own():
 
 @pytest.mark.slow
 def test_rendered_and_built_are_the_same_rows_and_samples(few, tmp_path):
-    data = RenderedData("few", {"factors": few.settings})
+    data = RenderedData("few", {"factors": few.spec})
     folder = build_dataset(data, tmp_path / "x", progress=False)
     built = open_data(folder).configuration("factors")
     assert built.fingerprint == data.configuration("factors").fingerprint
@@ -273,21 +279,24 @@ def test_rendered_and_built_are_the_same_rows_and_samples(few, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"stars": 0}, "stars is 0; it must be from 1 to 4,096"),
-        ({"stars": 4_097}, "stars is 4097"),
-        ({"crossed_levels": (8, 8, 8)}, r"crossed_levels is \(8, 8, 8\); it has a number for timbre, pitch, rate"),
+        ({"stars": 0}, "stars is 0; it must be a whole number from 1 on"),
+        ({"stars": 4_097}, "stars is 4097; K = 8 classes allow 4,096"),
+        ({"crossed_levels": (8, 8, 8)}, r"crossed_levels is 8, 8, 8; it must be 4 whole numbers"),
         ({"crossed_levels": (8, 1, 8, 8)}, "crossed_levels of pitch is 1; it must be from 2"),
-        ({"num_classes": 2, "voices": default_voices()[:2], "max_sources": 13, "stars": 1}, r"max_sources \(N\) is 13"),
+        (
+            {"num_classes": 2, "voices": default_voices()[:2], "max_sources": 13, "stars": 1},
+            "max_sources is 13; K = 2 classes allow 12",
+        ),
     ],
 )
 def test_settings_out_of_range_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
-        FactorSettings(**changes)
+        FactorSpec(**changes)
 
 
 def test_as_many_sources_as_there_can_be_are_found():
-    settings = FactorSettings(num_classes=2, voices=default_voices()[:2], max_sources=12, stars=16, seed=1)
-    sets = [set(clip.sources) for clip in RECIPE.render(settings).drawn if clip.block]
+    settings = FactorSpec(num_classes=2, voices=default_voices()[:2], max_sources=12, stars=16, seed=1)
+    sets = [set(clip.sources) for clip in drawn_of(settings) if clip.block]
     assert max(map(len, sets)) == 12
     assert {Source(*levels) for levels in product(range(2), repeat=4)} >= set.union(*sets)
 
@@ -296,13 +305,13 @@ def test_as_many_sources_as_there_can_be_are_found():
     ("changes", "message"),
     [
         ({"metadata": []}, "row x: metadata is"),
-        ({"kind": "round"}, "row x: kind is 'round'; it is one of star, crossed"),
-        ({"factor": "colour"}, "row x: factor is 'colour'; that of a star clip is one of"),
-        ({"kind": "crossed", "factor": "pitch"}, "row x: factor is 'pitch'; that of a crossed clip is one of ''"),
+        ({"kind": "round"}, "row x: kind is 'round'; it is one of 'star', 'crossed'"),
+        ({"factor": "colour"}, "row x: factor is 'colour'; it is one of '', 'timbre'"),
+        ({"kind": "crossed", "factor": "pitch"}, "row x: factor is 'pitch'; that of a crossed clip is ''"),
         ({"kind": "crossed", "factor": ""}, "row x: block is 'star-00000'"),
         ({"block": ""}, "row x: block is ''"),
-        ({"levels": {"timbre": 1}}, "row x: levels is .*; it has a number for timbre, pitch, rate, amplitude"),
-        ({"values": None}, "row x: values is None; it has a number for pitch, rate, amplitude"),
+        ({"levels": {"timbre": 1}}, r"row x: levels is .*; it has timbre \(a whole number\), pitch"),
+        ({"values": None}, r"row x: values is None; it has pitch \(a number\), rate"),
     ],
 )
 def test_a_row_that_does_not_say_what_it_is_is_refused(few, changes, message):
@@ -314,7 +323,7 @@ def test_a_row_that_does_not_say_what_it_is_is_refused(few, changes, message):
 
 def test_another_seed_draws_everything_anew():
     """Also the crossed part, which has all combinations: their pitches, rates and amplitudes are others."""
-    preset, fresh = (FactorSettings(**FEW, seed=seed) for seed in (0, 7))
+    preset, fresh = (FactorSpec(**FEW, seed=seed) for seed in (0, 7))
     sources = [
         {tuple(source.values()) for row in RECIPE.render(settings).rows for source in row["metadata"]}
         for settings in (preset, fresh)
@@ -328,7 +337,7 @@ def test_another_seed_draws_everything_anew():
 
 @pytest.mark.parametrize("seed", range(1, 12))
 def test_levels_that_are_drawn_stay_in_their_bins_and_evenly_spaced(seed):
-    preset, fresh = FactorSettings(), FactorSettings(seed=seed)
+    preset, fresh = FactorSpec(), FactorSpec(seed=seed)
     spaces = {
         "pitches": (preset.pitch_range, lambda values: np.array(values, float)),
         "rates": (tuple(np.log(preset.rate_range)), np.log),
@@ -342,4 +351,4 @@ def test_levels_that_are_drawn_stay_in_their_bins_and_evenly_spaced(seed):
         assert ((places - low) // width == np.arange(preset.num_classes)).all()
         assert np.allclose(np.diff(places), np.diff(of(getattr(preset, name))))
     # Bins of less than three semitones leave the notes where they are, and distinct.
-    assert FactorSettings(seed=seed, pitch_range=(36, 50)).pitches == FactorSettings(pitch_range=(36, 50)).pitches
+    assert FactorSpec(seed=seed, pitch_range=(36, 50)).pitches == FactorSpec(pitch_range=(36, 50)).pitches

@@ -1,19 +1,17 @@
 """The clips of rate binding: two sources exchange their rates, and nothing else that could tell changes."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.recipes.rate_binding import RECIPE, RateBindingSettings
+from audio_compositionality.dataset_builder.recipes.rate_binding import RECIPE, RateBindingSpec
 from audio_compositionality.dataset_builder.sounds.tones import LEAST_APART, PARTIALS, default_voices, steady_tone
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Outputs
 from audio_compositionality.tasks.registry import load_task
 
-FEW = RateBindingSettings(sample_rate=16_000, duration=2, swells=(2, 4, 8), low_notes=(57,))
+FEW = RateBindingSpec(sample_rate=16_000, duration=2, swells=(2, 4, 8), low_notes=(57,))
 
 
 @pytest.fixture(scope="module")
@@ -94,17 +92,17 @@ def test_a_steady_tone_has_the_partials_of_its_voice_and_no_beats():
         ({"swells": (5,)}, r"swells is \(5,\); it has 2 or more different whole numbers"),
         ({"swells": (5, 5)}, "swells is"),
         ({"low_notes": (76,)}, "low_notes go up to 76; all have to be below 75"),
-        ({"duration": 100}, "duration is 100; it must be from 1 to 60"),
+        ({"duration": 100}, "duration is 100; it must be a number from 1 to 60"),
         ({"voices": default_voices()[:1]}, "1 voices; two or more are needed"),
     ],
 )
 def test_settings_that_make_no_pair_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
-        replace(FEW, **changes)
+        FEW.changed(**changes)
 
 
 def test_an_odd_voice_joins_the_last_group():
-    assert replace(FEW, voices=default_voices()[:5]).groups == ((0, 1), (2, 3, 4))
+    assert FEW.changed(voices=default_voices()[:5]).groups == ((0, 1), (2, 3, 4))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes.audio_text_retrieval import RECIPE as RETRIEVAL
-from audio_compositionality.dataset_builder.recipes.base import RecordedRecipe
 from audio_compositionality.dataset_builder.recipes.zero_shot_audio import RECIPE as ZERO_SHOT
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.scenes.whole_clips import whole_clip
@@ -44,12 +43,12 @@ def recordings(count=5, *, seconds=0.4, rate=8_000):
 
 
 def settings_of(recipe, source=None, **changes):
-    return recipe.of_recordings(recipe.presets["full"], source or recordings(), changes)
+    return recipe.of_sounds(recipe.presets["full"], source or recordings(), changes)
 
 
 class TestRetrieval:
     def test_has_a_row_for_each_recording_with_captions(self):
-        assert isinstance(RETRIEVAL, RecordedRecipe)
+        assert RETRIEVAL.takes_sounds
         rows = RETRIEVAL.render(settings_of(RETRIEVAL)).rows
         assert [(row["recording"], row["captions"]) for row in rows] == [
             ("0.wav", ["a dog", "barking"]),
@@ -63,7 +62,7 @@ class TestRetrieval:
         bare = dataclasses.replace(recordings(), entries=recordings().entries[1:3])
         with pytest.raises(DatasetError, match=r"made up has 1 recordings with captions .*; 2 are the least"):
             _ = RETRIEVAL.render(settings_of(RETRIEVAL, bare)).rows
-        with pytest.raises(DatasetError, match=r"captions is .*; it lists 1 texts or more"):
+        with pytest.raises(DatasetError, match=r"captions is .*; it is a list of 1 or more texts"):
             RETRIEVAL.check_row({**RETRIEVAL.render(settings_of(RETRIEVAL)).rows[0], "captions": []})
 
     def test_is_of_tones_where_nobody_brings_recordings(self):
@@ -81,7 +80,7 @@ class TestRetrieval:
 
 class TestZeroShot:
     def test_has_all_labels_of_each_recording_and_their_prompts(self):
-        assert isinstance(ZERO_SHOT, RecordedRecipe)
+        assert ZERO_SHOT.takes_sounds
         rows = ZERO_SHOT.render(settings_of(ZERO_SHOT)).rows
         assert [(row["recording"], row["labels"]) for row in rows] == [
             ("0.wav", ["dog_bark"]),
@@ -116,9 +115,9 @@ class TestZeroShot:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"prompts": []}, r"prompts is \[\]; it has a list for each of 1 labels"),
-            ({"prompts": [[]]}, r"the prompts of a label are \[\]"),
-            ({"labels": []}, "labels is .*; it lists 1 texts or more"),
+            ({"prompts": []}, r"prompts is \[\]; it has one for each of labels"),
+            ({"prompts": [[]]}, r"prompts is \[\[\]\]; each label has one or more"),
+            ({"labels": []}, "labels is .*; it is a list of 1 or more texts"),
             ({"domain": None}, "domain is None"),
         ],
     )
@@ -188,5 +187,5 @@ class TestClips:
         rows = ZERO_SHOT.render(settings_of(ZERO_SHOT, many, clips=6)).rows
         assert len(rows) == 6
         assert ZERO_SHOT.render(settings_of(ZERO_SHOT, many, clips=6, seed=1)).rows != rows
-        with pytest.raises(InputError, match="clips is 1; it must be from 2"):
+        with pytest.raises(InputError, match="clips is 1; it must be a whole number from 2"):
             settings_of(ZERO_SHOT, clips=1)

@@ -3,10 +3,10 @@
 import numpy as np
 
 from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
-from audio_compositionality.dataset_builder.scenes.transformed import TransformSettings
+from audio_compositionality.dataset_builder.scenes.bases import TransformSpec
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 
-SMALL = TransformSettings(
+SMALL = TransformSpec(
     bases=10,
     untransformed=0,
     num_classes=3,
@@ -23,7 +23,7 @@ def by_id(settings):
 
 
 def of_recordings(recordings, **changes):
-    return TransformSettings(recordings=recordings, **changes)
+    return TransformSpec(sounds=recordings, **changes)
 
 
 def level(clip):

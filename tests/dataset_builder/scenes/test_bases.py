@@ -1,16 +1,15 @@
 """The scenes that are transformed."""
 
-import dataclasses
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.scenes.sources import ATTRIBUTES, SceneSettings
-from audio_compositionality.dataset_builder.scenes.transformed import draw_bases, most_singles
-from audio_compositionality.dataset_builder.sounds.tones import default_voices
+from audio_compositionality.dataset_builder.scenes.bases import draw_bases, most_singles
+from audio_compositionality.dataset_builder.scenes.sources import SceneSpec
+from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES, default_voices
 
-SETTINGS = SceneSettings(max_sources=3)
+SETTINGS = SceneSpec(max_sources=3)
 
 
 @pytest.fixture(scope="module")
@@ -39,18 +38,18 @@ def test_each_fold_has_as_many_of_both_kinds(bases):
 
 def test_a_longer_list_begins_with_the_shorter(bases):
     assert list(draw_bases(SETTINGS, 30)) == bases[:30]
-    assert list(draw_bases(dataclasses.replace(SETTINGS, seed=1), 30)) != bases[:30]
+    assert list(draw_bases(SETTINGS.changed(seed=1), 30)) != bases[:30]
 
 
 def test_onsets_lie_within_the_period(bases):
     for base in bases:
         for source, onset in zip(base.sources, base.onsets, strict=True):
             assert 0 <= onset < SETTINGS.periods[source.rate]
-    assert all(set(base.onsets) == {0} for base in draw_bases(dataclasses.replace(SETTINGS, onset="locked"), 20))
+    assert all(set(base.onsets) == {0} for base in draw_bases(SETTINGS.changed(onset="locked"), 20))
 
 
 def test_as_many_as_there_may_be_can_be_drawn():
-    few = SceneSettings(num_classes=2, max_sources=2, voices=default_voices()[:2])
+    few = SceneSpec(num_classes=2, max_sources=2, voices=default_voices()[:2])
     assert most_singles(few) == 8
     assert len({frozenset(base.sources) for base in draw_bases(few, 16)}) == 16
     assert len({frozenset(base.sources) for base in draw_bases(few, 6, 5)}) == 11

@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.scenes.blocks import draw_blocks
-from audio_compositionality.dataset_builder.scenes.pool import RecordingPool, Use, evenly
-from audio_compositionality.dataset_builder.scenes.recorded import BlockSettings
+from audio_compositionality.dataset_builder.recipes.a_coat_instances import BlockSpec, draw_blocks
+from audio_compositionality.dataset_builder.scenes.pool import SoundPool, Use, evenly
 from audio_compositionality.dataset_builder.sounds.entries import related
 
 from ..recipes.recorded import ENGINES, instances, labels_of, unconditioned
 
 
 def drawn(recordings, **changes):
-    pool = RecordingPool(recordings)
-    return pool, list(draw_blocks(pool, BlockSettings(recordings=recordings, **{"blocks": 12, **changes})))
+    pool = SoundPool(recordings)
+    return pool, list(draw_blocks(pool, BlockSpec(sounds=recordings, **{"blocks": 12, **changes})))
 
 
 def message(recordings, **changes):
@@ -196,7 +195,7 @@ class TestPool:
         conditions = [f"{kind}/{n}" for kind in "abc" for n in range(3)]
         cells = [(label, condition) for label in labels_of(12) for condition in conditions]
         without = {cell for cell in cells if rng.random() < 0.5}
-        pool = RecordingPool(instances(12, conditions=conditions, without=without))
+        pool = SoundPool(instances(12, conditions=conditions, without=without))
         for unrelated in (True, False):
             counts = {
                 pair: len(pool.by_condition[pair[0]].keys() & pool.by_condition[pair[1]].keys())
@@ -212,8 +211,8 @@ class TestPool:
     def test_thousands_of_conditions_take_no_time(self):
         conditions = [f"speaker {number:04d}" for number in range(1_500)]
         recordings = instances(12, conditions=conditions)
-        pool = RecordingPool(recordings)
-        settings = BlockSettings(recordings=recordings, blocks=20)
+        pool = SoundPool(recordings)
+        settings = BlockSpec(sounds=recordings, blocks=20)
         used = [c for block in islice(draw_blocks(pool, settings), 20) for c in block.sides.conditions]
         assert len(set(used)) == 40
 

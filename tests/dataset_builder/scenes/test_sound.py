@@ -7,18 +7,18 @@ import pytest
 from scipy import fft
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.scenes.sources import Quadruple, Scene, SceneSettings, Source
-from audio_compositionality.dataset_builder.scenes.tone_bank import render_tone_bank
+from audio_compositionality.dataset_builder.scenes.sources import Quadruple, Scene, SceneSpec, Source
+from audio_compositionality.dataset_builder.scenes.tone_bank import ToneBank
 from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
 
 SINE = Voice(operators=(Operator(output_level=99), *[Operator()] * 5))
-SINE_AND_TIMBRES = SceneSettings(voices=(SINE, *SceneSettings().voices[1:]))
+SINE_AND_TIMBRES = SceneSpec(voices=(SINE, *SceneSpec().voices[1:]))
 
 
 @pytest.fixture(scope="module")
 def bank():
     """The default bank with a pure sine as the first timbre, whose sound is known."""
-    return render_tone_bank(SINE_AND_TIMBRES)
+    return ToneBank(SINE_AND_TIMBRES)
 
 
 def scene(*sources, onsets=None):
@@ -29,12 +29,12 @@ def test_there_are_512_tones_of_unit_peak_and_their_period(bank):
     assert len(bank.tones) == 512
     for (_, _, rate), tone in bank.tones.items():
         assert np.abs(tone).max() == 1
-        assert len(tone) == bank.settings.periods[rate]
+        assert len(tone) == bank.spec.periods[rate]
         assert np.abs(tone[-1]) < 0.02
 
 
 def test_a_sine_source_has_its_pitch_rate_and_amplitude(bank):
-    settings = bank.settings
+    settings = bank.spec
     clip = bank.scene_clip(scene(Source(0, 5, 7, 3))) / 32_767
     assert clip.shape == (320_000,)
     assert np.abs(clip).max() == pytest.approx(10 ** (settings.decibels[3] / 20), abs=1e-4)
@@ -95,7 +95,7 @@ def test_the_clips_of_a_quadruple_are_additive_under_one_gain(bank):
 
 def test_a_soft_quadruple_is_left_at_its_level(bank):
     soft = dataclasses.replace(LOUD, a=(Source(0, 1, 2, 0),), a_onsets=(0,), t=(Source(3, 3, 3, 0),), t_onsets=(0,))
-    assert np.abs(bank.quadruple_clips(soft)[0]).max() == pytest.approx(32_766 * bank.settings.gains[0], abs=1)
+    assert np.abs(bank.quadruple_clips(soft)[0]).max() == pytest.approx(32_766 * bank.spec.gains[0], abs=1)
 
 
 def test_without_a_shared_gain_each_clip_has_its_own(bank):
@@ -104,21 +104,21 @@ def test_without_a_shared_gain_each_clip_has_its_own(bank):
 
 
 def test_equal_sound_is_rendered_once(bank):
-    other = render_tone_bank(dataclasses.replace(bank.settings, seed=1, duration=11, amplitude_range=(-20, 0)))
+    other = ToneBank(bank.spec.changed(seed=1, duration=11, amplitude_range=(-20, 0)))
     assert other.tones is bank.tones
     assert other.mix([Source(0, 0, 0, 0)], [0]).shape == (352_000,)
-    assert render_tone_bank(dataclasses.replace(bank.settings, velocity=90)).tones is not bank.tones
+    assert ToneBank(bank.spec.changed(velocity=90)).tones is not bank.tones
 
 
 def test_a_silent_voice_is_named():
     mute = Voice(name="MUTE", operators=(Operator(output_level=0), *[Operator()] * 5))
     with pytest.raises(DatasetError, match="voice 'MUTE' is silent at MIDI note 39"):
-        render_tone_bank(SceneSettings(voices=(mute, *SceneSettings().voices[1:])))
+        _ = ToneBank(SceneSpec(voices=(mute, *SceneSpec().voices[1:]))).tones
 
 
 @pytest.fixture(scope="module")
 def default_bank():
-    return render_tone_bank(SceneSettings())
+    return ToneBank(SceneSpec())
 
 
 class TestDefaultTimbres:
@@ -126,13 +126,13 @@ class TestDefaultTimbres:
     def test_every_voice_is_in_tune(self, default_bank):
         """The strongest partial of the held part is the note's, or a low multiple of its half, within 20 cents."""
         for timbre in range(8):
-            for pitch, note in enumerate(default_bank.settings.pitches):
+            for pitch, note in enumerate(default_bank.spec.pitches):
                 tone = default_bank.tones[timbre, pitch, 0]
                 held = tone[1_600 : len(tone) // 2]
                 spectrum = np.abs(fft.rfft(held * np.hanning(len(held)), 2**20))
                 ratio = spectrum.argmax() * 32_000 / 2**20 / (440 * 2 ** ((note - 69) / 12))
                 partial = round(2 * ratio) / 2
-                name = default_bank.settings.voices[timbre].name
+                name = default_bank.spec.voices[timbre].name
                 assert 0.5 <= partial <= 16, (name, note, ratio)
                 assert abs(1200 * np.log2(ratio / partial)) < 20, (name, note, ratio)
 

@@ -1,14 +1,19 @@
 """What each transform does, measured by other means than it is made with."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import kurtosis
 
+from audio_compositionality.dataset_builder.scenes.transforms import (
+    ParameterRange,
+    list_transforms,
+    load_transform,
+    register_transform,
+)
 from audio_compositionality.dataset_builder.scenes.transforms import _registry as registry
-from audio_compositionality.dataset_builder.scenes.transforms import list_transforms, load_transform, register_transform
-from audio_compositionality.dataset_builder.scenes.transforms.base import ParameterRange
 from audio_compositionality.support.errors import InputError
 
 RATE = 16_000
@@ -30,7 +35,7 @@ def decibels(ratio):
     return 20 * np.log10(ratio)
 
 
-def test_there_are_six_each_a_file():
+def test_there_are_six():
     assert list_transforms() == ("gain", "lowpass", "noise", "pitch", "reverb", "stretch")
     assert [name for name in list_transforms() if load_transform(name).natural_only] == ["pitch", "stretch"]
     assert [name for name in list_transforms() if not load_transform(name).keeps_level] == ["gain", "noise"]
@@ -40,7 +45,7 @@ def test_there_are_six_each_a_file():
 
 def test_one_more_can_be_registered(monkeypatch):
     monkeypatch.setattr(registry, "_added", {})
-    louder = type(load_transform("gain"))(name="louder", unit="dB", meaning="louder", low=0, high=6)
+    louder = replace(load_transform("gain"), name="louder", low=0, high=6)
     register_transform(louder)
     assert load_transform("louder") is louder
 

@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.changes import names_of
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.scenes.transforms.base import ParameterRange
+from audio_compositionality.dataset_builder.scenes.transforms import ParameterRange
 from audio_compositionality.dataset_builder.sounds.opening import (
     changeable,
     changes_from,
@@ -137,7 +137,7 @@ class TestRecipes:
         settings = data.settings["a_coat_instances"]
         assert (settings.classes, settings.context_sources, settings.domain) == (3, 1, "letters")
         assert {each.seed for each in data.settings.values()} == {3}
-        assert {each.recordings for each in data.settings.values()} == {suited}
+        assert {each.sounds for each in data.settings.values()} == {suited}
 
     @pytest.mark.slow
     def test_serve_timbres(self):
@@ -171,8 +171,8 @@ class TestChanges:
             (["classes=6", "classes=7"], "--set has classes twice"),
             (["classes=6.5"], "classes is '6.5'; it is a whole number"),
             (["snr_db=loud"], "snr_db is 'loud'; it is a number"),
-            (["unrelated=no"], "unrelated is 'no'; it is true or false"),
-            (["level_range=3"], "level_range is '3'; it is two numbers with a comma between them, such as -12,0"),
+            (["unrelated=maybe"], "unrelated is 'maybe'; it is true or false"),
+            (["level_range=3"], "level_range is '3'; it is 2 numbers with commas between them"),
             (["recordings=x"], "has no setting 'recordings'"),
         ],
     )

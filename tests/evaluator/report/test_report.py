@@ -123,7 +123,7 @@ def typeset(value, digits=3):
 def data(small_data):
     """Clips of two seconds."""
     settings = {
-        name: replace(values, rate_range=(1.0, 3.0), duration=2.0) for name, values in small_data.settings.items()
+        name: values.changed(rate_range=(1.0, 3.0), duration=2.0) for name, values in small_data.settings.items()
     }
     return RenderedData("made-up data", settings)
 
@@ -473,7 +473,7 @@ NAMES = (
 def hostile(data, tmp_path_factory, write_results):
     names = ("<script>", "\"'><b>&lt;", "{{x}}")
     settings = {
-        recipe: replace(values, voices=tuple(replace(v, name=n) for v, n in zip(values.voices, names, strict=True)))
+        recipe: values.changed(voices=tuple(replace(v, name=n) for v, n in zip(values.voices, names, strict=True)))
         for recipe, values in data.settings.items()
     }
     named = RenderedData("<b onclick=alert(1)>", settings)
@@ -569,7 +569,7 @@ def test_a_run_that_read_its_embeddings_says_so(data, tmp_path, write_results):
 
 @pytest.mark.slow
 def test_data_sets_and_versions_are_told_apart(without_figures, results, data, tmp_path, write_results):
-    other = RenderedData(data.source, {name: replace(values, seed=1) for name, values in data.settings.items()})
+    other = RenderedData(data.source, {name: values.changed(seed=1) for name, values in data.settings.items()})
     more = write_results(tmp_path / "results", ["org/one"], other)
     newer = write_results(tmp_path / "newer", ["org/one"], data, task_version=99)
     page = Page(write_report([results, more, newer], tmp_path / "x.html", data=data, progress=False))
@@ -583,8 +583,8 @@ def test_one_sample_and_one_model_are_enough(without_figures, data, tmp_path, wr
     tiny = RenderedData(
         "tiny",
         {
-            "a_coat": replace(data.settings["a_coat"], quadruples=1),
-            "a_tre": replace(data.settings["a_tre"], test_scenes=1),
+            "a_coat": data.settings["a_coat"].changed(quadruples=1),
+            "a_tre": data.settings["a_tre"].changed(test_scenes=1),
         },
     )
     results = write_results(tmp_path / "results", ["org/one"], tiny)

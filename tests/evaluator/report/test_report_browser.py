@@ -1,7 +1,6 @@
 """The report in a real browser: Debian's Chromium, driven by Playwright."""
 
 import shutil
-from dataclasses import replace
 
 import pytest
 
@@ -38,7 +37,7 @@ def chromium():
 def report(small_data, tmp_path_factory, write_results):
     folder = tmp_path_factory.mktemp("report")
     settings = {
-        recipe: replace(values, rate_range=(1.0, 3.0), duration=2.0) for recipe, values in small_data.settings.items()
+        recipe: values.changed(rate_range=(1.0, 3.0), duration=2.0) for recipe, values in small_data.settings.items()
     }
     data = RenderedData("<b onclick=alert(1)>", settings)
     reason = {"id": "q/A", "reason": "<script>document.title='broken'</script>"}

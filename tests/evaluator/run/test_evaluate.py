@@ -255,7 +255,7 @@ def test_a_result_for_other_data_is_not_replaced(small_data, tiny_data, tmp_path
 def test_results_of_other_data_in_the_folder_are_told_of_and_kept_apart(small_data, tmp_path, recwarn):
     """Another model on other data under the same name, in one folder."""
     settings = small_data.settings["a_coat"]
-    fewer = RenderedData(small_data.source, {"a_coat": dataclasses.replace(settings, quadruples=8)})
+    fewer = RenderedData(small_data.source, {"a_coat": settings.changed(quadruples=8)})
     (first,) = run("level-statistics", small_data, "a_coat", out=tmp_path)
     assert not [warning for warning in recwarn if "other data" in str(warning.message)]
     with pytest.warns(UserWarning, match=r"holds results of A-COAT on other data, 1 on .*; now on .*keep them apart"):

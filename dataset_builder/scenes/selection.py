@@ -1,26 +1,133 @@
-"""Diversity of scenes and quadruples, and the selection of a balanced subset (paper, section 4.2).
+"""Candidates, their diversity, and the selection of a balanced subset (arXiv 2603.13685, sections 4.1 and 4.2).
 
-The selection is Entrofy (Huppenkothen et al., 2020, "Entrofy your cohort"): choose k candidates so that in every
-attribute the bins are filled near their targets, by greedy maximisation of Σ w min(target, count)^0.5.
-All candidates with the same bins are interchangeable, so the greedy step looks at one group a bin signature
-instead of at every candidate.
+Candidates are drawn as codes of sources. The selection is Entrofy (Huppenkothen et al., 2020, "Entrofy your cohort"):
+choose k candidates so that in every attribute the bins are filled near their targets, by greedy maximisation of
+Σ w min(target, count)^0.5. All candidates with the same bins are interchangeable, so the greedy step looks at one group
+a bin signature instead of at every candidate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.support.errors import InputError
 
-from .sources import ATTRIBUTES, EMPTY, Codes
+from ..sounds.tones import ATTRIBUTES
+from .sources import EMPTY, Codes
 
 NUM_BINS = 5
 """Bins of equal width between 0 and the largest attainable entropy. With K = 8 and up to four sources the entropy of
 an attribute takes seven values, 0, .27-.33 (three), .50-.53 (two) and .67: four of the five bins are occupied, and
 values that are nearly the same share a bin."""
+
+
+def count_scenes(num_classes: int, max_sources: int) -> int:
+    """Number of different scenes of 1 to ``max_sources`` of the K^4 sources: Σ C(K^4, n)."""
+    return sum(math.comb(num_classes ** len(ATTRIBUTES), n) for n in range(1, max_sources + 1))
+
+
+def sample_scenes(rng: np.random.Generator, count: int, num_classes: int, max_sources: int) -> Codes:
+    """Draw ``count`` different candidate scenes (paper, section 4.1).
+
+    The number of sources is uniform on 1..max_sources, a source uniform on the K^4; a scene with a repeated
+    source and a scene that was drawn before are drawn again. There are only K^4 scenes of one source (4,096
+    for K = 8), so a pool of 150,000 exhausts them: practically all are in it (2.7 % of the pool), and what they
+    leave of their quarter goes to the other sizes in equal parts (32.4 % each).
+
+    Returns int32 codes [count, max_sources], rows in increasing order padded with EMPTY.
+    Raises InputError where fewer than twice ``count`` scenes exist.
+    """
+    available = count_scenes(num_classes, max_sources)
+    if 2 * count > available:
+        raise InputError(
+            f"{count:,} candidate scenes were asked for, but K = {num_classes} classes and up to {max_sources} "
+            f"sources make {available:,} scenes; a pool may hold at most half of them"
+        )
+
+    def draw(n: int) -> Codes:
+        sizes = rng.integers(1, max_sources + 1, n)
+        codes = rng.integers(0, num_classes ** len(ATTRIBUTES), (n, max_sources), dtype=np.int32)
+        return _as_sets(codes, sizes)
+
+    return _distinct(draw, count)
+
+
+def sample_quadruples(rng: np.random.Generator, count: int, num_classes: int, max_sources: int) -> Codes:
+    """Draw ``count`` different candidate quadruples (paper, sections 3.2 and 4.1).
+
+    |T| is uniform on 1..N-1, then |A| and |C| independently uniform on 1..N-|T|. A quadruple in which A and T
+    or C and T share a source, or in which A = C, is drawn again, as is one drawn before; (A, C, T) and
+    (C, A, T) compare the same two steps and count as the same.
+
+    Returns int32 codes [count, 3, max_sources - 1], the sets A, C, T in this order.
+    Raises InputError where the pool could not plausibly be filled.
+    """
+    available = count_scenes(num_classes, max_sources) ** 2
+    if 100 * count > available:
+        raise InputError(
+            f"{count:,} candidate quadruples were asked for, but K = {num_classes} classes and up to "
+            f"{max_sources} sources make about {available:,}; a pool may hold at most a hundredth of them"
+        )
+    width = max_sources - 1
+
+    def draw(n: int) -> Codes:
+        t_size = rng.integers(1, max_sources, n)
+        sizes = np.stack(
+            [1 + rng.integers(0, max_sources - t_size), 1 + rng.integers(0, max_sources - t_size), t_size], 1
+        )
+        codes = rng.integers(0, num_classes ** len(ATTRIBUTES), (n, 3, width), dtype=np.int32)
+        sets = _as_sets(codes.reshape(-1, width), sizes.reshape(-1)).reshape(n, 3, width)
+        a, c, t = sets[:, 0], sets[:, 1], sets[:, 2]
+        valid = (sets[:, :, 0] != EMPTY).all(axis=1) & ~_share(a, t) & ~_share(c, t) & (a != c).any(axis=1)
+        swap = _lexicographically_after(a, c)
+        sets[swap] = sets[swap][:, [1, 0, 2]]
+        sets[~valid] = EMPTY
+        return sets.reshape(n, 3 * width)
+
+    candidates = _distinct(draw, count).reshape(count, 3, width)
+    # The order of A and C was fixed only to recognise repeats: give it back its chance.
+    swap = rng.random(count) < 0.5
+    candidates[swap] = candidates[swap][:, [1, 0, 2]]
+    return candidates
+
+
+def _as_sets(codes: Codes, sizes: NDArray[np.int64]) -> Codes:
+    """Keep the first ``sizes`` codes of each row, in increasing order; a row with a repeat becomes all EMPTY."""
+    largest = np.iinfo(np.int32).max
+    kept = np.where(np.arange(codes.shape[1]) < sizes[:, None], codes, largest)
+    kept.sort(axis=1)
+    repeated = ((kept[:, 1:] == kept[:, :-1]) & (kept[:, 1:] != largest)).any(axis=1)
+    kept[kept == largest] = EMPTY
+    kept[repeated] = EMPTY
+    return kept.astype(np.int32)
+
+
+def _share(x: Codes, y: Codes) -> NDArray[np.bool_]:
+    equal = (x[:, :, None] == y[:, None, :]) & (x[:, :, None] != EMPTY)
+    return np.asarray(equal.any(axis=(1, 2)))
+
+
+def _lexicographically_after(x: Codes, y: Codes) -> NDArray[np.bool_]:
+    """Whether row x comes after row y in lexicographic order."""
+    first = (x != y).argmax(axis=1)
+    rows = np.arange(len(x))
+    return np.asarray(x[rows, first] > y[rows, first])
+
+
+def _distinct(draw: Callable[[int], Codes], count: int) -> Codes:
+    """The first ``count`` different rows of repeated draws; rows that start with EMPTY are refused draws."""
+    rows = draw(count)
+    while True:
+        rows = rows[rows[:, 0] != EMPTY]
+        _, first = np.unique(rows, axis=0, return_index=True)
+        rows = rows[np.sort(first)]
+        if len(rows) >= count:
+            return np.ascontiguousarray(rows[:count])
+        rows = np.concatenate([rows, draw(count)])
 
 
 def attribute_classes(codes: Codes, num_classes: int) -> NDArray[np.int32]:

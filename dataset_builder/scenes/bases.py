@@ -1,0 +1,419 @@
+"""Clips that transforms are applied to, and those that their copies are compared with: tones or any sounds, one way."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field, InstanceOf, model_validator
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
+
+from ..data import Row
+from ..sounds.entries import Sounds, SoundsField
+from ..sounds.splits import FOLDS, folds_of, other_recording, select_recordings
+from ..sounds.tones import ATTRIBUTES
+from .mixing import resampled
+from .sources import SceneSpec, Source, draw_onsets, labels_of, levels_of, random_generator, values_of
+from .tone_bank import ToneBank
+from .transforms import ParameterRange, Samples, Transform, list_transforms, load_transform
+
+_SINGLES, _TOGETHER, _ONSETS = 10, 11, 12
+"""The random streams."""
+
+
+@dataclass(frozen=True)
+class BaseScene:
+    """A scene.
+
+    Attributes:
+        sources: one or more.
+        onsets: first sample of each.
+        fold: 0 to 4, as often among the single sources as among the others.
+    """
+
+    sources: tuple[Source, ...]
+    onsets: tuple[int, ...]
+    fold: int
+
+
+def draw_bases(spec: SceneSpec, total: int, further: int = 0) -> Iterator[BaseScene]:
+    """So many scenes, no two of the same sources: single sources at even places, 2 to N sources at odd ones.
+
+    Then `further` single sources. A scene depends on the seed and on those before it alone: a longer list begins with
+    the shorter one.
+    """
+    singles, together = _draw_singles(spec), _draw_together(spec)
+    for number in range(total + further):
+        single = number >= total or number % 2 == 0
+        of_its_kind = number // 2 if number < total else number - total // 2
+        sources = next(singles if single else together)
+        onsets = draw_onsets(sources, spec, random_generator(spec.seed, _ONSETS, number))
+        yield BaseScene(sources, onsets, of_its_kind % FOLDS)
+
+
+def _draw_singles(spec: SceneSpec) -> Iterator[tuple[Source, ...]]:
+    """Single sources, K at a time, among which each class of each attribute occurs once."""
+    drawn: set[Source] = set()
+    for block in count():
+        rng = random_generator(spec.seed, _SINGLES, block)
+        while True:
+            levels = zip(*(rng.permutation(spec.num_classes).tolist() for _ in ATTRIBUTES), strict=True)
+            sources = [Source(*classes) for classes in levels]
+            if drawn.isdisjoint(sources):
+                break
+        drawn.update(sources)
+        yield from ((source,) for source in sources)
+
+
+def _draw_together(spec: SceneSpec) -> Iterator[tuple[Source, ...]]:
+    """Sets of 2 to N sources, each number as often as the others on average, each source uniform on the K^4."""
+    drawn: set[frozenset[Source]] = set()
+    for number in count():
+        rng = random_generator(spec.seed, _TOGETHER, number)
+        size = int(rng.integers(2, spec.max_sources + 1))
+        while True:
+            codes = rng.integers(spec.num_classes ** len(ATTRIBUTES), size=size)
+            sources = tuple(Source.from_code(int(code), spec.num_classes) for code in codes)
+            if len(set(sources)) == size and frozenset(sources) not in drawn:
+                break
+        drawn.add(frozenset(sources))
+        yield sources
+
+
+def most_singles(spec: SceneSpec) -> int:
+    """How many single sources can be drawn, K at a time, in a few hundred tries for the last of them: half at most."""
+    sources: int = spec.num_classes ** len(ATTRIBUTES)
+    return int(sources * min(0.5, 1 - 2 ** (-8 / spec.num_classes)))
+
+
+SAME = "same"
+"""The candidate of the base's own sources."""
+
+DIFFERING = ("timbre", "pitch", "rate")
+"""What the other candidate of a scene differs in, by turns; a source that is only softer would be the same again, once
+it has the same level."""
+
+RECORDING = "recording"
+"""What that of a recording differs in: it is another one."""
+
+CANDIDATES = (SAME, *DIFFERING, RECORDING)
+
+_DIFFERENT, _ONSETS_CANDIDATES = 14, 15
+"""The random streams."""
+
+
+@dataclass(frozen=True)
+class OtherScene:
+    """A scene that differs from another in one factor of its first source.
+
+    Attributes:
+        factor: of `DIFFERING`.
+        sources: of it.
+        own_onsets: first samples of the sources of the scene that it is compared with, drawn anew.
+        onsets: of its own, the same shares of the periods.
+    """
+
+    factor: str
+    sources: tuple[Source, ...]
+    own_onsets: tuple[int, ...]
+    onsets: tuple[int, ...]
+
+
+def draw_other_scene(sources: tuple[Source, ...], spec: SceneSpec, number: int) -> OtherScene:
+    """Another class of one factor of the first source, uniformly; no source is there twice where that can be avoided.
+
+    Args:
+        sources: of the scene.
+        spec: of all scenes.
+        number: of the base; factors take turns by it, alike among single sources and scenes of several.
+    """
+    rng = random_generator(spec.seed, _DIFFERENT, number)
+    first, rest = sources[0], sources[1:]
+    factor = DIFFERING[number // 2 % len(DIFFERING)]
+    versions = [replace(first, **{factor: code}) for code in range(spec.num_classes)]
+    versions.remove(first)
+    versions = [source for source in versions if source not in rest] or versions
+    different = (versions[int(rng.integers(len(versions)))], *rest)
+    own_onsets, onsets = (
+        draw_onsets(scene, spec, random_generator(spec.seed, _ONSETS_CANDIDATES, number))
+        for scene in (sources, different)
+    )
+    return OtherScene(factor, different, own_onsets, onsets)
+
+
+def is_inverted(number: int) -> bool:
+    """Whether the candidates of a base have inverted polarity: those of half, alike among single sources and others."""
+    return number // 2 % 2 == 1
+
+
+QUARTERS = 4
+"""Parts of the range of a parameter, in each of which as many are drawn."""
+
+PAPER_RANGES = (
+    ("noise", ParameterRange(-30, 50)),
+    ("pitch", ParameterRange(-12, 12)),
+    ("reverb", ParameterRange(0.1, 3)),
+    ("stretch", ParameterRange(0.5, 2)),
+)
+"""Those of the paper (arXiv 2505.06224, section IV): uniform; reverberation times below .1 s cannot be had there."""
+
+
+class TransformSpec(SceneSpec):
+    """Everything that decides the clips and their samples. Defaults are the sizes of the preset ``full``.
+
+    Raises:
+        InputError: see `SceneSpec`; also an unknown transform, or one that does not suit the sounds.
+    """
+
+    max_sources: int = Field(3, ge=2, le=16, description="N, most sources of a base that is a scene.")
+    bases: int = Field(400, description="How many clips are transformed; of whole sounds at most so many.")
+    untransformed: int = Field(
+        800,
+        description=(
+            "How many further clips there are without copies, for probes to learn from: single sources, or whole "
+            "sounds, of these at most so many."
+        ),
+    )
+    per_quarter: int = Field(
+        1, ge=1, le=100, description="How many parameters of a transform are drawn in each quarter of its range."
+    )
+    transforms: tuple[str, ...] = Field(("gain", "noise", "lowpass", "reverb"), description="Their names.")
+    ranges: tuple[tuple[str, InstanceOf[ParameterRange]], ...] = Field(
+        (), description="Of parameters, by the name of a transform; by default its own."
+    )
+    headroom: float = Field(
+        12.0,
+        ge=0,
+        le=60,
+        # No single source of the preset `full` needs more than 10.0, none can need more than 16; 3 of 200 scenes of
+        # several need more than 12.
+        description=(
+            "dB by which all clips are lowered, so that hardly any passes full scale. It is the same for all bases: "
+            "the level of a clip still tells the amplitude of its source."
+        ),
+    )
+    sounds: SoundsField = Field(
+        None,
+        repr=False,
+        description=(
+            "What is transformed in place of scenes. They keep their rate where all have one; a clip is the middle of "
+            "its sound, of `duration` at most."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _check_bases(self) -> Self:
+        for name, (low, high) in self.material.bounds.items():
+            if not low <= getattr(self, name) <= high:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be from {low} to {high:,}")
+        return self
+
+    @model_validator(mode="after")
+    def _check_transforms(self) -> Self:
+        natural = self.material.natural
+        valid = [name for name in list_transforms() if natural or not load_transform(name).natural_only]
+        if not self.transforms or len(set(self.transforms)) < len(self.transforms):
+            raise InputError(f"transforms is {self.transforms}; it names some of {', '.join(valid)}, each once")
+        for name in self.transforms:
+            if load_transform(name).natural_only and not natural:
+                raise InputError(f"the transform {name!r} is for recordings, not for scenes; {nearest(name, valid)}")
+        for name, span in self.ranges:
+            load_transform(name)
+            if not (span.low < span.high and (span.scale == "linear" or span.low > 0)):
+                raise InputError(f"the range of {name} is {span}; low is below high, and positive on the scale log")
+        for transform, span in self.spans:
+            if not span.low < span.high:
+                raise InputError(
+                    f"clips of {self.clip_rate:,} Hz allow no {transform.name} from {span.low:g} {transform.unit} on; "
+                    "leave it out"
+                )
+        return self
+
+    @property
+    def material(self) -> Material:
+        """What is transformed: the one place where it is asked whether a user has brought sounds."""
+        return SceneMaterial(self) if self.sounds is None else SoundMaterial(self, self.sounds)
+
+    @property
+    def clip_rate(self) -> int:
+        """Hz of every clip."""
+        return self.material.clip_rate
+
+    @cached_property
+    def spans(self) -> tuple[tuple[Transform, ParameterRange], ...]:
+        """The transforms, each with the range that its parameters are drawn from."""
+        stated = dict(self.ranges)
+        spans = []
+        for transform in map(load_transform, self.transforms):
+            usual = ParameterRange(transform.low, transform.high, transform.scale)
+            spans.append((transform, transform.limits(self.clip_rate, stated.get(transform.name, usual))))
+        return tuple(spans)
+
+    def values(self) -> dict[str, Any]:
+        """The values as JSON: those that decide what is transformed, and of transforms all that decides a copy."""
+        transforms = [
+            [transform.name, transform.version, float(span.low), float(span.high), span.scale]
+            for transform, span in self.spans
+        ]
+        return self.material.deciding({**super().values(), "transforms": transforms})
+
+
+@dataclass(frozen=True)
+class Base:
+    """A clip as it is before any transform, or one that its copies are compared with.
+
+    Attributes:
+        name: ``transforms-00012``.
+        key: what the random numbers of its copies depend on.
+        fold: 0 to 4.
+        said: the columns that say what is heard.
+        sound: makes the sound that the clip is the middle of, at the rate of the clips.
+        title: of it, for messages.
+        candidates: those that its copies are compared with, each with what it differs from it in; none where it has no
+            copies.
+    """
+
+    name: str
+    key: int
+    fold: int
+    said: Row
+    sound: Callable[[], Samples]
+    title: str
+    candidates: tuple[tuple[str, Base], ...] = ()
+
+
+class Material(ABC):
+    """What is transformed.
+
+    Attributes:
+        natural: whether it is sound that can be taken apart and put together again.
+        words: template of what the card says of it.
+        clip_rate: Hz of every clip.
+        bounds: least and most of fields of the spec.
+    """
+
+    natural: ClassVar[bool]
+    words: ClassVar[str]
+    clip_rate: int
+    bounds: Mapping[str, tuple[int, int]]
+
+    @abstractmethod
+    def draw(self) -> Iterator[Base]:
+        """The clips: those that are transformed, then the further ones."""
+
+    @abstractmethod
+    def deciding(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Of all values of a spec those that decide clips."""
+
+
+class SceneMaterial(Material):
+    """Scenes of tones; a candidate is a scene at other times, and one that differs in one factor."""
+
+    natural = False
+    words = "transforms_scenes.md"
+
+    def __init__(self, spec: TransformSpec) -> None:
+        """Nothing is drawn."""
+        self._spec, self.clip_rate = spec, spec.sample_rate
+        most = most_singles(spec)
+        self.bounds = {"bases": (2 * FOLDS, 2 * most), "untransformed": (0, most - (spec.bases + 1) // 2)}
+
+    def draw(self) -> Iterator[Base]:
+        """See `draw_bases` and `draw_other_scene`."""
+        spec, bank = self._spec, ToneBank(self._spec)
+        for number, scene in enumerate(draw_bases(spec, spec.bases, spec.untransformed)):
+            base = self._base(bank, number, scene)
+            if number < spec.bases:
+                other = draw_other_scene(scene.sources, spec, number)
+                same = replace(scene, onsets=other.own_onsets)
+                different = replace(scene, sources=other.sources, onsets=other.onsets)
+                kinds = ((SAME, same), (other.factor, different))
+                candidates = tuple((kind, self._base(bank, number, one)) for kind, one in kinds)
+                base = replace(base, candidates=candidates)
+            yield base
+
+    def _base(self, bank: ToneBank, number: int, scene: BaseScene) -> Base:
+        name, single = _name(number), scene.sources[0] if len(scene.sources) == 1 else None
+        said = {
+            **_SOUNDLESS,
+            "metadata": labels_of(scene.sources, self._spec),
+            "levels": None if single is None else levels_of(single),
+            "values": None if single is None else values_of(single, self._spec),
+        }
+
+        def sound() -> Samples:
+            return bank.mix(scene.sources, scene.onsets).astype(np.float64)
+
+        return Base(name, number, scene.fold, said, sound, f"base {name}")
+
+    def deciding(self, values: dict[str, Any]) -> dict[str, Any]:
+        """All of them."""
+        return {name: value for name, value in values.items() if name not in ("ranges", "sounds")}
+
+
+class SoundMaterial(Material):
+    """Whole sounds; a candidate is the sound itself, and another one."""
+
+    natural = True
+    words = "transforms_sounds.md"
+
+    def __init__(self, spec: TransformSpec, sounds: Sounds) -> None:
+        """Nothing is read."""
+        self._spec, self._sounds, self.clip_rate = spec, sounds, sounds.sample_rate or spec.sample_rate
+        self.bounds = {"bases": (FOLDS, 10**6), "untransformed": (0, 10**6)}
+
+    def draw(self) -> Iterator[Base]:
+        """As evenly over their labels as these allow."""
+        spec, entries = self._spec, self._sounds.entries
+        transformed = select_recordings(entries, spec.bases, spec.seed)
+        every = select_recordings(entries, spec.bases + spec.untransformed, spec.seed)
+        selected = [*transformed, *sorted(set(every).difference(transformed))]
+        folds = folds_of([entries[index] for index in selected], spec.seed, range(len(transformed)))
+        for number, (index, fold) in enumerate(zip(selected, folds, strict=True)):
+            base = self._base(number, fold, index)
+            if number < len(transformed):
+                another = other_recording(entries, index, transformed, spec.seed)
+                candidates = ((SAME, base), (RECORDING, self._base(number, fold, another)))
+                base = replace(base, candidates=candidates)
+            yield base
+
+    def _base(self, number: int, fold: int, index: int) -> Base:
+        entry = self._sounds.entries[index]
+        said = {
+            "recording": entry.id,
+            "label": entry.label,
+            "number": entry.number,
+            "group": entry.group,
+            **_TONELESS,
+        }
+
+        def sound() -> Samples:
+            return resampled(*self._sounds.waveform(index), self.clip_rate)
+
+        title = f"{self._sounds.source}: recording {entry.id}"
+        return Base(_name(number), int(entry.sha256[:8], 16), fold, said, sound, title)
+
+    def deciding(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Without what decides scenes alone."""
+        kept = ("seed", "bases", "untransformed", "per_quarter", "transforms", "headroom", "duration")
+        return {
+            **{name: values[name] for name in kept},
+            "sample_rate": self.clip_rate,
+            "recordings": self._sounds.fingerprint,
+        }
+
+
+_SOUNDLESS: Row = {"recording": "", "label": "", "number": None, "group": ""}
+_TONELESS: Row = {"metadata": [], "levels": None, "values": None}
+"""What rows say of the sound of scenes, and of the tones of sounds."""
+
+
+def _name(number: int) -> str:
+    return f"transforms-{number:05d}"

@@ -1,0 +1,110 @@
+"""A recipe that a stranger adds in one file serves tones and a folder, and is built, read, described and refused."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.rendered import rendered_preset
+from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
+from audio_compositionality.support.errors import InputError
+
+from ..sounds.sounds import noise, write
+from . import louder
+from .toy import registered
+
+
+@pytest.fixture(autouse=True)
+def known():
+    with registered(louder.RECIPE):
+        yield
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for label in ("dog", "cat", "rain", "wind"):
+        for number in range(2):
+            samples = noise(0.4 + 0.3 * number, seed=10 * len(label) + ord(label[0]) + number)
+            write(tmp_path / "mine" / label / f"{number}.wav", samples=samples * (1 + number))
+    return tmp_path / "mine"
+
+
+def levels_of(clip):
+    """Root mean square of the three parts of a clip, without what is left over."""
+    third = len(clip.waveform) // 3
+    return np.sqrt(np.mean(np.square(clip.waveform[: 3 * third].astype(float).reshape(3, third)), axis=1))
+
+
+def check_loudness(configuration):
+    for row, clip in zip(configuration.rows, configuration.clips(), strict=True):
+        levels = levels_of(clip)
+        others = np.delete(levels, row["louder"])
+        assert levels[row["louder"]] / others == pytest.approx([2, 2], rel=0.01)
+
+
+def test_is_one_short_file():
+    lines = inspect.getsource(louder).splitlines()
+    assert len(lines) <= 80
+
+
+def test_of_tones_one_is_twice_as_loud():
+    configuration = rendered_preset("mini", recipes=["louder"], items=6).configuration("louder")
+    check_loudness(configuration)
+    row = configuration.rows[0]
+    assert list(row) == ["id", "split", "labels", "louder"]
+    assert len(set(row["labels"])) == 3
+    assert len({row["louder"] for row in configuration.rows}) > 1
+
+
+def test_of_a_folder_one_is_twice_as_loud(folder):
+    data = recorded(open_recordings(folder, progress=False), recipes=["louder"], items=5, duration=1.5)
+    configuration = data.configuration("louder")
+    check_loudness(configuration)
+    assert {label for row in configuration.rows for label in row["labels"]} == {"dog", "cat", "rain", "wind"}
+
+
+def test_what_is_built_is_what_is_rendered(tmp_path):
+    data = rendered_preset("mini", recipes=["louder"], items=4)
+    built = open_data(str(build_dataset(data, tmp_path / "built", progress=False))).configuration("louder")
+    rendered = data.configuration("louder")
+    assert built.fingerprint == rendered.fingerprint
+    assert list(built.rows) == list(rendered.rows)
+    for stored, fresh in zip(built.clips(), rendered.clips(), strict=True):
+        np.testing.assert_array_equal(stored.waveform, fresh.waveform)
+    card = (tmp_path / "built" / "README.md").read_text("utf-8")
+    assert "Three sounds of different labels, one after the other" in card
+    assert "| `louder` | place of the louder one among them |" in card
+
+
+def test_further_rows_change_none_and_another_seed_all():
+    few, more, others = (
+        rendered_preset("mini", recipes=["louder"], **changes).configuration("louder").rows
+        for changes in ({"items": 4}, {"items": 8}, {"items": 4, "seed": 1})
+    )
+    assert more[:4] == few
+    assert others != few
+
+
+def test_what_it_must_not_be_is_refused():
+    with pytest.raises(InputError, match="ratio is 1; it must be a number above 1 to 10"):
+        rendered_preset("mini", recipes=["louder"], ratio=1)
+    row = rendered_preset("mini", recipes=["louder"], items=1).configuration("louder").rows[0]
+    louder.RECIPE.check_row(row)
+    for changes, message in (
+        ({"louder": 3}, "louder is 3; it is one of 0, 1, 2"),
+        ({"labels": ["dog"]}, "labels is .*; it is a list of 3 or more texts"),
+    ):
+        with pytest.raises(DatasetError, match=message):
+            louder.RECIPE.check_row({**row, **changes})
+
+
+def test_too_few_labels_are_told(folder):
+    for label in ("cat", "rain"):
+        for path in (folder / label).iterdir():
+            path.unlink()
+        (folder / label).rmdir()
+    with pytest.raises(DatasetError, match="has 2 labels; 3 are needed"):
+        recorded(open_recordings(folder, progress=False), recipes=["louder"])
