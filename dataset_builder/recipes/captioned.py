@@ -23,7 +23,7 @@ from ..scenes.mixing import EventSounds
 from ..scenes.palette import SECOND_TONE, SHARES, SUBSETS, Palette
 from ..scenes.sources import LONGEST_DURATION, LazyRows, random_generator
 from ..sounds.entries import Sounds, SoundsField
-from ..sounds.tones import ToneSounds, ToneSpec, check_words
+from ..sounds.tones import ToneSounds, ToneSpec, check_without_tones, check_words
 from ..sounds.words import tables_digest, word_places, words_of_classes
 from ..texts.captions import Meaning, Mention, Template, Wording, caption, language_digest, templates
 from ..texts.truth import Event
@@ -81,6 +81,7 @@ class CaptionedSpec(ToneSpec):
                 "longer, or gaps shorter"
             )
         if self.sounds is not None:
+            check_without_tones(self)
             return self
         check_words(self)
         for word, classes in words_of_classes("rate", self.num_classes).items():
@@ -124,6 +125,8 @@ class SequenceSpec(CaptionedSpec):
     gaps: tuple[float, ...] = Field(
         (0.0, 0.5, 1.0), description="Seconds of silence between two tones; one of them is drawn a clip or item."
     )
+
+    of_tones: ClassVar[frozenset[str]] = ToneSpec.of_tones | {"gaps"}
 
     @model_validator(mode="before")
     @classmethod

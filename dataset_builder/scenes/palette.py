@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..data import DatasetError
 from ..sounds.entries import Sounds
 from ..sounds.splits import split_of_sounds
-from ..sounds.words import category_of, noun_of, spoken
+from ..sounds.words import LOUDNESS, category_of, noun_of, spoken
 from .expressions import Leaf
 from .pool import UnlabelledError, has_class, why_no_classes
 from .sources import random_generator
@@ -176,7 +176,7 @@ class Palette:
                 number
                 for number in self.by_split[split].get(name, ())
                 if words.items() <= self.words(number).items()
-                and ("amplitude" in words or self.entries[number].level >= self._middle_level)
+                and (not words.keys().isdisjoint(LOUDNESS) or self.entries[number].level >= self._middle_level)
             ]
             loops = [self.entries[number].loop for number in fitting]
             self._cells[key] = np.array(fitting, np.intp), np.array(loops, np.float64)

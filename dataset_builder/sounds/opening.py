@@ -256,8 +256,13 @@ def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> di
     """
     kinds: dict[str, Kind] = {}
     for settings in _of_recordings(_presets(preset, recipes)[0]).values():
-        kinds.update(kinds_of(settings))
+        kinds.update({name: kind for name, kind in kinds_of(settings).items() if name not in _of_tones(settings)})
     return kinds
+
+
+def _of_tones(settings: Any) -> Collection[str]:
+    """The settings that decide nothing where a user's sounds are in place of the tones."""
+    return getattr(type(settings), "of_tones", ())
 
 
 def _of_recordings(presets: Mapping[str, Any]) -> dict[str, Any]:
@@ -327,7 +332,10 @@ def offered(
     every = recorded_recipes()
     presets, left_out = _presets(preset, recipes, required)
     kinds = changeable(preset, presets)
-    has = {name: set(names_of(of_recipe)) for name, of_recipe in _of_recordings(presets).items()}
+    has = {
+        name: {*names_of(of_recipe)}.difference(_of_tones(of_recipe))
+        for name, of_recipe in _of_recordings(presets).items()
+    }
     # What only code can change, such as ranges of parameters.
     further = set().union(*has.values()) - {"recordings", "sounds", *kinds}
     check_changes({name: value for name, value in changes.items() if name not in further}, kinds)

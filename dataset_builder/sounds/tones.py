@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from itertools import product
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import yaml
@@ -81,9 +81,16 @@ Voices = Annotated[
 class ToneSpec(Spec):
     """What decides tones: K classes of each attribute. Defaults are the paper's (arXiv 2603.13685) where it gives some.
 
+    Attributes:
+        of_tones: names of the fields that decide nothing where a user's sounds take the place of the tones.
+
     Raises:
         InputError: a value out of its range, or K classes that are not distinct.
     """
+
+    of_tones: ClassVar[frozenset[str]] = frozenset(
+        {"num_classes", "pitch_range", "rate_range", "amplitude_range", "velocity", "voices"}
+    )
 
     num_classes: int = Field(8, ge=2, le=49, description="K, classes of each attribute.")
     pitch_range: tuple[float, float] = Field(
@@ -165,6 +172,17 @@ class ToneSpec(Spec):
 def nouns(spec: Any) -> tuple[str, ...]:
     """What each class of timbre of a spec of tones is called; see `ToneSpec.nouns`."""
     return tuple(default_nouns().get(label, label) for label in spec.labels["timbre"])
+
+
+def check_without_tones(spec: ToneSpec) -> None:
+    """Refuse settings of tones beside other sounds.
+
+    Raises:
+        InputError: names the setting.
+    """
+    for name in sorted(spec.of_tones):
+        if getattr(spec, name) != type(spec).model_fields[name].get_default(call_default_factory=True):
+            raise InputError(f"{name} is of tones, and recordings are in their place: leave it out")
 
 
 def timbre_labels(voices: Sequence[Voice]) -> list[str]:

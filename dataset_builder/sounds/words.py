@@ -24,6 +24,10 @@ FEWEST_CLASSES = 6
 """With fewer classes an attribute there is none left between two words."""
 
 
+LOUDNESS = ("amplitude", "dynamics", "loudness")
+"""Attributes whose words say how loud a sound is."""
+
+
 @cache
 def word_places() -> Mapping[str, Mapping[str, tuple[float, float]]]:
     """The words of each attribute, each with both ends of its part of the range, from 0 to 1; from ``words.yaml``."""

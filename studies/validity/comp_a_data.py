@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 from typing import Any
@@ -200,6 +200,6 @@ class CaptionMaterial:
         items = {}
         for name in TASKS:
             recipe = load_recipe(load_task(name).info.recipe)
-            settings = replace(recipe.presets["mini"], seed=self.seed, items=self.plan.items)
+            settings = recipe.presets["mini"].changed(seed=self.seed, items=self.plan.items)
             items[name] = Items.of(name, recipe.render(settings).rows)
         return items

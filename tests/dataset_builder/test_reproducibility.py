@@ -44,19 +44,19 @@ FROZEN = {
         "4d90df5341bd3f1b3ef76a8cea6fce5b6aaf9a85c467397362175eb8db6eab36",
     ),
     "comp_a_attribute": (
-        1,
-        "2b3c620f9f9765aed605717420dd42136b743c7439c73d1e5631ccc6d28db495",
-        "39c0d2b5f5d1da7dbf33fcd7febb561e5fcf5d7f33373a65b885c5b92436419f",
+        2,
+        "5f887131f8e5465329fe8d317f0d544e264f060268dcd9ff9029901ce0a41e7f",
+        "09442c5fd1ae100fd4a7ae4799f65930d2c6fd94dc6279a6c007f01df7af8e78",
     ),
     "comp_a_order": (
-        1,
-        "de34f9fc55edf0f8f6b949d178e84b8da389861f4ea9bff975e7e931723fd9ca",
-        "899b5744e221f92b5edd8979f72f77ec79296cd7f45d4a3cfb6c96f85ed8528f",
+        2,
+        "479f6496f4ad716eddb3d413b31d465fae3b4406599f514133bb8f18c9c8c896",
+        "bbc5717f43bc3f91947f471adfe8071988b4a1cd722415e6422a9ef1216f403a",
     ),
     "comp_a_train": (
-        1,
-        "c28a3bcfee8661232357a6488ca6115bfe803bd06256383c85a9397fa2ebc3a1",
-        "0a792e80ed8ce8f5db8cda4e2d7fb1be7c33acb4da1e548ce8f4a6ec1b933836",
+        2,
+        "b46100dffb55e2a27200c4a8d91356ae4364260259ac3459ffffe86d32c0191c",
+        "515d5a6456032b463767d9cd6a45166d4dc37cc851a27f5908d24e5b6cfefb9e",
     ),
     "factors": (
         1,

@@ -303,8 +303,11 @@ class TestRefused:
             _ = list(ORDER.render(settings_of(ORDER, Silent(silent))).rows)
 
     def test_values_out_of_range_and_no_such_words(self):
-        with pytest.raises(InputError, match="there is no setting 'gapz'"):
-            settings_of(ORDER, gapz=(0.0,))
+        with pytest.raises(InputError, match="there is no setting 'itemz'"):
+            settings_of(ORDER, itemz=3)
+        for name, value in (("gaps", (0.0,)), ("velocity", 90)):
+            with pytest.raises(InputError, match=f"{name} is of tones, and recordings are in their place"):
+                settings_of(ORDER, **{name: value})
         with pytest.raises(InputError, match="items is 0; it must be a whole number from 1"):
             settings_of(ORDER, items=0)
         with pytest.raises(DatasetError, match="swapped has 'acton'; did you mean 'action'"):
