@@ -16,8 +16,8 @@ from . import annotated, arguments
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.dataset_builder.sounds.entries import Sounds
     from audio_compositionality.dataset_builder.sounds.opening import Offer
-    from audio_compositionality.dataset_builder.sounds.reading import ReadRecordings
     from audio_compositionality.tasks.base import Task
 
 _DESCRIPTION = """\
@@ -49,8 +49,8 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
         "--recordings",
         metavar="DIR|NAME",
         help="recordings of your own: a folder with LABEL[/CONDITION]/file.wav, or with metadata.csv "
-        "(file_name,label,group,condition,caption). Or the name of sounds that programs on this machine make, once, "
-        "such as words; a wrong name lists all, and a folder of such a name is ./words",
+        "(file_name,label,group,condition,caption). Or the name of sounds of an installed package; a folder of such a "
+        "name is ./NAME",
     )
     data.add_argument(
         "--dataset",
@@ -262,9 +262,10 @@ def _changes(options: argparse.Namespace, preset: str, recipes: Sequence[str] | 
     return changes
 
 
-def _opened(options: argparse.Namespace) -> ReadRecordings:
+def _opened(options: argparse.Namespace) -> Sounds:
     """The recordings that are named; notes say under which terms, and what of them is left out."""
-    from audio_compositionality.dataset_builder.sounds.opening import maker_of, named_set_of, open_recordings
+    from audio_compositionality.dataset_builder.sounds.opening import named_set_of, open_recordings
+    from audio_compositionality.dataset_builder.sounds.reading import ReadRecordings
 
     for name in ("split", "config"):
         if options.dataset is None and getattr(options, name) is not None:
@@ -273,10 +274,6 @@ def _opened(options: argparse.Namespace) -> ReadRecordings:
         named = named_set_of(options.dataset)
         if named is not None:
             _note(named.terms)
-    elif options.strong_labels is None:
-        maker = maker_of(options.recordings)
-        if maker is not None:
-            _note(f"{maker.name}: {maker.meaning}. {maker.licence}")
     recordings = open_recordings(
         options.recordings,
         dataset=options.dataset,
@@ -291,7 +288,8 @@ def _opened(options: argparse.Namespace) -> ReadRecordings:
         skip_invalid=options.skip_invalid,
         progress=sys.stderr.isatty(),
     )
-    _note_skipped(recordings.source, recordings.skipped)
+    if isinstance(recordings, ReadRecordings):
+        _note_skipped(recordings.source, recordings.skipped)
     return recordings
 
 

@@ -33,7 +33,7 @@ def durations_in(folder: str | Path) -> dict[str, float]:
     """Seconds of each sound file in a folder and below it, by its name without ending; what cannot be read is left out.
 
     Raises:
-        RecordingError: there is no such folder, or no sound in it.
+        SoundError: there is no such folder, or no sound in it.
     """
     durations = {}
     for path in sound_files(Path(folder)):
@@ -57,7 +57,7 @@ def sound_paths(
         left_out: to which recordings are added whose sound cannot be used, with the reason; None: that is an error.
 
     Raises:
-        RecordingError: there is no such folder, or no sound in it.
+        SoundError: there is no such folder, or no sound in it.
         AnnotationError: files are missing, empty, shorter than their labels by more than 0.1 s, or there are two of one
             name; all are listed.
     """
@@ -306,7 +306,7 @@ class AnnotatedRecordings:
         """Samples [samples] of an annotation in [-1, 1], the mean of the channels, and their rate in Hz.
 
         Raises:
-            RecordingError: the file is another than it was.
+            SoundError: the file is another than it was.
         """
         sound = self.sounds[index]
         try:

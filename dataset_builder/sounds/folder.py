@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,14 @@ from audio_compositionality.support.text import first_line, nearest
 
 from ..manifest import MANIFEST_NAME
 from .labels import caption_columns, captions_of_table, counted_column, counted_labels, labels_of_table
+from .named_sets import are_settings, parsed_description, read_description
 from .reading import Candidate, ReadRecordings
 from .sound_files import SoundError, check_folder, is_regular, printable, sound_files
 
 METADATA = "metadata.csv"
+
+SETTINGS = "sounds.yaml"
+"""A file beside the sounds with settings of recipes that suit them, such as ``domain: birds`` and ``classes: 6``."""
 
 FILE, LABEL, GROUP, CONDITION = "file_name", "label", "group", "condition"
 """Columns of the table: that of the files, and the others by default."""
@@ -33,8 +37,6 @@ def folder_recordings(
     condition: str | None = None,
     captions: str | Sequence[str] | None = None,
     separator: str | None = None,
-    source: str | None = None,
-    suggested: Mapping[str, Any] | None = None,
     skip_invalid: bool = False,
     progress: bool = True,
 ) -> ReadRecordings:
@@ -42,7 +44,8 @@ def folder_recordings(
 
     Where it holds ``metadata.csv``, its rows are the recordings: ``file_name`` is a path below the folder. Else all
     sound files are, at any depth: the label of each is the folder below the given one that it lies in, its condition
-    the folders in between, such as ``flite/awb`` of ``dog/flite/awb/1.wav``, and its group the same.
+    the folders in between, such as ``flite/awb`` of ``dog/flite/awb/1.wav``, and its group the same. Settings of
+    recipes that suit them stand in ``sounds.yaml``, where there is one.
 
     Args:
         folder: with sound files.
@@ -52,13 +55,11 @@ def folder_recordings(
         condition: column of the table with conditions; by default ``condition``, where there is one.
         captions: columns of the table with captions; by default those that are called so, see `caption_columns`.
         separator: between several labels of a row of the table.
-        source: what it is called; by default its path.
-        suggested: as `Sounds.suggested`.
         skip_invalid: leave out recordings that cannot be used.
         progress: show progress bars.
 
     Raises:
-        RecordingError: what is there cannot be used: says which file and why.
+        SoundError: what is there cannot be used: says which file and why.
     """
     folder = Path(folder)
     check_folder(folder)
@@ -77,14 +78,24 @@ def folder_recordings(
     else:
         candidates = _by_folder(folder)
     return ReadRecordings(
-        printable(source or str(folder)),
+        printable(str(folder)),
         candidates,
-        suggested=suggested,
+        suggested=_suggested(folder / SETTINGS),
         labelling=labelling,
         left_out=left_out,
         skip_invalid=skip_invalid,
         progress=progress,
     )
+
+
+def _suggested(path: Path) -> dict[str, Any]:
+    """The settings of a file; none where there is no file."""
+    if not path.is_file():
+        return {}
+    values = parsed_description(SETTINGS, read_description(path))
+    if not are_settings(values):
+        raise SoundError(f"{str(path)!r} holds no settings of recipes by their names, such as domain: birds")
+    return dict(values)
 
 
 def _by_folder(folder: Path) -> list[Candidate]:

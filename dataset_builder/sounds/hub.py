@@ -63,7 +63,7 @@ def rows_of(
 
     Raises:
         DatasetError: there is no such configuration or split, or it cannot be read.
-        RecordingError: it is too large, or read by what could run code.
+        SoundError: it is too large, or read by what could run code.
     """
     with _progress_bars(progress):
         builder = _builder(place, config, split, files)
@@ -251,7 +251,7 @@ def hub_recordings(
 
     Raises:
         DatasetError: there is no such data set, split or column, or it cannot be read.
-        RecordingError: a recording cannot be used.
+        SoundError: a recording cannot be used.
     """
     where = str(dataset)
     _check_name(where)
@@ -339,7 +339,7 @@ def check_copy(named: NamedSet, config: str | None, split: str) -> None:
     """Refuse a copy of a named data set in a folder that has other files than the data set on the Hub.
 
     Raises:
-        RecordingError: says which files are looked for, what there is, and what reads a folder of sound files.
+        SoundError: says which files are looked for, what there is, and what reads a folder of sound files.
     """
     folder = Path(named.dataset)
     if named.files is None:
@@ -398,7 +398,7 @@ class _Files:
         """The file of a row, or its content.
 
         Raises:
-            RecordingError: there is none, it lies elsewhere, or it is too large.
+            SoundError: there is none, it lies elsewhere, or it is too large.
         """
         value = self._rows[index][self._column] or {}
         content, path = value.get("bytes"), value.get("path")

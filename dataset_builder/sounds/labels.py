@@ -151,7 +151,7 @@ def caption_columns(source: str, columns: Sequence[str], requested: str | Sequen
     ``caption_1`` …
 
     Raises:
-        RecordingError: there is no such column.
+        SoundError: there is no such column.
     """
     if requested is not None:
         names = tuple(name.strip() for name in requested.split(",")) if isinstance(requested, str) else tuple(requested)
@@ -194,7 +194,7 @@ def texts_in(source: str, rows: datasets.Dataset, column: str) -> list[str]:
     """A column in words; nothing for null.
 
     Raises:
-        RecordingError: it holds lists, or anything else but classes, texts and numbers.
+        SoundError: it holds lists, or anything else but classes, texts and numbers.
     """
     feature = rows.features[column]
     if is_list(feature):
@@ -206,7 +206,7 @@ def lists_in(source: str, rows: datasets.Dataset, column: str) -> list[tuple[str
     """A column of lists of texts or classes in words; an empty list for null.
 
     Raises:
-        RecordingError: the lists hold anything else.
+        SoundError: the lists hold anything else.
     """
     values = _values(source, rows, column, rows.features[column].feature)
     return [tuple(_text(value) for value in of_row or ()) for of_row in values]
@@ -268,7 +268,7 @@ def counted_column(source: str, label: str | None, columns: Sequence[str]) -> st
         columns: of the data.
 
     Raises:
-        RecordingError: there is no such column, or none that is usually called so.
+        SoundError: there is no such column, or none that is usually called so.
     """
     name, equals, column = (label or "").partition("=")
     if label in columns or name.strip() != WORDS_PER_SECOND:
@@ -298,7 +298,7 @@ def counted_labels(source: str, column: str, said: Sequence[Any], sound: Callabl
         sound: gives the file of a recording, or its content.
 
     Raises:
-        RecordingError: it is neither a text nor words with times.
+        SoundError: it is neither a text nor words with times.
     """
     numbers: list[float] = []
     left_out: dict[int, str] = {}

@@ -58,7 +58,7 @@ class Candidate:
         number: its label where labels are numbers.
         group: as `Sound.group`.
         condition: as `Sound.condition`.
-        sound: gives the file, or its content; raises RecordingError where it must not be opened.
+        sound: gives the file, or its content; raises SoundError where it must not be opened.
         captions: as `Sound.captions`.
         labels: as `Sound.labels`.
     """
@@ -130,7 +130,7 @@ class ReadRecordings:
             progress: show a progress bar.
 
         Raises:
-            RecordingError: one cannot be used and `skip_invalid` is not given, or none can.
+            SoundError: one cannot be used and `skip_invalid` is not given, or none can.
         """
         if len(candidates) > MOST_RECORDINGS:
             raise SoundError(
@@ -182,7 +182,7 @@ class ReadRecordings:
         """Samples and rate of a recording; see `Sounds.waveform`.
 
         Raises:
-            RecordingError: it is another than it was.
+            SoundError: it is another than it was.
         """
         entry = self.entries[index]
         try:

@@ -60,7 +60,7 @@ def sound_files(folder: Path) -> list[Path]:
     Symbolic links, hidden files and whatever does not have a name of `AUDIO_SUFFIXES` are not looked at.
 
     Raises:
-        RecordingError: there is no such folder, or none in it.
+        SoundError: there is no such folder, or none in it.
     """
     check_folder(folder)
     paths = []
@@ -98,7 +98,7 @@ def read_header(file: SoundFile) -> Header:
     """What a file claims to hold.
 
     Raises:
-        RecordingError: it is no sound file, or claims what cannot be.
+        SoundError: it is no sound file, or claims what cannot be.
     """
     with _reasons("cannot be read"):
         info = soundfile.info(_opened(file))
@@ -114,7 +114,7 @@ def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32
     """So many samples [frames] of a file from `start` on, the mean of its channels.
 
     Raises:
-        RecordingError: they are not there, or are no numbers.
+        SoundError: they are not there, or are no numbers.
     """
     with _reasons("cannot be decoded"):
         samples, _ = soundfile.read(_opened(file), frames, start, dtype="float32", always_2d=True)
@@ -128,7 +128,7 @@ def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32
 
 @contextmanager
 def _reasons(what: str) -> Iterator[None]:
-    """Errors of libsndfile and the system as RecordingErrors that say what could not be done."""
+    """Errors of libsndfile and the system as SoundErrors that say what could not be done."""
     try:
         yield
     except (soundfile.SoundFileError, OSError, RuntimeError) as error:

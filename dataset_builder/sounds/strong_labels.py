@@ -71,7 +71,7 @@ def strong_recordings(
         progress: show progress bars.
 
     Raises:
-        RecordingError: it is no table of strong labels, or none of its files is there.
+        SoundError: it is no table of strong labels, or none of its files is there.
     """
     folder, table = Path(folder), Path(table)
     check_folder(folder)
@@ -155,7 +155,7 @@ def read_strong_labels(table: str | Path) -> list[StrongLabel]:
     """The events of a table; ids of labels are named by a table beside it, where there is one.
 
     Raises:
-        RecordingError: it cannot be read, or a row has no file, no label, or no times with start < stop.
+        SoundError: it cannot be read, or a row has no file, no label, or no times with start < stop.
     """
     table = Path(table)
     rows = _rows(table)

@@ -22,13 +22,13 @@ QUICK = ("open built data", "build again", "build on", "texts from", "answers", 
 
 WRITERS = {
     "dataset_builder/build.py": ("manifest.json", ".parquet", "/.begun.json"),
-    "dataset_builder/sounds/makers/sounds.py": (".wav",),
-    "dataset_builder/sounds/offline.py": ("/digests.json",),
     "dataset_builder/texts/written.py": (".jsonl",),
     "evaluator/results/result.py": ("a_coat.json", "a_coat.csv"),
     "evaluator/run/answer_store.py": (".begun", "key.json"),
     "evaluator/run/store.py": ("-clips-#/#-of-#.safetensors", "-texts-#/#-of-#.safetensors", "-answers-#/#-of-#.json"),
     "metrics/__init__.py": ("/a_coat.py",),
+    "studies/sounds/folder.py": ("/digests.json", "/sounds.yaml"),
+    "studies/sounds/maker.py": (".wav",),
     "training/checkpoints.py": ("checkpoint/state.safetensors",),
     "training/features.py": ("values.bin", "digests.bin"),
     "training/finishing.py": ("best/training.json",),
@@ -46,8 +46,6 @@ WRITERS = {
     "training/ablations.py": (),
     "training/log.py": (),
     # Kept in memory, or in a folder for a moment: made and read by one command, and gone behind it.
-    "dataset_builder/sounds/makers/instruments.py": (),
-    "dataset_builder/sounds/makers/speech.py": (),
     "dataset_builder/sounds/strong_labels.py": (),
     "encoders/language_models/endpoint_messages.py": (),
     "encoders/language_models/families/voxtral.py": (),
@@ -55,6 +53,8 @@ WRITERS = {
     "leaderboard/answers.py": (),
     "leaderboard/examination.py": (),
     "push_scripts/wheel.py": (),
+    "studies/sounds/instruments.py": (),
+    "studies/sounds/speech.py": (),
     "training/neighbours.py": (),
     # Helpers of the others, and a model for tests.
     "encoders/networks/tiny_clap.py": (),
