@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
-from string import Template
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -14,6 +13,7 @@ from audio_compositionality.support.text import listed
 
 from .manifest import BuiltRecipe, Manifest
 from .parquet import audio_columns
+from .template import templates
 
 _LICENCE = ("cc-by-4.0", "CC BY 4.0")
 """Of what is generated, as the Hub calls it and as it is written."""
@@ -51,21 +51,25 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
     columns = audio_columns(features[first])
     # A list may be empty.
     shown = next((column for column in columns if not column.is_list), columns[0])
-    body = Template(files(__package__).joinpath("card.md").read_text("utf-8")).substitute(
-        contents="\n".join(_contents(name, built) for name, built in recipes.items()),
-        first=first,
-        split=next(iter(recipes[first].splits)),
-        casts="\n".join(
-            f'rows = rows.cast_column("{column.name}", {"List(clip)" if column.is_list else "clip"})'
-            for column in columns
-        ),
-        clip=f'rows[0]["{shown.name}"]{"[0]" if shown.is_list else ""}',
-        imports="Audio, List, load_dataset" if any(column.is_list for column in columns) else "Audio, load_dataset",
-        sections="\n\n".join(f"## `{name}`\n\n{built.description.strip()}" for name, built in recipes.items()),
-        fingerprints="\n".join(
-            f"| `{name}` | {built.version} | `{built.fingerprint}` |" for name, built in recipes.items()
-        ),
-        licence=_licence(recipes),
+    body = (
+        templates(Path(__file__).parent)
+        .get_template("card.md")
+        .render(
+            contents="\n".join(_contents(name, built) for name, built in recipes.items()),
+            first=first,
+            split=next(iter(recipes[first].splits)),
+            casts="\n".join(
+                f'rows = rows.cast_column("{column.name}", {"List(clip)" if column.is_list else "clip"})'
+                for column in columns
+            ),
+            clip=f'rows[0]["{shown.name}"]{"[0]" if shown.is_list else ""}',
+            imports="Audio, List, load_dataset" if any(column.is_list for column in columns) else "Audio, load_dataset",
+            sections="\n\n".join(f"## `{name}`\n\n{built.description.strip()}" for name, built in recipes.items()),
+            fingerprints="\n".join(
+                f"| `{name}` | {built.version} | `{built.fingerprint}` |" for name, built in recipes.items()
+            ),
+            licence=_licence(recipes),
+        )
     )
     return f"---\n{yaml.safe_dump(header, sort_keys=False, allow_unicode=True)}---\n\n{body}"
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec, read_values, rule_of
 from audio_compositionality.support.text import nearest
 
 RECORDINGS = "what is made of recordings here"
@@ -32,13 +36,37 @@ def kinds_of(settings: Any) -> dict[str, Kind]:
     """The settings of a recipe that decide something, by their names: fields that its `values` have.
 
     Args:
-        settings: a dataclass, as `RecipeSettings`, of recordings.
+        settings: a dataclass, or a `Spec`.
     """
+    if isinstance(settings, Spec):
+        return {name: _kind_of_field(name, type(settings).model_fields[name]) for name in type(settings).settable()}
     deciding = settings.values()
     types = {field.name: str(getattr(field.type, "__name__", field.type)) for field in fields(settings)}
     # One that is chosen by name has an annotation of its own, and refuses a wrong name itself.
     types |= {name: "str" for name in types if isinstance(getattr(settings, name), str)}
     return {name: _KINDS[of] for name, of in types.items() if name in deciding and of in _KINDS}
+
+
+def _kind_of_field(name: str, field: FieldInfo) -> Kind:
+    def holds(value: Any) -> bool:
+        try:
+            adapter: TypeAdapter[Any] = TypeAdapter(cast(Any, field.annotation))
+            adapter.validate_python(value)
+        except ValidationError:
+            return False
+        return not isinstance(value, bool) or field.annotation is bool
+
+    return Kind(rule_of(field), lambda text: read_values([f"{name}={text}"], {name: field}, name)[name], holds)
+
+
+def names_of(settings: Any) -> tuple[str, ...]:
+    """The fields of settings."""
+    return tuple(type(settings).model_fields) if isinstance(settings, Spec) else tuple(f.name for f in fields(settings))
+
+
+def with_changes(settings: Any, **changes: Any) -> Any:
+    """Settings with other values, checked anew."""
+    return settings.changed(**changes) if isinstance(settings, Spec) else replace(settings, **changes)
 
 
 def read_changes(texts: Sequence[str], kinds: Mapping[str, Kind], of: str = RECORDINGS) -> dict[str, Any]:

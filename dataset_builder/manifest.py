@@ -74,7 +74,7 @@ class BuiltRecipe:
     @property
     def synthetic(self) -> bool:
         """Whether its sound is ours, and not that of recordings that somebody brought."""
-        return "recordings" not in self.settings
+        return not (self.settings.get("sounds") or self.settings.get("recordings"))
 
     @property
     def splits(self) -> dict[str, list[str]]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-from .changes import kinds_of, read_changes
+from .changes import kinds_of, names_of, read_changes, with_changes
 from .data import Clip, DatasetError, Row, check_range, to_waveform
 from .recipes import list_recipes, load_recipe
-from .recipes.base import Recipe, RecipeSettings, Rendering, fingerprint_of, rate_of
+from .recipes.base import Recipe, Rendering, fingerprint_of, rate_of
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -29,7 +28,7 @@ class RenderedConfiguration:
         fingerprint: of the recipe's name, version and settings.
     """
 
-    def __init__(self, source: str, recipe: str, settings: RecipeSettings) -> None:
+    def __init__(self, source: str, recipe: str, settings: Any) -> None:
         self.source = source
         self.recipe = recipe
         self.settings = settings
@@ -49,7 +48,8 @@ class RenderedConfiguration:
     @property
     def values(self) -> dict[str, Any]:
         """Everything that decides the rows and their samples, as JSON values: the fingerprint is made of them."""
-        return self.settings.values()
+        values: dict[str, Any] = self.settings.values()
+        return values
 
     @property
     def features(self) -> Features:
@@ -89,7 +89,7 @@ class RenderedConfiguration:
 class RenderedData:
     """Data of any recipes, rendered as they are read; see `Data`. Their samples are those of the built folder."""
 
-    def __init__(self, source: str, settings: Mapping[str, RecipeSettings]) -> None:
+    def __init__(self, source: str, settings: Mapping[str, Any]) -> None:
         """Nothing is drawn before it is asked for.
 
         Args:
@@ -110,7 +110,7 @@ class RenderedData:
         return tuple(self._configurations)
 
     @property
-    def settings(self) -> dict[str, RecipeSettings]:
+    def settings(self) -> dict[str, Any]:
         """Settings by the name of the recipe."""
         return {name: configuration.settings for name, configuration in self._configurations.items()}
 
@@ -156,13 +156,13 @@ def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **change
             settings[recipe] = presets[name]
         elif recipes is not None:
             raise InputError(f"recipe {recipe!r} has no preset {name!r}; {nearest(name, presets)}")
-    names = {recipe: {field.name for field in fields(of_recipe)} for recipe, of_recipe in settings.items()}
+    names = {recipe: set(names_of(of_recipe)) for recipe, of_recipe in settings.items()}
     for change in changes:
         if not any(change in of_recipe for of_recipe in names.values()):
             every = sorted(set().union(*names.values()))
             raise InputError(f"no recipe of the preset {name!r} has a setting {change!r}; {nearest(change, every)}")
     changed = {
-        recipe: replace(of_recipe, **{key: value for key, value in changes.items() if key in names[recipe]})
+        recipe: with_changes(of_recipe, **{key: value for key, value in changes.items() if key in names[recipe]})
         for recipe, of_recipe in settings.items()
     }
     made = {
@@ -231,9 +231,9 @@ def reopened_preset(source: str, recipes: Sequence[str] | None = None) -> Render
     accepting, refusals = [], []
     every: Mapping[str, Any] = rendered_preset(preset, recipes=recipes).settings
     for recipe, settings in every.items():
-        names = {field.name for field in fields(settings)}
+        names = names_of(settings)
         try:
-            replace(settings, **{name: value for name, value in made.items() if name in names})
+            with_changes(settings, **{name: value for name, value in made.items() if name in names})
         except InputError as error:
             refusals.append(error)
         else:

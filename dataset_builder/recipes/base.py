@@ -1,12 +1,15 @@
-"""What a recipe is: one configuration of the data set, from its settings to its rows and their sound."""
+"""What a recipe is: one configuration of the data set, from its spec to its rows and their sound."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
+from audio_compositionality.support.spec import Spec
+from audio_compositionality.support.spec import fingerprint_of as digest_of
+
+from ..columns import Column, check_columns, features_of
 from ..data import Pcm16, Row
 
 if TYPE_CHECKING:
@@ -14,19 +17,13 @@ if TYPE_CHECKING:
 
     from audio_compositionality.support.table import Table
 
+    from ..scenes.mixing import Clip
     from ..sounds.annotated import AnnotatedRecordings
     from ..sounds.entries import Sounds
 
+AnySpec = TypeVar("AnySpec", bound=Spec)
 
-class RecipeSettings(Protocol):
-    """Everything that decides the samples of a configuration, as a frozen dataclass."""
-
-    def values(self) -> dict[str, Any]:
-        """The settings as JSON values; the fingerprint is made of them."""
-        ...
-
-
-Settings = TypeVar("Settings", bound=RecipeSettings)
+Made = TypeVar("Made", covariant=True)
 
 
 class Rendering(Protocol):
@@ -75,43 +72,105 @@ class ReportedRendering(Rendering, Protocol):
         ...
 
 
-class Recipe(Protocol[Settings]):
+@dataclass(frozen=True)
+class Drawn:
+    """A row as it is drawn.
+
+    Attributes:
+        row: its columns without sound; the split is ``test`` where it names none.
+        clips: the events of each clip, in the order of `Recipe.clip_names`; the clips of a row share one gain.
+    """
+
+    row: Row
+    clips: Sequence[Clip]
+
+
+class Recipe(Generic[AnySpec]):
     """A recipe: a module in this folder, or of an installed package, has one by the name ``RECIPE``.
+
+    A subclass states what it is called, its presets and its columns, and draws rows; sound, features, the check of
+    stored rows and the card follow. A card is the Jinja template ``NAME.md`` beside the module, where there is one.
 
     Attributes:
         name: of the configuration: ``load_dataset(folder, name)``.
         version: of the code that decides rows and samples; it rises with any change that alters one of them.
         splits: those that the configuration has, in the order of its rows.
         one_length: whether all clips have one length, so that a stored clip of another is refused.
-        presets: settings by the name of a preset.
+        presets: specs by the name of a preset.
+        suiting: values that suit the sounds that a user brings, where nobody asks for others; those of `presets` suit
+            tones.
     """
 
-    @property
-    def name(self) -> str: ...  # noqa: D102
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    splits: ClassVar[tuple[str, ...]] = ("test",)
+    one_length: ClassVar[bool] = True
+    suiting: ClassVar[Mapping[str, Any]] = {}
 
     @property
-    def version(self) -> int: ...  # noqa: D102
+    def presets(self) -> Mapping[str, AnySpec]:
+        """Specs by the name of a preset."""
+        raise NotImplementedError(f"{type(self).__name__} has no presets")
+
+    def columns(self, spec: AnySpec) -> Sequence[Column]:
+        """The columns, ``id`` first, those with sound among them, in the order of `clip_names`."""
+        raise NotImplementedError(f"{type(self).__name__} has no columns")
+
+    def tones(self, spec: AnySpec) -> Sounds:
+        """The sounds of the presets: tones of the project's own voices."""
+        raise NotImplementedError(f"{type(self).__name__} draws from no sounds")
+
+    def draw(self, spec: AnySpec, sounds: Sounds) -> Iterator[Drawn]:
+        """The rows of a spec, one after the other: further ones change none of those before.
+
+        Args:
+            spec: what is asked for.
+            sounds: that clips are made of.
+
+        Raises:
+            InputError: the spec allows no such rows.
+            DatasetError: the sounds cannot serve the recipe: says what there is and what is needed.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not draw rows")
 
     @property
-    def splits(self) -> tuple[str, ...]: ...  # noqa: D102
+    def takes_sounds(self) -> bool:
+        """Whether a user's sounds can take the place of the tones."""
+        return "sounds" in type(next(iter(self.presets.values()))).model_fields
 
-    @property
-    def one_length(self) -> bool: ...  # noqa: D102
+    def of_sounds(self, spec: AnySpec, sounds: Sounds, requested: Mapping[str, Any]) -> AnySpec:
+        """A spec with a user's sounds in place of the tones.
 
-    @property
-    def presets(self) -> Mapping[str, Settings]: ...  # noqa: D102
+        Args:
+            spec: of a preset of this recipe.
+            sounds: that clips are made of.
+            requested: values that the user asks for, by the names of fields.
 
-    def features(self, settings: Settings) -> Features:
-        """The columns of the configuration, ``id`` first, those with sound among them."""
-        ...
+        Raises:
+            InputError: no such field, or a value out of its range.
+            DatasetError: these sounds cannot serve the recipe. Drawing the rows may raise it as well.
+        """
+        return spec.changed(**{**self.suiting, **requested, "sounds": sounds})
+
+    def render(self, spec: AnySpec) -> Rendering:
+        """Draw the rows; nothing is written."""
+        from ..scenes.rendering import DrawnRendering
+
+        return DrawnRendering.of_recipe(self, spec)
+
+    def sample_rate(self, spec: AnySpec) -> int | None:
+        """Hz of every clip; None where each has its own."""
+        rate: int | None = getattr(spec, "sample_rate", None)
+        return rate
+
+    def features(self, spec: AnySpec) -> Features:
+        """What `datasets` calls the features of the columns."""
+        return features_of(self.columns(spec), self.sample_rate(spec))
 
     def clip_names(self, row: Row) -> Sequence[str]:
         """The clips of a row: names of its columns with sound, or ``column/0``, ``column/1`` … for a list of clips."""
-        ...
-
-    def render(self, settings: Settings) -> Rendering:
-        """Draw the rows; nothing is written."""
-        ...
+        columns = self.columns(next(iter(self.presets.values())))
+        return tuple(column.name for column in columns if column.is_audio)
 
     def check_row(self, row: Row) -> None:
         """Refuse a stored row that is not of this recipe.
@@ -119,44 +178,30 @@ class Recipe(Protocol[Settings]):
         Raises:
             DatasetError: names the row and what is wrong.
         """
-        ...
+        check_columns(row, self.columns(next(iter(self.presets.values()))))
 
-    def describe(self, settings: Settings) -> str:
+    def card(self, spec: AnySpec) -> Mapping[str, Any]:
+        """Further values that the card's template is filled with, by their names there."""
+        return {}
+
+    def describe(self, spec: AnySpec) -> str:
         """Markdown of the card: what the rows are and how they sound; begins with no heading."""
-        ...
+        from ..template import described
+
+        return described(self, spec)
 
 
 @runtime_checkable
-class RecordedRecipe(Recipe[Settings], Protocol[Settings]):
-    """A recipe whose sound can be that of recordings: it is offered wherever somebody brings some."""
+class AnnotatedRecipe(Protocol[Made]):
+    """A recipe that can be made of recordings with strong labels as they are: it is offered wherever somebody brings
+    some."""
 
-    def of_recordings(self, settings: Settings, recordings: Sounds, requested: Mapping[str, Any]) -> Settings:
-        """Settings of a preset, with recordings for their sound.
-
-        Args:
-            settings: of a preset of this recipe.
-            recordings: what the sound is taken from.
-            requested: changes that the user asks for, by the names of fields of the settings, all of which these have:
-                ``seed``, ``transforms``, ``classes`` … What is not asked for is chosen to suit the recordings.
-
-        Raises:
-            InputError: a value out of its range.
-            DatasetError: these recordings cannot serve the recipe: says what there is and what is needed. Drawing the
-                rows may raise it as well, before anything is rendered.
-        """
-        ...
-
-
-@runtime_checkable
-class AnnotatedRecipe(Recipe[Settings], Protocol[Settings]):
-    """A recipe that can be made of recordings with strong labels: it is offered wherever somebody brings some."""
-
-    def of_annotated(self, recordings: AnnotatedRecordings, requested: Mapping[str, Any]) -> Settings:
-        """Settings with recordings for their sound, and their labels for what is said of it.
+    def of_annotated(self, recordings: AnnotatedRecordings, requested: Mapping[str, Any]) -> Made:
+        """A spec with recordings for their sound, and their labels for what is said of it.
 
         Args:
             recordings: with labels.
-            requested: changes that the user asks for, by the names of fields of the settings.
+            requested: values that the user asks for, by the names of fields.
 
         Raises:
             InputError: a value out of its range, or no such field.
@@ -166,24 +211,32 @@ class AnnotatedRecipe(Recipe[Settings], Protocol[Settings]):
 
 @runtime_checkable
 class ValidatedRecipe(Protocol):
-    """A recipe of test items that makes others to choose among models in training by: of none of them, and of nothing
-    that models are trained on."""
+    """A recipe of test items that also draws validation items, by which training chooses among models: disjoint from
+    the test items and from training rows."""
 
     def render_validation(self, scenes: Any, items: int) -> Rendering:
         """Draw items of the split ``validation``; nothing is written.
 
         Args:
-            scenes: settings of training rows; items sound as their clips do.
+            scenes: spec of the training rows; items sound as their clips do.
             items: how many.
 
         Raises:
             InputError: nothing here is like these scenes, or there are not as many different items.
-            DatasetError: their recordings do not suffice; drawing the rows may raise it as well.
+            DatasetError: their sounds do not suffice; drawing the rows may raise it as well.
         """
+        ...
+
+
+@runtime_checkable
+class RecordedRecipe(Protocol):
+    """A recipe whose sound can be that of a user's sounds."""
+
+    def of_recordings(self, settings: Any, recordings: Sounds, requested: Mapping[str, Any]) -> Any:
+        """See `Recipe.of_sounds`."""
         ...
 
 
 def fingerprint_of(recipe: str, version: int, values: Mapping[str, Any]) -> str:
     """SHA-256 over a recipe's name, its version and its settings as JSON: equal fingerprints mean equal samples."""
-    named = {"recipe": recipe, "version": version, "settings": values}
-    return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+    return digest_of(recipe=recipe, version=version, settings=values)

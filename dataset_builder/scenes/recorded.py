@@ -151,7 +151,7 @@ class BlockSettings(RecordedSettings):
         self._check("snr_db", self.snr_db, -40, 40)
 
 
-SettingsRecorded = TypeVar("Settings", bound=RecordedSettings)
+SettingsRecorded = TypeVar("SettingsRecorded", bound=RecordedSettings)
 
 
 class RecordedRendering(SharedRendering[SettingsRecorded]):

@@ -9,6 +9,12 @@ from weakref import WeakValueDictionary
 from .sources import SceneSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..data import Pcm16, Row
+    from ..recipes.base import Drawn, Recipe
+    from ..sounds.entries import Sounds
+    from .mixing import EventSounds
     from .tone_bank import ToneBank
 
 
@@ -47,3 +53,48 @@ class SceneRendering(SharedRendering[Settings]):
         from .tone_bank import render_tone_bank
 
         return render_tone_bank(self.settings)
+
+
+class DrawnRendering:
+    """The rows that a recipe draws, and their sound, mixed as it is asked for; see `Rendering`."""
+
+    _renderings: ClassVar[WeakValueDictionary[Any, Any]] = WeakValueDictionary()
+
+    @classmethod
+    def of_recipe(cls, recipe: Recipe[Any], spec: Any) -> Self:
+        """The rendering of a spec; equal ones share it while anybody has it, so that they are drawn once."""
+        rendering: Self = cls._renderings.setdefault((recipe.name, recipe.version, spec), cls(recipe, spec))
+        return rendering
+
+    def __init__(self, recipe: Recipe[Any], spec: Any) -> None:
+        """Nothing is drawn before it is asked for."""
+        self._recipe, self._spec = recipe, spec
+        self.sample_rate: int = spec.sample_rate
+
+    @cached_property
+    def sounds(self) -> Sounds:
+        """That clips are made of: the tones of the recipe, or a user's."""
+        given: Sounds | None = getattr(self._spec, "sounds", None)
+        return self._recipe.tones(self._spec) if given is None else given
+
+    @cached_property
+    def drawn(self) -> tuple[Drawn, ...]:
+        """The rows with their events."""
+        return tuple(self._recipe.draw(self._spec, self.sounds))
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """Rows without their audio."""
+        return tuple({"split": self._recipe.splits[-1], **one.row} for one in self.drawn)
+
+    @cached_property
+    def _events(self) -> EventSounds:
+        from .mixing import EventSounds
+
+        return EventSounds(self.sounds, self.sample_rate)
+
+    def clips(self, index: int) -> Sequence[Pcm16]:
+        """The clips of a row, each int16 [samples], under one gain."""
+        from .mixing import mix
+
+        return mix(self.drawn[index].clips, self._events.samples, self._spec.num_samples)

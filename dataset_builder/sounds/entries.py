@@ -6,10 +6,11 @@ import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import PlainSerializer, SkipValidation
 
 from audio_compositionality.support.files import sha256_of
 
@@ -119,3 +120,9 @@ class Sounds(Protocol):
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
         """Samples [samples] in [-1, 1], mono, of at most `LONGEST_RECORDING` seconds, and their rate in Hz."""
         ...
+
+
+SoundsField = Annotated[
+    Sounds | None, SkipValidation(), PlainSerializer(lambda sounds: None if sounds is None else sounds.fingerprint)
+]
+"""The type of a field of a `Spec` that takes a user's sounds: of its values, the fingerprint."""

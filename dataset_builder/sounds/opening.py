@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-from ..changes import Kind, check_changes, kinds_of, read_changes
+from ..changes import Kind, check_changes, kinds_of, names_of, read_changes
 from ..data import DatasetError
 from ..recipes import list_recipes, load_recipe
 from ..recipes.base import AnnotatedRecipe, RecordedRecipe
@@ -224,10 +224,19 @@ def _warn_of_folder(name: str, what: str) -> None:
         )
 
 
-def recorded_recipes() -> dict[str, RecordedRecipe[Any]]:
+def _of_sounds(recipe: Any, settings: Any, sounds: Sounds, requested: Mapping[str, Any]) -> Any:
+    of_sounds = getattr(recipe, "of_sounds", None) or recipe.of_recordings
+    return of_sounds(settings, sounds, requested)
+
+
+def recorded_recipes() -> dict[str, Any]:
     """The recipes whose sound can be that of recordings, by their names."""
     every = {name: load_recipe(name) for name in list_recipes()}
-    return {name: recipe for name, recipe in every.items() if isinstance(recipe, RecordedRecipe)}
+    return {
+        name: recipe
+        for name, recipe in every.items()
+        if isinstance(recipe, RecordedRecipe) or getattr(recipe, "takes_sounds", False)
+    }
 
 
 def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, Kind]:
@@ -251,7 +260,7 @@ def _of_recordings(presets: Mapping[str, Any]) -> dict[str, Any]:
     from .tones import default_timbres
 
     every = recorded_recipes()
-    return {name: every[name].of_recordings(settings, default_timbres(), {}) for name, settings in presets.items()}
+    return {name: _of_sounds(every[name], settings, default_timbres(), {}) for name, settings in presets.items()}
 
 
 def changes_from(texts: Sequence[str], *, preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, Any]:
@@ -313,9 +322,9 @@ def offered(
     every = recorded_recipes()
     presets, left_out = _presets(preset, recipes, required)
     kinds = changeable(preset, presets)
-    has = {name: {field.name for field in fields(of_recipe)} for name, of_recipe in _of_recordings(presets).items()}
+    has = {name: set(names_of(of_recipe)) for name, of_recipe in _of_recordings(presets).items()}
     # What only code can change, such as ranges of parameters.
-    further = set().union(*has.values()) - {"recordings", *kinds}
+    further = set().union(*has.values()) - {"recordings", "sounds", *kinds}
     check_changes({name: value for name, value in changes.items() if name not in further}, kinds)
     wanted = {**recordings.suggested, **changes}
     source = f"{RECORDINGS_OF}{recordings.source}"
@@ -323,7 +332,7 @@ def offered(
     for name, of_recipe in presets.items():
         requested = {change: value for change, value in wanted.items() if change in has[name]}
         try:
-            data = RenderedData(source, {name: every[name].of_recordings(of_recipe, recordings, requested)})
+            data = RenderedData(source, {name: _of_sounds(every[name], of_recipe, recordings, requested)})
             _ = data.configuration(name).rows
             served[name] = data
         except DatasetError as error:

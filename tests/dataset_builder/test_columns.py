@@ -1,0 +1,80 @@
+"""Columns are declared once: their features, the check of a stored row and the table of the card agree."""
+
+import pytest
+
+from audio_compositionality.dataset_builder.columns import (
+    AUDIO,
+    NUMBER,
+    TEXT,
+    WHOLE,
+    Column,
+    check_columns,
+    column_table,
+    features_of,
+)
+from audio_compositionality.dataset_builder.data import DatasetError
+
+COLUMNS = (
+    Column("id", TEXT, "name of the row"),
+    Column("audio", AUDIO, "the clip"),
+    Column("more", [AUDIO], "further clips"),
+    Column("side", TEXT, "where", choices=("left", "right")),
+    Column("fold", WHOLE, "of five", choices=tuple(range(5))),
+    Column("gap", NUMBER, "seconds", optional=True),
+    Column("texts", [TEXT], "what is said", least=1),
+    Column("events", [{"label": TEXT, "start": NUMBER}], "when what is heard"),
+    Column("levels", {"pitch": WHOLE}, "classes"),
+)
+
+ROW = {
+    "id": "a", "side": "left", "fold": 3, "gap": None, "texts": ["x"], "events": [{"label": "b", "start": 1.0}],
+    "levels": {"pitch": 2},
+}  # fmt: skip
+
+
+def test_a_row_that_fits_passes_without_its_sound():
+    check_columns(ROW, COLUMNS)
+    check_columns({**ROW, "gap": 0.5, "events": []}, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "rule"),
+    [
+        ("id", None, "it is a text"),
+        ("side", "up", "it is one of 'left', 'right'"),
+        ("side", ["left"], "it is one of"),
+        ("fold", 5, "it is one of 0, 1, 2, 3, 4"),
+        ("gap", "0.5", "it is a number"),
+        ("gap", float("nan"), "it is a number"),
+        ("gap", True, "it is a number"),
+        ("texts", [], "it is a list of 1 or more texts"),
+        ("texts", ["x", 1], "it is a list of 1 or more texts"),
+        ("events", [{"label": "b"}], "it is a list of structures"),
+        ("events", None, "it is a list of structures"),
+        ("levels", {"pitch": 2.5}, "it has pitch"),
+        ("levels", None, "it has pitch"),
+    ],
+)
+def test_any_other_value_is_refused_with_the_rule(column, value, rule):
+    with pytest.raises(DatasetError, match=rf"row .*: {column} is .*; {rule}"):
+        check_columns({**ROW, column: value}, COLUMNS)
+
+
+def test_features_are_those_that_datasets_reads():
+    from datasets import Audio, Dataset, List, Value
+
+    features = features_of(COLUMNS, 8_000)
+    assert list(features) == [column.name for column in COLUMNS]
+    assert features["audio"] == Audio(sampling_rate=8_000)
+    assert features["more"] == List(Audio(sampling_rate=8_000))
+    assert features["levels"] == {"pitch": Value("int32")}
+    written = Dataset.from_list([{**ROW, "audio": None, "more": []}], features=features).remove_columns(
+        ["audio", "more"]
+    )[0]
+    check_columns(written, COLUMNS)
+
+
+def test_the_table_names_every_column():
+    assert [line.split("`")[1] for line in column_table(COLUMNS).splitlines()[2:]] == [
+        column.name for column in COLUMNS
+    ]
