@@ -33,7 +33,7 @@ a note says why.
 _SIZES = ("mini", "full")
 
 _DETAILS = (
-    *("label", "group", "condition", "captions", "separator", "strong_labels", "split", "config"),
+    *("label", "group", "condition", "captions", "separator", "words", "strong_labels", "split", "config"),
     *("prompts", "transforms", "size", "set"),
 )
 
@@ -86,10 +86,15 @@ def _add_columns(details: argparse._ActionsContainer) -> None:
         "--separator", metavar="TEXT", help="what stands between several labels of a recording; lists need none"
     )
     details.add_argument(
+        "--words",
+        metavar="COLUMN,COLUMN=ATTRIBUTE",
+        help="columns with a word each, such as dynamics; default those that are called word:ATTRIBUTE",
+    )
+    details.add_argument(
         "--strong-labels",
-        metavar="TABLE",
-        help="what is heard in the files of --recordings, from when to when: each part that is heard alone is a "
-        "recording (file,label,start,stop; or AudioSet's strong labels)",
+        metavar="PATH",
+        help="what is heard in the files of --recordings, from when to when: each part in which one label is heard "
+        "alone is a recording. A table file,label,start,stop, or any format of --labels (--format, --columns ...)",
     )
     details.add_argument(
         "--split", metavar="NAME", help="split of --dataset, a part of it, or several: train[:1000]+test"
@@ -274,6 +279,9 @@ def _opened(options: argparse.Namespace) -> Sounds:
         named = named_set_of(options.dataset)
         if named is not None:
             _note(named.terms)
+    labels: dict[str, Any] = {}
+    if options.strong_labels is not None:
+        labels = dict(zip(("format", "label_options"), annotated.labels_format(options), strict=True))
     recordings = open_recordings(
         options.recordings,
         dataset=options.dataset,
@@ -282,7 +290,9 @@ def _opened(options: argparse.Namespace) -> Sounds:
         condition=options.condition,
         captions=arguments.names_of(options, "captions"),
         separator=options.separator,
+        words=arguments.names_of(options, "words"),
         strong_labels=options.strong_labels,
+        **labels,
         split=options.split,
         config=options.config,
         skip_invalid=options.skip_invalid,

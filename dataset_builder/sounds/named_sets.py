@@ -59,7 +59,7 @@ class NamedSet(Spec):
     caption_separator: str | None = Field(
         None, min_length=1, description="Between several captions in one text of a column."
     )
-    words: tuple[str, ...] = Field((), description="Columns with a word each: ATTRIBUTE, or COLUMN=ATTRIBUTE.")
+    words: tuple[str, ...] | None = Field(None, description="Columns with a word each: ATTRIBUTE, or COLUMN=ATTRIBUTE.")
     condition: str | None = Field(
         None, min_length=1, description="Column of what the candidates of a side share: a speaker, a pitch."
     )

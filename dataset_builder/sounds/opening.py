@@ -19,9 +19,11 @@ from ..rendered import RenderedData
 from ..scenes.pool import UnlabelledError
 from .annotated import AnnotatedRecordings
 from .entries import Sounds
+from .formats.base import ReadOptions
 from .named_sets import NamedSet, SoundsOpener, list_named_sets, list_sounds, load_named_set, read_named_set
 from .reading import ReadRecordings
 from .sound_files import SoundError
+from .strong_labels import strong_recordings
 
 RECORDINGS_OF = "recordings of "
 """What the source of data begins with that were made of recordings: no preset or folder that can be opened."""
@@ -36,7 +38,10 @@ def open_recordings(
     condition: str | None = None,
     captions: str | Sequence[str] | None = None,
     separator: str | None = None,
-    strong_labels: str | Path | None = None,
+    words: str | Sequence[str] | None = None,
+    strong_labels: str | Path | Sequence[str | Path] | None = None,
+    format: str | None = None,
+    label_options: ReadOptions | None = None,
     split: str | None = None,
     config: str | None = None,
     revision: str | None = None,
@@ -62,8 +67,13 @@ def open_recordings(
         captions: column with captions, or several, also as one text with commas between them; by default those that are
             called so: ``captions``, ``caption``, ``caption_1`` …
         separator: between several labels of a recording, where it can have several.
-        strong_labels: table that says what is heard in the files of a folder from when to when, in place of their
-            labels: each part is a recording, see `strong_recordings`.
+        words: columns with a word each, such as how it is played: ``COLUMN``, or ``COLUMN=ATTRIBUTE``; by default those
+            that are called ``word:ATTRIBUTE``. Of words about loudness (`LOUDNESS`) sounds keep how loud they are
+            beside others of their label.
+        strong_labels: files that say what is heard in the files of a folder from when to when, in place of their
+            labels: each stretch in which one label is heard alone is a recording, see `strong_recordings`.
+        format: of the strong labels; by default what the files say.
+        label_options: what the files of strong labels do not say.
         split: of the data set, such as ``test`` or ``train[:1000]``.
         config: configuration of the data set.
         revision: of the data set: branch, tag or commit.
@@ -76,7 +86,14 @@ def open_recordings(
     """
     if (folder is None) == (dataset is None):
         raise InputError("give recordings as a folder or as a data set: one of the two")
-    columns = {"label": label, "group": group, "condition": condition, "captions": captions, "separator": separator}
+    columns = {
+        "label": label,
+        "group": group,
+        "condition": condition,
+        "captions": captions,
+        "separator": separator,
+        "words": words,
+    }
     of_data_set = {"split": split, "config": config, "revision": revision}
     if dataset is not None:
         if strong_labels is not None:
@@ -86,21 +103,16 @@ def open_recordings(
         if value is not None:
             raise InputError(f"{name} is of a data set (dataset=...); a folder has none")
     if strong_labels is not None:
-        return _of_parts(folder or "", strong_labels, columns, skip_invalid=skip_invalid, progress=progress)
+        _check_given(folder or "")
+        for name, column in columns.items():
+            if column is not None:
+                raise InputError(f"{name} is not needed: the table of strong labels says all that is said of a part")
+        return strong_recordings(
+            folder or "", strong_labels, format, options=label_options, skip_invalid=skip_invalid, progress=progress
+        )
+    if format is not None or label_options is not None:
+        raise InputError("a format of labels is that of strong labels (strong_labels=...), which are not given")
     return _of_folder(folder or "", columns, skip_invalid=skip_invalid, progress=progress)
-
-
-def _of_parts(
-    folder: str | Path, table: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool
-) -> ReadRecordings:
-    """Those that are parts of the files in a folder."""
-    from .strong_labels import strong_recordings
-
-    _check_given(folder)
-    for name, column in columns.items():
-        if column is not None:
-            raise InputError(f"{name} is not needed: the table of strong labels says all that is said of a part")
-    return strong_recordings(folder, table, skip_invalid=skip_invalid, progress=progress)
 
 
 def _of_folder(folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool) -> Sounds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import stat
@@ -13,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 from numpy.typing import NDArray
+
+from audio_compositionality.support.files import sha256_of, sha256_of_file
 
 from ..data import DatasetError
 
@@ -124,6 +127,47 @@ def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32
         raise SoundError("has values that are not finite (NaN or infinity)")
     waveform: NDArray[np.float32] = samples.mean(axis=1, dtype=np.float32)
     return waveform
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Samples of a file, or of a part of one.
+
+    Attributes:
+        samples: float32 [samples], the mean of the channels.
+        rate: Hz.
+        sha256: what names them in fingerprints: of a lossy format, whose samples differ by rounding from one decoder to
+            the next, the digest of the file and, of a part, its place; of any other that of the samples.
+        sound: the digest of the samples as they are decoded here: two files of a lossy format can hold one sound.
+    """
+
+    samples: NDArray[np.float32]
+    rate: int
+    sha256: str
+    sound: str
+
+
+def decoded(file: SoundFile, header: Header, start: int, frames: int, *, whole: bool) -> Decoded:
+    """Samples of a file and their names.
+
+    Args:
+        file: the file, or its content.
+        header: of it.
+        start: first sample.
+        frames: samples.
+        whole: whether they stand for all of the file.
+
+    Raises:
+        SoundError: as `read_samples`.
+    """
+    samples = read_samples(file, frames, start)
+    sound = hashlib.sha256(b"%d " % header.rate + samples.astype("<f4").tobytes()).hexdigest()
+    digest = sound
+    if header.lossy:
+        digest = sha256_of_file(file) if isinstance(file, Path) else sha256_of(file.getvalue())
+        if not whole:
+            digest = sha256_of(f"{digest} {start} {frames}".encode())
+    return Decoded(samples, header.rate, digest, sound)
 
 
 @contextmanager

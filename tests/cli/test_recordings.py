@@ -171,7 +171,7 @@ def test_data_are_named_once(run, words, message, capsys):
         (("--recordings", ".", "--split", "x"), "--split is of a data set (--dataset)"),
         (
             ("--recordings", ".", "--label", "x"),
-            "has no metadata.csv, whose columns --label, --group, --condition and --captions name",
+            "has no metadata.csv, whose columns --label, --group, --condition, --captions and --words name",
         ),
         (("--recordings", "nowhere"), "'nowhere' is not a folder"),
         (("--recordings", "."), "'.' holds no sound file"),

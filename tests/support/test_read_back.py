@@ -46,7 +46,6 @@ WRITERS = {
     "training/ablations.py": (),
     "training/log.py": (),
     # Kept in memory, or in a folder for a moment: made and read by one command, and gone behind it.
-    "dataset_builder/sounds/strong_labels.py": (),
     "encoders/language_models/endpoint_messages.py": (),
     "encoders/language_models/families/voxtral.py": (),
     "evaluator/report/listening.py": (),

@@ -8,8 +8,11 @@ from typing import Any
 
 from audio_compositionality.support.text import shown
 
-from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, label_text
+from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, check_is_file, label_text
 from .tables import add_row, durations_of, has_header, parsed_json, read_lines, read_text
+
+AUDIOSET = "audioset-strong"
+"""The name of the format."""
 
 CLIP_SECONDS = 10.0
 """Most segments; those at the end of a video are shorter."""
@@ -26,13 +29,12 @@ _NAMES = ("mid_to_display_name.tsv", "class_labels_indices.csv", "class_labels.t
 class _Reader:
     """See `AnnotationReader`."""
 
-    name = "audioset-strong"
+    name = AUDIOSET
     meaning = "AudioSet's strong labels: segment, start, end, id of the label; with a table of ids and names"
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a table, with or without header; segments of one video are of one group."""
-        if not path.is_file():
-            raise AnnotationError(f"{str(path)!r} is no file; expected is the table of strong labels")
+        check_is_file(path, "the table of strong labels")
         lines = read_lines(path)
         lines = lines[1:] if has_header(lines[0], 1) else lines
         names = _names(path, options)
@@ -47,11 +49,8 @@ class _Reader:
             if id not in names and id.startswith(("/m/", "/g/", "/t/")):
                 unknown.setdefault(id, line.where)
                 continue
-            video, _, start = segment.rpartition("_")
-            group = video if start.isdigit() else segment
-            draft = drafts.setdefault(
-                segment, Draft(segment, duration=durations.get(segment, CLIP_SECONDS), group=group)
-            )
+            seconds = durations.get(segment, CLIP_SECONDS)
+            draft = drafts.setdefault(segment, Draft(segment, duration=seconds, group=video_of(segment)))
             add_row(draft, {**row, "label": names.get(id, id)}, line.where, problems)
         if unknown:
             problems.add(
@@ -61,6 +60,12 @@ class _Reader:
             )
         resolution = RESOLUTION if options.resolution is None else options.resolution
         return annotations_from(drafts, problems, path, resolution=resolution, name=self.name)
+
+
+def video_of(segment: str) -> str:
+    """The video of a segment, which is named by it and by the millisecond at which it starts."""
+    video, _, start = segment.rpartition("_")
+    return video if start.isdigit() else segment
 
 
 def _names(path: Path, options: ReadOptions) -> dict[str, str]:

@@ -14,6 +14,7 @@ from .base import (
     Problems,
     ReadOptions,
     annotations_from,
+    check_is_file,
     label_text,
     recording_name,
     seconds_of,
@@ -33,8 +34,7 @@ class _Reader:
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a JSON file."""
-        if not path.is_file():
-            raise AnnotationError(f"{str(path)!r} is no file; expected is the JSON of a part of AudioTime")
+        check_is_file(path, "the JSON of a part of AudioTime")
         text = read_text(path)
         content = _clips(text, path)
         durations, problems, drafts = read_durations(options), Problems(options.left_out), dict[str, Draft]()
@@ -54,9 +54,7 @@ class _Reader:
                     draft.events += [(_event(label, interval), where) for interval in intervals]
                 except AnnotationError as error:
                     problems.add(where, str(error), name)
-        return annotations_from(
-            drafts, problems, path, resolution=options.resolution or 0.0, name=self.name, joined=False
-        )
+        return annotations_from(drafts, problems, path, resolution=options.resolution or 0.0, name=self.name)
 
 
 def _clips(text: str, path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Protocol
 from audio_compositionality.support.text import plain, shortened, shown
 
 from ...data import DatasetError
+from ..checks import alike
 from ..entries import label_text as label_text
 from ..sound_files import AUDIO_SUFFIXES
 
@@ -357,14 +358,16 @@ def joined_events(events: Iterable[LabelledEvent]) -> list[LabelledEvent]:
 
 def _check_labels(drafts: Mapping[str, Draft], problems: Problems) -> None:
     """Labels that would read alike in a question."""
-    by_sound: dict[str, dict[str, str]] = defaultdict(dict)
+    places: dict[str, str] = {}
     for draft in drafts.values():
         for event, where in draft.events:
-            by_sound[event.label.casefold()].setdefault(event.label, where)
-    for spellings in by_sound.values():
-        if len(spellings) > 1:
-            (one, _), (other, where), *_ = spellings.items()
-            problems.add(where, f"the labels {one!r} and {other!r} differ by upper and lower case alone; write one way")
+            places.setdefault(event.label, where)
+    pair = alike(places, str.casefold)
+    if pair is not None:
+        one, other = pair
+        problems.add(
+            places[other], f"the labels {one!r} and {other!r} differ by upper and lower case alone; write one way"
+        )
 
 
 def durations_table(durations: Mapping[str, float]) -> dict[str, float]:
@@ -378,6 +381,12 @@ def durations_table(durations: Mapping[str, float]) -> dict[str, float]:
         if not 0 < seconds < math.inf:
             raise AnnotationError(f"the duration of {name!r} is {seconds}; expected are seconds, more than 0")
     return table
+
+
+def check_is_file(path: Path, what: str) -> None:
+    """Refuse a path that is no file."""
+    if not path.is_file():
+        raise AnnotationError(f"{str(path)!r} is no file; expected is {what}")
 
 
 def files_in(path: Path, suffixes: Sequence[str]) -> list[Path]:

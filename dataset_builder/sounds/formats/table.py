@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from audio_compositionality.support.text import nearest
 
 from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, files_in
-from .tables import durations_of, read_durations, read_strong_table
+from .tables import durations_of, is_durations_table, read_durations, read_strong_table
 
 _FIELDS = ("recording", "onset", "offset", "length", "label", "duration", "source", "confidence")
 
@@ -28,19 +29,46 @@ class _Reader:
         missing += [] if "offset" in columns or "length" in columns else ["offset (or length)"]
         if missing:
             raise AnnotationError(f"the columns of the table have to be named: there is none for {', '.join(missing)}")
-        problems = Problems(options.left_out)
         # A column with durations would not agree with the sound to the last digit.
         durations = read_durations(options) if "duration" in columns else durations_of(options)
-        table = Path(options.durations) if isinstance(options.durations, str | Path) else None
-        drafts: dict[str, Draft] = {}
-        for file in files_in(path, (".csv", ".tsv", ".txt")):
-            if table is not None and file.resolve() == table.resolve():
-                continue
-            of_file = read_strong_table(file, durations, problems, columns)
-            for name in sorted(drafts.keys() & of_file.keys()):
-                problems.add(of_file[name].where, f"{name!r} stands in {drafts[name].where} as well")
-            drafts |= of_file
-        return annotations_from(drafts, problems, path, resolution=options.resolution or 0.0, name=self.name)
+        return read_tables(path, options, columns, durations, name=self.name)
+
+
+def read_tables(
+    path: Path,
+    options: ReadOptions,
+    columns: Mapping[str, str],
+    durations: Mapping[str, float],
+    *,
+    name: str,
+    resolution: float = 0.0,
+    joined: bool = False,
+) -> tuple[Annotation, ...]:
+    """The recordings of a table, or of all of a folder, with a row for each event.
+
+    Args:
+        path: of the table or the folder.
+        options: of the user.
+        columns: heading of each field.
+        durations: of recordings, where they are known.
+        name: of the format.
+        resolution: seconds, where the options do not say.
+        joined: whether rows of a label that meet are one event.
+
+    Raises:
+        AnnotationError: see `read_annotations`.
+    """
+    problems = Problems(options.left_out)
+    drafts: dict[str, Draft] = {}
+    for file in files_in(path, (".csv", ".tsv", ".txt")):
+        if is_durations_table(file, options):
+            continue
+        of_file = read_strong_table(file, durations, problems, columns)
+        for recording in sorted(drafts.keys() & of_file.keys()):
+            problems.add(of_file[recording].where, f"{recording!r} stands in {drafts[recording].where} as well")
+        drafts |= of_file
+    resolution = resolution if options.resolution is None else options.resolution
+    return annotations_from(drafts, problems, path, resolution=resolution, name=name, joined=joined)
 
 
 READER = _Reader()

@@ -35,6 +35,9 @@ STRONG_COLUMNS: Mapping[str, str] = {
 }
 """Headings of DESED, which MAESTRO and others took over."""
 
+PLAIN_COLUMNS: Mapping[str, str] = {"recording": "file", "onset": "start", "offset": "stop", "label": "label"}
+"""Headings of tables that people write by hand."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -165,6 +168,21 @@ def read_durations(options: ReadOptions, *beside: Path) -> dict[str, float]:
     if not paths[0].is_file():
         raise AnnotationError(f"there is no table of durations {str(paths[0])!r}")
     return _durations(paths[0])
+
+
+def durations_beside(path: Path, options: ReadOptions) -> dict[str, float]:
+    """As `durations_of`, with the table ``NAME_durations`` beside a table ``NAME``."""
+    beside = [
+        path.with_name(f"{path.stem}{end}{suffix}")
+        for end in ("_durations", "_duration")
+        for suffix in (path.suffix, ".tsv", ".csv")
+    ]
+    return durations_of(options, *beside)
+
+
+def is_durations_table(file: Path, options: ReadOptions) -> bool:
+    """Whether a file is the table of durations that the options name."""
+    return isinstance(options.durations, str | Path) and file.resolve() == Path(options.durations).resolve()
 
 
 def durations_of(options: ReadOptions, *beside: Path) -> dict[str, float]:

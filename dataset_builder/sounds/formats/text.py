@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, files_in, recording_name
-from .tables import add_row, durations_of, read_text
+from .tables import add_row, durations_of, is_durations_table, read_text
 
 _FIELDS = ("onset", "offset", "label")
 
@@ -19,9 +19,8 @@ class _Reader:
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a file or a folder; an empty file is a recording in which nothing is heard."""
         problems, drafts, durations = Problems(options.left_out), dict[str, Draft](), durations_of(options)
-        table = Path(options.durations) if isinstance(options.durations, str | Path) else None
         for file in files_in(path, (".txt", ".ann", ".lab", ".tsv")):
-            if table is not None and file.resolve() == table.resolve():
+            if is_durations_table(file, options):
                 continue
             name = recording_name(file.stem)
             if name in drafts:
