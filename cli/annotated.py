@@ -72,7 +72,7 @@ def add_annotated(parser: argparse.ArgumentParser, data: argparse._ActionsContai
     details.add_argument(
         "--format",
         metavar="NAME",
-        help="desed, maestro, maestro-soft, audiotime, audioset-strong, jams, plain, text or table; default what the "
+        help="desed, maestro, maestro-soft, audiotime, audioset-strong, jams, text or table; default what the "
         "files say, where they leave no doubt",
     )
     details.add_argument(

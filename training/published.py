@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
 from audio_compositionality.dataset_builder.sounds.published.base import ReadClip, ReadConfiguration
-from audio_compositionality.dataset_builder.sounds.published.compa_training import TrainingTexts, read_training_texts
+from audio_compositionality.dataset_builder.sounds.published.compa import TrainingTexts, read_training_texts
 from audio_compositionality.dataset_builder.sounds.sound_files import printable, sound_files
 from audio_compositionality.support.text import shown
 

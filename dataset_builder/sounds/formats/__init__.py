@@ -12,8 +12,19 @@ from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-from .base import Annotation, AnnotationError, AnnotationReader, ReadOptions, files_in
-from .tables import PLAIN_COLUMNS, STRONG_COLUMNS, Line, parsed_json, read_lines, read_text
+from .base import (
+    PLAIN_COLUMNS,
+    STRONG_COLUMNS,
+    Annotation,
+    AnnotationError,
+    AnnotationReader,
+    Line,
+    ReadOptions,
+    files_in,
+    parsed_json,
+    read_lines,
+    read_text,
+)
 
 _registry: Registry[AnnotationReader] = Registry(
     __name__, "READER", "audio_compositionality.annotations", lambda reader: reader.name
@@ -102,7 +113,7 @@ def _guess(file: Path, *, is_folder: bool) -> str | None:
             return "maestro-soft"
         return _guess_strong(file, lines)
     if set(PLAIN_COLUMNS.values()) <= set(first):
-        return "plain"
+        return "table"
     if first == _SEGMENTS:
         return "audioset-strong"
     if any(len(line.fields) != len(first) for line in lines):

@@ -8,8 +8,22 @@ from typing import Any
 
 from audio_compositionality.support.text import shown
 
-from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, check_is_file, label_text
-from .tables import add_row, durations_of, has_header, parsed_json, read_lines, read_text
+from .base import (
+    Annotation,
+    AnnotationError,
+    Draft,
+    Problems,
+    ReadOptions,
+    add_row,
+    annotations_from,
+    check_is_file,
+    durations_of,
+    has_header,
+    label_text,
+    parsed_json,
+    read_lines,
+    read_text,
+)
 
 AUDIOSET = "audioset-strong"
 """The name of the format."""

@@ -16,10 +16,12 @@ from .base import (
     annotations_from,
     check_is_file,
     label_text,
+    parsed_json,
+    read_durations,
+    read_text,
     recording_name,
     seconds_of,
 )
-from .tables import parsed_json, read_durations, read_text
 
 CLIP_SECONDS = 10.0
 

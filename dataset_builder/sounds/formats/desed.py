@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .base import Annotation, ReadOptions, check_is_file
+from .base import STRONG_COLUMNS, Annotation, ReadOptions, check_is_file, durations_beside
 from .table import read_tables
-from .tables import STRONG_COLUMNS, durations_beside
 
 
 class _Reader:

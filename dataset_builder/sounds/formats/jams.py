@@ -17,11 +17,13 @@ from .base import (
     annotations_from,
     files_in,
     label_text,
+    parsed_json,
+    read_durations,
+    read_text,
     recording_name,
     seconds_of,
     share_of,
 )
-from .tables import parsed_json, read_durations, read_text
 
 NAMESPACES = ("scaper", "segment_open", "tag_open")
 """The first of them that a file has is read."""

@@ -9,9 +9,24 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from .base import LEAST_CONFIDENCE, Annotation, Draft, Problems, ReadOptions, annotations_from, files_in, recording_name
+from .base import (
+    LEAST_CONFIDENCE,
+    STRONG_COLUMNS,
+    Annotation,
+    Draft,
+    Line,
+    Problems,
+    ReadOptions,
+    add_row,
+    annotations_from,
+    files_in,
+    has_header,
+    read_durations,
+    read_lines,
+    recording_name,
+    table_rows,
+)
 from .maestro import RESOLUTION
-from .tables import STRONG_COLUMNS, Line, add_row, has_header, read_durations, read_lines, table_rows
 
 _FIELDS = ("onset", "offset", "label", "confidence")
 _SEGMENT = re.compile(r"(?P<recording>.+)-(?P<start>\d+)-(?P<end>\d+)")

@@ -7,8 +7,23 @@ from pathlib import Path
 
 from audio_compositionality.support.text import nearest
 
-from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, files_in
-from .tables import durations_of, is_durations_table, read_durations, read_strong_table
+from .base import (
+    PLAIN_COLUMNS,
+    Annotation,
+    AnnotationError,
+    Draft,
+    Problems,
+    ReadOptions,
+    annotations_from,
+    durations_of,
+    files_in,
+    is_durations_table,
+    read_durations,
+    read_lines,
+    read_strong_table,
+)
+
+_SUFFIXES = (".csv", ".tsv", ".txt")
 
 _FIELDS = ("recording", "onset", "offset", "length", "label", "duration", "source", "confidence")
 
@@ -17,11 +32,13 @@ class _Reader:
     """See `AnnotationReader`."""
 
     name = "table"
-    meaning = "any CSV or TSV with a header, with the heading of each column"
+    meaning = "any CSV or TSV with a header, with the heading of each column; or with file, label, start and stop"
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-        """Read a table, or all of a folder, whose columns `ReadOptions.columns` names."""
+        """Read a table, or all of a folder, whose columns `ReadOptions.columns` names, or are `PLAIN_COLUMNS`."""
         columns = dict(options.columns)
+        if not columns and set(PLAIN_COLUMNS.values()) <= set(read_lines(files_in(path, _SUFFIXES)[0])[0].fields):
+            columns = dict(PLAIN_COLUMNS)
         for field in columns:
             if field not in _FIELDS:
                 raise AnnotationError(f"a table has no field {field!r}; {nearest(field, _FIELDS)}")
@@ -60,7 +77,7 @@ def read_tables(
     """
     problems = Problems(options.left_out)
     drafts: dict[str, Draft] = {}
-    for file in files_in(path, (".csv", ".tsv", ".txt")):
+    for file in files_in(path, _SUFFIXES):
         if is_durations_table(file, options):
             continue
         of_file = read_strong_table(file, durations, problems, columns)

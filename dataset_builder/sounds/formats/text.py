@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, files_in, recording_name
-from .tables import add_row, durations_of, is_durations_table, read_text
+from .base import (
+    Annotation,
+    AnnotationError,
+    Draft,
+    Problems,
+    ReadOptions,
+    add_row,
+    annotations_from,
+    durations_of,
+    files_in,
+    is_durations_table,
+    read_text,
+    recording_name,
+)
 
 _FIELDS = ("onset", "offset", "label")
 

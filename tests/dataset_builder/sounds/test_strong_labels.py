@@ -35,7 +35,7 @@ EVENTS = (
 HEADERS = {
     "audioset-strong": ("segment_id", "start_time_seconds", "end_time_seconds", "label"),
     "desed": ("filename", "onset", "offset", "event_label"),
-    "plain": ("file", "start", "stop", "label"),
+    "table": ("file", "start", "stop", "label"),
 }
 
 
@@ -83,7 +83,7 @@ def audiotime(path, events=EVENTS):
 
 WRITERS = {
     **{name: lambda folder, name=name: table(folder / "strong.tsv", HEADERS[name]) for name in HEADERS},
-    "plain, commas": lambda folder: table(folder / "strong.csv", HEADERS["plain"], separator=","),
+    "table, commas": lambda folder: table(folder / "strong.csv", HEADERS["table"], separator=","),
     "jams": lambda folder: jams(folder / "jams"),
     "text": lambda folder: texts(folder / "text"),
     "audiotime": lambda folder: audiotime(folder / "timestamp.json"),
@@ -124,7 +124,7 @@ def test_of_a_lossy_file_the_digest_is_of_its_bytes_and_the_place(tmp_path):
     write(tmp_path / "sounds" / "a.ogg", samples=noise(6, rate=16_000, seed=1), rate=16_000)
     events = [("a.ogg", 0, 2, "Dog"), ("a.ogg", 3, 5, "Cat")]
     read = [
-        strong_recordings(tmp_path / "sounds", table(tmp_path / "x.csv", HEADERS["plain"], events), progress=False)
+        strong_recordings(tmp_path / "sounds", table(tmp_path / "x.csv", HEADERS["table"], events), progress=False)
         for _ in range(2)
     ]
     assert read[0].fingerprint == read[1].fingerprint
@@ -142,7 +142,7 @@ def test_segments_may_be_called_by_their_video_and_share_its_group(tmp_path):
     assert {entry.group for entry in recordings.entries} == {"video_1", "take"}
     # Of other formats a number at the end is part of a name.
     (tmp_path / "sounds" / "take_1.wav").rename(tmp_path / "sounds" / "take.wav")
-    plain = table(tmp_path / "x.csv", HEADERS["plain"], [("take_1.wav", 0, 5, "Dog"), ("Yvideo_1.wav", 0, 5, "Dog")])
+    plain = table(tmp_path / "x.csv", HEADERS["table"], [("take_1.wav", 0, 5, "Dog"), ("Yvideo_1.wav", 0, 5, "Dog")])
     assert strong_recordings(tmp_path / "sounds", plain, progress=False).skipped == (
         ("take_1", "is not in the folder"),
     )
@@ -189,7 +189,7 @@ def made_street(tmp_path, files=24, labels=("Dog", "Rain", "Violin", "Bell", "Bi
             (f"f{number}.wav", 0, 4, labels[number % len(labels)]),
             (f"f{number}.wav", 5, 9, labels[(number + 1) % len(labels)]),
         ]
-    return tmp_path / "sounds", table(tmp_path / "strong.csv", HEADERS["plain"], events, ",")
+    return tmp_path / "sounds", table(tmp_path / "strong.csv", HEADERS["table"], events, ",")
 
 
 def test_scenes_are_made_of_them(tmp_path):
@@ -227,7 +227,7 @@ def test_what_is_no_such_table_is_told(folder, tmp_path, text, message):
 
 def test_events_after_the_end_are_told_or_left_out(folder, tmp_path):
     events = [("Yvideo_1_30000.wav", 0, 4, "Dog"), ("other_2000.flac", 0, 4, "Dog"), ("other_2000.flac", 12, 14, "Cat")]
-    path = table(tmp_path / "x.csv", HEADERS["plain"], events)
+    path = table(tmp_path / "x.csv", HEADERS["table"], events)
     with pytest.raises(
         SoundError, match=r"'Cat' is heard until 14 s, after the end .*; --skip-invalid leaves them out"
     ):
