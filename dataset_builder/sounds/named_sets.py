@@ -9,7 +9,7 @@ from string import Formatter
 from typing import Any, Protocol
 
 import yaml
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import InputError
@@ -34,42 +34,34 @@ class NamedSet(Spec):
     """A data set: a YAML file of the folder ``named``, or of a user, has these fields as keys, all but the name."""
 
     name: str = Field(description="Of the file, without its suffix.")
-    title: str = Field(min_length=1, description="The name that its authors gave it.")
-    dataset: str = Field(min_length=1, description="Hub id; in a file of a user also a folder.")
-    split: str = Field(min_length=1, description="The split that is read.")
-    domain: str = Field(min_length=1, description="What the recordings are, in a word or two.")
-    licence: str = Field(min_length=1, description="Of the recordings.")
-    url: str = Field(min_length=1, description="Where its authors describe it.")
-    citation: str = Field(min_length=1, description="What to cite, in a sentence.")
-    label: str | None = Field(None, min_length=1, description="Column with labels, where there are some.")
-    revision: str | None = Field(None, min_length=1, description="Branch, tag or commit.")
-    files: str | None = Field(
-        None,
-        description="Pattern of the Parquet files to read where the repository does not say them (its own script is "
-        "not run), with {config} and {split} in it.",
-    )
-    config: str | None = Field(None, min_length=1, description="Configuration.")
-    audio: str | None = Field(
-        None, min_length=1, description="Column with sound, where there are several or the files do not say so."
-    )
-    separator: str | None = Field(
-        None, min_length=1, description="Between the labels of a recording, where it can have several."
-    )
-    captions: tuple[str, ...] | None = Field(None, description="Columns with captions, with commas between them.")
-    caption_separator: str | None = Field(
-        None, min_length=1, description="Between several captions in one text of a column."
-    )
-    words: tuple[str, ...] | None = Field(None, description="Columns with a word each: ATTRIBUTE, or COLUMN=ATTRIBUTE.")
-    condition: str | None = Field(
-        None, min_length=1, description="Column of what the candidates of a side share: a speaker, a pitch."
-    )
-    group: str | None = Field(
-        None, min_length=1, description="Column of what is never on both sides: a speaker, a source file."
-    )
+    title: str = Field(description="The name that its authors gave it.")
+    dataset: str = Field(description="Hub id; in a file of a user also a folder.")
+    split: str = Field(description="The split that is read.")
+    domain: str = Field(description="What the recordings are, in a word or two.")
+    licence: str = Field(description="Of the recordings.")
+    url: str = Field(description="Where its authors describe it.")
+    citation: str = Field(description="What to cite, in a sentence.")
+    label: str | None = Field(None, description="Column with labels, where there are some.")
+    revision: str | None = Field(None, description="Branch, tag or commit.")
+    # Where the repository does not say which they are: its own script is not run.
+    files: str | None = Field(None, description="Pattern of the Parquet files, with {config} and {split} in it.")
+    config: str | None = Field(None, description="Configuration.")
+    audio: str | None = Field(None, description="Column with sound, where there are several or files do not say so.")
+    separator: str | None = Field(None, description="Between the labels of a recording, where it can have several.")
+    captions: tuple[str, ...] | None = Field(None, description="Columns with captions.")
+    caption_separator: str | None = Field(None, description="Between several captions in one text of a column.")
+    words: tuple[str, ...] | None = Field(None, description="Columns with words: ATTRIBUTE, or COLUMN=ATTRIBUTE.")
+    condition: str | None = Field(None, description="Column of what candidates of a side share: a speaker, a pitch.")
+    group: str | None = Field(None, description="Column of what is never on both sides: a speaker, a source file.")
     without: tuple[str, ...] = Field((), description="Labels that are left out.")
-    settings: dict[str, bool | int | float | str] = Field(
-        default_factory=dict, description="Settings of recipes, where nobody asks for others."
-    )
+    settings: dict[str, bool | int | float | str] = Field({}, description="Settings of recipes that suit it.")
+
+    @field_validator("*")
+    @classmethod
+    def _not_empty(cls, value: Any, info: ValidationInfo) -> Any:
+        if value == "":
+            raise InputError(f"{info.field_name} is ''; it must be a text")
+        return value
 
     @field_validator("captions", "words", mode="before")
     @classmethod

@@ -34,6 +34,7 @@ def split_of_sounds(entries: Sequence[Sound], shares: Mapping[str, float], *, se
 
     Raises:
         InputError: a share is not more than 0, or they are not 1 together.
+        DatasetError: one sound is in two groups, of two splits.
     """
     check_shares(shares)
     units = [entry.group or entry.sha256 for entry in entries]
@@ -53,7 +54,9 @@ def split_of_sounds(entries: Sequence[Sound], shares: Mapping[str, float], *, se
             alone += 1
         else:
             splits |= _dealt(ordered, _counts_with_all(len(ordered), shares))
-    return [splits[unit] for unit in units]
+    of_entries = [splits[unit] for unit in units]
+    check_apart(entries, of_entries, "splits")
+    return of_entries
 
 
 def split_of_groups(groups: Iterable[str], shares: Mapping[str, float], *, seed: int) -> dict[str, str]:
