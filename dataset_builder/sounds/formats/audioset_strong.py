@@ -11,13 +11,10 @@ from audio_compositionality.support.text import shown
 from .base import (
     Annotation,
     AnnotationError,
-    Draft,
-    Problems,
+    DraftRecording,
+    Reading,
     ReadOptions,
-    add_row,
-    annotations_from,
     check_is_file,
-    durations_of,
     has_header,
     label_text,
     parsed_json,
@@ -52,28 +49,30 @@ class _Reader:
         lines = read_lines(path)
         lines = lines[1:] if has_header(lines[0], 1) else lines
         names = _names(path, options)
-        durations, problems, drafts = durations_of(options), Problems(options.left_out), dict[str, Draft]()
+        reading = Reading(options)
         unknown: dict[str, str] = {}
         for line in lines:
             if len(line.fields) != len(_FIELDS):
-                problems.add(line.where, f"has {len(line.fields)} fields; expected are segment, start, end and label")
+                reading.problems.add(
+                    line.where, f"has {len(line.fields)} fields; expected are segment, start, end and label"
+                )
                 continue
             row = dict(zip(_FIELDS, line.fields, strict=True))
             segment, id = row["recording"], row["label"]
             if id not in names and id.startswith(("/m/", "/g/", "/t/")):
                 unknown.setdefault(id, line.where)
                 continue
-            seconds = durations.get(segment, CLIP_SECONDS)
-            draft = drafts.setdefault(segment, Draft(segment, duration=seconds, group=video_of(segment)))
-            add_row(draft, {**row, "label": names.get(id, id)}, line.where, problems)
+            seconds = reading.durations.get(segment, CLIP_SECONDS)
+            new = DraftRecording(segment, duration=seconds, group=video_of(segment))
+            draft = reading.drafts.setdefault(segment, new)
+            reading.row(draft, {**row, "label": names.get(id, id)}, line.where)
         if unknown:
-            problems.add(
+            reading.problems.add(
                 next(iter(unknown.values())),
                 f"nothing says what {shown(list(unknown))} is called; give a table of ids and names "
                 f"({', '.join(_NAMES)})",
             )
-        resolution = RESOLUTION if options.resolution is None else options.resolution
-        return annotations_from(drafts, problems, path, resolution=resolution, name=self.name)
+        return reading.annotations(path, self.name, resolution=RESOLUTION)
 
 
 def video_of(segment: str) -> str:

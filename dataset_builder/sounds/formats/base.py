@@ -8,7 +8,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Protocol
 
@@ -201,7 +201,7 @@ class Problems:
 
 
 @dataclass
-class Draft:
+class DraftRecording:
     """A recording as its file is read.
 
     Attributes:
@@ -257,68 +257,6 @@ def _number(text: str, what: str, expected: str) -> float:
     return value
 
 
-def annotations_from(
-    drafts: Mapping[str, Draft], problems: Problems, source: Path, *, resolution: float, name: str, joined: bool = False
-) -> tuple[Annotation, ...]:
-    """Recordings that were read, once they are in order.
-
-    Labels may end `ROUNDING` s, or what they are exact to, after the recording; they are cut there. A recording in
-    which nothing is heard, and of which nobody knows how long it is, is left out.
-
-    Args:
-        drafts: by the name that the files have for each.
-        problems: with what was wrong so far.
-        source: what was read, for messages.
-        resolution: seconds.
-        name: of the format.
-        joined: join events of a label that meet, as those of a table with a row for each second do.
-
-    Raises:
-        AnnotationError: of all problems, also: a recording has no duration, is said to be silent and to be heard, or
-            labels differ by upper and lower case alone.
-    """
-    annotations = []
-    missing = [key for key, draft in drafts.items() if draft.duration is None and draft.events]
-    if problems.left_out is not None:
-        for key in missing:
-            why = "no table says how long it is, nor does its sound, which is not there or empty"
-            problems.add(drafts[key].where or str(source), why, drafts[key].recording)
-    elif missing:
-        problems.add(
-            str(source),
-            f"the durations of {len(missing):,} recordings are missing ({shown(missing)}): no table says how long they "
-            "are, nor does their sound, which is not there or empty",
-        )
-    for key, draft in sorted(drafts.items()):
-        if draft.empty and draft.events:
-            _, where = draft.events[0]
-            problems.add(draft.empty[0], f"{key!r} has no label here, and one in {where}", draft.recording)
-        if draft.duration is None:
-            continue
-        events = _within(draft, max(ROUNDING, resolution), problems)
-        try:
-            annotations.append(
-                Annotation(
-                    draft.recording,
-                    draft.duration,
-                    tuple(joined_events(events) if joined else sorted(events, key=_order)),
-                    resolution,
-                    name,
-                    draft.start,
-                    draft.group,
-                )
-            )
-        except AnnotationError as error:
-            problems.add(draft.where, str(error), draft.recording)
-    left_out = problems.left_out or {}
-    _check_labels({key: draft for key, draft in drafts.items() if draft.recording not in left_out}, problems)
-    annotations = [annotation for annotation in annotations if annotation.recording not in left_out]
-    if not annotations and not problems and not left_out:
-        problems.add(str(source), "has no label")
-    problems.tell(source)
-    return tuple(annotations)
-
-
 def told(left_out: Mapping[str, str]) -> str:
     """The first recordings that are left out, and why, and how many there are more."""
     return shown([f"{name} ({reason})" for name, reason in left_out.items()])
@@ -326,22 +264,6 @@ def told(left_out: Mapping[str, str]) -> str:
 
 def _order(event: LabelledEvent) -> tuple[float, float, str, str]:
     return event.onset, event.offset, event.label, event.source or ""
-
-
-def _within(draft: Draft, tolerance: float, problems: Problems) -> list[LabelledEvent]:
-    """The events of a recording, cut at its end; one that lies after the end is a problem."""
-    duration, events = draft.duration or 0.0, []
-    for event, where in draft.events:
-        if event.offset > duration + tolerance + 1e-6:
-            problems.add(
-                where,
-                f"{event.label!r} is heard until {event.offset:g} s, after the end of the recording at {duration:g} s",
-                draft.recording,
-            )
-        elif event.onset < duration:
-            offset = min(event.offset, duration)
-            events.append(LabelledEvent(event.onset, offset, event.label, event.source, event.confidence))
-    return events
 
 
 def joined_events(events: Iterable[LabelledEvent]) -> list[LabelledEvent]:
@@ -357,20 +279,6 @@ def joined_events(events: Iterable[LabelledEvent]) -> list[LabelledEvent]:
             )
         run.append(event)
     return sorted((event for run in alike.values() for event in run), key=_order)
-
-
-def _check_labels(drafts: Mapping[str, Draft], problems: Problems) -> None:
-    """Labels that would read alike in a question."""
-    places: dict[str, str] = {}
-    for draft in drafts.values():
-        for event, where in draft.events:
-            places.setdefault(event.label, where)
-    pair = alike(places, str.casefold)
-    if pair is not None:
-        one, other = pair
-        problems.add(
-            places[other], f"the labels {one!r} and {other!r} differ by upper and lower case alone; write one way"
-        )
 
 
 def durations_table(durations: Mapping[str, float]) -> dict[str, float]:
@@ -509,35 +417,6 @@ def table_rows(lines: Sequence[Line], columns: Mapping[str, str]) -> Iterator[tu
         yield line.where, {name: fields.get(place, "") for name, place in places.items()}
 
 
-def add_row(draft: Draft, row: Mapping[str, str], where: str, problems: Problems) -> None:
-    """Add the event of a row to its recording, or what is wrong with it to the problems.
-
-    A row with neither label nor times says that nothing is heard.
-    """
-    draft.where = draft.where or where
-    if not any(row.get(field) for field in ("label", "onset", "offset", "length")):
-        draft.empty.append(where)
-        return
-    try:
-        onset = seconds_of(row["onset"], "the onset")
-        if "offset" in row:
-            offset = seconds_of(row["offset"], "the offset")
-        else:
-            offset = onset + seconds_of(row["length"], "the length")
-        confidence = share_of(row["confidence"], "the confidence") if row.get("confidence") else None
-        label = label_text(row["label"])
-        draft.events.append((LabelledEvent(onset, offset, label, row.get("source") or None, confidence), where))
-        if row.get("duration"):
-            duration = seconds_of(row["duration"], "the duration")
-            if draft.duration is not None and abs(draft.duration - duration) > 1e-3:
-                raise AnnotationError(
-                    f"{draft.recording!r} lasts {duration:g} s, in a line before {draft.duration:g} s"
-                )
-            draft.duration = duration
-    except AnnotationError as error:
-        problems.add(where, str(error), draft.recording)
-
-
 def read_durations(options: ReadOptions, *beside: Path) -> dict[str, float]:
     """Durations by recording: those of the options, else of the first table of `beside` that is there; else none.
 
@@ -610,26 +489,166 @@ def has_header(line: Line, place: int) -> bool:
     return place < len(line.fields) and not _is_number(line.fields[place])
 
 
-def read_strong_table(
-    path: Path, durations: Mapping[str, float], problems: Problems, columns: Mapping[str, str] = STRONG_COLUMNS
-) -> dict[str, Draft]:
-    """The recordings of a table with a row for each event.
+class Reading:
+    """The recordings of files of labels as they are read, and everything that is wrong with them.
 
-    Args:
-        path: of the table.
-        durations: by recording, where they are known.
-        problems: to which those of rows are added.
-        columns: heading of each field.
-
-    Raises:
-        AnnotationError: it is no table with these columns.
+    Attributes:
+        options: of the user.
+        durations: of recordings, where they are known.
+        problems: what was wrong so far.
+        drafts: the recordings, by the name that the files have for each.
     """
-    drafts: dict[str, Draft] = {}
-    for where, row in table_rows(read_lines(path), columns):
-        name = recording_name(row["recording"])
-        if not name:
-            problems.add(where, "names no recording", where)
-            continue
-        draft = drafts.setdefault(name, Draft(name, duration=durations.get(name)))
-        add_row(draft, row, where, problems)
-    return drafts
+
+    def __init__(self, options: ReadOptions, durations: Mapping[str, float] | None = None) -> None:
+        """Nothing is read; durations are `durations_of` the options where none are given."""
+        self.options = options
+        self.durations = durations_of(options) if durations is None else durations
+        self.problems = Problems(options.left_out)
+        self.drafts: dict[str, DraftRecording] = {}
+
+    def of_file(self, file: Path) -> DraftRecording | None:
+        """The recording that has a file of labels of its own; None where there is a problem: a second one."""
+        name = recording_name(file.stem)
+        if name in self.drafts:
+            self.problems.add(file.name, f"there are two files of {name!r}", name)
+            return None
+        draft = self.drafts[name] = DraftRecording(name, duration=self.durations.get(name), where=file.name)
+        return draft
+
+    def table(self, file: Path, columns: Mapping[str, str]) -> None:
+        """Add the recordings of a table with a row for each event.
+
+        Args:
+            file: the table.
+            columns: heading of each field.
+
+        Raises:
+            AnnotationError: it is no table with these columns.
+        """
+        of_file: dict[str, DraftRecording] = {}
+        for where, row in table_rows(read_lines(file), columns):
+            name = recording_name(row["recording"])
+            if not name:
+                self.problems.add(where, "names no recording", where)
+                continue
+            draft = of_file.setdefault(name, DraftRecording(name, duration=self.durations.get(name)))
+            self.row(draft, row, where)
+        for name in sorted(self.drafts.keys() & of_file.keys()):
+            self.problems.add(of_file[name].where, f"{name!r} stands in {self.drafts[name].where} as well")
+        self.drafts |= of_file
+
+    def row(self, draft: DraftRecording, row: Mapping[str, str], where: str) -> None:
+        """Add the event of a row to its recording, or what is wrong with it to the problems.
+
+        A row with neither label nor times says that nothing is heard.
+        """
+        draft.where = draft.where or where
+        if not any(row.get(field) for field in ("label", "onset", "offset", "length")):
+            draft.empty.append(where)
+            return
+        try:
+            onset = seconds_of(row["onset"], "the onset")
+            if "offset" in row:
+                offset = seconds_of(row["offset"], "the offset")
+            else:
+                offset = onset + seconds_of(row["length"], "the length")
+            confidence = share_of(row["confidence"], "the confidence") if row.get("confidence") else None
+            label = label_text(row["label"])
+            draft.events.append((LabelledEvent(onset, offset, label, row.get("source") or None, confidence), where))
+            if row.get("duration"):
+                duration = seconds_of(row["duration"], "the duration")
+                if draft.duration is not None and abs(draft.duration - duration) > 1e-3:
+                    raise AnnotationError(
+                        f"{draft.recording!r} lasts {duration:g} s, in a line before {draft.duration:g} s"
+                    )
+                draft.duration = duration
+        except AnnotationError as error:
+            self.problems.add(where, str(error), draft.recording)
+
+    def annotations(
+        self, source: Path, name: str, *, resolution: float = 0.0, joined: bool = False
+    ) -> tuple[Annotation, ...]:
+        """The recordings, once they are in order.
+
+        Labels may end `ROUNDING` s, or what they are exact to, after the recording; they are cut there. A recording in
+        which nothing is heard, and of which nobody knows how long it is, is left out.
+
+        Args:
+            source: what was read, for messages.
+            name: of the format.
+            resolution: seconds, where the options do not say.
+            joined: join events of a label that meet, as those of a table with a row for each second do.
+
+        Raises:
+            AnnotationError: of all problems, also: a recording has no duration, is said to be silent and to be heard,
+                or labels differ by upper and lower case alone.
+        """
+        if self.options.resolution is not None:
+            resolution = self.options.resolution
+        problems = self.problems
+        self._check_durations(source)
+        annotations = []
+        for key, draft in sorted(self.drafts.items()):
+            if draft.empty and draft.events:
+                _, where = draft.events[0]
+                problems.add(draft.empty[0], f"{key!r} has no label here, and one in {where}", draft.recording)
+            if draft.duration is None:
+                continue
+            events = self._within(draft, max(ROUNDING, resolution))
+            events = joined_events(events) if joined else sorted(events, key=_order)
+            try:
+                annotations.append(
+                    Annotation(
+                        draft.recording, draft.duration, tuple(events), resolution, name, draft.start, draft.group
+                    )
+                )
+            except AnnotationError as error:
+                problems.add(draft.where, str(error), draft.recording)
+        left_out = problems.left_out or {}
+        self._check_labels(left_out)
+        annotations = [annotation for annotation in annotations if annotation.recording not in left_out]
+        if not annotations and not problems and not left_out:
+            problems.add(str(source), "has no label")
+        problems.tell(source)
+        return tuple(annotations)
+
+    def _check_durations(self, source: Path) -> None:
+        missing = [key for key, draft in self.drafts.items() if draft.duration is None and draft.events]
+        if self.problems.left_out is not None:
+            for key in missing:
+                why = "no table says how long it is, nor does its sound, which is not there or empty"
+                self.problems.add(self.drafts[key].where or str(source), why, self.drafts[key].recording)
+        elif missing:
+            self.problems.add(
+                str(source),
+                f"the durations of {len(missing):,} recordings are missing ({shown(missing)}): no table says how long "
+                "they are, nor does their sound, which is not there or empty",
+            )
+
+    def _within(self, draft: DraftRecording, tolerance: float) -> list[LabelledEvent]:
+        """The events of a recording, cut at its end; one that lies after the end is a problem."""
+        duration, events = draft.duration or 0.0, []
+        for event, where in draft.events:
+            if event.offset > duration + tolerance + 1e-6:
+                self.problems.add(
+                    where,
+                    f"{event.label!r} is heard until {event.offset:g} s, after the end of the recording at "
+                    f"{duration:g} s",
+                    draft.recording,
+                )
+            elif event.onset < duration:
+                events.append(replace(event, offset=min(event.offset, duration)))
+        return events
+
+    def _check_labels(self, left_out: Mapping[str, str]) -> None:
+        """Refuse labels that would read alike in a question."""
+        places: dict[str, str] = {}
+        for draft in self.drafts.values():
+            if draft.recording not in left_out:
+                for event, where in draft.events:
+                    places.setdefault(event.label, where)
+        pair = alike(places, str.casefold)
+        if pair is not None:
+            one, other = pair
+            what = f"the labels {one!r} and {other!r} differ by upper and lower case alone; write one way"
+            self.problems.add(places[other], what)

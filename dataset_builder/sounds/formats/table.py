@@ -11,16 +11,13 @@ from .base import (
     PLAIN_COLUMNS,
     Annotation,
     AnnotationError,
-    Draft,
-    Problems,
+    Reading,
     ReadOptions,
-    annotations_from,
     durations_of,
     files_in,
     is_durations_table,
     read_durations,
     read_lines,
-    read_strong_table,
 )
 
 _SUFFIXES = (".csv", ".tsv", ".txt")
@@ -75,17 +72,11 @@ def read_tables(
     Raises:
         AnnotationError: see `read_annotations`.
     """
-    problems = Problems(options.left_out)
-    drafts: dict[str, Draft] = {}
+    reading = Reading(options, durations)
     for file in files_in(path, _SUFFIXES):
-        if is_durations_table(file, options):
-            continue
-        of_file = read_strong_table(file, durations, problems, columns)
-        for recording in sorted(drafts.keys() & of_file.keys()):
-            problems.add(of_file[recording].where, f"{recording!r} stands in {drafts[recording].where} as well")
-        drafts |= of_file
-    resolution = resolution if options.resolution is None else options.resolution
-    return annotations_from(drafts, problems, path, resolution=resolution, name=name, joined=joined)
+        if not is_durations_table(file, options):
+            reading.table(file, columns)
+    return reading.annotations(path, name, resolution=resolution, joined=joined)
 
 
 READER = _Reader()
