@@ -76,7 +76,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class _Read:
-    """What is known of a recording that was read: rate in Hz, both digests of `Decoded`, its level in dB."""
+    """What is known of a recording that was read: rate in Hz, both digests of `Decoded`, level in dB or 0."""
 
     rate: int
     digest: str
@@ -234,7 +234,10 @@ def _examine(candidate: Candidate) -> _Read | str:
         read = _read(candidate)
     except SoundError as error:
         return str(error)
-    return fault_of(read) or _Read(read.rate, read.sha256, read.sound, _loudness(read))
+    fault = fault_of(read)
+    if fault is not None:
+        return fault
+    return _Read(read.rate, read.sha256, read.sound, _loudness(read) if _tells_loudness(candidate) else 0.0)
 
 
 def _read(candidate: Candidate) -> Decoded:
@@ -267,15 +270,18 @@ def _levels(usable: Sequence[Usable]) -> list[float]:
 
     Recordings of different labels are made with different gains: how loud one label is beside another they do not say.
     """
-    spoken = [any(name in candidate.words for name in LOUDNESS) for candidate, _ in usable]
     loudest: dict[str, float] = {}
-    for (candidate, read), is_spoken in zip(usable, spoken, strict=True):
-        if is_spoken:
+    for candidate, read in usable:
+        if _tells_loudness(candidate):
             loudest[candidate.label] = max(loudest.get(candidate.label, -math.inf), read.level)
     return [
-        round(read.level - loudest[candidate.label], 1) if is_spoken else 0.0
-        for (candidate, read), is_spoken in zip(usable, spoken, strict=True)
+        round(read.level - loudest[candidate.label], 1) if _tells_loudness(candidate) else 0.0
+        for candidate, read in usable
     ]
+
+
+def _tells_loudness(candidate: Candidate) -> bool:
+    return any(name in candidate.words for name in LOUDNESS)
 
 
 def _merged(usable: Sequence[Usable]) -> list[Usable]:

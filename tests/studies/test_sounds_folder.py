@@ -1,7 +1,10 @@
 """Sounds that are made of what is installed: once, never by halves, and read as a folder like any other."""
 
+import subprocess
+import sys
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -204,3 +207,11 @@ class TestCommand:
         write(tmp_path / "0.wav")
         assert main(["beeps", "--out", str(tmp_path)]) == 2
         assert "holds something else" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ["studies.sounds", "audio_compositionality.studies.sounds"])
+def test_a_clone_runs_it_as_a_module(module):
+    command = [sys.executable, "-m", module]
+    listed = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True).stdout
+    assert all(f"\n  {name}: " in listed for name in sounds.MAKERS)

@@ -1,5 +1,7 @@
 """Checks that all sounds share."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -29,11 +31,7 @@ def decoded(samples):
 )
 def test_what_is_too_short_or_nearly_silent_cannot_be_used(samples, fault):
     found = fault_of(decoded(samples))
-    if fault is None:
-        assert found is None
-    else:
-        with pytest.raises(ValueError, match=fault):
-            raise ValueError(found)
+    assert found is None if fault is None else re.search(fault, found)
 
 
 def test_what_16_bits_do_not_hold_is_silent():
