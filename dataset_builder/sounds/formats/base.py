@@ -526,11 +526,16 @@ class Reading:
             AnnotationError: it is no table with these columns.
         """
         of_file: dict[str, DraftRecording] = {}
+        folders: dict[str, str] = {}
         for where, row in table_rows(read_lines(file), columns):
             name = recording_name(row["recording"])
             if not name:
                 self.problems.add(where, "names no recording", where)
                 continue
+            place = row["recording"].replace("\\", "/").rpartition("/")[0]
+            if place and folders.setdefault(name, place) != place:
+                what = f"{name!r} is in the folder {place!r} here and in {folders[name]!r} before; give it another name"
+                self.problems.add(where, what, name)
             draft = of_file.setdefault(name, DraftRecording(name, duration=self.durations.get(name)))
             self.row(draft, row, where)
         for name in sorted(self.drafts.keys() & of_file.keys()):

@@ -211,6 +211,10 @@ def test_scenes_are_made_of_them(tmp_path):
         ("file,label,start,stop\nother_2000.flac,Dog,2,1\n", "from 2.0 to 1.0 s; expected is 0 ≤ onset < offset"),
         ("file,label,start,stop\nother_2000.flac,Dog,0,1\nother_2000.flac,,0,1\n", "strong.csv:3: .* has no label"),
         ("file,label,start,stop\nother_2000.flac,Dog,a,1\n", "strong.csv:2: the onset is 'a'; expected are seconds"),
+        (
+            "file,label,start,stop\na/other_2000.flac,Dog,0,1\nb/other_2000.flac,Cat,0,1\n",
+            "'other_2000' is in the folder 'b' here and in 'a' before; give it another name",
+        ),
         ("file,label,start,stop\nnone.wav,Dog,0,1\n", "in none of 1 recordings .* not in the folder are none"),
         (
             "file,label,start,stop\nother_2000.flac,Dog,0,1\nother_2000.flac,Cat,0,1\n",
