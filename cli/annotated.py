@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.recipes.base import ReportedRendering
     from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.dataset_builder.sounds.annotated import AnnotatedRecordings
+    from audio_compositionality.dataset_builder.sounds.formats.base import ReadOptions
 
 _DESCRIPTION = """\
 Questions about recordings of your own, from labels that say what is heard from when to when. The sound of a
@@ -43,8 +44,11 @@ DETAILS = (
 )
 """Arguments that say something of recordings with strong labels."""
 
+_OF_LABELS = ("format", "durations", "columns", "resolution", "names")
+"""Those of them that ``--strong-labels`` takes as well."""
+
 _OF_RECORDINGS = (
-    *("label", "group", "condition", "captions", "separator", "strong_labels", "split", "config"),
+    *("label", "group", "condition", "captions", "separator", "words", "strong_labels", "split", "config"),
     *("prompts", "transforms", "size"),
 )
 """Arguments about recordings without times, which say nothing of those with them."""
@@ -68,8 +72,8 @@ def add_annotated(parser: argparse.ArgumentParser, data: argparse._ActionsContai
     details.add_argument(
         "--format",
         metavar="NAME",
-        help="desed, maestro, maestro-soft, audiotime, audioset-strong, jams, text or table; default what the files "
-        "say, where they leave no doubt",
+        help="desed, maestro, maestro-soft, audiotime, audioset-strong, jams, text or table; default what the "
+        "files say, where they leave no doubt",
     )
     details.add_argument(
         "--durations", metavar="FILE", help="table of recordings and their seconds; default the one beside the labels"
@@ -112,7 +116,9 @@ def are_given(options: argparse.Namespace) -> bool:
         InputError: something is said of them, and they are not named; or what says nothing of them.
     """
     if getattr(options, "labels", None) is None:
-        stated = next((name for name in DETAILS if getattr(options, name, None) is not None), None)
+        has_labels = getattr(options, "strong_labels", None) is not None
+        names = [name for name in DETAILS if not (has_labels and name in _OF_LABELS)]
+        stated = next((name for name in names if getattr(options, name, None) is not None), None)
         if stated is not None:
             option = f"--{stated.replace('_', '-')}"
             raise InputError(f"{option} is about recordings with labels that have times: name them with --labels")
@@ -148,12 +154,11 @@ def annotated_data_of(
         DatasetError: labels or sound cannot be used.
     """
     from audio_compositionality.dataset_builder.sounds.annotated import SECONDS, open_annotated
-    from audio_compositionality.dataset_builder.sounds.formats.base import ReadOptions
     from audio_compositionality.dataset_builder.sounds.opening import annotated_data, check_recipes
 
     check_recipes(recipes)
     changes = _changes(options)
-    columns = _columns(options)
+    format, read = labels_format(options)
     if options.negatives_labels:
         from audio_compositionality.dataset_builder.sounds.annotated import WARNING
 
@@ -161,10 +166,8 @@ def annotated_data_of(
     recordings = open_annotated(
         options.labels,
         options.audio,
-        options.format or ("table" if columns else None),
-        options=ReadOptions(
-            durations=options.durations, resolution=options.resolution, columns=columns, names=options.names
-        ),
+        format,
+        options=read,
         window=SECONDS if options.window is None else options.window,
         skip_invalid=options.skip_invalid,
         negatives=options.negatives_labels or (),
@@ -172,6 +175,25 @@ def annotated_data_of(
         progress=sys.stderr.isatty(),
     )
     return annotated_data(recordings, recipes=recipes, changes=changes), recordings
+
+
+def labels_format(options: argparse.Namespace) -> tuple[str | None, ReadOptions]:
+    """The format of strong labels, and what their files do not say.
+
+    Raises:
+        InputError: an argument about them is wrong.
+    """
+    from audio_compositionality.dataset_builder.sounds.formats.base import ReadOptions
+
+    for name in ("durations", "names"):
+        path = getattr(options, name)
+        if path is not None and not Path(path).is_file():
+            raise InputError(f"--{name} is {path!r}, and there is no such file")
+    if options.resolution is not None and not 0 <= options.resolution < 60:
+        raise InputError(f"--resolution is {options.resolution:g} s; it must be from 0 to less than 60")
+    columns = _columns(options)
+    read = ReadOptions(durations=options.durations, resolution=options.resolution, columns=columns, names=options.names)
+    return options.format or ("table" if columns else None), read
 
 
 def print_reports(data: RenderedData) -> None:
@@ -233,10 +255,4 @@ def _changes(options: argparse.Namespace) -> dict[str, Any]:
             changes[name] = value
     # Refused before any sound is read.
     AskedSpec(**changes)
-    for name in ("durations", "names"):
-        path = getattr(options, name)
-        if path is not None and not Path(path).is_file():
-            raise InputError(f"--{name} is {path!r}, and there is no such file")
-    if options.resolution is not None and not 0 <= options.resolution < 60:
-        raise InputError(f"--resolution is {options.resolution:g} s; it must be from 0 to less than 60")
     return changes

@@ -16,8 +16,8 @@ from . import annotated, arguments
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.dataset_builder.sounds.entries import Sounds
     from audio_compositionality.dataset_builder.sounds.opening import Offer
-    from audio_compositionality.dataset_builder.sounds.reading import ReadRecordings
     from audio_compositionality.tasks.base import Task
 
 _DESCRIPTION = """\
@@ -33,7 +33,7 @@ a note says why.
 _SIZES = ("mini", "full")
 
 _DETAILS = (
-    *("label", "group", "condition", "captions", "separator", "strong_labels", "split", "config"),
+    *("label", "group", "condition", "captions", "separator", "words", "strong_labels", "split", "config"),
     *("prompts", "transforms", "size", "set"),
 )
 
@@ -49,8 +49,8 @@ def add_recordings(parser: argparse.ArgumentParser, data: argparse._ActionsConta
         "--recordings",
         metavar="DIR|NAME",
         help="recordings of your own: a folder with LABEL[/CONDITION]/file.wav, or with metadata.csv "
-        "(file_name,label,group,condition,caption). Or the name of sounds that programs on this machine make, once, "
-        "such as words; a wrong name lists all, and a folder of such a name is ./words",
+        "(file_name,label,group,condition,caption). Or the name of sounds of an installed package; a folder of such a "
+        "name is ./NAME",
     )
     data.add_argument(
         "--dataset",
@@ -86,10 +86,15 @@ def _add_columns(details: argparse._ActionsContainer) -> None:
         "--separator", metavar="TEXT", help="what stands between several labels of a recording; lists need none"
     )
     details.add_argument(
+        "--words",
+        metavar="COLUMN,COLUMN=ATTRIBUTE",
+        help="columns with a word each, such as dynamics; default those that are called word:ATTRIBUTE",
+    )
+    details.add_argument(
         "--strong-labels",
-        metavar="TABLE",
-        help="what is heard in the files of --recordings, from when to when: each part that is heard alone is a "
-        "recording (file,label,start,stop; or AudioSet's strong labels)",
+        metavar="PATH",
+        help="what is heard in the files of --recordings, from when to when: each part in which one label is heard "
+        "alone is a recording. A table file,label,start,stop, or any format of --labels (--format, --columns ...)",
     )
     details.add_argument(
         "--split", metavar="NAME", help="split of --dataset, a part of it, or several: train[:1000]+test"
@@ -262,9 +267,10 @@ def _changes(options: argparse.Namespace, preset: str, recipes: Sequence[str] | 
     return changes
 
 
-def _opened(options: argparse.Namespace) -> ReadRecordings:
+def _opened(options: argparse.Namespace) -> Sounds:
     """The recordings that are named; notes say under which terms, and what of them is left out."""
-    from audio_compositionality.dataset_builder.sounds.opening import maker_of, named_set_of, open_recordings
+    from audio_compositionality.dataset_builder.sounds.opening import named_set_of, open_recordings
+    from audio_compositionality.dataset_builder.sounds.reading import ReadRecordings
 
     for name in ("split", "config"):
         if options.dataset is None and getattr(options, name) is not None:
@@ -273,10 +279,9 @@ def _opened(options: argparse.Namespace) -> ReadRecordings:
         named = named_set_of(options.dataset)
         if named is not None:
             _note(named.terms)
-    elif options.strong_labels is None:
-        maker = maker_of(options.recordings)
-        if maker is not None:
-            _note(f"{maker.name}: {maker.meaning}. {maker.licence}")
+    labels: dict[str, Any] = {}
+    if options.strong_labels is not None:
+        labels = dict(zip(("format", "label_options"), annotated.labels_format(options), strict=True))
     recordings = open_recordings(
         options.recordings,
         dataset=options.dataset,
@@ -285,13 +290,16 @@ def _opened(options: argparse.Namespace) -> ReadRecordings:
         condition=options.condition,
         captions=arguments.names_of(options, "captions"),
         separator=options.separator,
+        words=arguments.names_of(options, "words"),
         strong_labels=options.strong_labels,
+        **labels,
         split=options.split,
         config=options.config,
         skip_invalid=options.skip_invalid,
         progress=sys.stderr.isatty(),
     )
-    _note_skipped(recordings.source, recordings.skipped)
+    if isinstance(recordings, ReadRecordings):
+        _note_skipped(recordings.source, recordings.skipped)
     return recordings
 
 

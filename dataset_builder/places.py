@@ -21,7 +21,7 @@ from .data import DatasetError
 from .manifest import CARD_NAME, MANIFEST_NAME, Manifest, Shard
 from .parquet import open_parquet
 from .recipes import list_recipes, load_recipe
-from .sounds.published.authors import CONFIGURATION, published_columns, published_with
+from .sounds.published import CONFIGURATION, published_columns, published_with
 
 _EXPECTED = "expected a folder written by `audio-compositionality build`, or a Hub id of such data"
 

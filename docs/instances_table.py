@@ -21,7 +21,8 @@ from audio_compositionality.evaluator.compare.comparison import Comparison, comp
 from audio_compositionality.evaluator.compare.statistics import compare_pairs
 from audio_compositionality.support.table import Cell, Column, Row, Table, to_markdown
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
 CONTROLS = ("log-mel-statistics", "mfcc-statistics", "level-statistics", "downsample", "random")
 WHISPER = ("whisper-tiny.en", "untrained:whisper-tiny.en", "shuffled:whisper-tiny.en")
 BASE = ("whisper-base", "untrained:whisper-base")
@@ -50,11 +51,17 @@ ENCODERS = {
 LADDER = ("alone_top1", "part_top1", "top1", "pairwise", "conflict", "step_adjusted", "fitted_part_top1", "fitted_top1")
 
 
-def evaluate(sounds: str, draw: int, weights: dict[str, str], folder: Path) -> None:
+def make(sounds: str, folder: Path) -> None:
+    """Make sounds with the programs of this machine, where they are not made yet."""
+    command = [sys.executable, "-m", "studies.sounds", sounds, "--out", str(folder.resolve())]
+    subprocess.run(command, check=True, cwd=ROOT)
+
+
+def evaluate(sounds: str, made: Path, draw: int, weights: dict[str, str], folder: Path) -> None:
     """Score the encoders of some sounds, and the controls, on the blocks of a draw."""
     names = [*ENCODERS[sounds], *CONTROLS]
     models = [f"{name}={weights[end]}" if (end := name.rpartition(":")[2]) in weights else name for name in names]
-    recordings = [] if sounds == "timbres" else ["--recordings", sounds]
+    recordings = [] if sounds == "timbres" else ["--recordings", str(made)]
     command = [sys.executable, "-m", "audio_compositionality", "evaluate", *models, "--tasks", "a_coat_instances"]
     # The first draw is that of the preset as it comes.
     drawn = ["--set", f"seed={draw}"] if draw else []
@@ -138,8 +145,11 @@ def main() -> None:
     for sounds in arguments.sounds:
         folders = [arguments.out / sounds / f"draw-{draw}" for draw in arguments.draws]
         if not arguments.tables:
+            made = arguments.out / "sounds" / sounds
+            if sounds != "timbres":
+                make(sounds, made)
             for draw, folder in zip(arguments.draws, folders, strict=True):
-                evaluate(sounds, draw, weights, folder)
+                evaluate(sounds, made, draw, weights, folder)
         comparisons = [comparison for folder in folders for comparison in compare_results([folder])]
         for table in (table_of(sounds, comparisons), differences_of(sounds, comparisons[0])):
             print(to_markdown(table))

@@ -194,7 +194,7 @@ def coral_check(
         options: how the model is run, where embeddings are kept, settings of the tasks; no results are written.
 
     Raises:
-        RecordingError: recordings that cannot be used, or fewer than 10 clips of them.
+        SoundError: recordings that cannot be used, or fewer than 10 clips of them.
         ClipError: a clip cannot be embedded.
         StoreError: stored embeddings are damaged.
         TaskError: a task that needs more than embeddings of clips.

@@ -90,7 +90,7 @@ class Sounds:
             progress: show progress bars.
 
         Raises:
-            RecordingError: the folder has no sound file or fewer than 10 clips, or a file cannot be read.
+            SoundError: the folder has no sound file or fewer than 10 clips, or a file cannot be read.
             InputError: `max_clips` is less than 10.
         """
         if max_clips < MIN_CLIPS:
@@ -128,7 +128,7 @@ class Sounds:
         """Clips in the order of `clip_ids`; see `Configuration.clips`.
 
         Raises:
-            RecordingError: a clip cannot be decoded, and ``keep_invalid`` is not given.
+            SoundError: a clip cannot be decoded, and ``keep_invalid`` is not given.
         """
         for place in check_range(wanted, len(self._clips)):
             clip = self._clips[place]

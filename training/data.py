@@ -17,7 +17,7 @@ from audio_compositionality.support.text import listed
 from .errors import TrainingError
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.sounds.reading import ReadRecordings
+    from audio_compositionality.dataset_builder.sounds.entries import Sounds
 
 TRAIN, VALIDATION = "train", "validation"
 
@@ -189,7 +189,7 @@ def splits_of(configuration: Configuration) -> TrainingSplits:
     return _splits(configuration, rows)
 
 
-def recorded_training(recordings: ReadRecordings, *, preset: str = "mini", **changes: Any) -> TrainingSplits:
+def recorded_training(recordings: Sounds, *, preset: str = "mini", **changes: Any) -> TrainingSplits:
     """Scenes of recordings of a user's own, which `open_recordings` reads of a folder, a data set or strong labels.
 
     Args:

@@ -51,7 +51,8 @@ class TwinRecipe(Recipe[Any]):
 
     def tones(self, spec: Any) -> Sounds:
         """Every timbre at every pitch, at the fastest rate."""
-        return spec.tones()
+        tones: Sounds = spec.tones()
+        return tones
 
     def draw(self, spec: Any, sounds: Sounds) -> Iterator[Drawn]:
         """The questions of train, then those of test; see `Cast.asked`."""
@@ -71,7 +72,8 @@ class TwinRecipe(Recipe[Any]):
 
     def render(self, spec: Any) -> Rendering:
         """Draw the rows; nothing is written."""
-        return spec.rendering(self)
+        rendering: Rendering = spec.rendering(self)
+        return rendering
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that is no question of these."""

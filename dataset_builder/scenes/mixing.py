@@ -21,7 +21,7 @@ from audio_compositionality.support.errors import InputError
 from ..data import DatasetError, Pcm16, Waveform
 from ..sounds.entries import Sounds
 from ..sounds.intervals import STEPS, Activity, union
-from .transforms import Samples, level
+from .transforms import Samples
 
 SHORTEST_PERIOD = 0.3
 """Seconds after which a sound is repeated, at least: a shorter one is followed by silence, too little to part it."""
@@ -181,7 +181,7 @@ class EventSounds:
             samples[: len(rise)] *= rise
         if not is_loop or (event.offset + event.length) % len(cycle.samples):
             samples[len(samples) - len(rise) :] *= rise[::-1]
-        loud = cycle.level if is_loop else level(samples)
+        loud = cycle.level if is_loop else _root_mean_square(samples)
         if not loud > 0:
             raise DatasetError(f"{self._name(event.entry)} is silent where it is heard; leave it out")
         samples *= np.float32(self.loudness(event) / loud)
@@ -269,7 +269,7 @@ class EventSounds:
             cycle, head, length = self._repeatable(samples - samples.mean())
         if not np.abs(cycle).max(initial=0.0) > _SILENT:
             raise DatasetError(f"{self._name(entry)} is silent; leave it out")
-        return _Cycle(cycle.astype(np.float32), head.astype(np.float32), length, level(cycle))
+        return _Cycle(cycle.astype(np.float32), head.astype(np.float32), length, _root_mean_square(cycle))
 
     def _repeatable(self, samples: Samples) -> tuple[Samples, Samples, int]:
         """A period of a trimmed sound, its first frame, and how long it is; in whole frames."""
@@ -287,6 +287,10 @@ class EventSounds:
         rise = np.sin(np.pi / 2 * (np.arange(hop) + 0.5) / hop)
         cycle[:hop] = head * rise + once[period * hop :] * rise[::-1]
         return cycle, head, len(part)
+
+
+def _root_mean_square(samples: Floats) -> float:
+    return float(np.sqrt(np.mean(np.square(samples), dtype=np.float64)))
 
 
 def resampled(waveform: Samples, rate: int, sample_rate: int) -> Samples:
@@ -337,7 +341,7 @@ def mix(
         _add(clip, events, sounds)
         largest = max(largest, float(clip.max()), -float(clip.min()))
         if level is not None:
-            loudest = max(loudest, float(np.sqrt(np.mean(np.square(clip, out=clip), dtype=np.float64))))
+            loudest = max(loudest, _root_mean_square(clip))
     if not largest:
         return [np.zeros(length, np.int16) for _ in clips]
     gain = peak * 2**15 / largest

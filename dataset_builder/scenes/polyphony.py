@@ -553,8 +553,10 @@ class TwinRendering(DrawnRendering):
 
     @cached_property
     def _events(self) -> EventSounds:
-        return EventSounds(self.sounds, self.sample_rate, self._spec.silence)
+        return EventSounds(self.sounds, self.sample_rate, self.spec.silence)
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clip of a question, int16 [samples], whose root mean square is `CLIP_LEVEL`."""
-        return mix(self.drawn[index].clips, self._events.samples, self._spec.num_samples, level=CLIP_LEVEL)
+        clips = self.drawn[index].clips
+        assert not callable(clips)
+        return mix(clips, self._events.samples, self.spec.num_samples, level=CLIP_LEVEL)

@@ -1,108 +1,28 @@
-"""Recordings of a user's own with strong labels: what is heard in them from when to when, and their sound."""
+"""Recordings with strong labels as they are, or windows of them: what questions are asked about."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import warnings
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import shown
 
-from ..texts.questions.wordings import spoken
-from .formats import read_annotations
-from .formats.audioset_strong import ONTOLOGY, related_labels
+from .checks import copies_of, is_silent
+from .formats import check_format, read_annotations
+from .formats.audioset_strong import AUDIOSET, ONTOLOGY
 from .formats.base import ROUNDING, Annotation, AnnotationError, Problems, ReadOptions, told
-from .formats.guessing import check_format, format_of
 from .intervals import polyphony, relations
-from .sound_files import SoundError, read_header, read_samples, sound_files
-
-
-def durations_in(folder: str | Path) -> dict[str, float]:
-    """Seconds of each sound file in a folder and below it, by its name without ending; what cannot be read is left out.
-
-    Raises:
-        RecordingError: there is no such folder, or no sound in it.
-    """
-    durations = {}
-    for path in sound_files(Path(folder)):
-        try:
-            header = read_header(path)
-        except SoundError:
-            continue
-        if header.frames:
-            durations[path.stem] = header.frames / header.rate
-    return durations
-
-
-def sound_paths(
-    annotations: Iterable[Annotation], folder: str | Path, left_out: dict[str, str] | None = None
-) -> dict[str, Path]:
-    """The sound file of each recording, found by its name without ending.
-
-    Args:
-        annotations: of recordings; those of AudioSet may be called with a ``Y`` before their name.
-        folder: with sound files, at any depth.
-        left_out: to which recordings are added whose sound cannot be used, with the reason; None: that is an error.
-
-    Raises:
-        RecordingError: there is no such folder, or no sound in it.
-        AnnotationError: files are missing, empty, shorter than their labels by more than 0.1 s, or there are two of one
-            name; all are listed.
-    """
-    folder = Path(folder)
-    by_stem: dict[str, list[Path]] = defaultdict(list)
-    for path in sound_files(folder):
-        by_stem[path.stem].append(path)
-    lengths: dict[str, float] = {}
-    for annotation in annotations:
-        end = annotation.start + annotation.duration
-        lengths[annotation.recording] = max(lengths.get(annotation.recording, 0.0), end)
-    problems, missing, paths = Problems(left_out), [], {}
-    for recording, seconds in sorted(lengths.items()):
-        files = by_stem.get(recording) or by_stem.get(f"Y{recording}") or []
-        if len(files) == 1:
-            paths[recording] = files[0]
-            _check_file(files[0], recording, seconds, problems)
-        elif files:
-            names = [path.relative_to(folder).as_posix() for path in files]
-            problems.add(
-                names[0], f"is one of {len(names)} files of {recording!r}: {shown(names)}; keep one", recording
-            )
-        elif left_out is not None:
-            problems.add(str(folder), "has no sound of it", recording)
-        else:
-            missing.append(recording)
-    if missing:
-        number = f"{len(missing):,} of {len(lengths):,}"
-        problems.add(str(folder), f"has no sound of {number} recordings: {shown(missing)}", missing[0])
-    problems.tell(folder)
-    return {recording: path for recording, path in paths.items() if recording not in (left_out or ())}
-
-
-def _check_file(path: Path, recording: str, seconds: float, problems: Problems) -> None:
-    try:
-        header = read_header(path)
-    except SoundError as error:
-        problems.add(path.name, str(error), recording)
-        return
-    length = header.frames / header.rate
-    if not header.frames:
-        problems.add(path.name, "is empty", recording)
-    elif length < seconds - ROUNDING:
-        problems.add(path.name, f"lasts {length:.2f} s, the labels of {recording!r} {seconds:.2f} s", recording)
-
+from .reading import each_read
+from .sound_files import SoundError, decoded, read_header
+from .strong_labels import read_labels, sound_paths
 
 SECONDS = 25.0
 """Of a window (arXiv 2603.05128)."""
@@ -167,7 +87,7 @@ def audiotime_negatives(
     """
     if not Path(audio).is_dir():
         raise InputError(f"the folder with the sound of negatives is {str(audio)!r}, and there is no such folder")
-    spelling = {spoken(label): label for annotation in heard for label in annotation.labels}
+    spelling = {label.casefold(): label for annotation in heard for label in annotation.labels}
     read = [clip for path in labels for clip in read_annotations(Path(path), AUDIOTIME, ReadOptions())]
     clips = [_respelled(clip, spelling) for clip in read]
     shared = [clip for clip in clips if set(clip.labels) & set(spelling.values())]
@@ -187,7 +107,7 @@ def audiotime_negatives(
 
 
 def _respelled(clip: Annotation, spelling: dict[str, str]) -> Annotation:
-    events = tuple(replace(event, label=spelling.get(spoken(event.label), event.label)) for event in clip.events)
+    events = tuple(replace(event, label=spelling.get(event.label.casefold(), event.label)) for event in clip.events)
     return replace(clip, events=events)
 
 
@@ -198,8 +118,6 @@ def has_negatives(annotations: Iterable[Annotation]) -> bool:
 
 LONGEST_WINDOW = 600.0
 """Seconds; a stored clip that lasts longer is not read."""
-
-_FULL_SCALE = 2**15
 
 
 @dataclass(frozen=True)
@@ -265,11 +183,12 @@ class AnnotatedRecordings:
         self.annotations = tuple(sorted((a for a in annotations if a.events), key=lambda a: a.key))
         if not self.annotations:
             raise AnnotationError(f"{source}: nothing is heard in any recording")
-        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-            read = pool.map(lambda annotation: _examine(annotation, paths[annotation.recording]), self.annotations)
-            results = list(
-                tqdm(read, "recordings", len(self.annotations), unit="clip", disable=None if progress else True)
-            )
+        results = each_read(
+            lambda annotation: _examine(annotation, paths[annotation.recording]),
+            self.annotations,
+            progress=progress,
+            unit="clip",
+        )
         self.left_out: Mapping[str, str] = {} if left_out is None else left_out
         problems = Problems(left_out)
         for annotation, result in zip(self.annotations, results, strict=True):
@@ -306,24 +225,22 @@ class AnnotatedRecordings:
         """Samples [samples] of an annotation in [-1, 1], the mean of the channels, and their rate in Hz.
 
         Raises:
-            RecordingError: the file is another than it was.
+            SoundError: the file is another than it was.
         """
         sound = self.sounds[index]
         try:
-            samples = read_samples(sound.path, sound.frames, sound.start)
+            read = decoded(sound.path, read_header(sound.path), sound.start, sound.frames, whole=False)
         except SoundError as error:
             raise SoundError(f"{sound.path}: {error}") from error
-        if _digest(samples, sound.rate) != sound.samples_sha256:
+        if read.sound != sound.samples_sha256 or read.rate != sound.rate:
             raise SoundError(f"{sound.path} has changed since it was opened; start again")
-        return samples.astype(np.float64), sound.rate
+        return read.samples.astype(np.float64), sound.rate
 
     def _check_copies(self, problems: Problems) -> None:
         """Refuse one sound under two names: it could stand on both sides of a split."""
-        by_sound: dict[str, list[Annotation]] = defaultdict(list)
-        for annotation, sound in zip(self.annotations, self.sounds, strict=True):
-            by_sound[sound.sha256].append(annotation)
-        for first, *copies in by_sound.values():
-            for copy in copies:
+        pairs = zip(self.annotations, self.sounds, strict=True)
+        for (first, _), *copies in copies_of(pairs, lambda pair: pair[1].sha256):
+            for copy, _ in copies:
                 if copy.split_group != first.split_group:
                     why = f"has the same sound as {first.recording!r}; leave one out"
                     problems.add(copy.recording, why, copy.recording)
@@ -378,42 +295,32 @@ def open_annotated(
         InputError: no path, no such folder or format, or a window out of its range.
         AnnotationError: labels or sound cannot be used; all places are listed.
     """
-    paths = [Path(labels)] if isinstance(labels, str | Path) else [Path(path) for path in labels]
     folder = Path(audio)
-    if not paths:
-        raise InputError("there are no files of labels")
     if format is not None:
         check_format(format)
     if not folder.is_dir():
         raise InputError(f"the folder with the sound is {str(folder)!r}, and there is no such folder")
     if not 0 < window <= LONGEST_WINDOW:
         raise InputError(f"windows last {window:g} s; they must last more than 0 and at most {LONGEST_WINDOW:g} s")
-    formats = dict.fromkeys([format] if format is not None else [format_of(path) for path in paths])
-    if len(formats) > 1:
-        raise AnnotationError(f"the files of labels are in several formats: {', '.join(map(str, formats))}; give one")
-    name = str(next(iter(formats)))
-    options = options or ReadOptions()
-    lengths = durations_in(folder)
-    # As `sound_paths` takes it, files of AudioSet may be called with a Y before their name.
-    options = replace(
-        options,
-        sounds={**{stem[1:]: s for stem, s in lengths.items() if stem.startswith("Y")}, **lengths},
-        left_out={} if skip_invalid else None,
-    )
-    annotations = _read(paths, name, options)
-    heard = [annotation for annotation in annotations if annotation.events]
-    files = sound_paths(heard, folder, options.left_out)
-    heard = [annotation for annotation in heard if annotation.recording in files]
-    if not heard and options.left_out:
-        raise AnnotationError(f"{folder}: no recording can be used: {told(options.left_out)}")
+    read = read_labels(labels, folder, format, options, leave_out=skip_invalid)
+    left_out = read.left_out if skip_invalid else None
+    files = sound_paths(read.heard, folder, left_out)
+    heard = [annotation for annotation in read.heard if annotation.recording in files]
+    if not heard and left_out:
+        raise AnnotationError(f"{folder}: no recording can be used: {told(left_out)}")
+    if read.format == AUDIOSET and not read.related:
+        warnings.warn(
+            f"there is no {ONTOLOGY}, so a label may stand in a question beside one that includes it (--names)",
+            stacklevel=2,
+        )
     more, more_files = _negatives(negatives, negatives_audio, heard)
     return AnnotatedRecordings(
-        f"{folder} with {name} labels",
-        name,
+        f"{folder} with {read.format} labels",
+        read.format,
         [*windows(heard, window), *more],
         {**files, **more_files},
-        related=_related(paths, name, options, heard),
-        left_out=options.left_out,
+        related=read.related,
+        left_out=left_out,
         progress=progress,
     )
 
@@ -426,46 +333,7 @@ def _negatives(
         raise InputError("negatives are labels of AudioTime and a folder with their sound; give both or none")
     if audio is None or not heard:
         return [], {}
-    pass  # merged
-
     return audiotime_negatives(labels, audio, heard)
-
-
-def _read(paths: Sequence[Path], format: str, options: ReadOptions) -> list[Annotation]:
-    annotations: list[Annotation] = []
-    origin: dict[tuple[str, float], Path] = {}
-    for path in paths:
-        of_path = read_annotations(path, format, options)
-        twice = [annotation.recording for annotation in of_path if annotation.key in origin]
-        if twice:
-            first = origin[next(annotation.key for annotation in of_path if annotation.key in origin)]
-            raise AnnotationError(f"{path.name}: labels of {shown(twice)} are in {first.name} as well")
-        origin |= {annotation.key: path for annotation in of_path}
-        annotations += of_path
-    return annotations
-
-
-def _related(
-    paths: Sequence[Path], format: str, options: ReadOptions, annotations: Sequence[Annotation]
-) -> Mapping[str, frozenset[str]]:
-    """What an ontology says of the labels, where one is given or lies beside AudioSet's."""
-    if options.names is None:
-        beside = [path.with_name(ONTOLOGY) for path in paths if format == "audioset-strong"]
-        ontology = next((path for path in beside if path.is_file()), None)
-    else:
-        ontology = Path(options.names) if Path(options.names).suffix == ".json" else None
-    if ontology is None:
-        if format == "audioset-strong":
-            warnings.warn(
-                f"there is no {ONTOLOGY}, so a label may stand in a question beside one that includes it (--names)",
-                stacklevel=3,
-            )
-        return {}
-    related = related_labels(ontology)
-    labels = sorted({label for annotation in annotations for label in annotation.labels})
-    if not any(label in related for label in labels):
-        raise AnnotationError(f"{ontology.name} has none of the labels, which are {shown(labels)}")
-    return related
 
 
 def _examine(annotation: Annotation, path: Path) -> Stretch | str:
@@ -476,19 +344,12 @@ def _examine(annotation: Annotation, path: Path) -> Stretch | str:
         frames = min(round(annotation.duration * header.rate), header.frames - start)
         if frames < (annotation.duration - ROUNDING) * header.rate - 1:
             return f"ends before the {annotation.duration:g} s of its labels"
-        samples = read_samples(path, frames, start)
+        read = decoded(path, header, start, frames, whole=False)
     except SoundError as error:
         return str(error)
-    if not np.any(np.abs(samples) * _FULL_SCALE > 0.5):
+    if is_silent(read.samples):
         return "is silent, and its labels say that something is heard"
-    decoded = _digest(samples, header.rate)
-    # Samples of a lossy format differ by rounding from one decoder to the next.
-    digest = sha256_of(f"{sha256_of_file(path)} {start} {frames}".encode()) if header.lossy else decoded
-    return Stretch(path, header.rate, start, frames, digest, decoded)
-
-
-def _digest(samples: NDArray[np.float32], rate: int) -> str:
-    return hashlib.sha256(b"%d " % rate + samples.astype("<f4").tobytes()).hexdigest()
+    return Stretch(path, header.rate, start, frames, read.sha256, read.sound)
 
 
 def _place(annotation: Annotation, path: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,25 @@ from typing import Any
 from audio_compositionality.support.text import first_line, nearest
 
 from ..manifest import MANIFEST_NAME
-from .labels import caption_columns, captions_of_table, counted_column, counted_labels, labels_of_table
+from .labels import (
+    Labels,
+    candidates_of,
+    caption_columns,
+    captions_of_table,
+    counted_column,
+    counted_labels,
+    labels_of_table,
+    word_columns,
+    words_of,
+)
+from .named_sets import are_settings, parsed_description, read_description
 from .reading import Candidate, ReadRecordings
 from .sound_files import SoundError, check_folder, is_regular, printable, sound_files
 
 METADATA = "metadata.csv"
+
+SETTINGS = "sounds.yaml"
+"""A file beside the sounds with settings of recipes that suit them, such as ``domain: birds`` and ``classes: 6``."""
 
 FILE, LABEL, GROUP, CONDITION = "file_name", "label", "group", "condition"
 """Columns of the table: that of the files, and the others by default."""
@@ -33,8 +47,7 @@ def folder_recordings(
     condition: str | None = None,
     captions: str | Sequence[str] | None = None,
     separator: str | None = None,
-    source: str | None = None,
-    suggested: Mapping[str, Any] | None = None,
+    words: str | Sequence[str] | None = None,
     skip_invalid: bool = False,
     progress: bool = True,
 ) -> ReadRecordings:
@@ -42,7 +55,8 @@ def folder_recordings(
 
     Where it holds ``metadata.csv``, its rows are the recordings: ``file_name`` is a path below the folder. Else all
     sound files are, at any depth: the label of each is the folder below the given one that it lies in, its condition
-    the folders in between, such as ``flite/awb`` of ``dog/flite/awb/1.wav``, and its group the same.
+    the folders in between, such as ``flite/awb`` of ``dog/flite/awb/1.wav``, and its group the same. Settings of
+    recipes that suit them stand in ``sounds.yaml``, where there is one.
 
     Args:
         folder: with sound files.
@@ -52,13 +66,12 @@ def folder_recordings(
         condition: column of the table with conditions; by default ``condition``, where there is one.
         captions: columns of the table with captions; by default those that are called so, see `caption_columns`.
         separator: between several labels of a row of the table.
-        source: what it is called; by default its path.
-        suggested: as `Sounds.suggested`.
+        words: columns of the table with a word each; by default those called ``word:ATTRIBUTE``, see `word_columns`.
         skip_invalid: leave out recordings that cannot be used.
         progress: show progress bars.
 
     Raises:
-        RecordingError: what is there cannot be used: says which file and why.
+        SoundError: what is there cannot be used: says which file and why.
     """
     folder = Path(folder)
     check_folder(folder)
@@ -67,24 +80,36 @@ def folder_recordings(
     left_out: dict[str, str] = {}
     labelling = f"put them into folders, LABEL/file.wav, or write a {METADATA} with the column {LABEL}"
     if (folder / METADATA).is_file():
-        candidates, columns, left_out = _listed(folder, label, group, condition, captions, separator)
+        table = _Table(folder)
+        candidates, left_out = table.candidates(label, group, condition, captions, separator, words)
+        columns = [printable(column) for column in table.columns if column != FILE]
         labelling = f"--label names a column of {METADATA}, which has {', '.join(columns)}"
-    elif any(column is not None for column in (label, group, condition, captions, separator)):
+    elif any(column is not None for column in (label, group, condition, captions, separator, words)):
         raise SoundError(
-            f"{str(folder)!r} has no {METADATA}, whose columns --label, --group, --condition and --captions name; "
-            "without it the folders in it are the labels, and the folders in these the conditions"
+            f"{str(folder)!r} has no {METADATA}, whose columns --label, --group, --condition, --captions and --words "
+            "name; without it the folders in it are the labels, and the folders in these the conditions"
         )
     else:
         candidates = _by_folder(folder)
     return ReadRecordings(
-        printable(source or str(folder)),
+        printable(str(folder)),
         candidates,
-        suggested=suggested,
+        suggested=_suggested(folder / SETTINGS),
         labelling=labelling,
         left_out=left_out,
         skip_invalid=skip_invalid,
         progress=progress,
     )
+
+
+def _suggested(path: Path) -> dict[str, Any]:
+    """The settings of a file; none where there is no file."""
+    if not path.is_file():
+        return {}
+    values = parsed_description(SETTINGS, read_description(path))
+    if not are_settings(values):
+        raise SoundError(f"{str(path)!r} holds no settings of recipes by their names, such as domain: birds")
+    return dict(values)
 
 
 def _by_folder(folder: Path) -> list[Candidate]:
@@ -104,53 +129,61 @@ def _by_folder(folder: Path) -> list[Candidate]:
     return candidates
 
 
-def _listed(
-    folder: Path,
-    label: str | None,
-    group: str | None,
-    condition: str | None,
-    captions: str | Sequence[str] | None,
-    separator: str | None,
-) -> tuple[list[Candidate], list[str], dict[str, str]]:
-    """The recordings of the table, its columns, and who is left out and why; of a file that is not there, or outside
-    the folder, reading says so."""
-    rows = _table(folder / METADATA)
-    columns = list(rows[0])
-    said_in = counted_column(METADATA, label, columns)
-    for column in (FILE, label if said_in is None else None, group, condition):
-        if column is not None and column not in columns:
-            raise SoundError(f"{METADATA} has no column {column!r}; {nearest(column, columns)}")
-    label, group, condition = label or LABEL, group or GROUP, condition or CONDITION
-    labels = [row.get(label, "").strip() for row in rows]
-    names = [printable(Path(row[FILE]).as_posix()) for row in rows]
-    for line, (name, text) in enumerate(zip(names, labels, strict=True), 2):
-        if label in columns and not text:
-            raise SoundError(f"{METADATA}: the {label} of {name!r} (line {line}) is empty; leave out what has none")
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise SoundError(f"{METADATA} names {twice!r} twice; a recording has one line")
-    if said_in is not None:
-        said_of = [row.get(said_in, "") for row in rows]
-        read = counted_labels(METADATA, said_in, said_of, lambda place: _file_below(folder, rows[place][FILE]))
-    else:
-        read = labels_of_table([printable(text) for text in labels], separator if label in columns else None)
-    said = captions_of_table(rows, caption_columns(METADATA, columns, captions))
-    candidates = [
-        Candidate(
-            name,
-            text,
-            None if read.numbers is None else read.numbers[place],
-            printable(row.get(group, "").strip()),
-            printable(row.get(condition, "").strip()),
-            partial(_file_below, folder, row[FILE]),
-            said[place],
-            read.several[place] if read.several else (),
-        )
-        for place, (name, row, text) in enumerate(zip(names, rows, read.single, strict=True))
-        if text is not None
-    ]
-    left_out = {names[place]: reason for place, reason in read.left_out.items()}
-    return candidates, [printable(column) for column in columns if column != FILE], left_out
+class _Table:
+    """The table of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._rows = _table(folder / METADATA)
+        self.columns = list(self._rows[0])
+
+    def candidates(
+        self,
+        label: str | None,
+        group: str | None,
+        condition: str | None,
+        captions: str | Sequence[str] | None,
+        separator: str | None,
+        words: str | Sequence[str] | None,
+    ) -> tuple[list[Candidate], dict[str, str]]:
+        """The recordings, and who is left out and why; of a file that is not there, or outside the folder, reading
+        says so."""
+        said_in = counted_column(METADATA, label, self.columns)
+        for column in (FILE, label if said_in is None else None, group, condition):
+            if column is not None and column not in self.columns:
+                raise SoundError(f"{METADATA} has no column {column!r}; {nearest(column, self.columns)}")
+        names = self._names()
+        read = self._labels(label or LABEL, said_in, separator, names)
+        groups, conditions = self._texts(group or GROUP), self._texts(condition or CONDITION)
+        said = captions_of_table(self._rows, caption_columns(METADATA, self.columns, captions))
+        attributes = word_columns(METADATA, self.columns, words)
+        spoken = words_of([[row[name] for name in attributes] for row in self._rows], tuple(attributes.values()))
+        return candidates_of(names, read, self._file, groups=groups, conditions=conditions, captions=said, words=spoken)
+
+    def _file(self, row: int) -> Path:
+        return _file_below(self._folder, self._rows[row][FILE])
+
+    def _texts(self, column: str) -> list[str]:
+        return [printable(row.get(column, "").strip()) for row in self._rows]
+
+    def _names(self) -> list[str]:
+        names = [printable(Path(row[FILE]).as_posix()) for row in self._rows]
+        twice = next((name for name, count in Counter(names).items() if count > 1), None)
+        if twice is not None:
+            raise SoundError(f"{METADATA} names {twice!r} twice; a recording has one line")
+        return names
+
+    def _labels(self, label: str, said_in: str | None, separator: str | None, names: Sequence[str]) -> Labels:
+        if said_in is not None:
+            said = [row.get(said_in, "") for row in self._rows]
+            return counted_labels(METADATA, said_in, said, self._file)
+        texts = self._texts(label)
+        if label not in self.columns:
+            return labels_of_table(texts, None)
+        for line, (name, text) in enumerate(zip(names, texts, strict=True), 2):
+            if not text:
+                raise SoundError(f"{METADATA}: the {label} of {name!r} (line {line}) is empty; leave out what has none")
+        return labels_of_table(texts, separator)
 
 
 def _table(path: Path) -> list[dict[str, str]]:

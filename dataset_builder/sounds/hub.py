@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +16,7 @@ from ..opening import HUB_ID
 from ..places import Folder, Place, check_card, place_of
 from .labels import (
     Labels,
+    candidates_of,
     caption_columns,
     captions_in,
     counted_column,
@@ -25,9 +25,11 @@ from .labels import (
     holds_texts,
     labels_in,
     texts_in,
+    word_columns,
+    words_of,
 )
 from .named_sets import NamedSet, list_named_sets
-from .reading import MOST_RECORDINGS, Candidate, ReadRecordings
+from .reading import MOST_RECORDINGS, ReadRecordings
 from .sound_files import SoundError, SoundFile, printable
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ def rows_of(
 
     Raises:
         DatasetError: there is no such configuration or split, or it cannot be read.
-        RecordingError: it is too large, or read by what could run code.
+        SoundError: it is too large, or read by what could run code.
     """
     with _progress_bars(progress):
         builder = _builder(place, config, split, files)
@@ -214,6 +216,7 @@ def hub_recordings(
     files: str | None = None,
     separator: str | None = None,
     caption_separator: str | None = None,
+    words: str | Sequence[str] | None = None,
     without: Sequence[str] = (),
     source: str | None = None,
     suggested: Mapping[str, Any] | None = None,
@@ -243,6 +246,7 @@ def hub_recordings(
         separator: between several labels of a row, of which `specific_labels` takes one; see `ReadRecordings.complete`
             for the others.
         caption_separator: between several captions in one text.
+        words: columns with a word each; by default those called ``word:ATTRIBUTE``, see `word_columns`.
         without: labels that are none: a row that has no other is left out, and `ReadRecordings.skipped` says so.
         source: what it is called; by default its id or path.
         suggested: as `Sounds.suggested`.
@@ -251,7 +255,7 @@ def hub_recordings(
 
     Raises:
         DatasetError: there is no such data set, split or column, or it cannot be read.
-        RecordingError: a recording cannot be used.
+        SoundError: a recording cannot be used.
     """
     where = str(dataset)
     _check_name(where)
@@ -266,28 +270,20 @@ def hub_recordings(
     )
     readable = [name for name, feature in rows.features.items() if captions is not None or holds_texts(feature)]
     said = captions_in(source, rows, caption_columns(source, readable, captions), caption_separator)
+    attributes = word_columns(source, list(rows.features), words)
+    of_columns = [texts_in(source, rows, column) for column in attributes]
+    spoken = words_of([[texts[row] for texts in of_columns] for row in range(count)], tuple(attributes.values()))
     ids = [f"{rows.split}/{index}" for index in range(count)]
-    candidates = [
-        Candidate(
-            ids[index],
-            text,
-            None if labels.numbers is None else labels.numbers[index],
-            groups[index],
-            conditions[index],
-            partial(sounds.file, index),
-            said[index],
-            labels.several[index] if labels.several else (),
-        )
-        for index, text in enumerate(labels.single)
-        if text is not None
-    ]
+    candidates, left_out = candidates_of(
+        ids, labels, sounds.file, groups=groups, conditions=conditions, captions=said, words=spoken
+    )
     columns = [name for name, feature in rows.features.items() if holds_labels(feature)]
     return ReadRecordings(
         printable(source),
         candidates,
         suggested=suggested,
         labelling=f"--label names a column, of which {printable(source)} has {printable(', '.join(columns))}",
-        left_out={ids[index]: reason for index, reason in labels.left_out.items()},
+        left_out=left_out,
         skip_invalid=skip_invalid,
         progress=progress,
     )
@@ -339,7 +335,7 @@ def check_copy(named: NamedSet, config: str | None, split: str) -> None:
     """Refuse a copy of a named data set in a folder that has other files than the data set on the Hub.
 
     Raises:
-        RecordingError: says which files are looked for, what there is, and what reads a folder of sound files.
+        SoundError: says which files are looked for, what there is, and what reads a folder of sound files.
     """
     folder = Path(named.dataset)
     if named.files is None:
@@ -398,7 +394,7 @@ class _Files:
         """The file of a row, or its content.
 
         Raises:
-            RecordingError: there is none, it lies elsewhere, or it is too large.
+            SoundError: there is none, it lies elsewhere, or it is too large.
         """
         value = self._rows[index][self._column] or {}
         content, path = value.get("bytes"), value.get("path")

@@ -7,11 +7,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.text import listed, nearest
 
-from .reading import numbers_of
+from .reading import Candidate, numbers_of
 from .sound_files import SoundError, SoundFile, printable, read_header
 
 if TYPE_CHECKING:
@@ -79,6 +80,42 @@ class Labels:
     numbers: Sequence[float] | None = None
     several: Sequence[tuple[str, ...]] = ()
     left_out: Mapping[int, str] = field(default_factory=dict)
+
+
+def candidates_of(
+    ids: Sequence[str],
+    labels: Labels,
+    sound: Callable[[int], SoundFile],
+    *,
+    groups: Sequence[str],
+    conditions: Sequence[str],
+    captions: Sequence[tuple[str, ...]],
+    words: Sequence[Mapping[str, str]],
+) -> tuple[list[Candidate], dict[str, str]]:
+    """The rows of a table or a data set as recordings that are still to be read, and why others are left out, by id.
+
+    Args:
+        ids: of the rows.
+        labels: of the rows, who are left out among them.
+        sound: gives the file of a row, or its content.
+        groups, conditions, captions, words: of the rows.
+    """
+    candidates = [
+        Candidate(
+            ids[row],
+            text,
+            None if labels.numbers is None else labels.numbers[row],
+            groups[row],
+            conditions[row],
+            partial(sound, row),
+            captions[row],
+            labels.several[row] if labels.several else (),
+            words[row],
+        )
+        for row, text in enumerate(labels.single)
+        if text is not None
+    ]
+    return candidates, {ids[row]: reason for row, reason in labels.left_out.items()}
 
 
 def single_labels(texts: Sequence[str], without: Sequence[str] = ()) -> Labels:
@@ -151,7 +188,7 @@ def caption_columns(source: str, columns: Sequence[str], requested: str | Sequen
     ``caption_1`` …
 
     Raises:
-        RecordingError: there is no such column.
+        SoundError: there is no such column.
     """
     if requested is not None:
         names = tuple(name.strip() for name in requested.split(",")) if isinstance(requested, str) else tuple(requested)
@@ -164,6 +201,48 @@ def caption_columns(source: str, columns: Sequence[str], requested: str | Sequen
         if name in matches:
             return (name,)
     return tuple(sorted(matches, key=lambda name: int(matches[name][1])))
+
+
+WORD = "word:"
+"""What columns with a word each begin with by default: ``word:pitch``, ``word:dynamics``."""
+
+
+def word_columns(source: str, columns: Sequence[str], requested: str | Sequence[str] | None) -> dict[str, str]:
+    """The attribute of each column with words: those that are asked for, or those that are called ``word:ATTRIBUTE``.
+
+    Args:
+        source: what the recordings are called, for messages.
+        columns: of the data.
+        requested: ``COLUMN``, whose attribute is called as it is, or ``COLUMN=ATTRIBUTE``; several as one text have
+            commas between them.
+
+    Raises:
+        SoundError: there is no such column, or two are of one attribute.
+    """
+    if requested is None:
+        pairs = [(name, name.removeprefix(WORD).strip()) for name in columns if name.startswith(WORD)]
+    else:
+        texts = requested.split(",") if isinstance(requested, str) else requested
+        pairs = [(name.strip(), attribute.strip()) for name, _, attribute in (text.partition("=") for text in texts)]
+    attributes: dict[str, str] = {}
+    for name, attribute in pairs:
+        if name not in columns:
+            raise SoundError(f"{source} has no column {name!r}; {nearest(name, columns)}")
+        attribute = attribute or name.removeprefix(WORD).strip()
+        if not attribute or attribute in attributes.values():
+            raise SoundError(
+                f"{source}: the column {name!r} is of the attribute {attribute!r}; each column has its own"
+            )
+        attributes[name] = attribute
+    return attributes
+
+
+def words_of(rows: Sequence[Sequence[str]], attributes: Sequence[str]) -> list[dict[str, str]]:
+    """The words of each row by attribute, which has none where its field is empty."""
+    return [
+        {name: word for name, text in zip(attributes, row, strict=True) if (word := printable(text.strip()))}
+        for row in rows
+    ]
 
 
 def is_list(feature: object) -> bool:
@@ -194,7 +273,7 @@ def texts_in(source: str, rows: datasets.Dataset, column: str) -> list[str]:
     """A column in words; nothing for null.
 
     Raises:
-        RecordingError: it holds lists, or anything else but classes, texts and numbers.
+        SoundError: it holds lists, or anything else but classes, texts and numbers.
     """
     feature = rows.features[column]
     if is_list(feature):
@@ -206,7 +285,7 @@ def lists_in(source: str, rows: datasets.Dataset, column: str) -> list[tuple[str
     """A column of lists of texts or classes in words; an empty list for null.
 
     Raises:
-        RecordingError: the lists hold anything else.
+        SoundError: the lists hold anything else.
     """
     values = _values(source, rows, column, rows.features[column].feature)
     return [tuple(_text(value) for value in of_row or ()) for of_row in values]
@@ -268,7 +347,7 @@ def counted_column(source: str, label: str | None, columns: Sequence[str]) -> st
         columns: of the data.
 
     Raises:
-        RecordingError: there is no such column, or none that is usually called so.
+        SoundError: there is no such column, or none that is usually called so.
     """
     name, equals, column = (label or "").partition("=")
     if label in columns or name.strip() != WORDS_PER_SECOND:
@@ -298,7 +377,7 @@ def counted_labels(source: str, column: str, said: Sequence[Any], sound: Callabl
         sound: gives the file of a recording, or its content.
 
     Raises:
-        RecordingError: it is neither a text nor words with times.
+        SoundError: it is neither a text nor words with times.
     """
     numbers: list[float] = []
     left_out: dict[int, str] = {}

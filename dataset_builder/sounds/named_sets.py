@@ -1,18 +1,22 @@
-"""Data sets of others by a short name: where they lie, and which of their columns say what."""
+"""Sounds by a short name: data sets of others, described by a YAML file each, and sounds of installed packages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
+from pydantic import Field, ValidationInfo, field_validator
 
+from audio_compositionality.support.discovery import Registry
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.text import first_line, nearest
 
+from .entries import Sounds
 from .sound_files import SoundError
 
 _FOLDER = "named"
@@ -26,54 +30,70 @@ _LARGEST = 2**16
 """Bytes of a file."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class NamedSet:
-    """A data set: a YAML file of the folder ``named``, or of a user, has these attributes as keys, all but the name.
+class NamedSet(Spec):
+    """A data set: a YAML file of the folder ``named``, or of a user, has these fields as keys, all but the name."""
 
-    Attributes:
-        name: of the file, without its suffix.
-        title: the name that its authors gave it.
-        dataset: Hub id; in a file of a user also a folder.
-        split: that is read.
-        label: column with labels; None where there are captions alone.
-        domain: what the recordings are, in a word or two.
-        licence: of the recordings.
-        url: where its authors describe it.
-        citation: what to cite, in a sentence.
-        revision: branch, tag or commit.
-        files: pattern of the Parquet files to read where the repository does not say them (its own script is not run),
-            with ``{config}`` and ``{split}`` in it.
-        config: configuration.
-        audio: column with sound, where there are several or the files do not say so.
-        separator: between the labels of a recording, where it can have several; see `specific_labels`.
-        captions: columns with captions.
-        caption_separator: between the captions of a recording, where a column has several of them in one text.
-        condition: column of what the candidates of a side share: a speaker, a pitch.
-        group: column of what is never on both sides: a speaker, a source file.
-        without: labels that are left out.
-        settings: of recipes, where nobody asks for others.
-    """
+    name: str = Field(description="Of the file, without its suffix.")
+    title: str = Field(description="The name that its authors gave it.")
+    dataset: str = Field(description="Hub id; in a file of a user also a folder.")
+    split: str = Field(description="The split that is read.")
+    domain: str = Field(description="What the recordings are, in a word or two.")
+    licence: str = Field(description="Of the recordings.")
+    url: str = Field(description="Where its authors describe it.")
+    citation: str = Field(description="What to cite, in a sentence.")
+    label: str | None = Field(None, description="Column with labels, where there are some.")
+    revision: str | None = Field(None, description="Branch, tag or commit.")
+    # Where the repository does not say which they are: its own script is not run.
+    files: str | None = Field(None, description="Pattern of the Parquet files, with {config} and {split} in it.")
+    config: str | None = Field(None, description="Configuration.")
+    audio: str | None = Field(None, description="Column with sound, where there are several or files do not say so.")
+    separator: str | None = Field(None, description="Between the labels of a recording, where it can have several.")
+    captions: tuple[str, ...] | None = Field(None, description="Columns with captions.")
+    caption_separator: str | None = Field(None, description="Between several captions in one text of a column.")
+    words: tuple[str, ...] | None = Field(None, description="Columns with words: ATTRIBUTE, or COLUMN=ATTRIBUTE.")
+    condition: str | None = Field(None, description="Column of what candidates of a side share: a speaker, a pitch.")
+    group: str | None = Field(None, description="Column of what is never on both sides: a speaker, a source file.")
+    without: tuple[str, ...] = Field((), description="Labels that are left out.")
+    settings: dict[str, bool | int | float | str] = Field({}, description="Settings of recipes that suit it.")
 
-    name: str
-    title: str
-    dataset: str
-    split: str
-    domain: str
-    licence: str
-    url: str
-    citation: str
-    label: str | None = None
-    revision: str | None = None
-    files: str | None = None
-    config: str | None = None
-    audio: str | None = None
-    separator: str | None = None
-    captions: tuple[str, ...] | None = None
-    caption_separator: str | None = None
-    condition: str | None = None
-    group: str | None = None
-    without: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    @field_validator("*")
+    @classmethod
+    def _not_empty(cls, value: Any, info: ValidationInfo) -> Any:
+        if value == "":
+            raise InputError(f"{info.field_name} is ''; it must be a text")
+        return value
+
+    @field_validator("captions", "words", mode="before")
+    @classmethod
+    def _columns(cls, value: Any) -> Any:
+        texts = [text.strip() for text in value.split(",")] if isinstance(value, str) else value
+        if texts is not None and not _are_texts(texts):
+            raise InputError(f"columns are {value!r}; give a column or a list of columns, such as [said_1, said_2]")
+        return texts
+
+    @field_validator("without", mode="before")
+    @classmethod
+    def _labels(cls, value: Any) -> Any:
+        if not _are_texts(value):
+            raise InputError(f"without is {value!r}; it is a list of texts, such as [noise, 'no']")
+        return value
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def _settings(cls, value: Any) -> Any:
+        if not are_settings(value):
+            raise InputError(f"settings is {value!r}; it is settings of recipes by their names, such as classes: 6")
+        return value
+
+    @field_validator("files")
+    @classmethod
+    def _pattern(cls, value: str | None) -> str | None:
+        if value is not None and not _is_pattern(value):
+            raise InputError(
+                f"files is {value!r}; it is a pattern of files with {{config}} and {{split}}, such as "
+                "'data/{split}/*.parquet'"
+            )
+        return value
 
     @property
     def suggested(self) -> dict[str, Any]:
@@ -86,6 +106,25 @@ class NamedSet:
         return f"{self.title} ({self.url}) is licensed {self.licence}; its authors ask to cite {self.citation}"
 
 
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(text, str) and text.strip() for text in value)
+
+
+def are_settings(value: Any) -> bool:
+    """Whether a value is settings of recipes by their names."""
+    return isinstance(value, dict) and all(
+        isinstance(name, str) and isinstance(of, bool | int | float | str) for name, of in value.items()
+    )
+
+
+def _is_pattern(value: str) -> bool:
+    try:
+        names = {name for _, name, _, _ in Formatter().parse(value)}
+    except ValueError:
+        return False
+    return bool(value.strip()) and value[0] != "/" and names <= {None, "config", "split"}
+
+
 def list_named_sets() -> tuple[str, ...]:
     """Names of all data sets that have one."""
     folder = files(__package__).joinpath(_FOLDER)
@@ -96,7 +135,7 @@ def load_named_set(name: str) -> NamedSet:
     """The data set of a name.
 
     Raises:
-        RecordingError: there is none, or its file is no description of one.
+        SoundError: there is none, or its file is no description of one.
     """
     names = list_named_sets()
     if name not in names:
@@ -111,7 +150,18 @@ def read_named_set(path: Path) -> NamedSet:
     A `NamedSet.dataset` that is a folder beside the file is that folder.
 
     Raises:
-        RecordingError: there is no such file, or it is no description of a data set: says which key is wrong.
+        SoundError: there is no such file, or it is no description of a data set: says which key is wrong.
+    """
+    named = named_set_from(path.stem, read_description(path))
+    beside = path.parent / named.dataset
+    return named.changed(dataset=str(beside)) if beside.is_dir() else named
+
+
+def read_description(path: Path) -> str:
+    """The text of a YAML file that describes sounds.
+
+    Raises:
+        SoundError: it cannot be read, or is too large.
     """
     try:
         size = path.stat().st_size
@@ -120,95 +170,75 @@ def read_named_set(path: Path) -> NamedSet:
         raise SoundError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
     if size > _LARGEST:
         raise SoundError(f"{str(path)!r} has {size:,} bytes; the description of a data set has at most {_LARGEST:,}")
-    named = named_set_from(path.stem, text)
-    beside = path.parent / named.dataset
-    return replace(named, dataset=str(beside)) if beside.is_dir() else named
+    return text
+
+
+def parsed_description(name: str, text: str) -> Any:
+    """What a text in YAML says.
+
+    Raises:
+        SoundError: it is none.
+    """
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise SoundError(f"{name} is no YAML: {first_line(error)}") from error
 
 
 def named_set_from(name: str, text: str) -> NamedSet:
     """A data set as a file describes it.
 
     Raises:
-        RecordingError: the text is no YAML, or lacks a key, or has one that there is not, or of another type.
+        SoundError: the text is no YAML, or lacks a key, or has one that there is not, or of another type.
     """
-    try:
-        values = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise SoundError(f"{name}{_SUFFIX} is no YAML: {first_line(error)}") from error
+    file = f"{name}{_SUFFIX}"
+    values = parsed_description(file, text)
     if not isinstance(values, dict):
-        raise SoundError(f"{name}{_SUFFIX} does not describe a data set: it has lines such as title: NAME")
-    keys = {each.name: each.default is MISSING and each.default_factory is MISSING for each in fields(NamedSet)}
-    del keys["name"]
-    for key, value in values.items():
-        if key not in keys:
-            raise SoundError(f"{name}{_SUFFIX} has the key {str(key)!r}; {nearest(str(key), keys)}")
-        needed = _NEEDED.get(key, _TEXT)
-        if not needed.holds(value):
-            raise SoundError(f"{name}{_SUFFIX}: {key} is {value!r}; it is {needed.words}")
+        raise SoundError(f"{file} does not describe a data set: it has lines such as title: NAME")
+    keys = {key: field.is_required() for key, field in NamedSet.model_fields.items() if key != "name"}
+    unknown = next((str(key) for key in values if key not in keys), None)
+    if unknown is not None:
+        raise SoundError(f"{file} has the key {unknown!r}; {nearest(unknown, keys)}")
     missing = [key for key, required in keys.items() if required and key not in values]
     if not any(key in values for key in _SAID):
         missing.append(" or ".join(_SAID))
     if missing:
-        raise SoundError(f"{name}{_SUFFIX} lacks the keys {', '.join(missing)}")
-    lists = {key: _listed(values[key]) for key in ("without", "captions") if key in values}
-    return NamedSet(**{**values, **lists, "name": name})
-
-
-def _listed(value: str | list[str]) -> tuple[str, ...]:
-    """Texts of a list, or of one text with commas between them."""
-    texts = value.split(",") if isinstance(value, str) else value
-    return tuple(text.strip() for text in texts)
-
-
-@dataclass(frozen=True)
-class _Needed:
-    """What a key of the file holds, in words, and whether a value is one."""
-
-    words: str
-    holds: Callable[[Any], bool]
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
-def _are_columns(value: Any) -> bool:
-    return _are_texts(value.split(",") if isinstance(value, str) else value)
-
-
-def _is_separator(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _is_pattern(value: Any) -> bool:
+        raise SoundError(f"{file} lacks the keys {', '.join(missing)}")
     try:
-        return (
-            _is_text(value)
-            and value[0] != "/"
-            and {name for _, name, _, _ in Formatter().parse(value)} <= {None, "config", "split"}
-        )
-    except ValueError:
-        return False
+        return NamedSet(name=name, **values)
+    except InputError as error:
+        raise SoundError(f"{file}: {error}; put a number, yes or no that is meant as a text into quotes") from error
 
 
-def _are_settings(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        isinstance(name, str) and isinstance(of, bool | int | float | str) for name, of in value.items()
-    )
+class SoundsOpener(Protocol):
+    """Sounds of an installed package: an object of the entry points ``audio_compositionality.sounds``.
+
+    Attributes:
+        name: what ``--recordings`` and `open_recordings` take.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    def open(self) -> Sounds:
+        """The sounds, read or made.
+
+        Raises:
+            DatasetError: they cannot be had: says what is missing.
+        """
+        ...
 
 
-_TEXT = _Needed("a text; put a number, yes or no into quotes", _is_text)
+_openers: Registry[SoundsOpener] = Registry(
+    f"{__package__}.{_FOLDER}", "SOUNDS", "audio_compositionality.sounds", lambda opener: opener.name
+)
 
-_NEEDED = {
-    "without": _Needed("a list of texts, such as [noise, 'no']", _are_texts),
-    "captions": _Needed("a column or a list of columns, such as [caption_1, caption_2]", _are_columns),
-    "separator": _Needed("a text, such as ','", _is_separator),
-    "caption_separator": _Needed("a text, such as '. '", _is_separator),
-    "files": _Needed("a pattern of files with {config} and {split}, such as 'data/{split}/*.parquet'", _is_pattern),
-    "settings": _Needed("settings of recipes by their names, such as classes: 6", _are_settings),
-}
-"""Of the keys that hold anything but a text."""
+
+def list_sounds() -> Mapping[str, SoundsOpener]:
+    """Sounds of installed packages, and those that were registered, by their names."""
+    return _openers.all()
+
+
+def register_sounds(opener: SoundsOpener) -> None:
+    """Make sounds known in this process by their name; they take the place of others of it."""
+    _openers.add(opener)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,11 @@ from ..rendered import RenderedData
 from ..scenes.pool import UnlabelledError
 from .annotated import AnnotatedRecordings
 from .entries import Sounds
-from .makers import list_makers, load_maker
-from .makers.base import Maker
-from .named_sets import NamedSet, list_named_sets, load_named_set, read_named_set
-from .offline import made_folder
+from .formats.base import ReadOptions
+from .named_sets import NamedSet, SoundsOpener, list_named_sets, list_sounds, load_named_set, read_named_set
 from .reading import ReadRecordings
 from .sound_files import SoundError
+from .strong_labels import strong_recordings
 
 RECORDINGS_OF = "recordings of "
 """What the source of data begins with that were made of recordings: no preset or folder that can be opened."""
@@ -39,21 +38,24 @@ def open_recordings(
     condition: str | None = None,
     captions: str | Sequence[str] | None = None,
     separator: str | None = None,
-    strong_labels: str | Path | None = None,
+    words: str | Sequence[str] | None = None,
+    strong_labels: str | Path | Sequence[str | Path] | None = None,
+    format: str | None = None,
+    label_options: ReadOptions | None = None,
     split: str | None = None,
     config: str | None = None,
     revision: str | None = None,
     skip_invalid: bool = False,
     progress: bool = True,
-) -> ReadRecordings:
+) -> Sounds:
     """Open recordings of your own: of a folder, or of a data set that `datasets` reads.
 
     All are read once: their fingerprint is that of their samples, labels, groups and conditions, wherever they lie.
 
     Args:
         folder: with ``LABEL[/CONDITION]/file.wav``, or with ``metadata.csv``; see `folder_recordings`. Or the name of
-            sounds that are made of what is installed, of which `list_makers` has the list: they are made once. A folder
-            of such a name is ``./NAME``, or a `Path`.
+            sounds of an installed package, of which `list_sounds` has the list. A folder of such a name is ``./NAME``,
+            or a `Path`.
         dataset: Hub id or folder of a data set with a column of audio, instead; see `hub_recordings`. Or the name of
             one, of which `list_named_sets` has the list, or a YAML file that describes one as `NamedSet` has it: the
             arguments below are as it states them, where they are not given, and what cannot be used is left out.
@@ -65,8 +67,13 @@ def open_recordings(
         captions: column with captions, or several, also as one text with commas between them; by default those that are
             called so: ``captions``, ``caption``, ``caption_1`` …
         separator: between several labels of a recording, where it can have several.
-        strong_labels: table that says what is heard in the files of a folder from when to when, in place of their
-            labels: each part is a recording, see `strong_recordings`.
+        words: columns with a word each, such as how it is played: ``COLUMN``, or ``COLUMN=ATTRIBUTE``; by default those
+            that are called ``word:ATTRIBUTE``. Of words about loudness (`LOUDNESS`) sounds keep how loud they are
+            beside others of their label.
+        strong_labels: files that say what is heard in the files of a folder from when to when, in place of their
+            labels: each stretch in which one label is heard alone is a recording, see `strong_recordings`.
+        format: of the strong labels; by default what the files say.
+        label_options: what the files of strong labels do not say.
         split: of the data set, such as ``test`` or ``train[:1000]``.
         config: configuration of the data set.
         revision: of the data set: branch, tag or commit.
@@ -79,57 +86,49 @@ def open_recordings(
     """
     if (folder is None) == (dataset is None):
         raise InputError("give recordings as a folder or as a data set: one of the two")
-    if folder is not None:
-        for name, value in (("split", split), ("config", config), ("revision", revision)):
-            if value is not None:
-                raise InputError(f"{name} is of a data set (dataset=...); a folder has none")
-        columns = {"label": label, "group": group, "condition": condition, "captions": captions, "separator": separator}
-        if strong_labels is not None:
-            return _of_parts(folder, strong_labels, columns, skip_invalid=skip_invalid, progress=progress)
-        return _of_folder(folder, columns, skip_invalid=skip_invalid, progress=progress)
-    if strong_labels is not None:
-        raise InputError("strong labels (strong_labels=...) are of the files in a folder; a data set has none")
-    asked = {
+    columns = {
         "label": label,
         "group": group,
         "condition": condition,
         "captions": captions,
         "separator": separator,
-        "split": split,
-        "config": config,
-        "revision": revision,
+        "words": words,
     }
-    return _of_data_set(dataset or "", asked, skip_invalid=skip_invalid, progress=progress)
+    of_data_set = {"split": split, "config": config, "revision": revision}
+    if dataset is not None:
+        if strong_labels is not None:
+            raise InputError("strong labels (strong_labels=...) are of the files in a folder; a data set has none")
+        return _of_data_set(dataset, {**columns, **of_data_set}, skip_invalid=skip_invalid, progress=progress)
+    for name, value in of_data_set.items():
+        if value is not None:
+            raise InputError(f"{name} is of a data set (dataset=...); a folder has none")
+    if strong_labels is not None:
+        _check_given(folder or "")
+        for name, column in columns.items():
+            if column is not None:
+                raise InputError(f"{name} is not needed: the table of strong labels says all that is said of a part")
+        return strong_recordings(
+            folder or "", strong_labels, format, options=label_options, skip_invalid=skip_invalid, progress=progress
+        )
+    if format is not None or label_options is not None:
+        raise InputError("a format of labels is that of strong labels (strong_labels=...), which are not given")
+    return _of_folder(folder or "", columns, skip_invalid=skip_invalid, progress=progress)
 
 
-def _of_parts(
-    folder: str | Path, table: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool
-) -> ReadRecordings:
-    """Those that are parts of the files in a folder."""
-    from .strong_labels import strong_recordings
+def _of_folder(folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool) -> Sounds:
+    """Those of a folder, or of an installed package."""
+    from .folder import SETTINGS, folder_recordings
 
-    _check_given(folder)
+    opener = opener_of(folder)
+    if opener is None:
+        recordings = folder_recordings(folder, **columns, skip_invalid=skip_invalid, progress=progress)
+        _check_settings(str(Path(folder) / SETTINGS), recordings.suggested)
+        return recordings
+    _warn_of_folder(opener.name, "sounds of an installed package")
     for name, column in columns.items():
         if column is not None:
-            raise InputError(f"{name} is not needed: the table of strong labels says all that is said of a part")
-    return strong_recordings(folder, table, skip_invalid=skip_invalid, progress=progress)
-
-
-def _of_folder(folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool) -> ReadRecordings:
-    """Those of a folder, or of sounds that are made here."""
-    from .folder import folder_recordings
-
-    maker = maker_of(folder)
-    if maker is not None:
-        _warn_of_folder(maker.name, "sounds that are made here")
-    return folder_recordings(
-        folder if maker is None else made_folder(maker, progress=progress),
-        **columns,
-        source=None if maker is None else maker.name,
-        suggested=None if maker is None else {"domain": maker.name},
-        skip_invalid=skip_invalid,
-        progress=progress,
-    )
+            raise InputError(f"{name} is of a table; the sounds {opener.name!r} of an installed package have none")
+    return opener.open()
 
 
 def _of_data_set(
@@ -171,19 +170,21 @@ def _of_data_set(
     )
 
 
-def maker_of(name: str | Path) -> Maker | None:
-    """The maker of sounds that is called so; None where a folder is meant: a `Path`, or what no maker is called.
+def opener_of(name: str | Path) -> SoundsOpener | None:
+    """Sounds of an installed package that are called so; None where a folder is meant: a `Path`, or another text.
 
     Raises:
-        RecordingError: there is neither.
+        SoundError: there is neither.
     """
-    makers = list_makers()
-    if isinstance(name, str) and name in makers:
-        return load_maker(name)
+    openers = list_sounds()
+    if isinstance(name, str) and name in openers:
+        return openers[name]
     _check_given(name)
     if not Path(name).is_dir():
+        valid = f"; {nearest(str(name), openers)}" if openers else ""
         raise SoundError(
-            f"{str(name)!r} is not a folder, nor the name of sounds that are made here; {nearest(str(name), makers)}"
+            f"{str(name)!r} is not a folder, nor the name of sounds of an installed package{valid}. Sounds that "
+            "programs of this machine make: python -m studies.sounds NAME --out FOLDER, then --recordings FOLDER"
         )
     return None
 
@@ -191,8 +192,7 @@ def maker_of(name: str | Path) -> Maker | None:
 def _check_given(name: str | Path) -> None:
     """Refuse an empty text, which `Path` takes for the current folder."""
     if not str(name).strip():
-        names = ", ".join(list_makers())
-        raise SoundError(f"recordings are {str(name)!r}; give a folder (. is the current one), or a name: {names}")
+        raise SoundError(f"recordings are {str(name)!r}; give a folder (. is the current one)")
 
 
 def named_set_of(text: str | Path) -> NamedSet | None:
@@ -202,15 +202,12 @@ def named_set_of(text: str | Path) -> NamedSet | None:
         text: ``NAME``, ``FILE.yaml``, or either with ``=FOLDER``, which holds a copy. A `Path` is no name.
 
     Raises:
-        RecordingError: the file describes none, or there is no such folder.
+        SoundError: the file describes none, or there is no such folder.
     """
     name, equals, folder = str(text).partition("=")
     if name.endswith((".yaml", ".yml")) and not Path(name).is_dir():
         named = read_named_set(Path(name))
-        try:
-            check_changes(named.settings, changeable())
-        except InputError as error:
-            raise SoundError(f"{name}: settings: {error}") from error
+        _check_settings(name, named.settings)
     elif isinstance(text, str) and name in list_named_sets():
         named = load_named_set(name)
     else:
@@ -218,7 +215,17 @@ def named_set_of(text: str | Path) -> NamedSet | None:
     if equals and not (folder and Path(folder).is_dir()):
         what = f"{folder!r} is no folder" if folder else "there is no folder after the ="
         raise SoundError(f"the data set is {str(text)!r}, and {what}: {name}=FOLDER reads a copy of {named.title}")
-    return replace(named, dataset=folder) if equals else named
+    return named.changed(dataset=folder) if equals else named
+
+
+def _check_settings(file: str, settings: Mapping[str, Any]) -> None:
+    """Refuse settings of a file that no recipe has."""
+    if not settings:
+        return
+    try:
+        check_changes(settings, changeable())
+    except InputError as error:
+        raise SoundError(f"{file}: settings: {error}") from error
 
 
 def _warn_of_folder(name: str, what: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import re
@@ -10,28 +9,19 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.support.files import sha256_of, sha256_of_file
-
+from .checks import copies_of, fault_of
 from .entries import LONGEST_RECORDING, Sound, Sounds, fingerprint_of_entries
-from .sound_files import SoundError, SoundFile, read_header, read_samples
+from .sound_files import Decoded, SoundError, SoundFile, decoded, read_header
 
-SHORTEST_RECORDING = 0.25
-"""Seconds: half of it, where a transform reads as much as twice a clip, is the shortest clip that there is."""
-
-SOFTEST = -60.0
-"""Root mean square in dB below full scale of the middle of a recording: of a softer one, 16 bits hold little more than
-their rounding."""
-
-MIDDLE = 10
-"""Seconds of the middle, which has to be heard."""
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 RATES = (1_000, 400_000)
 """Lowest and highest rate in Hz."""
@@ -48,6 +38,13 @@ _SHOWN = 3
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
 
+LOUDNESS = ("amplitude", "dynamics", "loudness")
+"""Attributes whose words are about how loud a sound is."""
+
+_HEARD = -35.0
+"""dB below the loudest 10 ms of a recording: softer ones do not count for how loud it is."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A recording before it was read.
@@ -58,9 +55,11 @@ class Candidate:
         number: its label where labels are numbers.
         group: as `Sound.group`.
         condition: as `Sound.condition`.
-        sound: gives the file, or its content; raises RecordingError where it must not be opened.
+        sound: gives the file, or its content; raises SoundError where it must not be opened.
         captions: as `Sound.captions`.
         labels: as `Sound.labels`.
+        words: as `Sound.words`.
+        part: seconds of the file from which to which it lasts; None for all of it.
     """
 
     id: str
@@ -71,21 +70,18 @@ class Candidate:
     sound: Callable[[], SoundFile]
     captions: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
+    part: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What is known of a recording that was read.
-
-    Attributes:
-        rate: Hz.
-        digest: names it, see `_read`.
-        sound: digest of its samples as they are decoded here: two files of a lossy format can hold one sound.
-    """
+    """What is known of a recording that was read: rate in Hz, both digests of `Decoded`, level in dB or 0."""
 
     rate: int
     digest: str
     sound: str
+    level: float
 
 
 Usable = tuple[Candidate, _Read]
@@ -130,7 +126,7 @@ class ReadRecordings:
             progress: show a progress bar.
 
         Raises:
-            RecordingError: one cannot be used and `skip_invalid` is not given, or none can.
+            SoundError: one cannot be used and `skip_invalid` is not given, or none can.
         """
         if len(candidates) > MOST_RECORDINGS:
             raise SoundError(
@@ -141,9 +137,7 @@ class ReadRecordings:
         self.suggested: Mapping[str, Any] = dict(suggested or {})
         self.labelling = labelling
         left_out = left_out or {}
-        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-            read = pool.map(_examine, candidates)
-            results = list(tqdm(read, "recordings", len(candidates), unit="file", disable=None if progress else True))
+        results = each_read(_examine, candidates, progress=progress)
         problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
         usable = [(c, result) for c, result in zip(candidates, results, strict=True) if not isinstance(result, str)]
         usable.sort(key=lambda pair: (pair[1].digest, pair[0].label, pair[0].group, pair[0].condition, pair[0].id))
@@ -170,9 +164,21 @@ class ReadRecordings:
     def _hold(self, usable: Sequence[Usable]) -> None:
         """Be the recordings that are given."""
         self._candidates = [candidate for candidate, _ in usable]
+        levels = _levels(usable)
         self.entries = tuple(
-            Sound(c.id, c.label, c.group, read.digest, c.number, c.condition, c.captions, c.labels)
-            for c, read in usable
+            Sound(
+                c.id,
+                c.label,
+                c.group,
+                read.digest,
+                c.number,
+                c.condition,
+                c.captions,
+                c.labels,
+                words=c.words,
+                level=level,
+            )
+            for (c, read), level in zip(usable, levels, strict=True)
         )
         rates = {read.rate for _, read in usable}
         self.sample_rate = rates.pop() if len(rates) == 1 else None
@@ -182,16 +188,16 @@ class ReadRecordings:
         """Samples and rate of a recording; see `Sounds.waveform`.
 
         Raises:
-            RecordingError: it is another than it was.
+            SoundError: it is another than it was.
         """
         entry = self.entries[index]
         try:
-            samples, rate, digest = _read(self._candidates[index].sound())
+            read = _read(self._candidates[index])
         except SoundError as error:
             raise SoundError(f"{self.source}: recording {entry.id!r} {error}") from error
-        if digest != entry.sha256:
+        if read.sha256 != entry.sha256:
             raise SoundError(f"{self.source}: recording {entry.id!r} has changed since it was opened; start again")
-        return samples.astype(np.float64), rate
+        return read.samples.astype(np.float64), read.rate
 
 
 def with_all_labels(recordings: Sounds) -> Sounds:
@@ -213,39 +219,69 @@ def _first_of(problems: Mapping[str, str]) -> str:
     return f"{first}{more}"
 
 
+def each_read(
+    read: Callable[[Item], Answer], items: Sequence[Item], *, progress: bool, unit: str = "file"
+) -> list[Answer]:
+    """What is read of each, in several threads, with a progress bar."""
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        answers = pool.map(read, items)
+        return list(tqdm(answers, "recordings", len(items), unit=unit, disable=None if progress else True))
+
+
 def _examine(candidate: Candidate) -> _Read | str:
     """What is known of a recording; or why it cannot be used."""
     try:
-        samples, rate, digest = _read(candidate.sound())
+        read = _read(candidate)
     except SoundError as error:
         return str(error)
-    if len(samples) < SHORTEST_RECORDING * rate:
-        return f"lasts {len(samples) / rate:.3f} s; {SHORTEST_RECORDING:g} s are the least"
-    length = min(len(samples), MIDDLE * rate)
-    start = (len(samples) - length) // 2
-    power = float(np.mean(samples[start : start + length].astype(np.float64) ** 2))
-    if power < 10 ** (SOFTEST / 10):
-        loud = f"{10 * math.log10(power):.0f} dB" if power else "no sound at all"
-        return f"is nearly silent in its middle ({loud}; {SOFTEST:.0f} dB below full scale are the least)"
-    return _Read(rate, digest, _digest_of(samples, rate))
+    fault = fault_of(read)
+    if fault is not None:
+        return fault
+    return _Read(read.rate, read.sha256, read.sound, _loudness(read) if _tells_loudness(candidate) else 0.0)
 
 
-def _read(file: SoundFile) -> tuple[NDArray[np.float32], int, str]:
-    """Samples of the middle of a file, their rate, and what names them: of a lossy format the digest of the file."""
+def _read(candidate: Candidate) -> Decoded:
+    """The middle of a recording, at most `LONGEST_RECORDING` seconds."""
+    file = candidate.sound()
     header = read_header(file)
     if not RATES[0] <= header.rate <= RATES[1]:
         raise SoundError(f"has a rate of {header.rate:,} Hz; it must be from {RATES[0]:,} to {RATES[1]:,}")
-    frames = min(header.frames, LONGEST_RECORDING * header.rate)
-    samples = read_samples(file, frames, (header.frames - frames) // 2)
-    if header.lossy:
-        digest = sha256_of_file(file) if isinstance(file, Path) else sha256_of(file.getvalue())
-    else:
-        digest = _digest_of(samples, header.rate)
-    return samples, header.rate, digest
+    start, stop = 0, header.frames
+    if candidate.part is not None:
+        start, stop = (round(seconds * header.rate) for seconds in candidate.part)
+        if header.frames <= start:
+            raise SoundError(f"ends at {header.frames / header.rate:.2f} s, before {candidate.part[0]:.2f} s")
+        stop = min(stop, header.frames)
+    frames = min(stop - start, LONGEST_RECORDING * header.rate)
+    first = start + (stop - start - frames) // 2
+    return decoded(file, header, first, frames, whole=candidate.part is None)
 
 
-def _digest_of(samples: NDArray[np.float32], rate: int) -> str:
-    return hashlib.sha256(b"%d " % rate + samples.astype("<f4").tobytes()).hexdigest()
+def _loudness(read: Decoded) -> float:
+    """Root mean square in dB of the 10 ms that are heard."""
+    hop = max(1, read.rate // 100)
+    frames = read.samples[: len(read.samples) // hop * hop].reshape(-1, hop).astype(np.float64)
+    powers = np.mean(frames**2, axis=1)
+    return 10 * math.log10(float(powers[powers >= powers.max() * 10 ** (_HEARD / 10)].mean()))
+
+
+def _levels(usable: Sequence[Usable]) -> list[float]:
+    """The level of each in dB, to a tenth: where words are about loudness, under the loudest such of its label; else 0.
+
+    Recordings of different labels are made with different gains: how loud one label is beside another they do not say.
+    """
+    loudest: dict[str, float] = {}
+    for candidate, read in usable:
+        if _tells_loudness(candidate):
+            loudest[candidate.label] = max(loudest.get(candidate.label, -math.inf), read.level)
+    return [
+        round(read.level - loudest[candidate.label], 1) if _tells_loudness(candidate) else 0.0
+        for candidate, read in usable
+    ]
+
+
+def _tells_loudness(candidate: Candidate) -> bool:
+    return any(name in candidate.words for name in LOUDNESS)
 
 
 def _merged(usable: Sequence[Usable]) -> list[Usable]:
@@ -253,7 +289,8 @@ def _merged(usable: Sequence[Usable]) -> list[Usable]:
     by_content: dict[Hashable, list[Usable]] = defaultdict(list)
     for candidate, read in usable:
         alone = None if candidate.captions else candidate.id
-        key = (read.digest, candidate.label, candidate.labels, candidate.group, candidate.condition, alone)
+        words = tuple(sorted(candidate.words.items()))
+        key = (read.digest, candidate.label, candidate.labels, words, candidate.group, candidate.condition, alone)
         by_content[key].append((candidate, read))
     return [
         (replace(first, captions=tuple(dict.fromkeys(caption for one, _ in copies for caption in one.captions))), read)
@@ -264,17 +301,15 @@ def _merged(usable: Sequence[Usable]) -> list[Usable]:
 
 def _duplicates(usable: Sequence[Usable]) -> dict[str, str]:
     """Those that are the same recording as another, and could come on the other side, or are two things at once."""
-    by_sound: dict[str, list[Candidate]] = defaultdict(list)
-    for candidate, read in usable:
-        by_sound[read.sound].append(candidate)
     problems = {}
-    for copies in by_sound.values():
+    for pairs in copies_of(usable, lambda pair: pair[1].sound):
+        copies = [candidate for candidate, _ in pairs]
         first = copies[0]
         for candidate in copies:
             twin = _named_otherwise(candidate, copies)
             if twin is not None:
                 # Nobody knows which of them it is, so none is left; numbers can be two judgements of one recording.
-                reason = f"{twin.id!r}, which is called {twin.label or ', '.join(twin.labels)!r}; leave both out"
+                reason = f"{twin.id!r}, which is called {_name(twin)!r}; leave both out"
             elif candidate is first:
                 continue
             elif any(candidate.condition != copy.condition for copy in copies):
@@ -288,8 +323,12 @@ def _duplicates(usable: Sequence[Usable]) -> dict[str, str]:
 
 
 def _named_otherwise(candidate: Candidate, copies: Sequence[Candidate]) -> Candidate | None:
-    """A copy that has another class as its label; None where there is none."""
+    """A copy that has another class as its label, or another word; None where there is none."""
     if candidate.number is not None:
         return None
-    called = (candidate.label, candidate.labels)
-    return next((copy for copy in copies if (copy.label, copy.labels) != called), None)
+    called = (candidate.label, candidate.labels, candidate.words)
+    return next((copy for copy in copies if (copy.label, copy.labels, copy.words) != called), None)
+
+
+def _name(candidate: Candidate) -> str:
+    return ", ".join((candidate.label or ", ".join(candidate.labels), *candidate.words.values()))

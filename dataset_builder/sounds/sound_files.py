@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import stat
@@ -13,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 from numpy.typing import NDArray
+
+from audio_compositionality.support.files import sha256_of, sha256_of_file
 
 from ..data import DatasetError
 
@@ -60,7 +63,7 @@ def sound_files(folder: Path) -> list[Path]:
     Symbolic links, hidden files and whatever does not have a name of `AUDIO_SUFFIXES` are not looked at.
 
     Raises:
-        RecordingError: there is no such folder, or none in it.
+        SoundError: there is no such folder, or none in it.
     """
     check_folder(folder)
     paths = []
@@ -98,7 +101,7 @@ def read_header(file: SoundFile) -> Header:
     """What a file claims to hold.
 
     Raises:
-        RecordingError: it is no sound file, or claims what cannot be.
+        SoundError: it is no sound file, or claims what cannot be.
     """
     with _reasons("cannot be read"):
         info = soundfile.info(_opened(file))
@@ -114,7 +117,7 @@ def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32
     """So many samples [frames] of a file from `start` on, the mean of its channels.
 
     Raises:
-        RecordingError: they are not there, or are no numbers.
+        SoundError: they are not there, or are no numbers.
     """
     with _reasons("cannot be decoded"):
         samples, _ = soundfile.read(_opened(file), frames, start, dtype="float32", always_2d=True)
@@ -126,9 +129,50 @@ def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32
     return waveform
 
 
+@dataclass(frozen=True)
+class Decoded:
+    """Samples of a file, or of a part of one.
+
+    Attributes:
+        samples: float32 [samples], the mean of the channels.
+        rate: Hz.
+        sha256: what names them in fingerprints: of a lossy format, whose samples differ by rounding from one decoder to
+            the next, the digest of the file and, of a part, its place; of any other that of the samples.
+        sound: the digest of the samples as they are decoded here: two files of a lossy format can hold one sound.
+    """
+
+    samples: NDArray[np.float32]
+    rate: int
+    sha256: str
+    sound: str
+
+
+def decoded(file: SoundFile, header: Header, start: int, frames: int, *, whole: bool) -> Decoded:
+    """Samples of a file and their names.
+
+    Args:
+        file: the file, or its content.
+        header: of it.
+        start: first sample.
+        frames: samples.
+        whole: whether they stand for all of the file.
+
+    Raises:
+        SoundError: as `read_samples`.
+    """
+    samples = read_samples(file, frames, start)
+    sound = hashlib.sha256(b"%d " % header.rate + samples.astype("<f4").tobytes()).hexdigest()
+    digest = sound
+    if header.lossy:
+        digest = sha256_of_file(file) if isinstance(file, Path) else sha256_of(file.getvalue())
+        if not whole:
+            digest = sha256_of(f"{digest} {start} {frames}".encode())
+    return Decoded(samples, header.rate, digest, sound)
+
+
 @contextmanager
 def _reasons(what: str) -> Iterator[None]:
-    """Errors of libsndfile and the system as RecordingErrors that say what could not be done."""
+    """Errors of libsndfile and the system as SoundErrors that say what could not be done."""
     try:
         yield
     except (soundfile.SoundFileError, OSError, RuntimeError) as error:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from audio_compositionality.support.errors import InputError
 
 from ..data import DatasetError
+from .checks import check_apart
 from .entries import Sound, label_text
 
 FOLDS = 5
@@ -33,6 +34,7 @@ def split_of_sounds(entries: Sequence[Sound], shares: Mapping[str, float], *, se
 
     Raises:
         InputError: a share is not more than 0, or they are not 1 together.
+        DatasetError: one sound is in two groups, of two splits.
     """
     check_shares(shares)
     units = [entry.group or entry.sha256 for entry in entries]
@@ -52,7 +54,9 @@ def split_of_sounds(entries: Sequence[Sound], shares: Mapping[str, float], *, se
             alone += 1
         else:
             splits |= _dealt(ordered, _counts_with_all(len(ordered), shares))
-    return [splits[unit] for unit in units]
+    of_entries = [splits[unit] for unit in units]
+    check_apart(entries, of_entries, "splits")
+    return of_entries
 
 
 def split_of_groups(groups: Iterable[str], shares: Mapping[str, float], *, seed: int) -> dict[str, str]:
@@ -167,7 +171,7 @@ def folds_of(entries: Sequence[Sound], seed: int, transformed: Collection[int] =
         sizes[fold] += len(groups[name])
         for index in groups[name]:
             folds[index] = fold
-    _check_duplicates(entries, folds)
+    check_apart(entries, folds, "folds")
     return folds
 
 
@@ -194,17 +198,6 @@ def other_recording(entries: Sequence[Sound], index: int, among: Sequence[int], 
         of_label or of_group or pool,
         key=lambda number: (_order(seed, f"{entry.sha256} {entries[number].sha256}"), number),
     )
-
-
-def _check_duplicates(entries: Sequence[Sound], folds: Sequence[int]) -> None:
-    first: dict[str, int] = {}
-    for index, entry in enumerate(entries):
-        twin = first.setdefault(entry.sha256, index)
-        if folds[twin] != folds[index]:
-            raise DatasetError(
-                f"{entries[twin].id} and {entry.id} are the same recording, in two folds; leave one out, or give both "
-                "one group"
-            )
 
 
 def _order(seed: int, text: str) -> str:

@@ -7,15 +7,15 @@ import pytest
 
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.rendered import rendered_preset
-from audio_compositionality.dataset_builder.sounds import makers
+from audio_compositionality.dataset_builder.sounds import named_sets
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
+from ..dataset_builder.sounds.made import MadeOpener
 from ..dataset_builder.sounds.miniatures import write_miniature
 from ..dataset_builder.sounds.sounds import write, write_crossed, write_labelled
-from ..dataset_builder.sounds.test_offline import Beeps
 
 LOG_MEL = "log-mel-statistics"
 
@@ -171,7 +171,7 @@ def test_data_are_named_once(run, words, message, capsys):
         (("--recordings", ".", "--split", "x"), "--split is of a data set (--dataset)"),
         (
             ("--recordings", ".", "--label", "x"),
-            "has no metadata.csv, whose columns --label, --group, --condition and --captions name",
+            "has no metadata.csv, whose columns --label, --group, --condition, --captions and --words name",
         ),
         (("--recordings", "nowhere"), "'nowhere' is not a folder"),
         (("--recordings", "."), "'.' holds no sound file"),
@@ -196,10 +196,10 @@ def test_data_are_named_once(run, words, message, capsys):
             ("--recordings", ".", "--transforms", "gain", "--set", "transforms=noise"),
             "--transforms and --set transforms=... are both given; give one",
         ),
-        (("--recordings", ""), "recordings are ''; give a folder (. is the current one), or a name: "),
+        (("--recordings", ""), "recordings are ''; give a folder (. is the current one)"),
         (("--dataset", ""), "the data set is ''; give a Hub id"),
         (("--dataset", "esc50="), "the data set is 'esc50=', and there is no folder after the ="),
-        (("--recordings", "beep"), "'beep' is not a folder, nor the name of sounds that are made here; "),
+        (("--recordings", "beep"), "'beep' is not a folder, nor the name of sounds of an installed package. "),
         (("--dataset", "esc51"), "nor the name of one; did you mean 'esc50'?"),
         (("--dataset", "nowhere"), "neither a folder nor a Hub id"),
     ],
@@ -269,15 +269,16 @@ def test_a_build_has_one_seed(sounds, run, tmp_path, capsys):
 
 
 def test_a_name_is_taken_before_a_folder(run, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(makers._registry, "_added", {})
-    makers.register_maker(Beeps(times=[], installed=tuple("abcde")))
+    monkeypatch.setattr(named_sets._openers, "_added", {})
+    named_sets.register_sounds(MadeOpener("beeps"))
     monkeypatch.chdir(tmp_path)
     write_labelled(tmp_path / "beeps", 8)
     words = ("--recipes", "transforms", "--transforms", "gain")
     for name in ("beeps", "./beeps"):
         assert run("build", "--recordings", name, *words, "--out", f"{len(name)}") == 0
         note = (
-            "note: 'beeps' is taken as the name of sounds that are made here; ./beeps is the folder that is called so"
+            "note: 'beeps' is taken as the name of sounds of an installed package; ./beeps is the folder that is "
+            "called so"
         )
         assert (note in capsys.readouterr().err) == (name == "beeps")
 
@@ -380,11 +381,14 @@ class TestNames:
         assert {(row["domain"], len(row["labels"]), len(row["context_a"])) for row in rows} == {("vocal sounds", 2, 1)}
         assert "license" not in (tmp_path / "built" / "README.md").read_text("utf-8")
 
-    def test_of_sounds_have_them_made(self, run, tmp_path, capsys, monkeypatch):
-        monkeypatch.setattr(makers._registry, "_added", {})
-        makers.register_maker(Beeps(times=(times := []), installed=tuple("abcde")))
-        words = ("--recordings", "beeps", "--recipes", "transforms", "--transforms", "gain")
-        for folder in ("one", "two"):
-            assert run("build", *words, "--out", tmp_path / folder) == 0
-            assert "note: beeps: noises. none" in capsys.readouterr().err
-        assert len(times) == 1
+    def test_of_sounds_of_an_installed_package(self, run, tmp_path, monkeypatch):
+        monkeypatch.setattr(named_sets._openers, "_added", {})
+        named_sets.register_sounds(MadeOpener("beeps"))
+        words = ("--recordings", "beeps", "--recipes", "a_coat_instances", "--set", "classes=2")
+        assert run("build", *words, "--out", tmp_path / "one") == 0
+        rows = open_data(tmp_path / "one").configuration("a_coat_instances").rows
+        assert {row["domain"] for row in rows} == {"beeps and more"}
+
+    def test_of_nothing_say_what_makes_sounds(self, run, tmp_path, capsys):
+        assert run("build", "--recordings", "words", "--out", tmp_path / "one") == 2
+        assert "python -m studies.sounds NAME --out FOLDER, then --recordings FOLDER" in capsys.readouterr().err

@@ -64,19 +64,19 @@ FROZEN = {
         "76359338739d6214060de7ec121eb1eef7d55819cb3b3e66447ab571058e6778",
     ),
     "polybench": (
-        2,
-        "e47465f797cb9d08a2cd596ef8cd6ca445ad0ff806736fa6d13a779a6d68eee7",
-        "61610007b7251ac066855fd51743c3772c17501399576b0f636e365c743b3d11",
+        3,
+        "cb1bd36aa9a70b3b7ceba562eb99e8be1baf8032c8134cf2fcda993ac10c7871",
+        "e8d29fe467c330deaa8fd9a5881691d9752f5b2ecdfb103d2055ff994a8efb04",
     ),
     "polybench_apart": (
-        1,
-        "8bb6222caa07b868e7dcfff4ba9d3b189cfb745eee77f94e476e1d173a7d1268",
-        "92188a30e8d091c0b5792bf81ad05ccd4accb478e43f2e02da90b55db520993a",
+        2,
+        "d7c4ae93de2f382e9dab5707bf6d508b7701eb3396bf63a28744bffa0378fb96",
+        "3421aacc38d431ccf58c61da98668b69481ca328bcc58806aaea8c63a927839b",
     ),
     "polybench_atoms": (
-        1,
-        "f0b1142da58c2b27521d9c3f5bb4a77688d3ceb487c249f0e3c2b2e87272c130",
-        "a3a4683082b83facf5d78196189ba1b7f5e162576393add6dc5cd77c1e29a0d6",
+        2,
+        "514810471f00d38959b69ead044fb09c7fc2db3adf174db105194040c1b8e564",
+        "03e996c450059319cac3ca8f52ac481569d4ce9b078284879215c4ad0b4ab660",
     ),
     "rate_binding": (
         1,

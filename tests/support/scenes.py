@@ -22,7 +22,6 @@ from audio_compositionality.dataset_builder import build
 from audio_compositionality.dataset_builder.build import BEGUN_NAME, build_dataset
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
-from audio_compositionality.dataset_builder.sounds import makers
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.dataset_builder.texts.written import KeptAnswers
@@ -34,6 +33,7 @@ from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions.making import make_submission
 from audio_compositionality.evaluator.submissions.verification_table import verify_paths
 from audio_compositionality.push_scripts.dataset import check_folder
+from audio_compositionality.studies.sounds.folder import make_folder
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.training.data import TrainingData
@@ -44,13 +44,13 @@ from audio_compositionality.training.model import open_towers
 from audio_compositionality.training.record import read_record
 
 from ..dataset_builder.recipes.toy import Toys, registered
-from ..dataset_builder.sounds.test_offline import Beeps
 from ..dataset_builder.texts.scripted import Scripted
 from ..evaluator.run.test_answers import Questions
 from ..evaluator.run.test_asking import Orders, Tells
 from ..evaluator.run.test_outputs import INFO, Captions, TextEncoder
 from ..evaluator.run.test_texts import ManyTexts
 from ..evaluator.run.toys import BandEnergies
+from ..studies.test_sounds_folder import Beeps
 from ..training.made_data import MadeConfiguration
 from ..training.small_training import small_data, small_settings
 
@@ -252,20 +252,13 @@ def written_again(folder: Path) -> str:
 # ----- sounds and modules
 
 
-def _beeps() -> Any:
-    makers.register_maker(Beeps(times=[]))
-    try:
-        return open_recordings("beeps", progress=False)
-    finally:
-        makers._registry._added.pop("beeps", None)
-
-
 def make_sounds(folder: Path) -> None:
-    _beeps()
+    make_folder(Beeps(times=[]), folder / "beeps", progress=False)
 
 
 def open_sounds(folder: Path) -> str:
-    recordings = _beeps()
+    make_sounds(folder)
+    recordings = open_recordings(folder / "beeps", progress=False)
     return digest(recordings.fingerprint, [(entry.label, entry.condition) for entry in recordings.entries])
 
 

@@ -1,18 +1,30 @@
-"""Strong labels of recordings: what is heard from when to when, as one table whatever format it came in.
+"""Strong labels of recordings: what is heard from when to when, whatever format it came in.
 
-A file a format, each with its reader by the name ``READER``, and what is computed of times. No sound is read here but
-the headers of files, and no question is asked.
+A file a format, each with its reader by the name ``READER``. No sound is read here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-from .base import Annotation, AnnotationReader, ReadOptions
+from .base import (
+    PLAIN_COLUMNS,
+    STRONG_COLUMNS,
+    Annotation,
+    AnnotationError,
+    AnnotationReader,
+    Line,
+    ReadOptions,
+    files_in,
+    parsed_json,
+    read_lines,
+    read_text,
+)
 
 _registry: Registry[AnnotationReader] = Registry(
     __name__, "READER", "audio_compositionality.annotations", lambda reader: reader.name
@@ -54,3 +66,87 @@ def read_annotations(path: str | Path, format: str, options: ReadOptions | None 
         AnnotationError: files are missing, empty, or contradict themselves or each other; all places are listed.
     """
     return load_reader(format).read(Path(path), options or ReadOptions())
+
+
+_SUFFIXES = (".jams", ".json", ".tsv", ".csv", ".txt", ".ann", ".lab")
+_SEGMENTS = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
+_IDS = ("/m/", "/g/", "/t/")
+
+
+def format_of(path: str | Path) -> str:
+    """The name of the format that a file, or the first file of a folder, is in.
+
+    Hard labels of MAESTRO and those of DESED have the same columns. A table in which something begins or ends within a
+    second is DESED's; a ``.csv`` in which each row is a whole second is MAESTRO's; of any other nobody can tell.
+
+    Raises:
+        AnnotationError: it could be in several, or in none of them; lists all formats.
+    """
+    path = Path(path)
+    file = files_in(path, _SUFFIXES)[0]
+    name = _guess(file, is_folder=path.is_dir())
+    if name is None:
+        formats = "\n  ".join(f"{name}: {load_reader(name).meaning}" for name in list_formats())
+        raise AnnotationError(f"{file.name} does not say which format it is in; name one with --format:\n  {formats}")
+    return name
+
+
+def check_format(name: str) -> None:
+    """Refuse the name of no format.
+
+    Raises:
+        AnnotationError: with the nearest one, and all.
+    """
+    if name not in list_formats():
+        raise AnnotationError(f"there is no format of labels {name!r}; {nearest(name, list_formats())}")
+
+
+def _guess(file: Path, *, is_folder: bool) -> str | None:
+    if file.suffix.lower() == ".jams":
+        return "jams"
+    if file.suffix.lower() == ".json":
+        return "audiotime" if _is_audiotime(file) else None
+    lines = read_lines(file)
+    first = lines[0].fields
+    if set(STRONG_COLUMNS.values()) <= set(first):
+        if "confidence" in first:
+            return "maestro-soft"
+        return _guess_strong(file, lines)
+    if set(PLAIN_COLUMNS.values()) <= set(first):
+        return "table"
+    if first == _SEGMENTS:
+        return "audioset-strong"
+    if any(len(line.fields) != len(first) for line in lines):
+        return None
+    if len(first) == 4 and _are_times(first[1:3]) and first[3].startswith(_IDS):
+        return "audioset-strong"
+    # A file a recording: one alone could as well be a part of something else.
+    if _are_times(first[:2]) and is_folder:
+        if len(first) == 4 and _are_times(first[3:]):
+            return "maestro-soft"
+        return "text" if len(first) == 3 and not _are_times(first[2:]) else None
+    return None
+
+
+def _is_audiotime(file: Path) -> bool:
+    content = parsed_json(read_text(file), file.name)
+    entry = next(iter(content.values()), None) if isinstance(content, dict) else None
+    return isinstance(entry, dict) and isinstance(entry.get("event"), dict)
+
+
+def _guess_strong(file: Path, lines: Sequence[Line]) -> str | None:
+    """DESED or MAESTRO."""
+    places = [lines[0].fields.index(STRONG_COLUMNS[field]) for field in ("onset", "offset")]
+    spans = [[line.fields[place] for place in places] for line in lines[1:] if len(line.fields) > max(places)]
+    times = [[float(text) for text in span] for span in spans if _are_times(span)]
+    if any(time % 1 for span in times for time in span):
+        return "desed"
+    whole_seconds = bool(times) and all(offset - onset == 1 for onset, offset in times)
+    return "maestro" if whole_seconds and file.suffix.lower() == ".csv" else None
+
+
+def _are_times(texts: Sequence[str]) -> bool:
+    try:
+        return bool([float(text) for text in texts])
+    except ValueError:
+        return False

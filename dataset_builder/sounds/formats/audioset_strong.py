@@ -8,8 +8,22 @@ from typing import Any
 
 from audio_compositionality.support.text import shown
 
-from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, label_text
-from .tables import add_row, durations_of, has_header, parsed_json, read_lines, read_text
+from .base import (
+    Annotation,
+    AnnotationError,
+    DraftRecording,
+    Reading,
+    ReadOptions,
+    check_is_file,
+    has_header,
+    label_text,
+    parsed_json,
+    read_lines,
+    read_text,
+)
+
+AUDIOSET = "audioset-strong"
+"""The name of the format."""
 
 CLIP_SECONDS = 10.0
 """Most segments; those at the end of a video are shorter."""
@@ -26,41 +40,45 @@ _NAMES = ("mid_to_display_name.tsv", "class_labels_indices.csv", "class_labels.t
 class _Reader:
     """See `AnnotationReader`."""
 
-    name = "audioset-strong"
+    name = AUDIOSET
     meaning = "AudioSet's strong labels: segment, start, end, id of the label; with a table of ids and names"
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a table, with or without header; segments of one video are of one group."""
-        if not path.is_file():
-            raise AnnotationError(f"{str(path)!r} is no file; expected is the table of strong labels")
+        check_is_file(path, "the table of strong labels")
         lines = read_lines(path)
         lines = lines[1:] if has_header(lines[0], 1) else lines
         names = _names(path, options)
-        durations, problems, drafts = durations_of(options), Problems(options.left_out), dict[str, Draft]()
+        reading = Reading(options)
         unknown: dict[str, str] = {}
         for line in lines:
             if len(line.fields) != len(_FIELDS):
-                problems.add(line.where, f"has {len(line.fields)} fields; expected are segment, start, end and label")
+                reading.problems.add(
+                    line.where, f"has {len(line.fields)} fields; expected are segment, start, end and label"
+                )
                 continue
             row = dict(zip(_FIELDS, line.fields, strict=True))
             segment, id = row["recording"], row["label"]
             if id not in names and id.startswith(("/m/", "/g/", "/t/")):
                 unknown.setdefault(id, line.where)
                 continue
-            video, _, start = segment.rpartition("_")
-            group = video if start.isdigit() else segment
-            draft = drafts.setdefault(
-                segment, Draft(segment, duration=durations.get(segment, CLIP_SECONDS), group=group)
-            )
-            add_row(draft, {**row, "label": names.get(id, id)}, line.where, problems)
+            seconds = reading.durations.get(segment, CLIP_SECONDS)
+            new = DraftRecording(segment, duration=seconds, group=video_of(segment))
+            draft = reading.drafts.setdefault(segment, new)
+            reading.row(draft, {**row, "label": names.get(id, id)}, line.where)
         if unknown:
-            problems.add(
+            reading.problems.add(
                 next(iter(unknown.values())),
                 f"nothing says what {shown(list(unknown))} is called; give a table of ids and names "
                 f"({', '.join(_NAMES)})",
             )
-        resolution = RESOLUTION if options.resolution is None else options.resolution
-        return annotations_from(drafts, problems, path, resolution=resolution, name=self.name)
+        return reading.annotations(path, self.name, resolution=RESOLUTION)
+
+
+def video_of(segment: str) -> str:
+    """The video of a segment, which is named by it and by the millisecond at which it starts."""
+    video, _, start = segment.rpartition("_")
+    return video if start.isdigit() else segment
 
 
 def _names(path: Path, options: ReadOptions) -> dict[str, str]:

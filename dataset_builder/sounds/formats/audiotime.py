@@ -9,16 +9,18 @@ from typing import Any
 from .base import (
     Annotation,
     AnnotationError,
-    Draft,
+    DraftRecording,
     LabelledEvent,
-    Problems,
+    Reading,
     ReadOptions,
-    annotations_from,
+    check_is_file,
     label_text,
+    parsed_json,
+    read_durations,
+    read_text,
     recording_name,
     seconds_of,
 )
-from .tables import parsed_json, read_durations, read_text
 
 CLIP_SECONDS = 10.0
 
@@ -33,17 +35,18 @@ class _Reader:
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a JSON file."""
-        if not path.is_file():
-            raise AnnotationError(f"{str(path)!r} is no file; expected is the JSON of a part of AudioTime")
+        check_is_file(path, "the JSON of a part of AudioTime")
         text = read_text(path)
         content = _clips(text, path)
-        durations, problems, drafts = read_durations(options), Problems(options.left_out), dict[str, Draft]()
+        reading = Reading(options, read_durations(options))
+        problems, drafts = reading.problems, reading.drafts
         for clip, entry in content.items():
             name, where = recording_name(clip), f"{path.name}:{_line_of(clip, text)}"
             if name in drafts:
                 problems.add(where, f"{name!r} stands in the file twice", name)
                 continue
-            draft = drafts[name] = Draft(name, duration=durations.get(name, CLIP_SECONDS), where=where)
+            seconds = reading.durations.get(name, CLIP_SECONDS)
+            draft = drafts[name] = DraftRecording(name, duration=seconds, where=where)
             events = entry.get("event") if isinstance(entry, dict) else None
             if not isinstance(events, dict):
                 problems.add(where, f"{name!r} has no 'event' with labels", name)
@@ -54,9 +57,7 @@ class _Reader:
                     draft.events += [(_event(label, interval), where) for interval in intervals]
                 except AnnotationError as error:
                     problems.add(where, str(error), name)
-        return annotations_from(
-            drafts, problems, path, resolution=options.resolution or 0.0, name=self.name, joined=False
-        )
+        return reading.annotations(path, self.name)
 
 
 def _clips(text: str, path: Path) -> dict[str, Any]:

@@ -10,18 +10,19 @@ from audio_compositionality.support.text import first_line
 from .base import (
     Annotation,
     AnnotationError,
-    Draft,
+    DraftRecording,
     LabelledEvent,
     Problems,
+    Reading,
     ReadOptions,
-    annotations_from,
     files_in,
     label_text,
-    recording_name,
+    parsed_json,
+    read_durations,
+    read_text,
     seconds_of,
     share_of,
 )
-from .tables import parsed_json, read_durations, read_text
 
 NAMESPACES = ("scaper", "segment_open", "tag_open")
 """The first of them that a file has is read."""
@@ -35,30 +36,30 @@ class _Reader:
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a file or a folder; backgrounds of scaper are left out, and its events are each a source."""
-        problems, drafts, durations = Problems(options.left_out), dict[str, Draft](), read_durations(options)
+        reading = Reading(options, read_durations(options))
         for file in files_in(path, (".jams",)):
-            name = recording_name(file.stem)
-            if name in drafts:
-                problems.add(file.name, f"there are two files of {name!r}", name)
+            draft = reading.of_file(file)
+            if draft is None:
                 continue
             try:
-                drafts[name] = _draft(name, file, durations.get(name), problems)
-                if drafts[name].duration is None:
-                    drafts[name].duration = options.sounds.get(name)
+                _read_file(draft, file, reading.problems)
             except AnnotationError as error:
-                problems.add(file.name, str(error), name)
-        return annotations_from(drafts, problems, path, resolution=options.resolution or 0.0, name=self.name)
+                reading.problems.add(file.name, str(error), draft.recording)
+                del reading.drafts[draft.recording]
+            if draft.duration is None:
+                draft.duration = options.sounds.get(draft.recording)
+        return reading.annotations(path, self.name)
 
 
-def _draft(name: str, file: Path, duration: float | None, problems: Problems) -> Draft:
+def _read_file(draft: DraftRecording, file: Path, problems: Problems) -> None:
     content = parsed_json(read_text(file), "the file")
     try:
         seconds = content.get("file_metadata", {}).get("duration")
         annotations = [entry for entry in content["annotations"] if entry["namespace"] in NAMESPACES]
     except (KeyError, TypeError, AttributeError) as error:
         raise AnnotationError(f"is no JAMS: {first_line(error)}") from error
-    if duration is None and isinstance(seconds, int | float):
-        duration = seconds_of(str(seconds), "the duration")
+    if draft.duration is None and isinstance(seconds, int | float):
+        draft.duration = seconds_of(str(seconds), "the duration")
     for namespace in NAMESPACES:
         of_namespace = [entry for entry in annotations if entry["namespace"] == namespace]
         if of_namespace:
@@ -67,7 +68,6 @@ def _draft(name: str, file: Path, duration: float | None, problems: Problems) ->
         raise AnnotationError(f"has no annotation of the namespaces {', '.join(NAMESPACES)}")
     if len(of_namespace) > 1:
         raise AnnotationError(f"has {len(of_namespace)} annotations of the namespace {namespace!r}; keep one")
-    draft = Draft(name, duration=duration, where=file.name)
     for number, observation in enumerate(_observations(of_namespace[0].get("data")), 1):
         where = f"{file.name}: {namespace} {number}"
         try:
@@ -77,7 +77,6 @@ def _draft(name: str, file: Path, duration: float | None, problems: Problems) ->
             problems.add(where, "is no observation with time, duration and value")
         except AnnotationError as error:
             problems.add(where, str(error))
-    return draft
 
 
 def _observations(data: Any) -> list[Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .base import Annotation, ReadOptions
-from .desed import read_tables
+from .base import STRONG_COLUMNS, Annotation, ReadOptions, check_is_file, durations_beside
+from .table import read_tables
 
 RESOLUTION = 1.0
 """Seconds: people were asked of windows that began a second apart."""
@@ -19,7 +19,9 @@ class _Reader:
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a table; seconds of a class that follow each other are one event."""
-        return read_tables(path, options, self.name, resolution=RESOLUTION, joined=True)
+        check_is_file(path, "the table of labels")
+        durations = durations_beside(path, options)
+        return read_tables(path, options, STRONG_COLUMNS, durations, name=self.name, resolution=RESOLUTION, joined=True)
 
 
 READER = _Reader()

@@ -9,9 +9,22 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from .base import LEAST_CONFIDENCE, Annotation, Draft, Problems, ReadOptions, annotations_from, files_in, recording_name
+from .base import (
+    LEAST_CONFIDENCE,
+    STRONG_COLUMNS,
+    Annotation,
+    DraftRecording,
+    Line,
+    Reading,
+    ReadOptions,
+    files_in,
+    has_header,
+    read_durations,
+    read_lines,
+    recording_name,
+    table_rows,
+)
 from .maestro import RESOLUTION
-from .tables import STRONG_COLUMNS, Line, add_row, has_header, read_durations, read_lines, table_rows
 
 _FIELDS = ("onset", "offset", "label", "confidence")
 _SEGMENT = re.compile(r"(?P<recording>.+)-(?P<start>\d+)-(?P<end>\d+)")
@@ -29,82 +42,79 @@ class _Reader:
         Of a file without a duration, the last second that has a label is the end: every class has all seconds. Parts of
         a recording that overlap, as those that DCASE trains with do, are read once.
         """
-        problems = Problems(options.left_out)
-        durations = read_durations(options)
-        drafts: dict[str, Draft] = {}
+        reading = Reading(options, read_durations(options))
         for file in files_in(path, (".txt", ".tsv", ".csv")):
             lines = read_lines(file)
             if has_header(lines[0], 1):
-                _add_table(drafts, lines, durations, problems)
+                _add_table(reading, lines)
             else:
-                _add_file(drafts, file, lines, durations, problems)
-        _check_twice(drafts, problems)
-        for draft in drafts.values():
+                _add_file(reading, file, lines)
+        _check_twice(reading)
+        for draft in reading.drafts.values():
             # What hardly anybody heard is not heard; it still told how long the recording is.
             if draft.duration is None:
                 draft.duration = max((event.offset for event, _ in draft.events), default=None)
             draft.events = [(e, where) for e, where in draft.events if (e.confidence or 0.0) >= LEAST_CONFIDENCE]
-        resolution = RESOLUTION if options.resolution is None else options.resolution
-        drafts = _without_overlaps(drafts)
-        return annotations_from(drafts, problems, path, resolution=resolution, name=self.name, joined=True)
+        reading.drafts = _without_overlaps(reading.drafts)
+        return reading.annotations(path, self.name, resolution=RESOLUTION, joined=True)
 
 
-def _add_file(
-    drafts: dict[str, Draft], file: Path, lines: list[Line], durations: dict[str, float], problems: Problems
-) -> None:
-    name = recording_name(file.stem)
-    if name in drafts:
-        problems.add(file.name, f"there are two files of {name!r}")
+def _add_file(reading: Reading, file: Path, lines: list[Line]) -> None:
+    draft = reading.of_file(file)
+    if draft is None:
         return
-    draft = drafts[name] = Draft(name, duration=durations.get(name), where=file.name)
     for line in lines:
         if len(line.fields) != len(_FIELDS):
-            problems.add(line.where, f"has {len(line.fields)} fields; expected are {', '.join(_FIELDS)}")
+            what = f"has {len(line.fields)} fields; expected are {', '.join(_FIELDS)}"
+            reading.problems.add(line.where, what)
         else:
-            _add(draft, dict(zip(_FIELDS, line.fields, strict=True)), line.where, problems)
+            _add(reading, draft, dict(zip(_FIELDS, line.fields, strict=True)), line.where)
 
 
-def _add_table(drafts: dict[str, Draft], lines: list[Line], durations: dict[str, float], problems: Problems) -> None:
+def _add_table(reading: Reading, lines: list[Line]) -> None:
+    drafts = reading.drafts
     for where, row in table_rows(lines, {**STRONG_COLUMNS, "confidence": "confidence"}):
         name = recording_name(row["recording"])
         segment = _SEGMENT.fullmatch(name)
         if name not in drafts:
-            drafts[name] = Draft(name, duration=durations.get(name), where=where)
+            drafts[name] = DraftRecording(name, duration=reading.durations.get(name), where=where)
             if segment:
                 start, end = (int(segment[part]) / 100 for part in ("start", "end"))
                 if start >= end:
-                    problems.add(where, f"{name!r} begins at {start:g} s and ends at {end:g} s")
+                    reading.problems.add(where, f"{name!r} begins at {start:g} s and ends at {end:g} s")
                     del drafts[name]
                     continue
                 recording = segment["recording"]
-                drafts[name] = Draft(recording, duration=end - start, where=where, start=start, group=recording)
-        _add(drafts[name], row, where, problems)
+                drafts[name] = DraftRecording(
+                    recording, duration=end - start, where=where, start=start, group=recording
+                )
+        _add(reading, drafts[name], row, where)
 
 
-def _add(draft: Draft, row: dict[str, str], where: str, problems: Problems) -> None:
+def _add(reading: Reading, draft: DraftRecording, row: dict[str, str], where: str) -> None:
     if row["label"] and not row["confidence"]:
-        problems.add(where, "has no confidence", draft.recording)
+        reading.problems.add(where, "has no confidence", draft.recording)
     else:
-        add_row(draft, row, where, problems)
+        reading.row(draft, row, where)
 
 
-def _check_twice(drafts: dict[str, Draft], problems: Problems) -> None:
+def _check_twice(reading: Reading) -> None:
     """A class that has two confidences in one second."""
-    for name, draft in drafts.items():
+    for name, draft in reading.drafts.items():
         first: dict[tuple[str, float], tuple[float | None, str]] = {}
         for event, where in draft.events:
             confidence, before = first.setdefault((event.label, event.onset), (event.confidence, where))
             if confidence != event.confidence:
-                problems.add(
+                reading.problems.add(
                     where,
                     f"{event.label!r} at {event.onset:g} s of {name!r} is {event.confidence:g}, "
                     f"in {before} {confidence:g}",
                 )
 
 
-def _without_overlaps(drafts: dict[str, Draft]) -> dict[str, Draft]:
+def _without_overlaps(drafts: dict[str, DraftRecording]) -> dict[str, DraftRecording]:
     """The parts of each recording that do not overlap, from its beginning."""
-    kept: dict[str, Draft] = {}
+    kept: dict[str, DraftRecording] = {}
     ends: dict[str, float] = {}
     for key, draft in sorted(drafts.items(), key=lambda item: (item[1].recording, item[1].start)):
         if not draft.group:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from audio_compositionality.support.text import nearest
 
-from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, files_in
-from .tables import durations_of, read_durations, read_strong_table
+from .base import (
+    PLAIN_COLUMNS,
+    Annotation,
+    AnnotationError,
+    Reading,
+    ReadOptions,
+    durations_of,
+    files_in,
+    is_durations_table,
+    read_durations,
+    read_lines,
+)
+
+_SUFFIXES = (".csv", ".tsv", ".txt")
 
 _FIELDS = ("recording", "onset", "offset", "length", "label", "duration", "source", "confidence")
 
@@ -16,11 +29,13 @@ class _Reader:
     """See `AnnotationReader`."""
 
     name = "table"
-    meaning = "any CSV or TSV with a header, with the heading of each column"
+    meaning = "any CSV or TSV with a header, with the heading of each column; or with file, label, start and stop"
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-        """Read a table, or all of a folder, whose columns `ReadOptions.columns` names."""
+        """Read a table, or all of a folder, whose columns `ReadOptions.columns` names, or are `PLAIN_COLUMNS`."""
         columns = dict(options.columns)
+        if not columns and set(PLAIN_COLUMNS.values()) <= set(read_lines(files_in(path, _SUFFIXES)[0])[0].fields):
+            columns = dict(PLAIN_COLUMNS)
         for field in columns:
             if field not in _FIELDS:
                 raise AnnotationError(f"a table has no field {field!r}; {nearest(field, _FIELDS)}")
@@ -28,19 +43,40 @@ class _Reader:
         missing += [] if "offset" in columns or "length" in columns else ["offset (or length)"]
         if missing:
             raise AnnotationError(f"the columns of the table have to be named: there is none for {', '.join(missing)}")
-        problems = Problems(options.left_out)
         # A column with durations would not agree with the sound to the last digit.
         durations = read_durations(options) if "duration" in columns else durations_of(options)
-        table = Path(options.durations) if isinstance(options.durations, str | Path) else None
-        drafts: dict[str, Draft] = {}
-        for file in files_in(path, (".csv", ".tsv", ".txt")):
-            if table is not None and file.resolve() == table.resolve():
-                continue
-            of_file = read_strong_table(file, durations, problems, columns)
-            for name in sorted(drafts.keys() & of_file.keys()):
-                problems.add(of_file[name].where, f"{name!r} stands in {drafts[name].where} as well")
-            drafts |= of_file
-        return annotations_from(drafts, problems, path, resolution=options.resolution or 0.0, name=self.name)
+        return read_tables(path, options, columns, durations, name=self.name)
+
+
+def read_tables(
+    path: Path,
+    options: ReadOptions,
+    columns: Mapping[str, str],
+    durations: Mapping[str, float],
+    *,
+    name: str,
+    resolution: float = 0.0,
+    joined: bool = False,
+) -> tuple[Annotation, ...]:
+    """The recordings of a table, or of all of a folder, with a row for each event.
+
+    Args:
+        path: of the table or the folder.
+        options: of the user.
+        columns: heading of each field.
+        durations: of recordings, where they are known.
+        name: of the format.
+        resolution: seconds, where the options do not say.
+        joined: whether rows of a label that meet are one event.
+
+    Raises:
+        AnnotationError: see `read_annotations`.
+    """
+    reading = Reading(options, durations)
+    for file in files_in(path, _SUFFIXES):
+        if not is_durations_table(file, options):
+            reading.table(file, columns)
+    return reading.annotations(path, name, resolution=resolution, joined=joined)
 
 
 READER = _Reader()

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .base import Annotation, AnnotationError, Draft, Problems, ReadOptions, annotations_from, files_in, recording_name
-from .tables import add_row, durations_of, read_text
+from .base import (
+    Annotation,
+    AnnotationError,
+    DraftRecording,
+    Reading,
+    ReadOptions,
+    files_in,
+    is_durations_table,
+    read_text,
+)
 
 _FIELDS = ("onset", "offset", "label")
 
@@ -18,34 +26,30 @@ class _Reader:
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a file or a folder; an empty file is a recording in which nothing is heard."""
-        problems, drafts, durations = Problems(options.left_out), dict[str, Draft](), durations_of(options)
-        table = Path(options.durations) if isinstance(options.durations, str | Path) else None
+        reading = Reading(options)
         for file in files_in(path, (".txt", ".ann", ".lab", ".tsv")):
-            if table is not None and file.resolve() == table.resolve():
-                continue
-            name = recording_name(file.stem)
-            if name in drafts:
-                problems.add(file.name, f"there are two files of {name!r}", name)
-                continue
-            draft = drafts[name] = Draft(name, duration=durations.get(name), where=file.name)
-            try:
-                lines = read_text(file).splitlines()
-            except AnnotationError as error:
-                problems.add(file.name, str(error))
-                continue
-            for number, line in enumerate(lines, 1):
-                # Audacity writes the frequencies of a label into a line of their own.
-                if line.strip() and not line.startswith("\\"):
-                    _add_line(draft, line, f"{file.name}:{number}", problems)
-        return annotations_from(drafts, problems, path, resolution=options.resolution or 0.0, name=self.name)
+            draft = None if is_durations_table(file, options) else reading.of_file(file)
+            if draft is not None:
+                _read_file(reading, draft, file)
+        return reading.annotations(path, self.name)
 
 
-def _add_line(draft: Draft, line: str, where: str, problems: Problems) -> None:
-    fields = line.split("\t") if "\t" in line else line.split(maxsplit=2)
-    if len(fields) != len(_FIELDS):
-        problems.add(where, f"is {line.strip()!r}; expected are {', '.join(_FIELDS)}", draft.recording)
-    else:
-        add_row(draft, dict(zip(_FIELDS, map(str.strip, fields), strict=True)), where, problems)
+def _read_file(reading: Reading, draft: DraftRecording, file: Path) -> None:
+    try:
+        lines = read_text(file).splitlines()
+    except AnnotationError as error:
+        reading.problems.add(file.name, str(error))
+        return
+    for number, line in enumerate(lines, 1):
+        # Audacity writes the frequencies of a label into a line of their own.
+        if not line.strip() or line.startswith("\\"):
+            continue
+        fields, where = line.split("\t") if "\t" in line else line.split(maxsplit=2), f"{file.name}:{number}"
+        if len(fields) != len(_FIELDS):
+            what = f"is {line.strip()!r}; expected are {', '.join(_FIELDS)}"
+            reading.problems.add(where, what, draft.recording)
+        else:
+            reading.row(draft, dict(zip(_FIELDS, map(str.strip, fields), strict=True)), where)
 
 
 READER = _Reader()

@@ -123,7 +123,7 @@ def _decoded(file: SoundFile) -> tuple[Waveform, int]:
     """Samples and rate of a file.
 
     Raises:
-        RecordingError: it cannot be used: the end of a sentence that begins with its name.
+        SoundError: it cannot be used: the end of a sentence that begins with its name.
     """
     header = read_header(file)
     if header.frames > LONGEST_CLIP * header.rate:

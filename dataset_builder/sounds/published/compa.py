@@ -1,4 +1,4 @@
-"""Captions of a file: a table with columns of captions, or a text with one a line."""
+"""The published CompA benchmark (arXiv 2310.08753), and captions of a file."""
 
 from __future__ import annotations
 

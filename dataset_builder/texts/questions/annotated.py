@@ -307,8 +307,10 @@ class _Asked:
     questions: tuple[Question, ...]
 
 
-class AnnotatedQuestions(SharedRendering[AnnotatedSpec]):
+class AnnotatedQuestions(SharedRendering[Any]):
     """Questions about annotated recordings and their sound; see `RatedRendering` and `ReportedRendering`."""
+
+    settings: AnnotatedSpec
 
     def __init__(self, settings: AnnotatedSpec) -> None:
         """Nothing is asked before it is wanted; the rate is the highest of all clips."""

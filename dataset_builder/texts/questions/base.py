@@ -174,10 +174,17 @@ class QuestionTask(Protocol):
         time: by variant, what of time is needed to answer: `NO_TIME`, `SIMULTANEITY` or `ORDER`.
     """
 
-    name: str
-    variants: tuple[str, ...]
-    needs: Mapping[str, str]
-    time: Mapping[str, str]
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def variants(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    @property
+    def needs(self) -> Mapping[str, str]: ...  # noqa: D102
+
+    @property
+    def time(self) -> Mapping[str, str]: ...  # noqa: D102
 
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings

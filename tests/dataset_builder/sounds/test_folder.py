@@ -51,7 +51,9 @@ class TestLabelsAsFolders:
             opened(folder)
 
     def test_need_no_columns(self, folder):
-        with pytest.raises(SoundError, match=r"has no metadata\.csv, whose columns --label, --group, --condition and"):
+        with pytest.raises(
+            SoundError, match=r"has no metadata\.csv, whose columns --label, --group, --condition, --captions and"
+        ):
             opened(folder, group="speaker")
 
 

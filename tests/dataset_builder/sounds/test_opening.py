@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from audio_compositionality.dataset_builder.changes import names_of
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.scenes.transforms import ParameterRange
+from audio_compositionality.dataset_builder.sounds import named_sets
 from audio_compositionality.dataset_builder.sounds.opening import (
     changeable,
     changes_from,
@@ -24,8 +26,8 @@ from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres, default_timbres
 from audio_compositionality.support.errors import InputError
 
-from .made import made_recordings
-from .sounds import RATE, noise, write_labelled
+from .made import MadeOpener, made_recordings
+from .sounds import RATE, noise, write, write_labelled
 
 
 @pytest.fixture
@@ -281,3 +283,77 @@ class TestNamesOfFolders:
 def test_what_there_is_not_is_refused(options, message):
     with pytest.raises(InputError, match=message):
         recorded(made_recordings(), recipes=["transforms"], **options)
+
+
+class TestInstalledPackages:
+    """Sounds of an entry point of the group ``audio_compositionality.sounds``."""
+
+    @pytest.fixture(autouse=True)
+    def installed(self, monkeypatch):
+        point = SimpleNamespace(name="any", load=lambda: MadeOpener("beeps"))
+        points = {"audio_compositionality.sounds": [point]}
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.get(group, []))
+        monkeypatch.setattr(named_sets._openers, "_found", None)
+        monkeypatch.setattr(named_sets._openers, "_added", {})
+
+    def test_are_opened_by_their_name_for_all_recipes(self):
+        recordings = open_recordings("beeps")
+        assert recordings.entries == made_recordings(40, labels="abcdefgh").entries
+        data = recorded(recordings, recipes=["transforms", "a_coat_instances"], transforms=("gain",), classes=2)
+        assert {row["domain"] for row in data.configuration("a_coat_instances").rows} == {"beeps and more"}
+        assert len({row["base"] for row in data.configuration("transforms").rows}) == 40
+
+    def test_stand_before_a_folder_of_the_name(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        write_labelled(tmp_path / "beeps", 8)
+        for folder in ("./beeps", Path("beeps"), tmp_path / "beeps"):
+            assert len(open_recordings(folder, progress=False).entries) == 16
+        note = (
+            r"'beeps' is taken as the name of sounds of an installed package; \./beeps is the folder that is called so"
+        )
+        with pytest.warns(UserWarning, match=note):
+            assert len(open_recordings("beeps").entries) == 40
+
+    @pytest.mark.parametrize("name", ["beep", "words"])
+    def test_a_wrong_name_says_what_there_is(self, name):
+        message = rf"'{name}' is not a folder, nor the name of sounds of an installed package; .*'?beeps'?.* python -m"
+        with pytest.raises(SoundError, match=message):
+            open_recordings(name)
+
+    def test_have_no_table(self):
+        with pytest.raises(
+            InputError, match="label is of a table; the sounds 'beeps' of an installed package have none"
+        ):
+            open_recordings("beeps", label="x")
+
+
+class TestSettingsOfAFolder:
+    """``sounds.yaml``."""
+
+    def test_are_those_of_recipes(self, folder):
+        for number in range(20):
+            write(folder / f"label {number % 5}" / f"{number}.wav", seed=200 + number)
+        (folder / "sounds.yaml").write_text("domain: animals\nclasses: 2\n")
+        recordings = open_recordings(folder, progress=False)
+        assert recordings.suggested == {"domain": "animals", "classes": 2}
+        (row, *_) = (
+            recorded(recordings, recipes=["a_coat_instances"], context_sources=1, blocks=1)
+            .configuration("a_coat_instances")
+            .rows
+        )
+        assert (row["domain"], len(row["labels"])) == ("animals", 2)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("domein: x", r"sounds\.yaml: settings: .* no setting 'domein'; did you mean 'domain'"),
+            ("classes: two", r"sounds\.yaml: settings: classes is 'two'; it is a whole number"),
+            ("- x", r"sounds\.yaml' holds no settings of recipes by their names, such as domain: birds"),
+            ("x: [", r"sounds\.yaml is no YAML"),
+            ("#" * 2**17, r"has 131,072 bytes"),
+        ],
+    )
+    def test_that_are_none_are_refused(self, text, message, folder):
+        (folder / "sounds.yaml").write_text(text)
+        with pytest.raises(SoundError, match=message):
+            open_recordings(folder, progress=False)

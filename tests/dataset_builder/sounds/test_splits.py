@@ -2,11 +2,13 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.sounds.entries import Sound
 from audio_compositionality.dataset_builder.sounds.splits import split_of_groups, split_of_sounds
 from audio_compositionality.support.errors import InputError
@@ -103,3 +105,13 @@ def test_shares_are_checked(shares):
     for split in (lambda: split_of_sounds(entries_of("ab"), shares), lambda: split_of_groups(["a"], shares, seed=0)):
         with pytest.raises(InputError, match="each has to be more than 0, and they have to be 1 together"):
             split()
+
+
+def test_one_sound_is_never_in_two_splits():
+    entries = entries_of("aaaa", "uvwx")
+    split_of_sounds(entries, TWO)
+    copies = [replace(entry, sha256="same") for entry in entries]
+    with pytest.raises(
+        DatasetError, match="are the same recording, in two splits; leave one out, or give both one group"
+    ):
+        split_of_sounds(copies, TWO)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from .base import Maker
 from .collected import LEAST_LABELS, installing
-from .places import data_folder, digest_of
-from .sounds import MadeSound, read_sound, write_sounds
+from .maker import MadeSound, Maker, data_folder, digest_of, read_sound, write_sounds
 
 LONGEST = 3.0
 """Seconds: cymbals ring for up to 12, and a clip is shorter than that."""
@@ -304,7 +302,7 @@ def _sounds(condition: str, recordings: Mapping[str, list[Path]]) -> Iterator[Ma
             yield MadeSound(label, condition, path.stem, samples[: round(LONGEST * rate)], rate)
 
 
-MAKER = Drums(
+DRUMS = Drums(
     name="drums",
     meaning=f"15 drums, cymbals and other percussion (label) of {len(KITS)} kits (condition: maker/kit)",
     needs=installing("hydrogen-drumkits"),

@@ -17,26 +17,17 @@ import pytest
 import soundfile
 
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
-from audio_compositionality.dataset_builder.sounds.makers import (
-    creatures,
-    drums,
-    instruments,
-    list_makers,
-    load_maker,
-    places,
-    programs,
-    prompts,
-    sounds,
-    speaking,
-    speech,
-    spoken,
-    spoken_german,
-)
-from audio_compositionality.dataset_builder.sounds.makers.base import Maker
-from audio_compositionality.dataset_builder.sounds.makers.midi import Note, Phrase, midi_file
-from audio_compositionality.dataset_builder.sounds.makers.soundfonts import installed_soundfonts, programs_of
-from audio_compositionality.dataset_builder.sounds.makers.sounds import MadeSound, write_sound, write_sounds
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.studies.sounds import MAKERS, collected, creatures, drums, instruments, load_maker, speech
+from audio_compositionality.studies.sounds import maker as programs
+from audio_compositionality.studies.sounds.instruments import (
+    Note,
+    Phrase,
+    installed_soundfonts,
+    midi_file,
+    programs_of,
+)
+from audio_compositionality.studies.sounds.maker import MadeSound, Maker, write_sound, write_sounds
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of_file
 
@@ -101,7 +92,7 @@ def install(tmp_path: Path, tones: Path, monkeypatch: pytest.MonkeyPatch) -> Ins
 
 @pytest.fixture
 def two_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speaking, "WORDS", ("balloon", "candle"))
+    monkeypatch.setattr(speech, "WORDS", ("balloon", "candle"))
 
 
 @pytest.fixture
@@ -135,13 +126,13 @@ def band(path: Path, pitch: float) -> None:
 
 
 def test_makers_are_listed_and_loaded_by_their_names():
-    assert {"words", "voices", "instruments", "drums", "creatures", "spoken", "prompts"} <= set(list_makers())
+    assert {"words", "voices", "instruments", "drums", "creatures", "spoken", "prompts"} <= set(MAKERS)
     assert load_maker("words").name == "words"
     with pytest.raises(InputError, match=r"unknown sounds 'word'.*words"):
         load_maker("word")
 
 
-@pytest.mark.parametrize("name", list_makers())
+@pytest.mark.parametrize("name", MAKERS)
 def test_each_says_what_it_makes_what_it_needs_and_under_which_licence(name: str):
     maker = load_maker(name)
     assert isinstance(maker, Maker)
@@ -153,7 +144,7 @@ def test_each_says_what_it_makes_what_it_needs_and_under_which_licence(name: str
     assert maker.version >= 1
 
 
-@pytest.mark.parametrize("name", list_makers())
+@pytest.mark.parametrize("name", MAKERS)
 def test_where_nothing_is_installed_each_says_what_to_install(
     name: str, install: Install, share: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
@@ -169,11 +160,11 @@ def test_where_nothing_is_installed_each_says_what_to_install(
 
 
 def test_the_words_differ():
-    assert len(set(speaking.WORDS)) == len(speaking.WORDS) == 48
-    assert all(re.fullmatch("[a-z]{5,}", word) for word in speaking.WORDS)
+    assert len(set(speech.WORDS)) == len(speech.WORDS) == 48
+    assert all(re.fullmatch("[a-z]{5,}", word) for word in speech.WORDS)
     # Festival and flite read a word by its letters: none begins with another.
     assert not [
-        word for word in speaking.WORDS for longer in speaking.WORDS if longer != word < longer[: len(word)] == word
+        word for word in speech.WORDS for longer in speech.WORDS if longer != word < longer[: len(word)] == word
     ]
 
 
@@ -272,8 +263,8 @@ def test_files_have_one_level_and_no_pauses_at_their_ends(tmp_path: Path):
     samples = np.concatenate([np.zeros(rate), tone, np.zeros(rate)]) + 1e-5 * noise.standard_normal(3 * rate)
     write_sound(MadeSound("a", "b/c", "d", samples, rate), tmp_path)
     values, _ = soundfile.read(tmp_path / "a" / "b" / "c" / "d.wav")
-    assert np.abs(values).max() == pytest.approx(sounds.PEAK, abs=1e-4)
-    assert 1 <= len(values) / rate <= 1 + 2 * (sounds.MARGIN + sounds.FRAME)
+    assert np.abs(values).max() == pytest.approx(programs.PEAK, abs=1e-4)
+    assert 1 <= len(values) / rate <= 1 + 2 * (programs.MARGIN + programs.FRAME)
     assert values[0] == 0
 
 
@@ -281,7 +272,7 @@ def test_a_short_sound_lasts_long_enough_for_the_reader(tmp_path: Path):
     for seed in range(2):
         click = np.random.default_rng(seed).standard_normal(400)
         write_sound(MadeSound(f"click-{seed}", "", "1", click, 16_000), tmp_path)
-    assert soundfile.info(tmp_path / "click-0" / "1.wav").duration == sounds.SHORTEST
+    assert soundfile.info(tmp_path / "click-0" / "1.wav").duration == programs.SHORTEST
     assert len(folder_recordings(tmp_path, progress=False).entries) == 2
 
 
@@ -302,10 +293,10 @@ def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path):
 
 def test_data_lies_below_the_folders_of_programs_data(share: Path, monkeypatch: pytest.MonkeyPatch):
     (share / "kajongg").mkdir()
-    assert places.data_folder("kajongg") == share / "kajongg"
-    assert places.data_folder("saytime") is None
+    assert programs.data_folder("kajongg") == share / "kajongg"
+    assert programs.data_folder("saytime") is None
     monkeypatch.delenv("XDG_DATA_DIRS")
-    assert places.data_folders() == (Path("/usr/local/share"), Path("/usr/share"))
+    assert programs.data_folders() == (Path("/usr/local/share"), Path("/usr/share"))
 
 
 # Words by people
@@ -319,12 +310,12 @@ def test_words_that_two_people_have_recorded(share: Path, tmp_path: Path):
     record(share / "saytime/7.au", 7)
     record(share / "klettres/en/alpha/A.ogg", 1)
     record(share / "klettres/en_GB/alpha/a.ogg", 2)
-    sources = spoken.MAKER.sources()
+    sources = collected.SPOKEN.sources()
     assert tuple(sources) == ("kajongg-female1", "kajongg-male1", "klettres-en", "klettres-en_GB")
     record(share / "klettres/en/alpha/A.ogg", 5)
-    newer = spoken.MAKER.sources()
+    newer = collected.SPOKEN.sources()
     assert [name for name in sources if newer[name] != sources[name]] == ["klettres-en"]
-    spoken.MAKER.make(tmp_path / "spoken", False)
+    collected.SPOKEN.make(tmp_path / "spoken", False)
     assert files(tmp_path / "spoken").keys() == {
         *(
             f"{suit}-{number}/kajongg-{speaker}/{suit}-{number}.wav"
@@ -336,11 +327,15 @@ def test_words_that_two_people_have_recorded(share: Path, tmp_path: Path):
         "letter-a/klettres-en_GB/letter-a.wav",
     }
     with pytest.raises(SoundError, match=r"'spoken-german' .*: 0 words by two or more speakers are installed"):
-        spoken_german.MAKER.sources()
+        collected.SPOKEN_GERMAN.sources()
 
 
 def test_every_label_of_people_can_be_shared():
-    for maker, labels in ((spoken.MAKER, 42 + 24 + 25 + 16), (spoken_german.MAKER, 37), (prompts.MAKER, 266)):
+    for maker, labels in (
+        (collected.SPOKEN, 42 + 24 + 25 + 16),
+        (collected.SPOKEN_GERMAN, 37),
+        (collected.PROMPTS, 266),
+    ):
         by_label: dict[str, set[str]] = {}
         for speaker in maker.speakers:
             assert len(set(speaker.files.values())) == len(speaker.files)
@@ -354,7 +349,7 @@ def test_prompts_are_shared_within_a_language(share: Path, tmp_path: Path):
     for folder, suffix in (("it_IT_m_Carlo", "wav"), ("it_IT_f_Menardi", "wav"), ("fr_CA_f_June", "wav")):
         for number in range(13):
             record(share / f"asterisk/sounds/{folder}/digits/{number}.{suffix}", number + len(folder))
-    prompts.MAKER.make(tmp_path / "prompts", False)
+    collected.PROMPTS.make(tmp_path / "prompts", False)
     # French has one speaker here, and a word of one speaker is none.
     assert files(tmp_path / "prompts").keys() == {
         f"it-number-{number}/{speaker}/it-number-{number}.wav"
@@ -374,7 +369,7 @@ def test_drums_of_the_kits_that_are_installed(share: Path, tmp_path: Path):
             for name in names:
                 seconds = 4.0 if label == "crash" else 0.5
                 record(share / f"hydrogen/data/drumkits/{kit.folder}/{name}.{kit.suffix}", seed, seconds)
-    drums.MAKER.make(tmp_path / "drums", False)
+    drums.DRUMS.make(tmp_path / "drums", False)
     made = files(tmp_path / "drums")
     assert made.keys() == {
         f"{label}/{condition}/{name}.wav"
@@ -384,16 +379,16 @@ def test_drums_of_the_kits_that_are_installed(share: Path, tmp_path: Path):
     }
     longest = max(soundfile.info(tmp_path / "drums" / place).duration for place in made)
     assert longest == pytest.approx(drums.LONGEST, abs=0.03)
-    before = drums.MAKER.sources()
+    before = drums.DRUMS.sources()
     record(share / "hydrogen/data/drumkits/Millo-Drums_v.1/bd1.flac", 9)
-    after = drums.MAKER.sources()
+    after = drums.DRUMS.sources()
     assert [condition for condition in before if before[condition] != after[condition]] == ["grilli/one"]
 
 
 def test_too_few_drums(share: Path):
     record(share / "hydrogen/data/drumkits/Audiophob/116973__cbeeching__hat-light.wav", 0)
     with pytest.raises(SoundError, match=r"'drums' .*1 instruments are installed, of 12.*hydrogen-drumkits"):
-        drums.MAKER.sources()
+        drums.DRUMS.sources()
 
 
 def test_no_drum_is_two_instruments():
@@ -414,12 +409,14 @@ def test_creatures_of_the_newest_game_that_is_installed(share: Path, tmp_path: P
     for seed, name in enumerate(name for names in kinds.values() for name in names):
         record(share / f"games/wesnoth/1.16/data/core/sounds/{name}.{'wav' if seed else 'ogg'}", seed)
     record(share / "games/wesnoth/1.16/data/core/sounds/yeti-hit.wav", 0)
-    creatures.MAKER.make(tmp_path / "creatures", False)
+    creatures.CREATURE_CALLS.make(tmp_path / "creatures", False)
     assert files(tmp_path / "creatures").keys() == {f"{k}/{name}.wav" for k, names in kinds.items() for name in names}
-    sources = creatures.MAKER.sources()
+    sources = creatures.CREATURE_CALLS.sources()
     assert list(sources)[:2] == ["bat/bat-hit-1", "bat/bat-hit-2"]
     record(share / "games/wesnoth/1.16/data/core/sounds/bat-hit-2.wav", 1_000)
-    assert [name for name, digest in creatures.MAKER.sources().items() if digest != sources[name]] == ["bat/bat-hit-2"]
+    assert [name for name, digest in creatures.CREATURE_CALLS.sources().items() if digest != sources[name]] == [
+        "bat/bat-hit-2"
+    ]
 
 
 def test_no_recording_is_of_two_creatures():
@@ -477,7 +474,7 @@ def test_programs_of_a_soundfont(tmp_path: Path):
 
 
 def test_soundfonts_with_common_samples_are_of_one_family(share: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("audio_compositionality.dataset_builder.sounds.makers.soundfonts._PACKAGES", ())
+    monkeypatch.setattr("audio_compositionality.studies.sounds.instruments._PACKAGES", ())
     for name in ("TimGM6mb", "sf_GMbank", "FluidR3_GM", "Mine"):
         soundfont(share / f"sounds/sf2/{name}.sf2", {(0, 0): "Piano"})
     assert [font.condition for font in installed_soundfonts({0})] == [
@@ -505,25 +502,25 @@ def two_instruments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("two_instruments")
 def test_instruments_by_two_soundfonts(install: Install, share: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("audio_compositionality.dataset_builder.sounds.makers.soundfonts._PACKAGES", ())
+    monkeypatch.setattr("audio_compositionality.studies.sounds.instruments._PACKAGES", ())
     install("fluidsynth", FLUIDSYNTH)
     both = {(0, 40): "Violin", (0, 73): "Flute"}
     soundfont(share / "sounds/sf2/FluidR3_GM.sf2", both)
     soundfont(share / "soundfonts/MuseScore_General.sf3", both)
     soundfont(share / "soundfonts/Piano.sf2", {(0, 0): "Piano", (0, 40): "Violin"})
     with pytest.raises(SoundError, match=r"two kinds are needed, and only FluidR3_GM.sf2, MuseScore_General.sf3 is"):
-        instruments.MAKER.sources()
+        instruments.INSTRUMENTS.sources()
     soundfont(share / "soundfonts/Band.sf2", both)
     (share / "sounds/sf2/default.sf2").symlink_to(share / "soundfonts/Band.sf2")
     sources = ("band/Band", "fluidr3/FluidR3_GM", "fluidr3/MuseScore_General")
-    stated = instruments.MAKER.sources()
+    stated = instruments.INSTRUMENTS.sources()
     assert tuple(stated) == (*sources, "fluidsynth")
     assert stated["fluidsynth"] == "FluidSynth 2.3"
     soundfont(share / "soundfonts/Band.sf2", {**both, (0, 1): "Other"})
-    newer = instruments.MAKER.sources()
+    newer = instruments.INSTRUMENTS.sources()
     assert [name for name in stated if newer[name] != stated[name]] == ["band/Band"]
     (share / "soundfonts/MuseScore_General.sf3").unlink()
-    instruments.MAKER.make(tmp_path / "made", False)
+    instruments.INSTRUMENTS.make(tmp_path / "made", False)
     assert files(tmp_path / "made").keys() == {
         f"{name}/{source}/{phrase}.wav"
         for name in ("violin", "flute")
@@ -533,7 +530,7 @@ def test_instruments_by_two_soundfonts(install: Install, share: Path, tmp_path: 
     assert soundfile.info(tmp_path / "made/flute/band/Band/3.wav").duration == pytest.approx(2.5, abs=0.1)
     soundfont(share / "soundfonts/mute.sf2", both)
     with pytest.raises(SoundError, match=r"sound.wav' cannot be read"):
-        instruments.MAKER.make(tmp_path / "again", False)
+        instruments.INSTRUMENTS.make(tmp_path / "again", False)
 
 
 def test_phrases_are_in_the_range_of_their_instruments_and_differ():

@@ -1,4 +1,4 @@
-"""Speech synthesisers that are programs: which of their voices are installed, and how each says words into files.
+"""Words that speech synthesisers say: their voices that are installed, with the words or the voices as labels.
 
 A person's recordings are used once. Where two programs have a voice made of the same person's recordings (flite and
 festival share kal's and slt's), the first in the table that is installed speaks: conditions of two programs are taken
@@ -10,11 +10,12 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from ..sound_files import SoundError
-from .programs import is_installed, output_of
-from .sounds import Samples, read_sound
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+
+from .maker import MadeSound, Maker, Samples, is_installed, output_of, read_sound, version_of, write_sounds
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def installed_voices() -> tuple[Voice, ...]:
     """The voices that can speak here, each speaker once.
 
     Raises:
-        RecordingError: a program that is installed does not say which voices it has.
+        SoundError: a program that is installed does not say which voices it has.
     """
     names = {engine: listed() for engine, (listed, _) in _ENGINES.items() if is_installed(engine)}
     voices: dict[str, Voice] = {}
@@ -80,7 +81,7 @@ def speech(voice: Voice, words: Sequence[str]) -> Iterator[tuple[str, Samples, i
         words: of letters a to z.
 
     Raises:
-        RecordingError: the program fails, or does not say a word.
+        SoundError: the program fails, or does not say a word.
     """
     _, say = _ENGINES[voice.engine]
     with tempfile.TemporaryDirectory() as name:
@@ -147,3 +148,88 @@ _ENGINES: Mapping[str, tuple[_Listing, _Saying]] = {
     "espeak-ng": (_espeak_voices, _say_by_espeak),
 }
 """By the name of the program: which voices it has, and how one says words."""
+
+
+WORDS = (
+    *("almond", "balloon", "banana", "basket", "bicycle", "butterfly", "camel", "candle", "chimney", "compass"),
+    *("curtain", "diamond", "dolphin", "elephant", "engine", "feather", "forest", "giraffe", "guitar", "hammer"),
+    *("honey", "jacket", "kangaroo", "ladder", "lemon", "magnet", "monkey", "mountain", "mushroom", "needle"),
+    *("octopus", "oxygen", "paper", "parachute", "pillow", "potato", "rabbit", "river", "shadow", "sugar"),
+    *("thunder", "tiger", "umbrella", "volcano", "whistle", "window", "yellow", "zipper"),
+)
+"""Two or three syllables, stressed on the first, the second or the last; many first sounds and vowels. None sounds like
+another, is spelt differently in Britain, or can be read in two ways."""
+
+SPEECH_NEEDS = (
+    "Speech by at least two synthesisers is needed: a map fitted to log-mel statistics scores as well as a speech "
+    "model where one speaks alone. On Debian: apt-get install flite espeak-ng festival festvox-kallpc16k "
+    "festvox-kdlpc16k festvox-us-slt-hts"
+)
+
+SPEECH_LICENCE = (
+    "Made on this machine by programs under their licences (espeak-ng: GPL-3, flite and festival: like BSD and MIT); "
+    "nothing of it is part of this project"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpokenWords(Maker):
+    """`WORDS` by all voices of at least two synthesisers.
+
+    Attributes:
+        by_voice: the voices are the labels and the words the conditions; else the other way round.
+    """
+
+    by_voice: bool = False
+
+    def sources(self) -> dict[str, str]:
+        """The conditions ``ENGINE/VOICE``, and the versions of the programs; see `Maker.sources`."""
+        voices = self._voices()
+        versions = {engine: version_of(engine) for engine in dict.fromkeys(voice.engine for voice in voices)}
+        return {voice.condition: versions[voice.engine] for voice in voices}
+
+    def make(self, folder: Path, progress: bool) -> None:
+        """Write ``WORD/ENGINE/VOICE/WORD.wav``, or ``ENGINE-VOICE/WORD/WORD.wav``; see `Maker.make`."""
+        write_sounds([partial(self._sounds, voice) for voice in self._voices()], folder, progress)
+
+    def _voices(self) -> tuple[Voice, ...]:
+        try:
+            voices = installed_voices()
+        except SoundError as error:
+            raise self.missing(str(error)) from error
+        engines = sorted({voice.engine for voice in voices})
+        if len(engines) < 2:
+            here = f"only {engines[0]} is" if engines else "no synthesiser is"
+            silent = [name for name in ("festival",) if is_installed(name) and name not in engines]
+            without = f" ({silent[0]} has no voice)" if silent else ""
+            raise self.missing(f"{here} installed{without}")
+        return voices
+
+    def _sounds(self, voice: Voice) -> Iterator[MadeSound]:
+        for word, samples, rate in speech(voice, WORDS):
+            label, condition = word, voice.condition
+            if self.by_voice:
+                label, condition = voice.condition.replace("/", "-"), word
+            yield MadeSound(label, condition, word, samples, rate)
+
+
+WORDS_BY_VOICES = SpokenWords(
+    name="words",
+    meaning=(
+        f"{len(WORDS)} English words of two or three syllables (label) by each voice of flite, festival and espeak-ng "
+        "that is installed (condition: synthesiser/voice)"
+    ),
+    needs=SPEECH_NEEDS,
+    licence=SPEECH_LICENCE,
+)
+
+VOICES_IN_WORDS = SpokenWords(
+    name="voices",
+    meaning=(
+        "Voices of flite, festival and espeak-ng that are installed (label), each of which says "
+        f"{len(WORDS)} English words (condition)"
+    ),
+    needs=SPEECH_NEEDS,
+    licence=SPEECH_LICENCE,
+    by_voice=True,
+)

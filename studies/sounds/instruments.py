@@ -1,22 +1,179 @@
-"""Instruments of General MIDI, each in phrases by several soundfonts."""
+"""Instruments of General MIDI, each in phrases by several soundfonts that are installed."""
 
 from __future__ import annotations
 
+import struct
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
-from ..sound_files import SoundError
-from .base import Maker
-from .midi import Note, Phrase, midi_file
-from .places import digest_of
-from .programs import is_installed, output_of, version_of
-from .soundfonts import Soundfont, installed_soundfonts
-from .sounds import MadeSound, read_sound, write_sounds
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+
+from .maker import (
+    MadeSound,
+    Maker,
+    data_folders,
+    digest_of,
+    is_installed,
+    output_of,
+    read_sound,
+    version_of,
+    write_sounds,
+)
+
+_TICKS = 480
+"""Ticks of a quarter note, which lasts half a second where a file says nothing."""
+
+_TICKS_PER_SECOND = 2 * _TICKS
+
+
+@dataclass(frozen=True)
+class Note:
+    """A note of a phrase.
+
+    Attributes:
+        start, duration: seconds from the beginning of the phrase.
+        pitch: MIDI key number.
+        velocity: 1 to 127.
+    """
+
+    start: float
+    duration: float
+    pitch: int
+    velocity: int
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """Notes of one General MIDI program, 0 to 127."""
+
+    program: int
+    notes: Sequence[Note]
+
+
+def midi_file(phrases: Sequence[Phrase], slot: float) -> bytes:
+    """Phrases as a MIDI file (format 0), each of which begins at a multiple of `slot` seconds.
+
+    Half a second before the next begins, whatever still sounds is silenced.
+    """
+    events: list[tuple[int, bytes]] = []
+    for place, phrase in enumerate(phrases):
+        begin = place * slot
+        # Before the first note, at the place of the silence of the phrase before.
+        events.append((_tick(begin - 0.25), bytes([0xC0, phrase.program])))
+        for note in phrase.notes:
+            events.append((_tick(begin + note.start), bytes([0x90, note.pitch, note.velocity])))
+            events.append((_tick(begin + note.start + note.duration), bytes([0x80, note.pitch, 0])))
+        events.append((_tick(begin + slot - 0.5), bytes([0xB0, 120, 0])))
+    # Of one moment, ends before beginnings: a repeated pitch would be silenced by the end of the one before.
+    events.sort(key=lambda event: (event[0], event[1][0] == 0x90))
+    track, time = b"", 0
+    for tick, message in [*events, (_tick(len(phrases) * slot), b"\xff\x2f\x00")]:
+        track += _variable_length(tick - time) + message
+        time = tick
+    return b"MThd" + struct.pack(">IHHH", 6, 0, 1, _TICKS) + b"MTrk" + struct.pack(">I", len(track)) + track
+
+
+def _tick(seconds: float) -> int:
+    return max(0, round(seconds * _TICKS_PER_SECOND))
+
+
+def _variable_length(number: int) -> bytes:
+    """A number in groups of seven bits, the highest first; all but the last have the eighth bit set."""
+    groups = [number & 0x7F]
+    while number := number >> 7:
+        groups.append(number & 0x7F | 0x80)
+    return bytes(reversed(groups))
+
+
+_FOLDERS = ("sounds/sf2", "sounds/sf3", "soundfonts", "sounds/soundfonts")
+"""Below the folders of programs' data."""
+
+_PACKAGES = ("pretty_midi", "scamp", "tinysoundfont")
+"""Python packages that carry soundfonts."""
+
+_FAMILIES = {"fluidr3": "fluidr3", "musescore": "fluidr3", "sf_gmbank": "gmbank", "timgm6mb": "gmbank", "opl-3": "opl3"}
+"""Fonts of one family have samples in common; by the beginning of the name of the file, in small letters. MuseScore's
+was made from FluidR3, and of 520 samples of TimGM6mb 159 are csound's, bit for bit."""
+
+
+@dataclass(frozen=True)
+class Soundfont:
+    """A soundfont.
+
+    Attributes:
+        path: of its file.
+        family: of fonts with common samples; by default its name.
+    """
+
+    path: Path
+    family: str
+
+    @property
+    def condition(self) -> str:
+        """``FAMILY/NAME``: fonts of one family are related."""
+        return f"{self.family}/{self.path.stem}"
+
+
+def installed_soundfonts(programs: set[int]) -> tuple[Soundfont, ...]:
+    """The soundfonts that have all of some General MIDI programs, by the order of their conditions."""
+    fonts: dict[str, Soundfont] = {}
+    for path in sorted({path.resolve() for path in _paths()}):
+        font = Soundfont(path, _family(path.stem))
+        if font.condition not in fonts and programs <= programs_of(path):
+            fonts[font.condition] = font
+    return tuple(fonts[condition] for condition in sorted(fonts))
+
+
+def programs_of(path: Path) -> set[int]:
+    """The programs of a soundfont (SF2 or SF3) in bank 0; none where it is no soundfont.
+
+    A program that a font lacks would sound as another one.
+    """
+    try:
+        table = _preset_headers(path)
+    except (OSError, struct.error):
+        return set()
+    # Name (20 bytes), program, bank, and three numbers more; the last one ends the table.
+    rows = [struct.unpack_from("<HH", table, offset + 20) for offset in range(0, len(table) - 38, 38)]
+    return {program for program, bank in rows if bank == 0 and program < 128}
+
+
+def _preset_headers(path: Path) -> bytes:
+    """The chunk ``phdr``, in the list ``pdta`` of the RIFF file; nothing where there is none."""
+    with path.open("rb") as stream:
+        kind, _, form = struct.unpack("<4sI4s", stream.read(12))
+        if (kind, form) != (b"RIFF", b"sfbk"):
+            return b""
+        while len(header := stream.read(8)) == 8:
+            name, size = struct.unpack("<4sI", header)
+            if name == b"LIST" and stream.read(4) == b"pdta":
+                continue
+            if name == b"phdr":
+                return stream.read(size)
+            # Chunks have an even length; of another list four bytes are read already.
+            stream.seek(size + size % 2 - (4 if name == b"LIST" else 0), 1)
+    return b""
+
+
+def _paths() -> Iterator[Path]:
+    folders = [folder / place for folder in data_folders() for place in _FOLDERS]
+    for name in _PACKAGES:
+        spec = find_spec(name)
+        folders += [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
+    for folder in folders:
+        yield from (path for suffix in ("sf2", "sf3") for path in folder.rglob(f"*.{suffix}") if path.is_file())
+
+
+def _family(stem: str) -> str:
+    name = stem.lower()
+    return next((family for start, family in _FAMILIES.items() if name.startswith(start)), name)
+
 
 PROGRAMS: Mapping[str, tuple[int, int, int]] = {
     "grand-piano": (0, 40, 84),
@@ -147,7 +304,7 @@ def phrase_sounds(font: Soundfont) -> Iterator[MadeSound]:
         yield MadeSound(instrument, font.condition, str(place % PHRASES + 1), part, rate)
 
 
-MAKER = Instruments(
+INSTRUMENTS = Instruments(
     name="instruments",
     meaning=(
         f"{len(PROGRAMS)} instruments of General MIDI (label), {PHRASES} random phrases each by every soundfont that "

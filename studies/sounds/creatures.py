@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from .base import Maker
 from .collected import LEAST_LABELS, installing
-from .places import data_folders, digest_of
-from .sounds import MadeSound, read_sound, write_sounds
+from .maker import MadeSound, Maker, data_folders, digest_of, read_sound, write_sounds
 
 CREATURES: Mapping[str, tuple[str, ...]] = {
     "bat": ("bat-hit-1", "bat-hit-2"),
@@ -100,7 +98,7 @@ def _sounds(kind: str, paths: Sequence[Path]) -> Iterator[MadeSound]:
         yield MadeSound(kind, "", path.stem, *read_sound(path))
 
 
-MAKER = Creatures(
+CREATURE_CALLS = Creatures(
     name="creatures",
     meaning=f"Calls of {len(CREATURES)} creatures of a game (label), each recording a condition of its own",
     needs=installing("wesnoth-1.16-data") + ". Newer releases have wesnoth-1.18-data",

@@ -1,0 +1,44 @@
+"""Sounds that programs and packages of this machine make, as folders: ``python -m studies.sounds NAME --out FOLDER``.
+
+A file a kind of makers. What they write is read as any folder of recordings is, and is no part of this project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
+
+from .collected import PROMPTS, SPOKEN, SPOKEN_GERMAN
+from .creatures import CREATURE_CALLS
+from .drums import DRUMS
+from .instruments import INSTRUMENTS
+from .maker import Maker
+from .speech import VOICES_IN_WORDS, WORDS_BY_VOICES
+
+MAKERS: Mapping[str, Maker] = {
+    maker.name: maker
+    for maker in (
+        WORDS_BY_VOICES,
+        VOICES_IN_WORDS,
+        INSTRUMENTS,
+        DRUMS,
+        CREATURE_CALLS,
+        SPOKEN,
+        SPOKEN_GERMAN,
+        PROMPTS,
+    )
+}
+"""All makers by their names."""
+
+
+def load_maker(name: str) -> Maker:
+    """The maker of a name.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in MAKERS:
+        raise InputError(f"unknown sounds {name!r}; {nearest(name, MAKERS)}")
+    return MAKERS[name]

@@ -1,0 +1,65 @@
+"""``python -m studies.sounds NAME --out FOLDER``: make sounds with programs and packages of this machine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.support.text import first_line
+
+from . import MAKERS, load_maker
+from .folder import make_folder
+from .maker import Maker
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the sounds that are named, or list all; the exit status: 0, or 2 where they cannot be made."""
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.sounds",
+        description="Make sounds with programs and packages of this machine. Then: audio-compositionality evaluate "
+        "MODEL --recordings FOLDER.",
+        epilog=_listing(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="of the sounds; without one, all are listed")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="where they are written")
+    options = parser.parse_args(arguments)
+    if options.name is None:
+        print(_listing())
+        return 0
+    try:
+        _make(load_maker(options.name), options.out)
+    except (AudioCompositionalityError, OSError) as error:
+        print(f"error: {first_line(error)}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _make(maker: Maker, folder: Path | None) -> None:
+    if folder is None:
+        raise InputError(f"give the folder for the sounds: {maker.name} --out FOLDER")
+    print(f"note: {maker.name}: {maker.meaning}. {maker.licence}", file=sys.stderr)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        is_new = make_folder(maker, folder, progress=sys.stderr.isatty())
+    for warning in caught:
+        print(f"note: {warning.message}", file=sys.stderr)
+    print(f"{folder}: {'made' if is_new else 'was made before, and is whole'}")
+
+
+def _listing() -> str:
+    """All makers: what is heard, and what each needs."""
+    lines = []
+    for maker in MAKERS.values():
+        for text, indent in ((f"{maker.name}: {maker.meaning}.", "  "), (f"Needs: {maker.needs}", "      ")):
+            lines.append(textwrap.fill(text, 120, initial_indent=indent, subsequent_indent="      "))
+    return "\n".join(["sounds:", *lines])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,301 @@
+"""What a maker of sounds is, and what makers share: programs of other people, installed data, files."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import soundfile
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from audio_compositionality.dataset_builder.sounds.sound_files import SoundError, printable
+from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.text import first_line
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maker(ABC):
+    """Writes sounds with labels and conditions into a folder, of what is installed; `MAKERS` has them all.
+
+    Attributes:
+        name: letters, digits and hyphens; what ``python -m studies.sounds`` takes.
+        meaning: what is heard, its labels and its conditions, in a sentence.
+        needs: what must be installed, and how it is on Debian, in a sentence.
+        licence: of what is made, in a sentence; nothing of it is redistributed by this project.
+        version: of the code; it rises with any change that alters a file.
+    """
+
+    name: str
+    meaning: str
+    needs: str
+    licence: str
+    version: int = 1
+
+    @abstractmethod
+    def sources(self) -> Mapping[str, str]:
+        """What is installed that sounds are made of, in a fixed order: voices, soundfonts, speakers.
+
+        Each with what tells it from another of its name: the version that its program states (see
+        `programs.version_of`), the digest of its files (`places.digest_of`). Other sources are other sounds: what was
+        made before of others is not used.
+
+        Raises:
+            SoundError: too little is installed; says what to install.
+        """
+
+    @abstractmethod
+    def make(self, folder: Path, progress: bool) -> None:
+        """Write ``LABEL/CONDITION/file.wav`` (16 bits, mono) into a folder, ``LABEL/file.wav`` without conditions.
+
+        The same sources give the same bits. Conditions whose first part is equal (``flite/awb``, ``flite/rms``) are
+        related.
+
+        Args:
+            folder: an empty one, or one that does not exist.
+            progress: show a progress bar.
+
+        Raises:
+            SoundError: too little is installed, or a program fails.
+        """
+
+    def missing(self, reason: str) -> SoundError:
+        """The error of too little that is installed: what, and what to install."""
+        return SoundError(f"the sounds {self.name!r} cannot be made: {reason}. {self.needs}")
+
+
+LIMIT = 600.0
+"""Seconds that a program may take."""
+
+
+def is_installed(program: str) -> bool:
+    """Whether a program is on the path."""
+    return shutil.which(program) is not None
+
+
+def version_of(program: str) -> str:
+    """What a program states as its version; the digest of its file where it states nothing.
+
+    Raises:
+        SoundError: it is absent, or cannot be run.
+    """
+    path = _path_of(program)
+    result = _run([path, "--version"], LIMIT)
+    # Some end with a status that says failure, and some write to the standard error.
+    stated = " ".join((result.stdout + b" " + result.stderr).decode("utf-8", "replace").split())
+    return stated or sha256_of_file(Path(path))
+
+
+def output_of(program: str, arguments: Sequence[str | Path], *, limit: float = LIMIT) -> str:
+    """Run a program to its end; it reads nothing.
+
+    Args:
+        program: its name on the path.
+        arguments: of it.
+        limit: seconds; it is ended then.
+
+    Returns:
+        What it wrote to its standard output.
+
+    Raises:
+        SoundError: it is absent, fails or takes longer; with the first line of what it complains of.
+    """
+    result = _run([_path_of(program), *map(str, arguments)], limit)
+    if result.returncode:
+        raise SoundError(f"{program} failed: {complaint(result.stderr) or f'exit status {result.returncode}'}")
+    return result.stdout.decode("utf-8", "replace")
+
+
+def _path_of(program: str) -> str:
+    path = shutil.which(program)
+    if path is None:
+        raise SoundError(f"the program {program} is not installed")
+    return path
+
+
+def _run(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[bytes]:
+    program = Path(command[0]).name
+    try:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=limit,
+            check=False,
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SoundError(f"{program} was ended after {limit:g} s: it takes too long") from error
+    except OSError as error:
+        raise SoundError(f"{program} cannot be run: {error.strerror}") from error
+
+
+def complaint(stderr: bytes) -> str:
+    """The first line of a program's errors that says anything; a warning where there is nothing else."""
+    lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+    errors = [line for line in lines if "warning" not in line.lower()]
+    return printable(next(iter(errors + lines), ""))[:200]
+
+
+_DEFAULT = "/usr/local/share:/usr/share"
+
+
+def data_folders() -> tuple[Path, ...]:
+    """The folders that hold programs' data, the first that is meant first; whoever may not install unpacks a package
+    anywhere and names its ``usr/share`` in XDG_DATA_DIRS.
+    """
+    names = (os.environ.get("XDG_DATA_DIRS") or _DEFAULT).split(os.pathsep)
+    return tuple(dict.fromkeys(Path(name) for name in names if Path(name).is_absolute()))
+
+
+def digest_of(paths: Iterable[Path]) -> str:
+    """SHA-256 over what some files hold, in their order.
+
+    Raises:
+        SoundError: one cannot be read.
+    """
+    try:
+        return sha256_of("\n".join(map(sha256_of_file, paths)).encode())
+    except OSError as error:
+        raise SoundError(f"{error.filename!r} cannot be read: {error.strerror}") from error
+
+
+def data_folder(place: str) -> Path | None:
+    """The first folder of a place below them that exists."""
+    return next((folder / place for folder in data_folders() if (folder / place).is_dir()), None)
+
+
+Samples = NDArray[np.float64]
+
+PEAK = 0.9
+"""Of full scale, of every file: programs and packages differ by 40 dB, and the reader refuses the softest."""
+
+FRAME = 0.02
+"""Seconds of a frame, whose level decides whether it is heard."""
+
+EDGE = -33.0
+"""dB below the loudest frame: softer ones at both ends are cut off, since programs add pauses and people's recordings
+have noise 35 dB below the voice and more."""
+
+MARGIN = 0.06
+"""Seconds that are kept of them: the beginnings of f and h are soft."""
+
+FADE = 0.005
+"""Seconds over which both ends rise and fall: a cut through noise is heard as a click."""
+
+SHORTEST = 0.3
+"""Seconds: a shorter sound ends in silence, since the reader refuses less than a quarter of a second."""
+
+_THREADS = 2
+
+
+@dataclass(frozen=True)
+class MadeSound:
+    """A sound that will be a file.
+
+    Attributes:
+        label, condition, name: ``LABEL/CONDITION/NAME.wav``; an empty condition is no folder.
+        samples: float64 [samples], mono.
+        rate: Hz.
+    """
+
+    label: str
+    condition: str
+    name: str
+    samples: Samples
+    rate: int
+
+    @property
+    def place(self) -> str:
+        """Path below the folder."""
+        return "/".join(part for part in (self.label, self.condition, f"{self.name}.wav") if part)
+
+
+Job = Callable[[], Iterable[MadeSound]]
+"""Makes some sounds; several are made at a time, in threads."""
+
+
+def write_sounds(jobs: Sequence[Job], folder: Path, progress: bool) -> None:
+    """Make all sounds and write them into a folder.
+
+    Raises:
+        SoundError: one cannot be made, is silent, or two have one place.
+    """
+    with ThreadPoolExecutor(_THREADS) as pool:
+        written = pool.map(partial(_write_all, folder), jobs)
+        try:
+            for _ in tqdm(written, "sounds", len(jobs), disable=None if progress else True):
+                pass
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _write_all(folder: Path, job: Job) -> None:
+    for sound in job():
+        write_sound(sound, folder)
+
+
+def write_sound(sound: MadeSound, folder: Path) -> None:
+    """Write one sound.
+
+    Raises:
+        SoundError: it is silent, or stands there already.
+    """
+    path = folder / sound.place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    values = np.round(levelled(trimmed(sound)) * 32_767).astype("<i2")
+    try:
+        with path.open("xb") as stream:
+            soundfile.write(stream, values, sound.rate, "PCM_16", format="WAV")
+    except FileExistsError as error:
+        raise SoundError(f"{str(folder)!r} holds {sound.place!r} already; make sounds in an empty folder") from error
+
+
+def trimmed(sound: MadeSound) -> Samples:
+    """A sound without silence at its ends, `SHORTEST` at least.
+
+    Raises:
+        SoundError: it is silent, or no number.
+    """
+    peak = float(np.abs(sound.samples).max(initial=0.0))
+    if not 0 < peak < math.inf:
+        raise SoundError(f"{sound.place!r} is {'silent' if peak == 0 else 'no sound'}")
+    size, margin = max(1, round(FRAME * sound.rate)), round(MARGIN * sound.rate)
+    frames = np.pad(sound.samples, (0, -len(sound.samples) % size)).reshape(-1, size)
+    power = np.mean(np.square(frames), axis=1)
+    heard = np.flatnonzero(power >= power.max() * 10 ** (EDGE / 10))
+    part = sound.samples[max(0, int(heard[0]) * size - margin) : (int(heard[-1]) + 1) * size + margin].copy()
+    length = min(round(FADE * sound.rate), len(part) // 2)
+    ramp = np.sin(np.linspace(0, math.pi / 2, length, endpoint=False)) ** 2
+    part[:length] *= ramp
+    part[len(part) - length :] *= ramp[::-1]
+    return np.pad(part, (0, max(0, math.ceil(SHORTEST * sound.rate) - len(part))))
+
+
+def levelled(samples: Samples) -> Samples:
+    """A sound with its peak at `PEAK`."""
+    return samples * (PEAK / float(np.abs(samples).max()))
+
+
+def read_sound(path: Path) -> tuple[Samples, int]:
+    """Samples of a file, the mean of its channels, and their rate.
+
+    Raises:
+        SoundError: it cannot be read.
+    """
+    try:
+        samples, rate = soundfile.read(path, dtype="float64", always_2d=True)
+    except (OSError, RuntimeError) as error:
+        raise SoundError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
+    mean: Samples = samples.mean(axis=1)
+    return mean, int(rate)
