@@ -15,6 +15,7 @@ from ..data import DatasetError, Pcm16, Row
 from ..scenes.selection import entropy_bins, quadruple_entropy, sample_quadruples, select_balanced
 from ..scenes.sources import (
     ENTROPY,
+    SOURCE_LABELS,
     SOURCES,
     Quadruple,
     SceneSpec,
@@ -122,7 +123,7 @@ class Quadruples(Recipe[QuadrupleSpec]):
         return (
             Column("id", TEXT, "name of the row"),
             *(Column(name, AUDIO, _MEANINGS[name]) for name in CLIPS),
-            Column("metadata", dict.fromkeys(PARTS, SOURCES), "the labels of the sources of A, C and T"),
+            Column("metadata", dict.fromkeys(PARTS, SOURCES), f"the sources of A, C and T, each with {SOURCE_LABELS}"),
             Column(
                 "onsets",
                 {part: [WHOLE] for part in PARTS},

@@ -17,6 +17,7 @@ from ..columns import AUDIO, NUMBER, TEXT, Column
 from ..data import DatasetError, Pcm16, Row
 from ..scenes.sources import (
     LEVELS,
+    SOURCE_LABELS,
     SOURCES,
     VALUES,
     SceneSpec,
@@ -250,7 +251,7 @@ class Factors(Recipe[FactorSpec]):
             Column("factor", TEXT, changed, choices=factors),
             Column("levels", LEVELS, "class of each factor of the target, from 0"),
             Column("values", VALUES, "of the target: `pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB"),
-            Column("metadata", SOURCES, "the labels of the sources, the target first", least=1),
+            Column("metadata", SOURCES, f"the sources, the target first: {SOURCE_LABELS}", least=1),
             Column("onsets", [NUMBER], "onset of each source as a share of its period"),
             Column("gains", [NUMBER], "linear gain of each source"),
             Column("gain", NUMBER, "linear gain of the whole clip"),

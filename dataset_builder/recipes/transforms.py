@@ -14,7 +14,7 @@ from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
 from ..data import DatasetError, Pcm16, Row
 from ..scenes.bases import CANDIDATES, PAPER_RANGES, QUARTERS, SAME, Base, TransformSpec, is_inverted
 from ..scenes.orbits import Copy, RecentOrbits, base_length, middle_of, reach_of, render_candidates, render_orbit
-from ..scenes.sources import LEVELS, SOURCES, VALUES, random_generator
+from ..scenes.sources import LEVELS, SOURCE_LABELS, SOURCES, VALUES, random_generator
 from ..scenes.transforms import ParameterRange, Samples, Transform
 from ..sounds.entries import Sounds
 from ..sounds.splits import FOLDS
@@ -166,7 +166,7 @@ class Transforms(Recipe[TransformSpec]):
             Column("label", TEXT, "of a recording"),
             Column("number", NUMBER, "the label of a recording where labels are numbers, else null", optional=True),
             Column("group", TEXT, "of a recording"),
-            Column("metadata", SOURCES, "the labels of the sources; empty for recordings"),
+            Column("metadata", SOURCES, f"the sources: {SOURCE_LABELS}; empty for recordings"),
             Column("levels", LEVELS, "class of each factor, from 0, of a single source; else null", optional=True),
             Column(
                 "values",

@@ -1,12 +1,10 @@
-"""What the renderings of recipes have in common: their settings, and of scenes the tones that clips are mixed from."""
+"""Rows as recipes draw them, and their sound, made as they are asked for."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 from weakref import WeakValueDictionary
-
-from .sources import SceneSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from ..recipes.base import Drawn, Recipe
     from ..sounds.entries import Sounds
     from .mixing import EventSounds
-    from .tone_bank import ToneBank
 
 
 class _Settings(Protocol):
@@ -24,7 +21,6 @@ class _Settings(Protocol):
 
 
 AnySettings = TypeVar("AnySettings", bound=_Settings)
-Settings = TypeVar("Settings", bound=SceneSpec)
 
 
 class SharedRendering(Generic[AnySettings]):
@@ -42,17 +38,6 @@ class SharedRendering(Generic[AnySettings]):
         """Nothing is drawn before it is asked for."""
         self.settings = settings
         self.sample_rate = settings.sample_rate
-
-
-class SceneRendering(SharedRendering[Settings]):
-    """A rendering of scenes; a subclass adds rows and clips, see `Rendering`."""
-
-    @cached_property
-    def tone_bank(self) -> ToneBank:
-        """The tones that every clip is mixed from."""
-        from .tone_bank import ToneBank
-
-        return ToneBank(self.settings)
 
 
 class DrawnRendering:

@@ -172,6 +172,9 @@ LABELS = tuple(f"{attribute}_label" for attribute in ATTRIBUTES)
 SOURCES = [dict.fromkeys(LABELS, TEXT)]
 """Kind of a column with the labels of a set of sources."""
 
+SOURCE_LABELS = ", ".join(f"`{label}`" for label in LABELS)
+"""What each source of such a column has, for cards."""
+
 ENTROPY = dict.fromkeys(ATTRIBUTES, NUMBER)
 """Kind of a column with a number of each attribute."""
 
