@@ -10,11 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.expressions import leaves, parts
-from audio_compositionality.dataset_builder.texts.acceptance import vocabulary_of
-from audio_compositionality.dataset_builder.texts.caption_reading import UnreadableError, read
+from audio_compositionality.dataset_builder.texts.caption_reading import UnreadableError, read, vocabulary_of
 from audio_compositionality.dataset_builder.texts.captions import caption
-from audio_compositionality.dataset_builder.texts.truth import Event, is_true
-from audio_compositionality.dataset_builder.texts.variants import SAME_WORDS, draw_wording, negatives
+from audio_compositionality.dataset_builder.texts.truth import SAME_WORDS, Event, draw_wording, is_true, negatives
 
 NEAR = 1e-6
 """Cosines that differ by no more are a tie, which is wrong (as in the metric of captions of the same words)."""

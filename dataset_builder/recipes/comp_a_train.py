@@ -19,9 +19,8 @@ from ..scenes.expressions import Expression, Leaf, Then, Together, formula, join
 from ..scenes.palette import Palette, draw_until
 from ..scenes.sources import random_generator
 from ..texts.captions import wordings
-from ..texts.truth import Event
-from ..texts.variants import MOST_POSITIVES, Kind, true_parts, wholes
-from ..texts.variants import negatives as false_texts
+from ..texts.truth import MOST_POSITIVES, Event, Kind, true_parts, wholes
+from ..texts.truth import negatives as false_texts
 from .captioned import (
     EVENT,
     EVENTS_MEANING,

@@ -10,16 +10,7 @@ import numpy as np
 
 from ..sounds.intervals import Interval
 from ..texts.questions.base import NO, YES
-from ..texts.questions.kinds import (
-    ALONE,
-    OVERLAP,
-    PRESENCE,
-    SEQUENCE,
-    STATES,
-    window_start,
-    window_steps,
-    window_text,
-)
+from ..texts.questions.kinds import ALONE, OVERLAP, PRESENCE, SEQUENCE, STATES, window_start, window_steps, window_text
 from ..texts.questions.wordings import spoken
 from .twins import SECONDS, Asked, Kind, Spans, TimeLines, Tracks, Turn
 

@@ -19,8 +19,19 @@ from audio_compositionality.support.text import listed
 
 from ..data import Row
 from ..scenes.expressions import Leaf, leaves
-from .acceptance import MOST_WORDS, Judge, Judgement, Reason, kind_of, texts_in
-from .caption_reading import Reading, UnreadableError, cues_of, reading_digest, words_in
+from .caption_reading import (
+    MOST_WORDS,
+    Judge,
+    Judgement,
+    Reading,
+    Reason,
+    UnreadableError,
+    cues_of,
+    kind_of,
+    reading_digest,
+    texts_in,
+    words_in,
+)
 from .captions import bag_of_words, named
 from .truth import Event, is_false
 

@@ -18,8 +18,7 @@ from audio_compositionality.dataset_builder.scenes.palette import SHARES
 from audio_compositionality.dataset_builder.sounds.entries import Sound
 from audio_compositionality.dataset_builder.sounds.splits import split_of_sounds
 from audio_compositionality.dataset_builder.sounds.words import category_of, noun_of, spoken
-from audio_compositionality.dataset_builder.texts.acceptance import vocabulary_of
-from audio_compositionality.dataset_builder.texts.caption_reading import read
+from audio_compositionality.dataset_builder.texts.caption_reading import read, vocabulary_of
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words
 from audio_compositionality.dataset_builder.texts.truth import Event, is_false, is_true
 from audio_compositionality.support.errors import InputError

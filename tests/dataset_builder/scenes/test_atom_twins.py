@@ -16,12 +16,7 @@ from audio_compositionality.dataset_builder.scenes.twins import draw_groups, que
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, QuestionSettings
 from audio_compositionality.dataset_builder.texts.questions.controls import blind_accuracy
-from audio_compositionality.dataset_builder.texts.questions.kinds import (
-    ATOM_TASKS,
-    ATOMS,
-    STATES,
-    question_tasks,
-)
+from audio_compositionality.dataset_builder.texts.questions.kinds import ATOM_TASKS, ATOMS, STATES, question_tasks
 from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, question_of
 from audio_compositionality.dataset_builder.texts.questions.wordings import templates
 from audio_compositionality.support.errors import InputError

@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.scenes.expressions import Leaf, leaves
-from audio_compositionality.dataset_builder.texts.acceptance import MOST_WORDS, Judge, kind_of, texts_in, tidy
-from audio_compositionality.dataset_builder.texts.caption_reading import Vocabulary, read
+from audio_compositionality.dataset_builder.texts.caption_reading import (
+    MOST_WORDS,
+    Judge,
+    Vocabulary,
+    kind_of,
+    read,
+    texts_in,
+    tidy,
+)
 from audio_compositionality.dataset_builder.texts.captions import caption, wordings
-from audio_compositionality.dataset_builder.texts.truth import Event, is_false
-from audio_compositionality.dataset_builder.texts.variants import false_variants
+from audio_compositionality.dataset_builder.texts.truth import Event, false_variants, is_false
 
 from .trees import events_of_tree, random_tree
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from audio_compositionality.dataset_builder.texts.acceptance import Judge
+from audio_compositionality.dataset_builder.texts.caption_reading import Judge
 from audio_compositionality.dataset_builder.texts.rewriting import LanguageModelWriter, rewrite
 from audio_compositionality.dataset_builder.texts.truth import Event
 

@@ -9,10 +9,12 @@ import pytest
 
 from audio_compositionality.dataset_builder.scenes.expressions import Leaf, Together, canonical, leaves
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words, caption, wordings
-from audio_compositionality.dataset_builder.texts.truth import Event, is_false, is_true
-from audio_compositionality.dataset_builder.texts.variants import (
+from audio_compositionality.dataset_builder.texts.truth import (
+    Event,
     draw_wording,
     false_variants,
+    is_false,
+    is_true,
     negatives,
     true_parts,
     wholes,

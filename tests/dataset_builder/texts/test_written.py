@@ -152,10 +152,10 @@ def test_an_answer_that_was_changed_is_refused():
 def test_the_command_builds_with_a_model_from_a_folder(tmp_path, capsys, monkeypatch):
     from audio_compositionality.cli.main import main
     from audio_compositionality.dataset_builder import rendered
-    from audio_compositionality.dataset_builder.texts import language_model
+    from audio_compositionality.dataset_builder.texts import written
 
     monkeypatch.setattr(rendered, "rendered_preset", lambda name, *, recipes, seed=0: small(*recipes))
-    monkeypatch.setattr(language_model, "MOST_NEW_TOKENS", 10)
+    monkeypatch.setattr(written, "MOST_NEW_TOKENS", 10)
     folder = save_tiny_gpt2(tmp_path / "tiny")
     few = ("build", "--recipes", "comp_a_train", "--out", str(tmp_path / "x"))
     assert main([*few, "--writer-in-test"]) == 2
