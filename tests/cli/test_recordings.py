@@ -218,7 +218,9 @@ def test_a_build_of_recordings_has_no_voices(run, option, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", ["evaluate", "run", "embed", "build"])
-@pytest.mark.parametrize(("change", "message"), [("sed=7", "did you mean 'seed'"), ("seed=-7", "it must be a whole number from 0")])
+@pytest.mark.parametrize(
+    ("change", "message"), [("sed=7", "did you mean 'seed'"), ("seed=-7", "it must be a whole number from 0")]
+)
 def test_presets_have_settings_in_all_commands(command, change, message, run, tmp_path, capsys):
     models = () if command == "build" else (LOG_MEL,)
     assert run(command, *models, "--set", change, "--out", tmp_path / "x") == 2
