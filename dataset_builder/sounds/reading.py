@@ -19,6 +19,7 @@ from tqdm.auto import tqdm
 from .checks import copies_of, fault_of
 from .entries import LONGEST_RECORDING, Sound, Sounds, fingerprint_of_entries
 from .sound_files import Decoded, SoundError, SoundFile, decoded, read_header
+from .words import LOUDNESS
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -37,9 +38,6 @@ _SHOWN = 3
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
-
-LOUDNESS = ("amplitude", "dynamics", "loudness")
-"""Attributes whose words are about how loud a sound is."""
 
 _HEARD = -35.0
 """dB below the loudest 10 ms of a recording: softer ones do not count for how loud it is."""
