@@ -83,7 +83,7 @@ class _Attribute(ItemRecipe[AttributeSpec]):
             exchanged = swapped.split("+")
             further = [one for one in palette.attributes if one not in (*exchanged, ACTION)]
             mentioned = [*exchanged, *(rng.choice(further, 1) if further and rng.random() < 0.5 else ()), ACTION]
-            draw = partial(_draw_twins, palette, split, names, exchanged, dict.fromkeys(mentioned), seconds, rng)
+            draw = partial(_draw_twins, palette, split, names, exchanged, mentioned, seconds, rng)
             twins = draw_until(draw, drawn, lambda two: map(frozenset, two), spec.repeats)
             if twins is None:
                 raise none_left("items", spec.items, number, spec.num_classes)
@@ -156,9 +156,9 @@ def _draw_twins(
         return None
     first, second = (int(rng.choice(numbers)) for numbers in options)
     twins = []
-    for one, other, said, its in ((first, second, *words), (second, first, *words[::-1])):
-        wanted = {**said, **{attribute: its[attribute] for attribute in exchanged}}
-        fitting = palette.exchanged(split, one, other, exchanged, wanted)
+    for one, other in ((0, 1), (1, 0)):
+        wanted = {**words[one], **{attribute: words[other][attribute] for attribute in exchanged}}
+        fitting = palette.exchanged(split, (first, second)[one], (first, second)[other], exchanged, wanted)
         if not fitting:
             return None
         twins.append(int(rng.choice(fitting)))

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ..data import DatasetError
 from ..scenes.captioned import TimedClip, draw_spans
-from ..scenes.expressions import Leaf
+from ..scenes.expressions import Expression, Leaf
 from ..scenes.palette import Palette, dealt, draw_until
 from ..scenes.sources import random_generator
 from ..texts.captions import Wording
@@ -78,7 +78,8 @@ class _Order(ItemRecipe[OrderSpec]):
             of_mention = suiting("sequence", split, MENTIONS[turn % 2])
             template = dealt(of_mention, turn // 2, spec.seed, _TEMPLATES, half, turn % 2)
             clips = [TimedClip(_TWO, (x, y), spans), TimedClip(_TWO, (y, x), spans[::-1])]
-            said, wordings = [one + other, other + one], [Wording(sequence=template)] * 2
+            said: list[Expression] = [one + other, other + one]
+            wordings = [Wording(sequence=template)] * 2
             late = spec.draw_late(2, rng)
             together = one * other if rng.random() < 0.5 else other * one
             # As many of either mention.

@@ -133,7 +133,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
             latest = LATEST_START if is_overlay(tree) else 0.0
             seconds = [(stop - start) / spec.sample_rate - latest for start, stop in spans]
             draw = partial(_draw_named, palette, split, labels, seconds, rng)
-            picked = draw_until(draw, drawn, lambda one, tree=tree: [(tree, *one)], spec.repeats)
+            picked = draw_until(draw, drawn, partial(_scenes_of, tree), spec.repeats)
             if picked is None:
                 raise none_left(setting, count, number, spec.num_classes)
             sounds, mentioned = picked
@@ -177,6 +177,11 @@ class _Training(CaptionedRecipe[TrainingSpec]):
                 raise DatasetError(f"row {row['id']}: a negative is {negative!r}; it has a text and a kind: {kinds}")
         check_events(row["id"], row.get("events"))
         super().check_row(row)
+
+
+def _scenes_of(tree: Expression, picked: tuple[tuple[int, ...], tuple[str, ...]]) -> list[Any]:
+    """What no two rows have in common: the tree, its sounds, and what is mentioned of them."""
+    return [(tree, *picked)]
 
 
 def _possible_size(size: int, labels: Sequence[str], palette: Palette, rng: np.random.Generator) -> int:

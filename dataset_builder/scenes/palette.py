@@ -178,8 +178,8 @@ class Palette:
                 if words.items() <= self.words(number).items()
                 and (not words.keys().isdisjoint(LOUDNESS) or self.entries[number].level >= self._middle_level)
             ]
-            loops = [self.entries[number].loop for number in fitting]
-            self._cells[key] = np.array(fitting, np.intp), np.array(loops, np.float64)
+            of_fitting = [self.entries[number].loop for number in fitting]
+            self._cells[key] = np.array(fitting, np.intp), np.array(of_fitting, np.float64)
         numbers, loops = self._cells[key]
         return numbers if seconds is None else numbers[(loops == 0) | (loops + SECOND_TONE <= seconds)]
 
