@@ -5,9 +5,8 @@ from __future__ import annotations
 from enum import Enum
 
 from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder
+from audio_compositionality.evaluator.results.result import Model
 from audio_compositionality.tasks.base import TaskInfo
-
-from ..results.result import Model
 
 TASK_KINDS: dict[type, str] = {
     AudioEncoder: "audio encoders",

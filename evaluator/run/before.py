@@ -19,10 +19,10 @@ from audio_compositionality.encoders.protocols import (
     ModelCard,
     QuestionCounter,
 )
+from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed
 
-from ..results.result import Result, ResultError
 from .answer_store import answer_store
 from .opened import OpenedTask
 from .options import RunOptions

@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from audio_compositionality.dataset_builder.texts.questions.wordings import Wording, read_wording
 from audio_compositionality.encoders.protocols import LETTERS, ModelCard
-
-from ..question_prompts import read_prompt
+from audio_compositionality.tasks.question_prompts import read_prompt
 
 SAMPLE_RATE = 32_000
 """Hz, to which those that hear bring a clip; it is the rate of the project's own scenes."""
