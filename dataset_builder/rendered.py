@@ -239,6 +239,6 @@ def reopened_preset(source: str, recipes: Sequence[str] | None = None) -> Render
         else:
             accepting.append(recipe)
     # A change that one recipe refuses may have been made to others.
-    if not accepting:
+    if refusals and not any(name in names_of(every[recipe]) for recipe in accepting for name in made):
         raise refusals[0]
     return rendered_preset(preset, recipes=accepting, **made)

@@ -2,80 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
-
 from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
 from ..data import DatasetError, Pcm16, Row
-from ..scenes.bases import CANDIDATES, PAPER_RANGES, QUARTERS, SAME, Base, TransformSpec, is_inverted
-from ..scenes.orbits import Copy, RecentOrbits, base_length, middle_of, reach_of, render_candidates, render_orbit
-from ..scenes.sources import LEVELS, SOURCE_LABELS, SOURCES, VALUES, random_generator
-from ..scenes.transforms import ParameterRange, Samples, Transform
+from ..scenes.bases import CANDIDATES, PAPER_RANGES, QUARTERS, SAME, Base, TransformSpec
+from ..scenes.orbits import (
+    Orbit,
+    RecentOrbits,
+    draw_copies,
+)
+from ..scenes.sources import LEVELS, SOURCE_LABELS, SOURCES, VALUES
+from ..scenes.transforms import ParameterRange, Transform
 from ..sounds.entries import Sounds
 from ..sounds.splits import FOLDS
 from .base import Drawn, Recipe, Rendering
 
-_COPIES = 13
-"""The random stream."""
 
-
-@dataclass(frozen=True)
-class Orbit:
-    """A base, its copies and its candidates.
-
-    Attributes:
-        number: of the base.
-        base: the clip as it is, with its candidates.
-        copies: none where it has none.
-    """
-
-    number: int
-    base: Base
-    copies: tuple[Copy, ...]
-
-    def rows(self, spec: TransformSpec) -> Iterator[Row]:
-        """The base, its copies, its candidates."""
-        yield _row(self.base)
-        for copy in self.copies:
-            of_copy = {
-                "transform": copy.transform.name,
-                "parameter": copy.parameter,
-                "unit": copy.transform.unit,
-                "scaled": copy.scaled,
-                "quarter": copy.number // spec.per_quarter,
-            }
-            yield _row(self.base, f"{copy.transform.name}-{copy.number}", of_copy)
-        for kind, candidate in self.base.candidates:
-            yield _row(candidate, kind, {"candidate": kind})
-
-    def render(self, spec: TransformSpec) -> list[Pcm16]:
-        """Their clips, in the same order.
-
-        Raises:
-            DatasetError: one is silent, or too short: names the base.
-        """
-        rate, reach = spec.clip_rate, reach_of(spec.spans)
-
-        def length_of(sound: Samples) -> int:
-            return base_length(sound, rate, spec.duration, reach)
-
-        try:
-            sound = self.base.sound()
-            orbit = render_orbit(sound, length_of(sound), rate, self.copies, spec.headroom)
-            if not self.base.candidates:
-                return orbit
-            sounds = [candidate.sound() for _, candidate in self.base.candidates]
-            # Of sounds of two lengths the shorter one is that of both, or it would tell them apart.
-            length = min(map(length_of, sounds))
-            clips = [middle_of(one, length) for one in sounds]
-            return orbit + render_candidates(clips, rate, orbit[0], inverted=is_inverted(self.number))
-        except DatasetError as error:
-            raise DatasetError(f"{self.base.title} {error}") from error
+def _rows(orbit: Orbit, spec: TransformSpec) -> Iterator[Row]:
+    """The base, its copies, its candidates."""
+    yield _row(orbit.base)
+    for copy in orbit.copies:
+        of_copy = {
+            "transform": copy.transform.name,
+            "parameter": copy.parameter,
+            "unit": copy.transform.unit,
+            "scaled": copy.scaled,
+            "quarter": copy.number // spec.per_quarter,
+        }
+        yield _row(orbit.base, f"{copy.transform.name}-{copy.number}", of_copy)
+    for kind, candidate in orbit.base.candidates:
+        yield _row(candidate, kind, {"candidate": kind})
 
 
 def _row(base: Base, what: str = "base", changes: Mapping[str, Any] | None = None) -> Row:
@@ -91,25 +50,6 @@ def _row(base: Base, what: str = "base", changes: Mapping[str, Any] | None = Non
         "fold": base.fold,
     }
     return {**row, **(changes or {}), **base.said}
-
-
-def draw_copies(base: Base, spec: TransformSpec) -> Iterator[Copy]:
-    """The copies of a base: of each transform in each quarter of its range, uniformly.
-
-    The random numbers of one depend on nothing but the seed, its base, transform and number.
-    """
-    for transform, span in spec.spans:
-        key = int(hashlib.sha256(transform.name.encode()).hexdigest()[:8], 16)
-        for number in range(QUARTERS * spec.per_quarter):
-            generator = partial(random_generator, spec.seed, _COPIES, base.key, key, number)
-            scaled = (number // spec.per_quarter + generator().random()) / QUARTERS
-            yield Copy(transform, span.value(scaled), partial(_after_parameter, generator), number, scaled)
-
-
-def _after_parameter(generator: partial[np.random.Generator]) -> np.random.Generator:
-    rng = generator()
-    rng.random()
-    return rng
 
 
 class Transforms(Recipe[TransformSpec]):
@@ -197,7 +137,7 @@ class Transforms(Recipe[TransformSpec]):
         for number, base in enumerate(spec.material.draw()):
             copies = tuple(draw_copies(base, spec)) if base.candidates else ()
             orbits.append(Orbit(number, base, copies))
-            for place, row in enumerate(orbits[-1].rows(spec)):
+            for place, row in enumerate(_rows(orbits[-1], spec)):
                 yield Drawn(row, partial(clip, number, place))
 
     def sample_rate(self, spec: TransformSpec) -> int:

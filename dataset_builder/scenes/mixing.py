@@ -228,10 +228,21 @@ class EventSounds:
         """
         intervals = []
         for event in events:
-            mask = self.heard(event, behind).astype(np.int8)
-            edges = np.flatnonzero(np.diff(np.concatenate(([0], mask, [0])))) + round(event.start / self._hop)
-            intervals += list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+            first = round(event.start / self._hop)
+            spans = self._spans(event.entry, event.length, event.gain, event.offset, behind)
+            intervals += [(first + start, first + stop) for start, stop in spans]
         return union(intervals, MERGE_GAP)
+
+    @cached_property
+    def _spans(self) -> Callable[[int, int, float, int, float], Activity]:
+        """When an event is heard, from its start on, with all silences: one comes in several clips of a row."""
+
+        def spans(entry: int, length: int, gain: float, offset: int, behind: float) -> Activity:
+            mask = self.heard(Event(entry, 0, length, gain, offset), behind)
+            edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False]))))
+            return tuple(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+        return lru_cache(maxsize=_KEPT)(spans)
 
     def peak(self, event: Event) -> float:
         """What no sample of an event is larger than, but for fades."""
@@ -341,7 +352,7 @@ def mix(
         _add(clip, events, sounds)
         largest = max(largest, float(clip.max()), -float(clip.min()))
         if level is not None:
-            loudest = max(loudest, _root_mean_square(clip))
+            loudest = max(loudest, float(np.sqrt(np.mean(np.square(clip, out=clip), dtype=np.float64))))
     if not largest:
         return [np.zeros(length, np.int16) for _ in clips]
     gain = peak * 2**15 / largest

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import DatasetError, Pcm16
+from .bases import QUARTERS, Base, TransformSpec, is_inverted
+from .sources import random_generator
 from .tone_bank import FULL_SCALE
 from .transforms import ParameterRange, Samples, Transform, level
 
@@ -22,6 +26,9 @@ SHORTEST = 0.1
 FULL_UP_TO, HIGHEST = 6_500.0, 7_200.0
 """Hz: candidates have all of what is below the first, and nothing above the second, which is left by what brings clips
 to 16 kHz, the lowest rate of any encoder here."""
+
+_COPIES = 13
+"""The random stream."""
 
 _KEPT = 3
 """Orbits that are kept: a build asks for the clips of two or three at once."""
@@ -164,6 +171,64 @@ def with_energy(samples: NDArray[np.int64], energy: int) -> NDArray[np.int64]:
         adjusted[place] += (1 if missing > 0 else -1) * (-1 if samples[place] < 0 else 1)
         missing -= int(adjusted[place]) ** 2 - int(samples[place]) ** 2
     return adjusted
+
+
+def draw_copies(base: Base, spec: TransformSpec) -> Iterator[Copy]:
+    """The copies of a base: of each transform in each quarter of its range, uniformly.
+
+    The random numbers of one depend on nothing but the seed, its base, transform and number.
+    """
+    for transform, span in spec.spans:
+        key = int(hashlib.sha256(transform.name.encode()).hexdigest()[:8], 16)
+        for number in range(QUARTERS * spec.per_quarter):
+            generator = partial(random_generator, spec.seed, _COPIES, base.key, key, number)
+            scaled = (number // spec.per_quarter + generator().random()) / QUARTERS
+            yield Copy(transform, span.value(scaled), partial(_after_parameter, generator), number, scaled)
+
+
+def _after_parameter(generator: partial[np.random.Generator]) -> np.random.Generator:
+    rng = generator()
+    rng.random()
+    return rng
+
+
+@dataclass(frozen=True)
+class Orbit:
+    """A base, its copies and its candidates.
+
+    Attributes:
+        number: of the base.
+        base: the clip as it is, with its candidates.
+        copies: none where it has none.
+    """
+
+    number: int
+    base: Base
+    copies: tuple[Copy, ...]
+
+    def render(self, spec: TransformSpec) -> list[Pcm16]:
+        """Their clips, in the same order.
+
+        Raises:
+            DatasetError: one is silent, or too short: names the base.
+        """
+        rate, reach = spec.clip_rate, reach_of(spec.spans)
+
+        def length_of(sound: Samples) -> int:
+            return base_length(sound, rate, spec.duration, reach)
+
+        try:
+            sound = self.base.sound()
+            orbit = render_orbit(sound, length_of(sound), rate, self.copies, spec.headroom)
+            if not self.base.candidates:
+                return orbit
+            sounds = [candidate.sound() for _, candidate in self.base.candidates]
+            # Of sounds of two lengths the shorter one is that of both, or it would tell them apart.
+            length = min(map(length_of, sounds))
+            clips = [middle_of(one, length) for one in sounds]
+            return orbit + render_candidates(clips, rate, orbit[0], inverted=is_inverted(self.number))
+        except DatasetError as error:
+            raise DatasetError(f"{self.base.title} {error}") from error
 
 
 class RecentOrbits:

@@ -183,11 +183,11 @@ def test_data_are_named_once(run, words, message, capsys):
         (("--recordings", "", "--strong-labels", "x"), "recordings are ''; give a folder (. is the current one)"),
         (("--recordings", ".", "--set", "templates=x"), "has no setting 'templates'"),
         (("--set", "seed=seven"), "seed is 'seven'; it is a whole number"),
-        (("--set", "seed=-1"), "seed is -1; it must be from 0 to 9,223,372,036,854,775,807"),
+        (("--set", "seed=-1"), "seed is -1; it must be a whole number from 0 to 9,223,372,036,854,775,807"),
         (("--set", "sed=7"), "the preset 'mini' has no setting 'sed'; did you mean 'seed'"),
-        (("--set", "onset=lock"), "onset is 'lock'; choose one of random, locked"),
+        (("--set", "onset=lock"), "onset is 'lock'; it is one of random, locked"),
         (("--set", "seed=1", "--set", "seed=2"), "--set has seed twice"),
-        (("--tasks", "informativeness", "--set", "crossed_levels=8,4"), "it is four whole numbers with commas between"),
+        (("--tasks", "informativeness", "--set", "crossed_levels=8,4"), "it is 4 whole numbers with commas between"),
         (("--tasks", "informativeness", "--set", "quadruples=8"), "the preset 'mini' has no setting 'quadruples'"),
         (("--data", ".", "--set", "seed=7"), "--set seed=7 changes a preset or recordings; the data of --data are as"),
         (("--recordings", ".", "--set", "clases=1"), "has no setting 'clases'; did you mean 'classes'"),
@@ -218,7 +218,9 @@ def test_a_build_of_recordings_has_no_voices(run, option, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", ["evaluate", "run", "embed", "build"])
-@pytest.mark.parametrize(("change", "message"), [("sed=7", "did you mean 'seed'"), ("seed=-7", "it must be from 0")])
+@pytest.mark.parametrize(
+    ("change", "message"), [("sed=7", "did you mean 'seed'"), ("seed=-7", "it must be a whole number from 0")]
+)
 def test_presets_have_settings_in_all_commands(command, change, message, run, tmp_path, capsys):
     models = () if command == "build" else (LOG_MEL,)
     assert run(command, *models, "--set", change, "--out", tmp_path / "x") == 2
@@ -339,7 +341,7 @@ class TestScenes:
         assert run(*words, "--recipes", "transforms", "--set", "classes=3") == 2
         assert "what is made of recordings here has no setting 'classes'; " in capsys.readouterr().err
         assert run(*words, "--recipes", "a_coat_instances", "--set", "classes=1") == 2
-        assert "classes is 1; it must be from 2" in capsys.readouterr().err
+        assert "classes is 1; it must be a whole number from 2" in capsys.readouterr().err
 
     def test_a_task_that_is_named_cannot_be_left_out(self, crossed, run, capsys):
         words = ("evaluate", LOG_MEL, "--recordings", crossed)
