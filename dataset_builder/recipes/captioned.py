@@ -115,8 +115,10 @@ class CaptionedSpec(ToneSpec):
 
     def values(self) -> dict[str, Any]:
         """The settings as JSON values, and what the captions are made from."""
-        language = {"language": language_digest(), "tables": tables_digest(), "nouns": list(self.nouns)}
-        return {**super().values(), **language}
+        values = {**super().values(), "language": language_digest(), "tables": tables_digest()}
+        if self.sounds is None:
+            return {**values, "nouns": list(self.nouns)}
+        return {name: value for name, value in values.items() if name not in self.of_tones}
 
 
 class SequenceSpec(CaptionedSpec):

@@ -25,7 +25,7 @@ from ..sounds.entries import Sounds, SoundsField, label_text
 from ..sounds.formats.base import Annotation, LabelledEvent
 from ..sounds.intervals import STEPS, Activity, intersection
 from ..sounds.splits import split_of_sounds
-from ..sounds.tones import ToneSounds, ToneSpec
+from ..sounds.tones import ToneSounds, ToneSpec, check_without_tones
 from ..texts.questions.base import Question, QuestionError
 from ..texts.questions.wordings import is_lettered, spoken, templates_digest
 from .arrangements import BLOCK
@@ -69,9 +69,6 @@ _MOST_VARIANTS = 4
 
 _SPARE, _LEAST_SPARE = 10, 60
 """Groups of a kind that may fail: so many times those that do not, and so many more."""
-
-_OF_TONES = tuple(name for name in ToneSpec.model_fields if name != "sample_rate")
-"""Fields that decide nothing where a user's sounds take the place of the tones."""
 
 
 class PolyphonySpec(ToneSpec):
@@ -121,9 +118,7 @@ class PolyphonySpec(ToneSpec):
         if len(set(names)) < len(names):
             raise InputError(f"two timbres are called alike: {listed(names)}; questions need a name for each")
         if self.sounds is not None:
-            for name in _OF_TONES:
-                if getattr(self, name) != type(self).model_fields[name].get_default(call_default_factory=True):
-                    raise InputError(f"{name} is of tones, and recordings are in their place: leave it out")
+            check_without_tones(self)
         return self
 
     @property
@@ -152,7 +147,7 @@ class PolyphonySpec(ToneSpec):
         """The settings as JSON values, and what questions are worded by; of a user's sounds the fingerprint."""
         values = super().values()
         if self.sounds is not None:
-            values = {name: value for name, value in values.items() if name not in _OF_TONES}
+            values = {name: value for name, value in values.items() if name not in self.of_tones}
         labels = {"labels": list(self.nouns)} if self.sounds is None else {}
         return {**values, **labels, "templates": templates_digest()}
 

@@ -162,16 +162,11 @@ class ToneSpec(Spec):
     @cached_property
     def nouns(self) -> tuple[str, ...]:
         """What each class of timbre is called: default voices by their nouns, those of a user's bank by their label."""
-        return nouns(self)
+        return tuple(default_nouns().get(label, label) for label in self.labels["timbre"])
 
     def _centres(self, low: float, high: float) -> list[float]:
         width = (high - low) / self.num_classes
         return [low + (number + 0.5) * width for number in range(self.num_classes)]
-
-
-def nouns(spec: Any) -> tuple[str, ...]:
-    """What each class of timbre of a spec of tones is called; see `ToneSpec.nouns`."""
-    return tuple(default_nouns().get(label, label) for label in spec.labels["timbre"])
 
 
 def check_without_tones(spec: ToneSpec) -> None:
