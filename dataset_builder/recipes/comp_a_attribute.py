@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _ITEMS, _PAIRS, _TEMPLATES, _SWAPPED = 35, 36, 37, 38
 """The random streams."""
 
+_DRAWS = 1_000
+"""Of twins of one pair of labels."""
+
 _BOTH = Leaf("") * Leaf("")
 """The tree of a clip."""
 
@@ -77,15 +80,21 @@ class _Attribute(ItemRecipe[AttributeSpec]):
             subset = list(options)[half]
             rng = random_generator(spec.seed, _ITEMS, number)
             swapped = dealt(list(options[subset]), turn, spec.seed, _SWAPPED, half)
-            pair = dealt(options[subset][swapped], turn, spec.seed, _PAIRS, half)
-            names = [pair[place] for place in rng.permutation(2)]
+            pairs = options[subset][swapped]
+            first = pairs.index(dealt(pairs, turn, spec.seed, _PAIRS, half))
+            order = rng.permutation(2)
             template = dealt(suiting("together", split), turn, spec.seed, _TEMPLATES, half)
             exchanged = swapped.split("+")
             further = [one for one in palette.attributes if one not in (*exchanged, ACTION)]
             mentioned = [*exchanged, *(rng.choice(further, 1) if further and rng.random() < 0.5 else ()), ACTION]
-            draw = partial(_draw_twins, palette, split, names, exchanged, mentioned, seconds, rng)
-            twins = draw_until(draw, drawn, lambda two: map(frozenset, two), spec.repeats)
-            if twins is None:
+            # Where a pair has no more twins, the next one may have some.
+            for pair in (*pairs[first:], *pairs[:first]):
+                names = [pair[place] for place in order]
+                draw = partial(_draw_twins, palette, split, names, exchanged, mentioned, seconds, rng)
+                twins = draw_until(draw, drawn, lambda two: map(frozenset, two), spec.repeats, _DRAWS)
+                if twins is not None:
+                    break
+            else:
                 raise none_left("items", spec.items, number, spec.num_classes)
             leaves = [[palette.leaf(sound, mentioned) for sound in sounds] for sounds in twins]
             yield CaptionedScene(

@@ -286,7 +286,11 @@ FEW_DRAWS = 50
 
 
 def draw_until(
-    draw: Callable[[], Drawn | None], drawn: set[Any], scenes_of: Callable[[Drawn], Iterable[Any]], repeats: bool
+    draw: Callable[[], Drawn | None],
+    drawn: set[Any],
+    scenes_of: Callable[[Drawn], Iterable[Any]],
+    repeats: bool,
+    most: int | None = None,
 ) -> Drawn | None:
     """What is drawn first that serves, and is of no scene that was drawn before.
 
@@ -295,11 +299,12 @@ def draw_until(
         drawn: scenes; those of what is drawn are added.
         scenes_of: the scenes of what is drawn.
         repeats: whether scenes may come again where others run out.
+        most: draws; by default `MOST_DRAWS`.
 
     Returns:
         None where there is none left.
     """
-    for attempt in range(MOST_DRAWS):
+    for attempt in range(MOST_DRAWS if most is None else most):
         one = draw()
         scenes = () if one is None else set(scenes_of(one))
         if one is not None and (drawn.isdisjoint(scenes) or (repeats and attempt >= FEW_DRAWS)):

@@ -10,6 +10,7 @@ from audio_compositionality.dataset_builder.recipes.base import ValidatedRecipe
 from audio_compositionality.dataset_builder.recipes.comp_a_train import TrainingSpec
 from audio_compositionality.dataset_builder.texts.captions import templates
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.training.settings import VALIDATION_ITEMS
 
 NAMES = ("comp_a_attribute", "comp_a_order")
 SCENES = TrainingSpec(train_rows=8, validation_rows=4, seed=3, sample_rate=16_000)
@@ -50,3 +51,11 @@ def test_half_of_the_items_of_order_name_the_first_heard_last():
 def test_scenes_of_another_kind_are_refused():
     with pytest.raises(InputError, match="makes no items like scenes of"):
         load_recipe("comp_a_order").render_validation(load_recipe("a_tre").presets["mini"], 2)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", NAMES)
+def test_there_are_as_many_as_training_asks_for(name, seed):
+    rows = load_recipe(name).render_validation(SCENES.changed(seed=seed), VALIDATION_ITEMS).rows
+    assert len({tuple(row["captions"]) for row in rows}) >= 0.9 * VALIDATION_ITEMS
+    assert len({row["pair"] for row in rows}) == 22
