@@ -257,9 +257,17 @@ def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> di
         InputError: an unknown preset, or a recipe that takes no recordings.
     """
     fields: dict[str, FieldInfo] = {}
-    for spec in _presets(preset, recipes)[0].values():
+    for spec in _of_any_sounds(_presets(preset, recipes)[0]).values():
         fields |= {name: field for name, field in spec.settable().items() if name not in _of_tones(spec)}
     return fields
+
+
+def _of_any_sounds(presets: Mapping[str, Spec]) -> dict[str, Spec]:
+    """Specs of presets with sounds in place of scenes of tones, which can have other fields."""
+    from .tones import default_timbres
+
+    every = recorded_recipes()
+    return {name: every[name].of_sounds(spec, default_timbres(), {}) for name, spec in presets.items()}
 
 
 def _of_tones(spec: Spec) -> Collection[str]:
@@ -326,7 +334,9 @@ def offered(
     every = recorded_recipes()
     presets, left_out = _presets(preset, recipes, required)
     fields = changeable(preset, presets)
-    has = {name: set(type(spec).model_fields).difference(_of_tones(spec)) for name, spec in presets.items()}
+    has = {
+        name: set(type(spec).model_fields).difference(_of_tones(spec)) for name, spec in _of_any_sounds(presets).items()
+    }
     # What only code can change, such as ranges of parameters.
     further = set().union(*has.values()) - {"sounds", *fields}
     check_values({name: value for name, value in changes.items() if name not in further}, fields, RECORDINGS)
