@@ -322,7 +322,7 @@ def test_settings_that_change_a_sample_or_a_text_change_the_fingerprint():
 
 
 def test_more_items_than_there_are_sources_for_are_refused(monkeypatch):
-    monkeypatch.setattr(palette, "MOST_DRAWS", 3)
+    monkeypatch.setattr(palette, "MOST_DRAWS", 2)
     with pytest.raises(
         InputError, match=r"items is 400, and after \d+ no sources .* or num_classes, now 8, more"
     ) as raised:
