@@ -239,10 +239,9 @@ def _columns(options: argparse.Namespace) -> dict[str, str]:
 
 def _changes(options: argparse.Namespace) -> dict[str, Any]:
     """What is asked for of settings of recipes."""
-    from audio_compositionality.dataset_builder.changes import kinds_of, read_changes
     from audio_compositionality.dataset_builder.texts.questions.annotated import AskedSpec
 
-    changes = read_changes(options.set or (), kinds_of(AskedSpec()))
+    changes = AskedSpec.read(options.set or ())
     # Only `build` has another seed.
     of_options: Mapping[str, Any] = {
         "ask": tuple(arguments.names_of(options, "ask") or ()) or None,

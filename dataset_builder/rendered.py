@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec, read_values
 from audio_compositionality.support.text import nearest
 
-from .changes import kinds_of, names_of, read_changes, with_changes
 from .data import Clip, DatasetError, Row, check_range, to_waveform
 from .recipes import list_recipes, load_recipe
 from .recipes.base import Recipe, Rendering, fingerprint_of, rate_of
@@ -28,7 +28,7 @@ class RenderedConfiguration:
         fingerprint: of the recipe's name, version and settings.
     """
 
-    def __init__(self, source: str, recipe: str, settings: Any) -> None:
+    def __init__(self, source: str, recipe: str, settings: Spec) -> None:
         self.source = source
         self.recipe = recipe
         self.settings = settings
@@ -48,8 +48,7 @@ class RenderedConfiguration:
     @property
     def values(self) -> dict[str, Any]:
         """Everything that decides the rows and their samples, as JSON values: the fingerprint is made of them."""
-        values: dict[str, Any] = self.settings.values()
-        return values
+        return self.settings.values()
 
     @property
     def features(self) -> Features:
@@ -89,7 +88,7 @@ class RenderedConfiguration:
 class RenderedData:
     """Data of any recipes, rendered as they are read; see `Data`. Their samples are those of the built folder."""
 
-    def __init__(self, source: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, source: str, settings: Mapping[str, Spec]) -> None:
         """Nothing is drawn before it is asked for.
 
         Args:
@@ -110,7 +109,7 @@ class RenderedData:
         return tuple(self._configurations)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Spec]:
         """Settings by the name of the recipe."""
         return {name: configuration.settings for name, configuration in self._configurations.items()}
 
@@ -149,20 +148,20 @@ def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **change
             preset for preset in preset_names() if all(preset in load_recipe(one).presets for one in recipes or ())
         ]
         raise InputError(f"unknown preset {name!r}; {nearest(name, valid)}")
-    settings: dict[str, Any] = {}
+    settings: dict[str, Spec] = {}
     for recipe in list_recipes() if recipes is None else recipes:
         presets = load_recipe(recipe).presets
         if name in presets:
             settings[recipe] = presets[name]
         elif recipes is not None:
             raise InputError(f"recipe {recipe!r} has no preset {name!r}; {nearest(name, presets)}")
-    names = {recipe: set(names_of(of_recipe)) for recipe, of_recipe in settings.items()}
+    names = {recipe: set(type(of_recipe).model_fields) for recipe, of_recipe in settings.items()}
     for change in changes:
         if not any(change in of_recipe for of_recipe in names.values()):
             every = sorted(set().union(*names.values()))
             raise InputError(f"no recipe of the preset {name!r} has a setting {change!r}; {nearest(change, every)}")
     changed = {
-        recipe: with_changes(of_recipe, **{key: value for key, value in changes.items() if key in names[recipe]})
+        recipe: of_recipe.changed(**{key: value for key, value in changes.items() if key in names[recipe]})
         for recipe, of_recipe in settings.items()
     }
     made = {
@@ -177,7 +176,7 @@ _WITH = " with "
 
 
 def _source(preset: str, changes: Mapping[str, Any]) -> str:
-    """What a preset with changes is called, such as ``mini with seed=7``: its name and what `read_changes` reads."""
+    """What a preset with changes is called, such as ``mini with seed=7``: its name and what `read_values` reads."""
     if not changes:
         return preset
     return f"{preset}{_WITH}{', '.join(f'{name}={_typed(value)}' for name, value in changes.items())}"
@@ -209,8 +208,8 @@ def changes_of_preset(texts: Sequence[str], preset: str, recipes: Sequence[str] 
         InputError: see `rendered_preset`; a text is no change, or its value is of another type.
     """
     settings = rendered_preset(preset, recipes=recipes).settings.values()
-    kinds = {name: kind for of_recipe in settings for name, kind in kinds_of(of_recipe).items()}
-    return read_changes(texts, kinds, f"the preset {preset!r}")
+    every = {name: field for of_recipe in settings for name, field in of_recipe.settable().items()}
+    return read_values(texts, every, f"the preset {preset!r}")
 
 
 def changed_preset(preset: str, texts: Sequence[str], *, recipes: Sequence[str] | None = None) -> RenderedData:
@@ -229,16 +228,15 @@ def reopened_preset(source: str, recipes: Sequence[str] | None = None) -> Render
         return rendered_preset(preset, recipes=recipes)
     made = changes_of_preset(changes.split(", "), preset, recipes)
     accepting, refusals = [], []
-    every: Mapping[str, Any] = rendered_preset(preset, recipes=recipes).settings
+    every = rendered_preset(preset, recipes=recipes).settings
     for recipe, settings in every.items():
-        names = names_of(settings)
         try:
-            with_changes(settings, **{name: value for name, value in made.items() if name in names})
+            settings.changed(**{name: value for name, value in made.items() if name in type(settings).model_fields})
         except InputError as error:
             refusals.append(error)
         else:
             accepting.append(recipe)
     # A change that one recipe refuses may have been made to others.
-    if refusals and not any(name in names_of(every[recipe]) for recipe in accepting for name in made):
+    if refusals and not any(name in type(every[recipe]).model_fields for recipe in accepting for name in made):
         raise refusals[0]
     return rendered_preset(preset, recipes=accepting, **made)

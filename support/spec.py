@@ -54,9 +54,9 @@ class Spec(BaseModel):
         return type(self)(**kept, **changes)
 
     @classmethod
-    def settable(cls) -> tuple[str, ...]:
-        """Names of the fields that a user can write as a text."""
-        return tuple(name for name, field in cls.model_fields.items() if _is_typable(field.annotation))
+    def settable(cls) -> dict[str, FieldInfo]:
+        """The fields that a user can write as a text, by their names."""
+        return {name: field for name, field in cls.model_fields.items() if _is_typable(field.annotation)}
 
     @classmethod
     def read(cls, texts: Sequence[str]) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class Spec(BaseModel):
         Raises:
             InputError: a text is no ``NAME=VALUE``, names no field or one twice, or its value is of another type.
         """
-        return read_values(texts, {name: cls.model_fields[name] for name in cls.settable()}, cls.__name__)
+        return read_values(texts, cls.settable(), cls.__name__)
 
     @classmethod
     def table(cls) -> Table:
@@ -79,8 +79,7 @@ class Spec(BaseModel):
         rows = [
             Row((Cell(name), Cell(_written(field.get_default(call_default_factory=True))), Cell(rule_of(field)),
                  Cell(field.description or "")))
-            for name, field in cls.model_fields.items()
-            if name in cls.settable()
+            for name, field in cls.settable().items()
         ]  # fmt: skip
         return Table("Settings", columns, tuple(rows), (), "settings")
 
@@ -105,13 +104,33 @@ def read_values(texts: Sequence[str], fields: Mapping[str, FieldInfo], owner: st
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
-            raise InputError(f"{text!r} is no setting; it is NAME=VALUE, such as seed=1")
+            raise InputError(f"--set is {text!r}; it takes NAME=VALUE, such as seed=1")
         if name not in fields:
             raise InputError(f"{owner} has no setting {name!r}; {nearest(name, sorted(fields))}")
         if name in values:
-            raise InputError(f"{name} is set twice; a setting has one value")
+            raise InputError(f"--set has {name} twice; a setting has one value")
         values[name] = _read(name, value, fields[name])
     return values
+
+
+def check_values(values: Mapping[str, Any], fields: Mapping[str, FieldInfo], owner: str) -> None:
+    """Refuse a value of what is no field, or of another type or out of the field's range.
+
+    Args:
+        values: by name.
+        fields: that there are, of one spec or of several.
+        owner: what has them, for messages.
+
+    Raises:
+        InputError: the value and the rule, or the nearest name.
+    """
+    for name, value in values.items():
+        if name not in fields:
+            raise InputError(f"{owner} has no setting {name!r}; {nearest(name, sorted(fields))}")
+        try:
+            _adapter(_without_none(fields[name].annotation)).validate_python(_unread(value, fields[name]))
+        except ValidationError:
+            raise InputError(f"{name} is {_written(value)}; it is {rule_of(fields[name])}") from None
 
 
 def rule_of(field: FieldInfo) -> str:
@@ -132,6 +151,12 @@ def _read(name: str, text: str, field: FieldInfo) -> Any:
         return _adapter(annotation).validate_python(given)
     except ValidationError:
         raise InputError(f"{name} is {text!r}; it is {rule_of(field)}") from None
+
+
+def _unread(value: Any, field: FieldInfo) -> Any:
+    """A value; of a text in place of a number, which pydantic would read, nothing that is valid."""
+    is_text = isinstance(value, str) and _without_none(field.annotation) in (int, float, bool)
+    return None if is_text else value
 
 
 @cache
@@ -163,7 +188,7 @@ def _written(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "empty"
-    return repr(value) if isinstance(value, str) and not value.isprintable() else f"{value}" if value != "" else "''"
+    return repr(value) if isinstance(value, str) else f"{value}"
 
 
 def _without_none(annotation: Any) -> Any:

@@ -251,15 +251,6 @@ class ValidatedRecipe(Protocol):
         ...
 
 
-@runtime_checkable
-class RecordedRecipe(Protocol):
-    """A recipe whose sound can be that of a user's sounds."""
-
-    def of_recordings(self, settings: Any, recordings: Sounds, requested: Mapping[str, Any]) -> Any:
-        """See `Recipe.of_sounds`."""
-        ...
-
-
 def fingerprint_of(recipe: str, version: int, values: Mapping[str, Any]) -> str:
     """SHA-256 over a recipe's name, its version and its settings as JSON: equal fingerprints mean equal samples."""
     return digest_of(recipe=recipe, version=version, settings=values)

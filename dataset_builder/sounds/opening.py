@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic.fields import FieldInfo
+
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec, check_values, read_values
 from audio_compositionality.support.text import nearest
 
-from ..changes import Kind, check_changes, kinds_of, names_of, read_changes
 from ..data import DatasetError
 from ..recipes import list_recipes, load_recipe
-from ..recipes.base import AnnotatedRecipe, RecordedRecipe
+from ..recipes.base import AnnotatedRecipe, Recipe
 from ..rendered import RenderedData
 from ..scenes.pool import UnlabelledError
 from .annotated import AnnotatedRecordings
@@ -25,8 +27,10 @@ from .reading import ReadRecordings
 from .sound_files import SoundError
 from .strong_labels import strong_recordings
 
+RECORDINGS = "what is made of recordings here"
+
 RECORDINGS_OF = "recordings of "
-"""What the source of data begins with that were made of recordings: no preset or folder that can be opened."""
+"""Prefix of the source of data that were made of recordings: no preset or folder that can be opened."""
 
 
 def open_recordings(
@@ -223,7 +227,7 @@ def _check_settings(file: str, settings: Mapping[str, Any]) -> None:
     if not settings:
         return
     try:
-        check_changes(settings, changeable())
+        check_values(settings, changeable(), RECORDINGS)
     except InputError as error:
         raise SoundError(f"{file}: settings: {error}") from error
 
@@ -236,22 +240,13 @@ def _warn_of_folder(name: str, what: str) -> None:
         )
 
 
-def _of_sounds(recipe: Any, settings: Any, sounds: Sounds, requested: Mapping[str, Any]) -> Any:
-    of_sounds = getattr(recipe, "of_sounds", None) or recipe.of_recordings
-    return of_sounds(settings, sounds, requested)
-
-
-def recorded_recipes() -> dict[str, Any]:
-    """The recipes whose sound can be that of recordings, by their names."""
+def recorded_recipes() -> dict[str, Recipe[Any]]:
+    """The recipes that take a user's sounds, by their names."""
     every = {name: load_recipe(name) for name in list_recipes()}
-    return {
-        name: recipe
-        for name, recipe in every.items()
-        if isinstance(recipe, RecordedRecipe) or getattr(recipe, "takes_sounds", False)
-    }
+    return {name: recipe for name, recipe in every.items() if recipe.takes_sounds}
 
 
-def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, Kind]:
+def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, FieldInfo]:
     """The settings that `recorded` takes as changes, by their names.
 
     Args:
@@ -261,23 +256,23 @@ def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> di
     Raises:
         InputError: an unknown preset, or a recipe that takes no recordings.
     """
-    kinds: dict[str, Kind] = {}
-    for settings in _of_recordings(_presets(preset, recipes)[0]).values():
-        kinds.update({name: kind for name, kind in kinds_of(settings).items() if name not in _of_tones(settings)})
-    return kinds
+    fields: dict[str, FieldInfo] = {}
+    for spec in _of_any_sounds(_presets(preset, recipes)[0]).values():
+        fields |= {name: field for name, field in spec.settable().items() if name not in _of_tones(spec)}
+    return fields
 
 
-def _of_tones(settings: Any) -> Collection[str]:
-    """The settings that decide nothing where a user's sounds are in place of the tones."""
-    return getattr(type(settings), "of_tones", ())
-
-
-def _of_recordings(presets: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of presets by recipe, of any recordings: those of made-up scenes can have other fields."""
+def _of_any_sounds(presets: Mapping[str, Spec]) -> dict[str, Spec]:
+    """Specs of presets with sounds in place of scenes of tones, which can have other fields."""
     from .tones import default_timbres
 
     every = recorded_recipes()
-    return {name: _of_sounds(every[name], settings, default_timbres(), {}) for name, settings in presets.items()}
+    return {name: every[name].of_sounds(spec, default_timbres(), {}) for name, spec in presets.items()}
+
+
+def _of_tones(spec: Spec) -> Collection[str]:
+    """The settings that decide nothing where a user's sounds are in place of the tones."""
+    return getattr(type(spec), "of_tones", ())
 
 
 def changes_from(texts: Sequence[str], *, preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, Any]:
@@ -286,7 +281,7 @@ def changes_from(texts: Sequence[str], *, preset: str = "mini", recipes: Iterabl
     Raises:
         InputError: there is no such setting, or a value is of another type.
     """
-    return read_changes(texts, changeable(preset, recipes))
+    return read_values(texts, changeable(preset, recipes), RECORDINGS)
 
 
 @dataclass(frozen=True)
@@ -338,21 +333,20 @@ def offered(
     """
     every = recorded_recipes()
     presets, left_out = _presets(preset, recipes, required)
-    kinds = changeable(preset, presets)
+    fields = changeable(preset, presets)
     has = {
-        name: {*names_of(of_recipe)}.difference(_of_tones(of_recipe))
-        for name, of_recipe in _of_recordings(presets).items()
+        name: set(type(spec).model_fields).difference(_of_tones(spec)) for name, spec in _of_any_sounds(presets).items()
     }
     # What only code can change, such as ranges of parameters.
-    further = set().union(*has.values()) - {"recordings", "sounds", *kinds}
-    check_changes({name: value for name, value in changes.items() if name not in further}, kinds)
+    further = set().union(*has.values()) - {"sounds", *fields}
+    check_values({name: value for name, value in changes.items() if name not in further}, fields, RECORDINGS)
     wanted = {**recordings.suggested, **changes}
     source = f"{RECORDINGS_OF}{recordings.source}"
     served: dict[str, RenderedData] = {}
     for name, of_recipe in presets.items():
         requested = {change: value for change, value in wanted.items() if change in has[name]}
         try:
-            data = RenderedData(source, {name: _of_sounds(every[name], of_recipe, recordings, requested)})
+            data = RenderedData(source, {name: every[name].of_sounds(of_recipe, recordings, requested)})
             _ = data.configuration(name).rows
             served[name] = data
         except DatasetError as error:

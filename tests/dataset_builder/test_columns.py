@@ -78,3 +78,12 @@ def test_the_table_names_every_column():
     assert [line.split("`")[1] for line in column_table(COLUMNS).splitlines()[2:]] == [
         column.name for column in COLUMNS
     ]
+
+
+def test_a_list_that_has_one_for_each_of_another_is_as_long():
+    columns = (Column("labels", [TEXT], "of the sounds"), Column("notes", [WHOLE], "of each", per="labels"))
+    check_columns({"id": "x", "labels": ["a", "b"], "notes": [1, 2]}, columns)
+    with pytest.raises(DatasetError, match=r"row x: notes is \[1\]; it has one for each of labels, \['a', 'b'\]"):
+        check_columns({"id": "x", "labels": ["a", "b"], "notes": [1]}, columns)
+    with pytest.raises(DatasetError, match="row x: labels is None; it is a list of texts"):
+        check_columns({"id": "x", "labels": None, "notes": [1]}, columns)

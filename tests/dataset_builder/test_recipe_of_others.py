@@ -136,6 +136,6 @@ def test_rows_out_of_order_are_refused(toys, tmp_path, monkeypatch):
 
 def test_a_setting_of_one_recipe_changes_no_other(toys):
     before, after = rendered_preset("mini"), rendered_preset("mini", count=4)
-    assert after.configuration("toys").settings == ToySettings(4)
+    assert after.configuration("toys").settings == ToySettings(count=4)
     assert after.configuration("toys").fingerprint != before.configuration("toys").fingerprint
     assert after.configuration("a_tre").fingerprint == before.configuration("a_tre").fingerprint

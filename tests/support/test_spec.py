@@ -65,8 +65,8 @@ class TestValues:
     [
         ({"seed": -1}, "seed is -1; it must be a whole number from 0 to 9,223,372,036,854,775,807"),
         ({"seed": 1.5}, "seed is 1.5; it must be a whole number"),
-        ({"share": "much"}, "share is much; it must be a number from 0 to 1"),
-        ({"onset": "late"}, "onset is late; it must be one of random, locked"),
+        ({"share": "much"}, "share is 'much'; it must be a number from 0 to 1"),
+        ({"onset": "late"}, "onset is 'late'; it must be one of random, locked"),
         ({"gaps": ["a"]}, "gaps is a; it must be numbers with commas between them"),
         ({"span": (1,)}, "span is 1; it must be 2 numbers with commas between them"),
         ({"span": (84, 36)}, r"span is \(84.0, 36.0\); it goes up"),
@@ -98,9 +98,9 @@ class TestTexts:
     @pytest.mark.parametrize(
         ("texts", "message"),
         [
-            (["seed"], "'seed' is no setting; it is NAME=VALUE"),
+            (["seed"], "--set is 'seed'; it takes NAME=VALUE"),
             (["sed=1"], "has no setting 'sed'; did you mean 'seed'?"),
-            (["seed=1", "seed=2"], "seed is set twice"),
+            (["seed=1", "seed=2"], "--set has seed twice"),
             (["seed=x"], "seed is 'x'; it is a whole number"),
             (["span=1"], "span is '1'; it is 2 numbers"),
             (["onset=late"], "onset is 'late'; it is one of random, locked"),
@@ -116,7 +116,7 @@ class TestTexts:
             sounds: object = None
             count: int = 1
 
-        assert Held.settable() == ("count",)
+        assert list(Held.settable()) == ["count"]
 
 
 def test_the_table_has_a_row_a_setting_with_its_rule():

@@ -112,6 +112,8 @@ def test_the_card_names_every_column(configuration):
     assert not card.startswith("#")
     assert "{{" not in card
     assert "None" not in card
+    # What is included ends its line.
+    assert not re.search(r"[a-z]\.[A-Z][a-z]", card)
 
 
 def test_the_same_spec_draws_the_same_rows_and_another_seed_others(configuration):

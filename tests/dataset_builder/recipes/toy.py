@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +11,8 @@ from datasets import Audio, Features, List, Value
 from audio_compositionality.dataset_builder import recipes
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.manifest import FINGERPRINT_KEY, MANIFEST_NAME
+from audio_compositionality.dataset_builder.recipes.base import Recipe
+from audio_compositionality.support.spec import Spec
 
 
 def as_others_have_it(folder):
@@ -23,13 +24,9 @@ def as_others_have_it(folder):
         pq.write_table(table.replace_schema_metadata(kept), path)
 
 
-@dataclass(frozen=True)
-class ToySettings:
+class ToySettings(Spec):
     count: int = 20
     sample_rate: int = 8_000
-
-    def values(self):
-        return asdict(self)
 
 
 class RenderedToys:
@@ -50,12 +47,12 @@ class RenderedToys:
         return [np.arange(1, length + 1, dtype=np.int16) + index for length in lengths]
 
 
-class Toys:
+class Toys(Recipe):
     name = "toys"
     version = 3
     splits = ("train", "test")
     one_length = False
-    presets = {"mini": ToySettings(), "tiny": ToySettings(5)}  # noqa: RUF012
+    presets = {"mini": ToySettings(), "tiny": ToySettings(count=5)}  # noqa: RUF012
 
     def features(self, settings):
         audio = Audio(sampling_rate=settings.sample_rate)

@@ -238,6 +238,13 @@ class TestMixing:
         (loud,) = mix([[event("struck", 100)]], sounds.samples, 100 * HOP, level=0.9)
         assert np.abs(loud.astype(int)).max() == pytest.approx(PEAK * 2**15, abs=6)
 
+    def test_lowers_clips_that_would_pass_the_peak_and_leaves_others_as_they_are(self):
+        sounds = opened()
+        (soft,) = mix([[event("sine", 100, gain=0.1)]], sounds.samples, 100 * HOP, most=1.0)
+        np.testing.assert_allclose(soft / 2**15, sounds.samples(event("sine", 100, gain=0.1)), atol=1 / 2**15)
+        (loud,) = mix([[event("sine", 100, gain=5.0)]], sounds.samples, 100 * HOP, most=1.0)
+        assert np.abs(loud.astype(int)).max() == pytest.approx(PEAK * 2**15, abs=1.5)
+
     def test_of_nothing_is_silence(self):
         assert not np.any(mix([[], []], opened().samples, 400))
 

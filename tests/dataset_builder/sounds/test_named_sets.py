@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.changes import check_changes
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.sounds.named_sets import list_named_sets, load_named_set, named_set_from
 from audio_compositionality.dataset_builder.sounds.opening import changeable, open_recordings, recorded
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.support.spec import check_values
 
 from . import miniatures
 from .miniatures import CAPTIONS, FAMILIES, LEAVES, MINIATURES, URBAN, VIDEOS, VOCAL, WORDS, write_miniature
@@ -332,7 +332,7 @@ class TestFiles:
             assert text in named.terms
         assert named.url.startswith("https://")
         assert set(named.settings) <= {"classes", "context_sources"}
-        check_changes(named.settings, changeable())
+        check_values(named.settings, changeable(), named.name)
 
     @pytest.mark.parametrize(
         ("text", "message"),

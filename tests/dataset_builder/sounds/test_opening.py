@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.changes import names_of
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.scenes.transforms import ParameterRange
@@ -25,6 +24,7 @@ from audio_compositionality.dataset_builder.sounds.opening import (
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres, default_timbres
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import check_values
 
 from .made import MadeOpener, made_recordings
 from .sounds import RATE, noise, write, write_labelled
@@ -167,7 +167,7 @@ class TestChanges:
     @pytest.mark.parametrize(
         ("texts", "message"),
         [
-            (["classes"], "--set is 'classes'; it takes NAME=VALUE, such as classes=6"),
+            (["classes"], "--set is 'classes'; it takes NAME=VALUE, such as seed=1"),
             (["=6"], "--set is '=6'; it takes NAME=VALUE"),
             (["clases=6"], "has no setting 'clases'; did you mean 'classes'"),
             (["classes=6", "classes=7"], "--set has classes twice"),
@@ -184,13 +184,12 @@ class TestChanges:
 
     def test_every_setting_that_decides_something_can_be_made(self):
         for name, recipe in recorded_recipes().items():
-            of_sounds = getattr(recipe, "of_sounds", None) or recipe.of_recordings
-            settings = of_sounds(recipe.presets["mini"], default_timbres(), {})
-            kinds = changeable(recipes=[name])
-            deciding = set(names_of(settings)) & set(settings.values()) - set(getattr(settings, "of_tones", ()))
+            spec = recipe.of_sounds(recipe.presets["mini"], default_timbres(), {})
+            fields = changeable(recipes=[name])
+            deciding = set(type(spec).model_fields) & set(spec.values()) - set(getattr(spec, "of_tones", ()))
             # Templates of prompts are sentences, which can have commas: --prompts names a set or a file of them.
-            assert deciding - {"recordings", "sounds", "templates"} == set(kinds)
-            assert all(kind.holds(getattr(settings, setting)) for setting, kind in kinds.items())
+            assert deciding - {"sounds", "templates"} <= set(fields)
+            check_values({setting: getattr(spec, setting) for setting in deciding & set(fields)}, fields, "it")
 
     def test_all_stand_in_the_docs(self):
         text = Path(__file__).parents[3].joinpath("docs", "data.md").read_text("utf-8")

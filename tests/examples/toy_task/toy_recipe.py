@@ -1,40 +1,34 @@
-"""A recipe of a third party: tones and their octaves, two clips of different lengths a row."""
+"""A recipe of a third party: sines and their octaves, two clips of different lengths a row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import Field
 
+from audio_compositionality.dataset_builder.columns import AUDIO, NUMBER, TEXT, Column
 from audio_compositionality.dataset_builder.data import DatasetError, Pcm16, Row
-
-if TYPE_CHECKING:
-    from datasets import Features
+from audio_compositionality.dataset_builder.recipes.base import Recipe
+from audio_compositionality.support.spec import Spec
 
 SECONDS = {"low": 0.5, "high": 0.25}
 
 
-@dataclass(frozen=True)
-class PairSettings:
-    """How many pairs, from which seed, at which rate in Hz."""
+class PairSpec(Spec):
+    """How many pairs, from which seed, at which rate."""
 
-    pairs: int = 12
-    seed: int = 0
-    sample_rate: int = 16_000
-
-    def values(self) -> dict[str, Any]:
-        """The settings as JSON values."""
-        return asdict(self)
+    pairs: int = Field(12, ge=1, description="How many rows.")
+    seed: int = Field(0, ge=0, description="Of the pitches.")
+    sample_rate: int = Field(16_000, ge=8_000, description="Hz of the clips.")
 
 
 class RenderedPairs:
     """The rows, and their clips as they are asked for."""
 
-    def __init__(self, settings: PairSettings) -> None:
-        self.sample_rate = settings.sample_rate
-        self.pitches = np.random.default_rng(settings.seed).uniform(110, 880, settings.pairs)
+    def __init__(self, spec: PairSpec) -> None:
+        self.sample_rate = spec.sample_rate
+        self.pitches = np.random.default_rng(spec.seed).uniform(110, 880, spec.pairs)
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -50,38 +44,35 @@ class RenderedPairs:
         ]  # fmt: skip
 
 
-class Pairs:
-    """The recipe; see `audio_compositionality.dataset_builder.recipes.base.Recipe`."""
+class Pairs(Recipe[PairSpec]):
+    """Sines and their octaves."""
 
     name = "toy_pairs"
-    version = 1
-    splits = ("test",)
     one_length = False
-    presets: Mapping[str, PairSettings] = {"mini": PairSettings()}
 
-    def features(self, settings: PairSettings) -> Features:
-        """The columns."""
-        from datasets import Audio, Features, Value
+    @property
+    def presets(self) -> Mapping[str, PairSpec]:
+        """One."""
+        return {"mini": PairSpec()}
 
-        audio = Audio(sampling_rate=settings.sample_rate)
-        return Features({"id": Value("string"), "low": audio, "high": audio, "pitch": Value("float64")})
+    def columns(self, spec: PairSpec) -> Sequence[Column]:
+        """Two clips and a number."""
+        return (
+            Column("id", TEXT, "name of the row"),
+            Column("low", AUDIO, "a sine"),
+            Column("high", AUDIO, "the sine an octave above"),
+            Column("pitch", NUMBER, "Hz of the lower one"),
+        )
 
-    def clip_names(self, row: Row) -> Sequence[str]:
-        """Both."""
-        return tuple(SECONDS)
-
-    def render(self, settings: PairSettings) -> RenderedPairs:
-        """Draw the rows."""
-        return RenderedPairs(settings)
+    def render(self, spec: PairSpec) -> RenderedPairs:
+        """Draw the rows; these are no sounds of anybody, so that events are not needed."""
+        return RenderedPairs(spec)
 
     def check_row(self, row: Row) -> None:
-        """A row has a pitch."""
-        if not row.get("pitch", 0) > 0:
-            raise DatasetError(f"row {row['id']!r} has the pitch {row.get('pitch')!r}; it must be above 0")
-
-    def describe(self, settings: PairSettings) -> str:
-        """Markdown of the card."""
-        return f"{settings.pairs} sines of `pitch` Hz (`low`), and of twice that (`high`).\n"
+        """A pitch is above 0."""
+        super().check_row(row)
+        if not row["pitch"] > 0:
+            raise DatasetError(f"row {row['id']!r} has the pitch {row['pitch']!r}; it must be above 0")
 
 
 RECIPE = Pairs()

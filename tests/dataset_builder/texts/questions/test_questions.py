@@ -5,20 +5,27 @@ import inspect
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.sounds.annotated import windows
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.questions import check
-from audio_compositionality.dataset_builder.texts.questions.annotated import ask, facts_of, split_by_recording
+from audio_compositionality.dataset_builder.texts.questions import check, kinds
+from audio_compositionality.dataset_builder.texts.questions.annotated import (
+    AskedSpec,
+    ask,
+    facts_of,
+    split_by_recording,
+)
 from audio_compositionality.dataset_builder.texts.questions.base import (
     NO,
     YES,
     Question,
     QuestionError,
     QuestionSettings,
+    kind_of,
 )
 from audio_compositionality.dataset_builder.texts.questions.check import check_questions, fault_of
 from audio_compositionality.dataset_builder.texts.questions.kinds import (
@@ -404,3 +411,21 @@ class TestSplits:
     def test_shares(self, shares):
         with pytest.raises(InputError, match="shares are"):
             split_by_recording([], shares)
+
+
+def test_a_kind_of_an_installed_package_stands_beside_ours(monkeypatch):
+    class Loudness:
+        name, variants = "loudness", ("first", "last")
+        needs = time = dict.fromkeys(variants, "order")
+
+    points = {"audio_compositionality.questions": [SimpleNamespace(name="loudness", load=Loudness)]}
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.get(group, []))
+    monkeypatch.setattr(kinds._registry, "_found", None)
+    tasks = kinds.question_tasks()
+    assert list(tasks) == ["counting", "duration", "concurrency", "classification", "detection", "loudness"]
+    assert kind_of("loudness/last", tasks)[1] == "last"
+    assert AskedSpec(ask=("loudness",)).ask == ("loudness/first",)
+    monkeypatch.undo()
+    monkeypatch.setattr(kinds._registry, "_found", None)
+    with pytest.raises(InputError, match="there is no task 'loudness'"):
+        AskedSpec(ask=("loudness",))
