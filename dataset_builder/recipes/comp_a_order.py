@@ -38,7 +38,7 @@ class _Order(ItemRecipe[OrderSpec]):
     """The recipe; see `Recipe`."""
 
     name = "comp_a_order"
-    version = 2
+    version = 3
     suiting = MappingProxyType({"different_kinds": True, "repeats": True})
 
     @cached_property

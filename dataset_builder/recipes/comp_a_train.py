@@ -93,7 +93,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
     """The recipe; see `Recipe`."""
 
     name = "comp_a_train"
-    version = 2
+    version = 3
     splits = _SPLITS
     # How often a clip has so many events is that of the authors' release.
     suiting = MappingProxyType({"different_kinds": True, "repeats": True, "single": 0.0, "three": 0.6, "four": 0.1})

@@ -21,7 +21,7 @@ from .expressions import Leaf
 from .pool import UnlabelledError, has_class, why_no_classes
 from .sources import random_generator
 
-SHARES: Mapping[str, float] = MappingProxyType({"test": 0.3, "validation": 0.2, "train": 0.5})
+SHARES: Mapping[str, float] = MappingProxyType({"test": 0.4, "validation": 0.15, "train": 0.45})
 """Of the sounds of each label, in whole groups: those of test items, of validation, and of training rows."""
 
 SUBSETS = ("seen", "novel")

@@ -44,19 +44,19 @@ FROZEN = {
         "4d90df5341bd3f1b3ef76a8cea6fce5b6aaf9a85c467397362175eb8db6eab36",
     ),
     "comp_a_attribute": (
-        2,
-        "5f887131f8e5465329fe8d317f0d544e264f060268dcd9ff9029901ce0a41e7f",
-        "09442c5fd1ae100fd4a7ae4799f65930d2c6fd94dc6279a6c007f01df7af8e78",
+        3,
+        "44f9e2d350279899cecf4058561d49232c20ca66ac6d8215ac80a61d450bfe0c",
+        "eac02475c6fbbf29478c7989d51b9841d16a21f92c1604b5d3b7b3d75b8901d5",
     ),
     "comp_a_order": (
-        2,
-        "479f6496f4ad716eddb3d413b31d465fae3b4406599f514133bb8f18c9c8c896",
-        "bbc5717f43bc3f91947f471adfe8071988b4a1cd722415e6422a9ef1216f403a",
+        3,
+        "f4cb852963cdef9d558d4307818dbcd174af40f7945dbfda5b1bbd61cd7c55bc",
+        "c83b7fbf673f9991ab834ba62bf54d07140ea9fcf3c626d7e70347c0cebe3370",
     ),
     "comp_a_train": (
-        2,
-        "b46100dffb55e2a27200c4a8d91356ae4364260259ac3459ffffe86d32c0191c",
-        "515d5a6456032b463767d9cd6a45166d4dc37cc851a27f5908d24e5b6cfefb9e",
+        3,
+        "c0d89b1843a637a3ee8bfdd2121f81bcd0b929d18b069f48f9f59fbdd17aa255",
+        "3c5aef6cb19ddaf67ab7d88b165681fe91e41f1f5d71e90226e455998f2b504b",
     ),
     "factors": (
         1,

@@ -16,9 +16,9 @@ from audio_compositionality.dataset_builder.recipes.comp_a_attribute import Attr
 from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE as ORDER
 from audio_compositionality.dataset_builder.recipes.comp_a_order import OrderSpec
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.scenes import palette
 from audio_compositionality.dataset_builder.scenes.captioned import LEVEL
 from audio_compositionality.dataset_builder.scenes.palette import novel_pairs
+from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words
 from audio_compositionality.dataset_builder.texts.truth import is_false, is_true
 from audio_compositionality.support.errors import InputError
@@ -321,11 +321,12 @@ def test_settings_that_change_a_sample_or_a_text_change_the_fingerprint():
     assert settings[0].changed(items=800).values() == settings[0].values()
 
 
-def test_more_items_than_there_are_sources_for_are_refused(monkeypatch):
-    monkeypatch.setattr(palette, "MOST_DRAWS", 3)
+@pytest.mark.slow
+def test_more_items_than_there_are_tones_for_are_refused():
+    few = AttributeSpec(num_classes=6, voices=default_voices()[:6])
     with pytest.raises(
-        InputError, match=r"items is 400, and after \d+ no sources .* or num_classes, now 8, more"
+        InputError, match=r"items is 400, and after \d+ no sources .* or num_classes, now 6, more"
     ) as raised:
-        _ = ORDER.render(OrderSpec(items=400)).rows
+        _ = ATTRIBUTE.render(few).rows
     possible = int(str(raised.value).partition("at most ")[2].partition(",")[0])
-    assert len(ORDER.render(OrderSpec(items=possible)).rows) == possible > 0
+    assert len(ATTRIBUTE.render(few.changed(items=possible)).rows) == possible > 100
