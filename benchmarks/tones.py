@@ -13,7 +13,7 @@ from audio_compositionality.dataset_builder.scenes.sources import SceneSpec
 def run(_: argparse.Namespace) -> None:
     import dexed
 
-    from audio_compositionality.dataset_builder.scenes.tone_bank import ToneBank
+    from audio_compositionality.dataset_builder.scenes.sources import ToneBank
     from audio_compositionality.dataset_builder.sounds.dx7.engine import render
 
     settings = SceneSpec()

@@ -14,8 +14,8 @@ from audio_compositionality.support.table import print_table
 from . import arguments
 
 if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.opening import RenderedData
     from audio_compositionality.dataset_builder.recipes.base import ReportedRendering
-    from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.dataset_builder.sounds.annotated import AnnotatedRecordings
     from audio_compositionality.dataset_builder.sounds.formats.base import ReadOptions
 

@@ -294,8 +294,7 @@ def opened_data(options: argparse.Namespace, tasks: Sequence[Task] | None = None
         InputError: an unknown preset, or one that a task's recipe lacks.
         DatasetError: there are no such data.
     """
-    from audio_compositionality.dataset_builder.opening import open_data
-    from audio_compositionality.dataset_builder.rendered import changed_preset, rendered_preset
+    from audio_compositionality.dataset_builder.opening import changed_preset, open_data, rendered_preset
     from audio_compositionality.tasks.registry import recipes_on_request, scored_recipes
 
     changes = getattr(options, "set", None) or ()

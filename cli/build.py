@@ -14,7 +14,7 @@ from .arguments import add_protocol, names_of, preset_of
 from .command import GO_ON, Command
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.dataset_builder.opening import RenderedData
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,8 +94,8 @@ def _written(data: RenderedData, options: argparse.Namespace) -> RenderedData:
 
 
 def _rendered(options: argparse.Namespace) -> RenderedData:
-    from audio_compositionality.dataset_builder.rendered import changes_of_preset, rendered_preset
-    from audio_compositionality.dataset_builder.sounds.dx7.bank import load_bank
+    from audio_compositionality.dataset_builder.opening import changes_of_preset, rendered_preset
+    from audio_compositionality.dataset_builder.sounds.dx7.voice import load_bank
     from audio_compositionality.tasks.registry import scored_recipes
 
     if recordings.are_given(options):

@@ -78,9 +78,8 @@ def _captions(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
 
 def _data(options: argparse.Namespace) -> Data:
     """The data that are named; of a preset the recipes that have captions, also those that are only learnt from."""
-    from audio_compositionality.dataset_builder.opening import open_data
+    from audio_compositionality.dataset_builder.opening import changed_preset, open_data
     from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
-    from audio_compositionality.dataset_builder.rendered import changed_preset
 
     if recordings.are_given(options):
         return recordings.recordings_data(options, None)

@@ -15,7 +15,7 @@ from . import annotated, arguments
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
-    from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.dataset_builder.opening import RenderedData
     from audio_compositionality.dataset_builder.sounds.entries import Sounds
     from audio_compositionality.dataset_builder.sounds.opening import Offer
     from audio_compositionality.tasks.base import Task

@@ -18,7 +18,7 @@ from .imports import import_evaluate
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
-    from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.dataset_builder.opening import RenderedData
     from audio_compositionality.encoders.protocols import Model
     from audio_compositionality.tasks.base import Task
 
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
     model_options.check_model_options(options)
     tasks = arguments.chosen_tasks(options)
     # Imported only where the arguments are right: it takes seconds.
-    from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.dataset_builder.opening import RenderedData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 
     data, tasks = recordings.opened_data(options, tasks)

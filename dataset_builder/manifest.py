@@ -11,8 +11,7 @@ from typing import Any
 
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 
-from .data import DatasetError
-from .data import fingerprint_of
+from .data import DatasetError, fingerprint_of
 
 MANIFEST_NAME = "manifest.json"
 CARD_NAME = "README.md"

@@ -1,15 +1,249 @@
-"""Open data: rendered on the fly from a preset, read from a built folder or the Hub, or from what others published."""
+"""Data opened by name: rendered on the fly, read from a built folder or the Hub, or what others published."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec, read_values
 from audio_compositionality.support.text import nearest
 
-from .data import Data, DatasetError
-from .rendered import RenderedData, is_preset, preset_names, reopened_preset
+from .data import Clip, Data, DatasetError, Row, check_range, fingerprint_of, to_waveform
+from .recipes import list_recipes, load_recipe
+from .recipes.base import Recipe, Rendering, rate_of
+
+if TYPE_CHECKING:
+    from datasets import Features
+
+
+class RenderedConfiguration:
+    """The data of one recipe, made as they are asked for; see `Configuration`.
+
+    Attributes:
+        recipe: name of the recipe.
+        source: what the data were opened from.
+        settings: of the recipe.
+        fingerprint: of the recipe's name, version and settings.
+    """
+
+    def __init__(self, source: str, recipe: str, settings: Spec) -> None:
+        self.source = source
+        self.recipe = recipe
+        self.settings = settings
+        self._recipe: Recipe[Any] = load_recipe(recipe)
+        self.fingerprint = fingerprint_of(recipe, self._recipe.version, settings.values())
+
+    @cached_property
+    def rendering(self) -> Rendering:
+        """What the recipe makes of the settings."""
+        return self._recipe.render(self.settings)
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """All rows without their audio."""
+        return self.rendering.rows
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Everything that decides the rows and their samples, as JSON values: the fingerprint is made of them."""
+        return self.settings.values()
+
+    @property
+    def features(self) -> Features:
+        """The columns of a built folder."""
+        return self._recipe.features(self.settings)
+
+    @property
+    def description(self) -> str:
+        """Markdown of the card."""
+        return self._recipe.describe(self.settings)
+
+    @cached_property
+    def clip_ids(self) -> Sequence[str]:
+        """Ids of all clips, row by row."""
+        return tuple(clip_id for ids in self._ids_of_rows for clip_id in ids)
+
+    @cached_property
+    def _ids_of_rows(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(f"{row['id']}/{name}" for name in self._recipe.clip_names(row)) for row in self.rows)
+
+    def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
+        """Clips in the order of `clip_ids`, none of which is invalid; see `Configuration.clips`."""
+        wanted = check_range(wanted, len(self.clip_ids))
+        first = 0
+        for index, ids in enumerate(self._ids_of_rows):
+            places = range(max(wanted.start - first, 0), min(wanted.stop - first, len(ids)))
+            first += len(ids)
+            if not places:
+                continue
+            samples = self.rendering.clips(index)
+            if len(samples) != len(ids):
+                raise DatasetError(f"recipe {self.recipe!r} renders {len(samples)} clips of a row that has {len(ids)}")
+            for place in places:
+                yield Clip(ids[place], to_waveform(samples[place]), rate_of(self.rendering, index))
+
+
+class RenderedData:
+    """Data of any recipes, rendered as they are read; see `Data`. Their samples are those of the built folder."""
+
+    def __init__(self, source: str, settings: Mapping[str, Spec]) -> None:
+        """Nothing is drawn before it is asked for.
+
+        Args:
+            source: what the data are called: a preset's name.
+            settings: by the name of the recipe.
+
+        Raises:
+            DatasetError: there is no recipe of a name, or none is named.
+        """
+        if not settings:
+            raise DatasetError(f"data need at least one recipe; there are {', '.join(list_recipes())}")
+        self.source = source
+        self._configurations = {name: RenderedConfiguration(source, name, values) for name, values in settings.items()}
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """Names of the recipes."""
+        return tuple(self._configurations)
+
+    @property
+    def settings(self) -> dict[str, Spec]:
+        """Settings by the name of the recipe."""
+        return {name: configuration.settings for name, configuration in self._configurations.items()}
+
+    def configuration(self, recipe: str) -> RenderedConfiguration:
+        """The configuration of a recipe; raises DatasetError where there is none."""
+        if recipe not in self._configurations:
+            raise DatasetError(f"{self.source} has no data of {recipe!r}; {nearest(recipe, self.recipes)}")
+        return self._configurations[recipe]
+
+    def only(self, recipes: Sequence[str]) -> RenderedData:
+        """The data of some of the recipes; raises DatasetError where one has none."""
+        data = RenderedData(self.source, {name: self.configuration(name).settings for name in recipes})
+        data._configurations = {name: self.configuration(name) for name in recipes}
+        return data
+
+
+def preset_names() -> tuple[str, ...]:
+    """Names of the presets that any recipe has."""
+    return tuple(dict.fromkeys(preset for name in list_recipes() for preset in load_recipe(name).presets))
+
+
+def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **changes: Any) -> RenderedData:
+    """The data of a preset, rendered as they are read.
+
+    Args:
+        name: of the preset.
+        recipes: names of recipes; by default all that have the preset.
+        changes: to settings: each is made in every recipe that has a setting of that name.
+
+    Raises:
+        InputError: an unknown preset, a recipe without it, or a change that no recipe knows or that is refused.
+        DatasetError: an unknown recipe.
+    """
+    if name not in preset_names():
+        valid = [
+            preset for preset in preset_names() if all(preset in load_recipe(one).presets for one in recipes or ())
+        ]
+        raise InputError(f"unknown preset {name!r}; {nearest(name, valid)}")
+    settings: dict[str, Spec] = {}
+    for recipe in list_recipes() if recipes is None else recipes:
+        presets = load_recipe(recipe).presets
+        if name in presets:
+            settings[recipe] = presets[name]
+        elif recipes is not None:
+            raise InputError(f"recipe {recipe!r} has no preset {name!r}; {nearest(name, presets)}")
+    names = {recipe: set(type(of_recipe).model_fields) for recipe, of_recipe in settings.items()}
+    for change in changes:
+        if not any(change in of_recipe for of_recipe in names.values()):
+            every = sorted(set().union(*names.values()))
+            raise InputError(f"no recipe of the preset {name!r} has a setting {change!r}; {nearest(change, every)}")
+    changed = {
+        recipe: of_recipe.changed(**{key: value for key, value in changes.items() if key in names[recipe]})
+        for recipe, of_recipe in settings.items()
+    }
+    made = {
+        change: value
+        for change, value in changes.items()
+        if any(change in names[recipe] and getattr(settings[recipe], change) != value for recipe in settings)
+    }
+    return RenderedData(_source(name, made), changed)
+
+
+_WITH = " with "
+
+
+def _source(preset: str, changes: Mapping[str, Any]) -> str:
+    """What a preset with changes is called, such as ``mini with seed=7``: its name and what `read_values` reads."""
+    if not changes:
+        return preset
+    return f"{preset}{_WITH}{', '.join(f'{name}={_typed(value)}' for name, value in changes.items())}"
+
+
+def _typed(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        # Voices and the like cannot be typed; the fingerprint tells them apart.
+        return ",".join(map(str, value)) if all(isinstance(part, str | int | float) for part in value) else "others"
+    return str(value) if isinstance(value, str | int | float) else "other"
+
+
+def is_preset(source: str) -> bool:
+    """Whether data are called after a preset, be it with changes."""
+    return source.partition(_WITH)[0] in preset_names()
+
+
+def changes_of_preset(texts: Sequence[str], preset: str, recipes: Sequence[str] | None = None) -> dict[str, Any]:
+    """Changes that `rendered_preset` takes, as a user types them.
+
+    Args:
+        texts: ``NAME=VALUE``, one a change.
+        preset: its name.
+        recipes: see `rendered_preset`.
+
+    Raises:
+        InputError: see `rendered_preset`; a text is no change, or its value is of another type.
+    """
+    settings = rendered_preset(preset, recipes=recipes).settings.values()
+    every = {name: field for of_recipe in settings for name, field in of_recipe.settable().items()}
+    return read_values(texts, every, f"the preset {preset!r}")
+
+
+def changed_preset(preset: str, texts: Sequence[str], *, recipes: Sequence[str] | None = None) -> RenderedData:
+    """The data of a preset with changes as a user types them; see `changes_of_preset` and `rendered_preset`."""
+    return rendered_preset(preset, recipes=recipes, **changes_of_preset(texts, preset, recipes))
+
+
+def reopened_preset(source: str, recipes: Sequence[str] | None = None) -> RenderedData:
+    """The data of a preset from what they are called, such as ``mini with seed=7``.
+
+    Raises:
+        InputError: see `changed_preset`.
+    """
+    preset, _, changes = source.partition(_WITH)
+    if not changes:
+        return rendered_preset(preset, recipes=recipes)
+    made = changes_of_preset(changes.split(", "), preset, recipes)
+    accepting, refusals = [], []
+    every = rendered_preset(preset, recipes=recipes).settings
+    for recipe, settings in every.items():
+        try:
+            settings.changed(**{name: value for name, value in made.items() if name in type(settings).model_fields})
+        except InputError as error:
+            refusals.append(error)
+        else:
+            accepting.append(recipe)
+    # A change that one recipe refuses may have been made to others.
+    if refusals and not any(name in type(every[recipe]).model_fields for recipe in accepting for name in made):
+        raise refusals[0]
+    return rendered_preset(preset, recipes=accepting, **made)
+
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 """What an id of the Hub looks like."""

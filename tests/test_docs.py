@@ -15,7 +15,7 @@ import pytest
 from audio_compositionality.cli.main import argument_parser, load_commands
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.dataset_builder.opening import RenderedData
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md")])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.scenes.expressions import leaves, parts
+from audio_compositionality.dataset_builder.scenes.captioned import leaves, parts
 from audio_compositionality.dataset_builder.texts.caption_reading import UnreadableError, read, vocabulary_of
 from audio_compositionality.dataset_builder.texts.captions import caption
 from audio_compositionality.dataset_builder.texts.truth import SAME_WORDS, Event, draw_wording, is_true, negatives

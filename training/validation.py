@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.data import Clip, Data, DatasetError, Row, in_batches
+from audio_compositionality.dataset_builder.data import Clip, Data, DatasetError, Row, fingerprint_of, in_batches
+from audio_compositionality.dataset_builder.opening import RenderedConfiguration
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.base import ValidatedRecipe
-from audio_compositionality.dataset_builder.data import fingerprint_of
-from audio_compositionality.dataset_builder.rendered import RenderedConfiguration
 from audio_compositionality.encoders.base import StagedEncoder
 from audio_compositionality.encoders.protocols import AudioTextEncoder
 from audio_compositionality.evaluator.run.opened import OpenedTask

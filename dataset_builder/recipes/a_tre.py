@@ -19,6 +19,7 @@ from ..scenes.sources import (
     SOURCES,
     Scene,
     SceneSpec,
+    ToneBank,
     codes_of,
     draw_onsets,
     gains_of,
@@ -26,7 +27,6 @@ from ..scenes.sources import (
     random_generator,
     sources_of,
 )
-from ..scenes.tone_bank import ToneBank
 from ..sounds.entries import Sounds
 from ..sounds.tones import ATTRIBUTES
 from .base import Drawn, Recipe

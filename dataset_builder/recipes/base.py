@@ -166,7 +166,7 @@ class Recipe(Generic[AnySpec]):
 
     def render(self, spec: AnySpec) -> Rendering:
         """Draw the rows; nothing is written."""
-        from ..scenes.rendering import DrawnRendering
+        from ..scenes.mixing import DrawnRendering
 
         return DrawnRendering.of_recipe(self, spec)
 
@@ -208,7 +208,7 @@ class Recipe(Generic[AnySpec]):
 
     def describe(self, spec: AnySpec) -> str:
         """Markdown of the card: what the rows are and how they sound; begins with no heading."""
-        from ..template import described
+        from ..card import described
 
         return described(self, spec)
 

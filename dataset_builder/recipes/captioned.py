@@ -17,8 +17,17 @@ from audio_compositionality.support.errors import InputError
 
 from ..columns import AUDIO, NUMBER, TEXT, Column, Kind
 from ..data import DatasetError, Pcm16, Row
-from ..scenes.captioned import LATEST_START, SHORTEST, SILENCE, TimedClip, TimedRow, least_share, mixed, timed
-from ..scenes.expressions import Expression
+from ..scenes.captioned import (
+    LATEST_START,
+    SHORTEST,
+    SILENCE,
+    Expression,
+    TimedClip,
+    TimedRow,
+    least_share,
+    mixed,
+    timed,
+)
 from ..scenes.mixing import EventSounds
 from ..scenes.palette import SECOND_TONE, SHARES, SUBSETS, Palette
 from ..scenes.sources import LONGEST_DURATION, LazyRows, random_generator

@@ -13,8 +13,7 @@ from pydantic import Field
 from audio_compositionality.support.text import nearest
 
 from ..data import DatasetError
-from ..scenes.captioned import TimedClip
-from ..scenes.expressions import Leaf
+from ..scenes.captioned import Leaf, TimedClip
 from ..scenes.palette import ACTION, Palette, dealt, draw_until, subsets_of
 from ..scenes.sources import random_generator
 from ..texts.captions import Wording

@@ -9,8 +9,7 @@ from types import MappingProxyType
 from pydantic import Field
 
 from ..data import DatasetError
-from ..scenes.captioned import TimedClip, draw_spans
-from ..scenes.expressions import Expression, Leaf
+from ..scenes.captioned import Expression, Leaf, TimedClip, draw_spans
 from ..scenes.palette import Palette, dealt, draw_until
 from ..scenes.sources import random_generator
 from ..texts.captions import Wording

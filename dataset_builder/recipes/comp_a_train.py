@@ -14,8 +14,20 @@ from audio_compositionality.support.errors import InputError
 
 from ..columns import AUDIO, TEXT, Column
 from ..data import DatasetError, Row
-from ..scenes.captioned import LATEST_START, TimedClip, draw_spans, is_overlay
-from ..scenes.expressions import Expression, Leaf, Then, Together, formula, joined, leaves, replaced
+from ..scenes.captioned import (
+    LATEST_START,
+    Expression,
+    Leaf,
+    Then,
+    TimedClip,
+    Together,
+    draw_spans,
+    formula,
+    is_overlay,
+    joined,
+    leaves,
+    replaced,
+)
 from ..scenes.palette import Palette, draw_until
 from ..scenes.sources import random_generator
 from ..texts.captions import wordings

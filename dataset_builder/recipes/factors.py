@@ -22,13 +22,13 @@ from ..scenes.sources import (
     VALUES,
     SceneSpec,
     Source,
+    ToneBank,
     gains_of,
     labels_of,
     levels_of,
     random_generator,
     values_of,
 )
-from ..scenes.tone_bank import ToneBank
 from ..sounds.entries import Sounds
 from ..sounds.tones import ATTRIBUTES
 from .base import Drawn, Recipe

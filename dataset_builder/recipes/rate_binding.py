@@ -17,8 +17,7 @@ from audio_compositionality.support.spec import Spec
 
 from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
 from ..data import DatasetError, Pcm16, Row
-from ..scenes.sources import random_generator
-from ..scenes.tone_bank import FULL_SCALE
+from ..scenes.sources import FULL_SCALE, random_generator
 from ..sounds.entries import Sounds
 from ..sounds.tones import Voices, default_voices, steady_tone
 from .base import Drawn, Recipe

@@ -8,10 +8,15 @@ from typing import Any
 
 from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
 from ..data import DatasetError, Pcm16, Row
-from ..scenes.bases import CANDIDATES, PAPER_RANGES, QUARTERS, SAME, Base, TransformSpec
-from ..scenes.orbits import (
+from ..scenes.bases import (
+    CANDIDATES,
+    PAPER_RANGES,
+    QUARTERS,
+    SAME,
+    Base,
     Orbit,
     RecentOrbits,
+    TransformSpec,
     draw_copies,
 )
 from ..scenes.sources import LEVELS, SOURCE_LABELS, SOURCES, VALUES

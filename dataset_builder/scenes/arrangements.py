@@ -9,9 +9,8 @@ from math import ceil, floor
 import numpy as np
 
 from ..sounds.intervals import Interval
-from ..texts.questions.base import NO, YES
+from ..texts.questions.base import NO, YES, spoken
 from ..texts.questions.kinds import ALONE, OVERLAP, PRESENCE, SEQUENCE, STATES, window_start, window_steps, window_text
-from ..texts.questions.wordings import spoken
 from .twins import SECONDS, Asked, Kind, Spans, TimeLines, Tracks, Turn
 
 FIRST, LAST = 20, 980

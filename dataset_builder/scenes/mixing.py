@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,16 @@ from ..data import DatasetError, Pcm16, Waveform
 from ..sounds.entries import Sounds
 from ..sounds.intervals import STEPS, Activity, union
 from .transforms import Samples
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..data import Pcm16, Row
+    from ..recipes.base import Drawn, Recipe
+    from ..sounds.entries import Sounds
+
+    pass  # merged
+
 
 SHORTEST_PERIOD = 0.3
 """Seconds after which a sound is repeated, at least: a shorter one is followed by silence, too little to part it."""
@@ -393,3 +405,78 @@ def exact_clips(layers: Sequence[Samples], clips: Sequence[Sequence[int]]) -> li
     length = len(layers[0])
     events = [[Event(place, 0, length) for place in clip] for clip in clips]
     return mix(events, lambda event: layers[event.entry].copy(), length)
+
+
+class _Settings(Protocol):
+    @property
+    def sample_rate(self) -> int: ...
+
+
+AnySettings = TypeVar("AnySettings", bound=_Settings)
+
+
+class SharedRendering(Generic[AnySettings]):
+    """A rendering that is drawn once; a subclass adds rows and clips, see `Rendering`."""
+
+    _renderings: ClassVar[WeakValueDictionary[Any, Any]] = WeakValueDictionary()
+
+    @classmethod
+    def of(cls, settings: AnySettings) -> Self:
+        """The rendering of some settings; equal settings share it while anybody has it, so that they are drawn once."""
+        rendering: Self = cls._renderings.setdefault((cls, settings), cls(settings))
+        return rendering
+
+    def __init__(self, settings: AnySettings) -> None:
+        """Nothing is drawn before it is asked for."""
+        self.settings = settings
+        self.sample_rate = settings.sample_rate
+
+
+class DrawnRendering:
+    """The rows that a recipe draws, and their sound, mixed as it is asked for; see `Rendering`."""
+
+    _renderings: ClassVar[WeakValueDictionary[Any, Any]] = WeakValueDictionary()
+
+    @classmethod
+    def of_recipe(cls, recipe: Recipe[Any], spec: Any) -> Self:
+        """The rendering of a spec; equal ones share it while anybody has it, so that they are drawn once."""
+        rendering: Self = cls._renderings.setdefault((recipe.name, recipe.version, spec), cls(recipe, spec))
+        return rendering
+
+    def __init__(self, recipe: Recipe[Any], spec: Any) -> None:
+        """Nothing is drawn before it is asked for."""
+        self._recipe, self.spec = recipe, spec
+        rate = recipe.sample_rate(spec)
+        self.sample_rate: int = spec.sample_rate if rate is None else rate
+
+    @cached_property
+    def sounds(self) -> Sounds:
+        """That clips are made of: the tones of the recipe, or a user's."""
+        given: Sounds | None = getattr(self.spec, "sounds", None)
+        return self._recipe.tones(self.spec) if given is None else given
+
+    @cached_property
+    def drawn(self) -> tuple[Drawn, ...]:
+        """The rows with their events."""
+        return tuple(self._recipe.draw(self.spec, self.sounds))
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """Rows without their audio."""
+        split = self._recipe.splits[-1]
+        return tuple({"id": one.row["id"], "split": split, **one.row} for one in self.drawn)
+
+    @cached_property
+    def _events(self) -> EventSounds:
+        pass  # merged
+
+        return EventSounds(self.sounds, self.sample_rate)
+
+    def clips(self, index: int) -> Sequence[Pcm16]:
+        """The clips of a row, each int16 [samples], under one gain."""
+        clips = self.drawn[index].clips
+        if callable(clips):
+            return clips()
+        pass  # merged
+
+        return mix(clips, self._events.samples, self.spec.num_samples)

@@ -17,7 +17,7 @@ from ..data import DatasetError
 from ..sounds.entries import Sounds
 from ..sounds.splits import split_of_sounds
 from ..sounds.words import LOUDNESS, category_of, noun_of, spoken
-from .expressions import Leaf
+from .captioned import Leaf
 from .pool import UnlabelledError, has_class, why_no_classes
 from .sources import random_generator
 

@@ -26,12 +26,10 @@ from ..sounds.formats.base import Annotation, LabelledEvent
 from ..sounds.intervals import STEPS, Activity, intersection
 from ..sounds.splits import split_of_sounds
 from ..sounds.tones import ToneSounds, ToneSpec, check_without_tones
-from ..texts.questions.base import Question, QuestionError
-from ..texts.questions.wordings import is_lettered, spoken, templates_digest
+from ..texts.questions.base import Question, QuestionError, is_lettered, spoken, templates_digest
 from .arrangements import BLOCK
-from .mixing import PEAK, Clip, Event, EventSounds, mix
+from .mixing import PEAK, Clip, DrawnRendering, Event, EventSounds, mix
 from .pool import UnlabelledError, has_class, why_no_classes
-from .rendering import DrawnRendering
 from .sources import random_generator
 from .twins import (
     EARLY_END,

@@ -16,9 +16,19 @@ from audio_compositionality.support.text import shown
 
 from ..sounds.formats.base import Annotation
 from ..sounds.intervals import Interval
-from ..texts.questions.base import NO, YES, Question, QuestionError, QuestionSettings, QuestionTask, kind_of
+from ..texts.questions.base import (
+    NO,
+    YES,
+    Question,
+    QuestionError,
+    QuestionSettings,
+    QuestionTask,
+    kind_of,
+    spoken,
+    template_of,
+    templates,
+)
 from ..texts.questions.kinds import ATOM_TASKS, question_tasks, window_text
-from ..texts.questions.wordings import spoken, template_of, templates
 from .sources import random_generator
 
 SECONDS = 10

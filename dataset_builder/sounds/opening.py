@@ -15,9 +15,9 @@ from audio_compositionality.support.spec import Spec, check_values, read_values
 from audio_compositionality.support.text import nearest
 
 from ..data import DatasetError
+from ..opening import RenderedData
 from ..recipes import list_recipes, load_recipe
 from ..recipes.base import AnnotatedRecipe, Recipe
-from ..rendered import RenderedData
 from ..scenes.pool import UnlabelledError
 from .annotated import AnnotatedRecordings
 from .entries import Sounds

@@ -24,7 +24,7 @@ import yaml
 
 from audio_compositionality.support.errors import InputError
 
-from ..scenes.expressions import Expression, Leaf, Then, Together, formula, joined, leaves, replaced
+from ..scenes.captioned import Expression, Leaf, Then, Together, formula, joined, leaves, replaced
 from ..sounds.words import word_places
 from .captions import Mention, stands_behind, templates
 from .truth import Event, Kind, false_variants, is_false, is_true

@@ -16,7 +16,7 @@ import yaml
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-from ..scenes.expressions import Expression, Leaf, Then, Together, joined
+from ..scenes.captioned import Expression, Leaf, Then, Together, joined
 from ..sounds.words import word_places
 
 Meaning = Literal["sequence", "together", "throughout"]

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from audio_compositionality.support.text import listed
 
 from ..data import Row
-from ..scenes.expressions import Leaf, leaves
+from ..scenes.captioned import Leaf, leaves
 from .caption_reading import (
     MOST_WORDS,
     Judge,

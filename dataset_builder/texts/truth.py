@@ -19,7 +19,7 @@ import numpy as np
 
 from audio_compositionality.support.errors import InputError
 
-from ..scenes.expressions import Expression, Leaf, Then, Together, joined, leaves, parts, replaced
+from ..scenes.captioned import Expression, Leaf, Then, Together, joined, leaves, parts, replaced
 from ..sounds.words import dimension_of
 from .captions import Wording, bag_of_words, caption, wordings
 

@@ -21,10 +21,9 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import safe_file_name, sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line
 
-from ..data import DatasetError, Row
+from ..data import DatasetError, Row, fingerprint_of
+from ..opening import RenderedConfiguration, RenderedData
 from ..recipes import load_recipe
-from ..data import fingerprint_of
-from ..rendered import RenderedConfiguration, RenderedData
 from .rewriting import LanguageModelWriter, TextModel, WriterReport, rewrite
 
 if TYPE_CHECKING:

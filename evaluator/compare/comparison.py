@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Configuration, Data, DatasetError
-from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset
+from audio_compositionality.dataset_builder.opening import RenderedData, is_preset, open_data
 from audio_compositionality.dataset_builder.sounds.opening import RECORDINGS_OF
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from audio_compositionality.dataset_builder.texts.questions.wordings import Wording, read_wording
+from audio_compositionality.dataset_builder.texts.questions.base import Wording, read_wording
 from audio_compositionality.encoders.protocols import LETTERS, ModelCard
 from audio_compositionality.tasks.question_prompts import read_prompt
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.texts.questions.wordings import spoken
+from audio_compositionality.dataset_builder.texts.questions.base import spoken
 from audio_compositionality.encoders.base import FloatArray, ModelError, resample
 from audio_compositionality.encoders.protocols import ModelCard
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from audio_compositionality.dataset_builder.texts.questions.base import YES
+from audio_compositionality.dataset_builder.texts.questions.base import YES, spoken
 from audio_compositionality.dataset_builder.texts.questions.kinds import PRESENCE, PRESENT
 from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of
-from audio_compositionality.dataset_builder.texts.questions.wordings import spoken
 from audio_compositionality.encoders.base import ModelError
 
 from .base import Prompted, card_of, certain, drawn, letters

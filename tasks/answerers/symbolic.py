@@ -24,9 +24,8 @@ from audio_compositionality.dataset_builder.sounds.intervals import (
     total,
     widened,
 )
-from audio_compositionality.dataset_builder.texts.questions.base import YES
+from audio_compositionality.dataset_builder.texts.questions.base import YES, Asked, spoken
 from audio_compositionality.dataset_builder.texts.questions.kinds import BEFORE, PRESENT
-from audio_compositionality.dataset_builder.texts.questions.wordings import Asked, spoken
 
 from .base import Prompted
 

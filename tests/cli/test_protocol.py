@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from audio_compositionality.dataset_builder import build, rendered
+from audio_compositionality.dataset_builder import build
+from audio_compositionality.dataset_builder import opening as rendered
 from audio_compositionality.tasks.registry import load_task, scored_recipes
 
 LOG_MEL = "log-mel-statistics"

@@ -9,7 +9,7 @@ import pytest
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.rendered import rendered_preset
+from audio_compositionality.dataset_builder.opening import rendered_preset
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.registry import check_name, has_twins, load_model
 from audio_compositionality.evaluator.results.result import load_result

@@ -20,13 +20,7 @@ from audio_compositionality.dataset_builder.sounds.folder import folder_recordin
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.studies.sounds import MAKERS, collected, creatures, drums, instruments, load_maker, speech
 from audio_compositionality.studies.sounds import maker as programs
-from audio_compositionality.studies.sounds.instruments import (
-    Note,
-    Phrase,
-    installed_soundfonts,
-    midi_file,
-    programs_of,
-)
+from audio_compositionality.studies.sounds.instruments import Note, Phrase, installed_soundfonts, midi_file, programs_of
 from audio_compositionality.studies.sounds.maker import MadeSound, Maker, write_sound, write_sounds
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of_file

@@ -38,7 +38,7 @@ WRITERS = {
     # What people and other programs read: no number of this project is taken from it again.
     "cli/compare.py": (),
     "cli/failures.py": (),
-    "dataset_builder/sounds/dx7/bank.py": (),
+    "dataset_builder/sounds/dx7/voice.py": (),
     "evaluator/figures/files.py": (),
     "evaluator/report/page.py": (),
     "leaderboard/plots.py": (),

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from audio_compositionality.support.errors import InputError
 
-from .arithmetic import power_of_two, sine
 from .envelope import HoldClock, amplitude_envelope
 from .modulation import depth_of, frequency_factors, lfo, modulate_amplitude, pitch_envelope, pitch_modulation
 from .tables import (
@@ -31,6 +30,8 @@ from .tables import (
     SILENT_LEVEL,
     WEAK_FEEDBACK_ALGORITHMS,
     Algorithm,
+    power_of_two,
+    sine,
 )
 from .voice import Operator, Voice
 

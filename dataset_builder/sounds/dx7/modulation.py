@@ -10,8 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .arithmetic import power_of_two, sine
-from .tables import BLOCK, LFO_HZ, PITCH_LEVELS, PITCH_RATE_UNIT, PITCH_RATES, PITCH_SENSITIVITIES
+from .tables import BLOCK, LFO_HZ, PITCH_LEVELS, PITCH_RATE_UNIT, PITCH_RATES, PITCH_SENSITIVITIES, power_of_two, sine
 from .voice import Voice
 
 _TRIANGLE, _SAW_DOWN, _SAW_UP, _SQUARE, _SINE, _SAMPLE_AND_HOLD = range(6)

@@ -18,7 +18,7 @@ from audio_compositionality.support.table import Table, to_markdown
 from audio_compositionality.support.text import listed, number_text, shown
 
 from ...data import Pcm16, Row
-from ...scenes.rendering import SharedRendering
+from ...scenes.mixing import SharedRendering
 from ...scenes.whole_clips import whole_clip
 from ...sounds.annotated import AUDIOTIME, WARNING, AnnotatedRecordings, has_negatives
 from ...sounds.formats.base import Annotation
@@ -33,14 +33,17 @@ from .base import (
     QuestionTask,
     agreed,
     dealt,
+    is_lettered,
     kind_of,
     ordered_options,
+    spoken,
+    templates,
+    templates_digest,
 )
 from .check import check_questions
 from .controls import Balance, balance_of, balance_table, require_balance
 from .kinds import question_tasks
 from .rows import row_of
-from .wordings import is_lettered, spoken, templates, templates_digest
 
 if TYPE_CHECKING:
     from ...recipes.base import Recipe

@@ -18,8 +18,7 @@ from audio_compositionality.support.table import Cell, Column, Row, Table
 
 from ...sounds.formats.base import Annotation
 from ...sounds.intervals import readings
-from .base import Question, QuestionError
-from .wordings import spoken
+from .base import Question, QuestionError, spoken
 
 FOLDS = 5
 

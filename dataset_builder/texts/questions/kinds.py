@@ -46,8 +46,8 @@ from .base import (
     by_answer,
     drafts_of_counts,
     picked,
+    spoken,
 )
-from .wordings import spoken
 
 OPTIONS = 4
 """Of a classification and a detection."""

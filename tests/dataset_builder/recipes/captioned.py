@@ -2,7 +2,7 @@
 
 import re
 
-from audio_compositionality.dataset_builder.scenes.expressions import Leaf
+from audio_compositionality.dataset_builder.scenes.captioned import Leaf
 from audio_compositionality.dataset_builder.sounds.tones import ToneSpec
 from audio_compositionality.dataset_builder.texts.captions import templates
 

@@ -9,12 +9,10 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError, to_waveform
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.opening import RenderedData, open_data, rendered_preset
 from audio_compositionality.dataset_builder.recipes.factors import RECIPE, FactorSpec, draw_crossed, draw_stars
-from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
-from audio_compositionality.dataset_builder.scenes.rendering import DrawnRendering
-from audio_compositionality.dataset_builder.scenes.sources import Source
-from audio_compositionality.dataset_builder.scenes.tone_bank import FULL_SCALE, ToneBank
+from audio_compositionality.dataset_builder.scenes.mixing import DrawnRendering
+from audio_compositionality.dataset_builder.scenes.sources import FULL_SCALE, Source, ToneBank
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES, default_voices
 from audio_compositionality.support.errors import InputError
 

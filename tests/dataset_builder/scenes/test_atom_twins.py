@@ -14,11 +14,10 @@ from audio_compositionality.dataset_builder.scenes.arrangements import ATOMIC, B
 from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
 from audio_compositionality.dataset_builder.scenes.twins import draw_groups, questions_of
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, QuestionSettings
+from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, QuestionSettings, templates
 from audio_compositionality.dataset_builder.texts.questions.controls import blind_accuracy
 from audio_compositionality.dataset_builder.texts.questions.kinds import ATOM_TASKS, ATOMS, STATES, question_tasks
 from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, question_of
-from audio_compositionality.dataset_builder.texts.questions.wordings import templates
 from audio_compositionality.support.errors import InputError
 
 from .atom_checks import check_atoms, fault_of_atom

@@ -9,14 +9,15 @@ from audio_compositionality.dataset_builder.scenes.captioned import (
     CROSSFADE,
     LEVEL,
     SHORTEST,
+    Leaf,
     TimedClip,
     TimedRow,
     draw_shares,
     draw_spans,
+    leaves,
     mixed,
     timed,
 )
-from audio_compositionality.dataset_builder.scenes.expressions import Leaf, leaves
 from audio_compositionality.dataset_builder.scenes.mixing import Event, EventSounds
 from audio_compositionality.dataset_builder.sounds.entries import Sound
 

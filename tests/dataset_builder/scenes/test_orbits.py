@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.scenes.orbits import (
+from audio_compositionality.dataset_builder.scenes.bases import (
     Copy,
     RecentOrbits,
     base_length,

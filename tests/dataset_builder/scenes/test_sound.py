@@ -7,8 +7,7 @@ import pytest
 from scipy import fft
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.scenes.sources import Quadruple, Scene, SceneSpec, Source
-from audio_compositionality.dataset_builder.scenes.tone_bank import ToneBank
+from audio_compositionality.dataset_builder.scenes.sources import Quadruple, Scene, SceneSpec, Source, ToneBank
 from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
 
 SINE = Voice(operators=(Operator(output_level=99), *[Operator()] * 5))

@@ -11,10 +11,9 @@ from audio_compositionality.dataset_builder.scenes.arrangements import ATOMIC, B
 from audio_compositionality.dataset_builder.scenes.twins import EARLY_END, LEVELS, draw_groups, gap_of, questions_of
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.intervals import polyphony
-from audio_compositionality.dataset_builder.texts.questions.base import QuestionError
+from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, spoken
 from audio_compositionality.dataset_builder.texts.questions.check import check_questions, fault_of
 from audio_compositionality.dataset_builder.texts.questions.controls import balance_of, require_balance
-from audio_compositionality.dataset_builder.texts.questions.wordings import spoken
 from audio_compositionality.support.errors import InputError
 
 LABELS = ("Alarm", "bell", "cow", "dog", "engine", "flute", "goat", "horn")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.scenes.expressions import Leaf, leaves
+from audio_compositionality.dataset_builder.scenes.captioned import Leaf, leaves
 from audio_compositionality.dataset_builder.texts.caption_reading import (
     MOST_WORDS,
     Judge,

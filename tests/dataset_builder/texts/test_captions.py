@@ -2,7 +2,7 @@
 
 import pytest
 
-from audio_compositionality.dataset_builder.scenes.expressions import Leaf
+from audio_compositionality.dataset_builder.scenes.captioned import Leaf
 from audio_compositionality.dataset_builder.texts.captions import phrase, template_of, templates
 from audio_compositionality.support.errors import InputError
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.scenes.expressions import Leaf, Together, canonical, leaves
+from audio_compositionality.dataset_builder.scenes.captioned import Leaf, Together, canonical, leaves
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words, caption, wordings
 from audio_compositionality.dataset_builder.texts.truth import (
     Event,

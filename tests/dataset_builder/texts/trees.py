@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.scenes.expressions import Leaf, Then, Together, joined
+from audio_compositionality.dataset_builder.scenes.captioned import Leaf, Then, Together, joined
 from audio_compositionality.dataset_builder.texts.truth import Event
 
 LABELS = ("bell", "organ", "pad", "reed", "marimba", "brass section", "plucked bass", "electric piano")

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
+from audio_compositionality.dataset_builder.opening import RenderedData, open_data, rendered_preset
 from audio_compositionality.encoders.base import ClipError, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions

@@ -9,7 +9,7 @@ import pytest
 from audio_compositionality.dataset_builder.sounds.annotated import windows
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.texts.questions.annotated import ask, split_by_recording
-from audio_compositionality.dataset_builder.texts.questions.base import QuestionSettings
+from audio_compositionality.dataset_builder.texts.questions.base import QuestionSettings, templates
 from audio_compositionality.dataset_builder.texts.questions.check import check_questions
 from audio_compositionality.dataset_builder.texts.questions.controls import (
     LeakError,
@@ -19,7 +19,6 @@ from audio_compositionality.dataset_builder.texts.questions.controls import (
     present_share,
     require_balance,
 )
-from audio_compositionality.dataset_builder.texts.questions.wordings import templates
 from audio_compositionality.support.table import to_text
 
 from .clips import domestic, streets

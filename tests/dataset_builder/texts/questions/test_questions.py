@@ -26,6 +26,9 @@ from audio_compositionality.dataset_builder.texts.questions.base import (
     QuestionError,
     QuestionSettings,
     kind_of,
+    spoken,
+    template_of,
+    templates,
 )
 from audio_compositionality.dataset_builder.texts.questions.check import check_questions, fault_of
 from audio_compositionality.dataset_builder.texts.questions.kinds import (
@@ -34,7 +37,6 @@ from audio_compositionality.dataset_builder.texts.questions.kinds import (
     window_steps,
     window_text,
 )
-from audio_compositionality.dataset_builder.texts.questions.wordings import spoken, template_of, templates
 from audio_compositionality.support.errors import InputError
 
 from .clips import domestic, random_annotations, streets

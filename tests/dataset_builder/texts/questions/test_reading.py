@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from audio_compositionality.dataset_builder.texts.questions.kinds import ATOM_TASKS, ATOMS
-from audio_compositionality.dataset_builder.texts.questions.wordings import (
+from audio_compositionality.dataset_builder.texts.questions.base import (
     all_templates,
     read_question,
     read_wording,
@@ -13,6 +12,7 @@ from audio_compositionality.dataset_builder.texts.questions.wordings import (
     template_of,
     templates,
 )
+from audio_compositionality.dataset_builder.texts.questions.kinds import ATOM_TASKS, ATOMS
 
 LABELS = (
     *("dog", "Electric piano", "brass section", "TV", "people talking", "car horn, honking"),
