@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.support.spec import fingerprint_of as digest_of
 
 Waveform = NDArray[np.float32]
 Pcm16 = NDArray[np.int16]
@@ -161,3 +162,8 @@ def check_range(wanted: range | None, count: int) -> range:
     if wanted.step != 1 or not 0 <= wanted.start <= wanted.stop <= count:
         raise InputError(f"clips are {wanted}; they must be consecutive and lie within range(0, {count})")
     return wanted
+
+
+def fingerprint_of(recipe: str, version: int, values: Mapping[str, Any]) -> str:
+    """SHA-256 over a recipe's name, its version and its settings as JSON: equal fingerprints mean equal samples."""
+    return digest_of(recipe=recipe, version=version, settings=values)

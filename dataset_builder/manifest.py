@@ -12,7 +12,7 @@ from typing import Any
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 
 from .data import DatasetError
-from .recipes.base import fingerprint_of
+from .data import fingerprint_of
 
 MANIFEST_NAME = "manifest.json"
 CARD_NAME = "README.md"

@@ -12,7 +12,8 @@ from audio_compositionality.support.text import nearest
 
 from .data import Clip, DatasetError, Row, check_range, to_waveform
 from .recipes import list_recipes, load_recipe
-from .recipes.base import Recipe, Rendering, fingerprint_of, rate_of
+from .recipes.base import Recipe, Rendering, rate_of
+from .data import fingerprint_of
 
 if TYPE_CHECKING:
     from datasets import Features

@@ -14,7 +14,8 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Clip, Data, DatasetError, Row, in_batches
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.recipes.base import ValidatedRecipe, fingerprint_of
+from audio_compositionality.dataset_builder.recipes.base import ValidatedRecipe
+from audio_compositionality.dataset_builder.data import fingerprint_of
 from audio_compositionality.dataset_builder.rendered import RenderedConfiguration
 from audio_compositionality.encoders.base import StagedEncoder
 from audio_compositionality.encoders.protocols import AudioTextEncoder

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, run
 import numpy as np
 
 from audio_compositionality.support.spec import Spec
-from audio_compositionality.support.spec import fingerprint_of as digest_of
 
 from ..columns import Column, check_columns, features_of
 from ..data import Pcm16, Row
@@ -249,8 +248,3 @@ class ValidatedRecipe(Protocol):
             DatasetError: their sounds do not suffice; drawing the rows may raise it as well.
         """
         ...
-
-
-def fingerprint_of(recipe: str, version: int, values: Mapping[str, Any]) -> str:
-    """SHA-256 over a recipe's name, its version and its settings as JSON: equal fingerprints mean equal samples."""
-    return digest_of(recipe=recipe, version=version, settings=values)

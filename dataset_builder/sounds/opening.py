@@ -258,7 +258,8 @@ def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> di
     """
     fields: dict[str, FieldInfo] = {}
     for spec in _of_any_sounds(_presets(preset, recipes)[0]).values():
-        fields |= {name: field for name, field in spec.settable().items() if name not in _of_tones(spec)}
+        deciding = spec.values().keys() - set(_of_tones(spec))
+        fields |= {name: field for name, field in spec.settable().items() if name in deciding}
     return fields
 
 

@@ -23,7 +23,7 @@ from audio_compositionality.support.text import first_line
 
 from ..data import DatasetError, Row
 from ..recipes import load_recipe
-from ..recipes.base import fingerprint_of
+from ..data import fingerprint_of
 from ..rendered import RenderedConfiguration, RenderedData
 from .rewriting import LanguageModelWriter, TextModel, WriterReport, rewrite
 

@@ -340,7 +340,7 @@ def preset_with(recipe: str, fingerprint: str) -> str | None:
 @lru_cache(maxsize=100)
 def _presets(recipe: str) -> dict[str, str]:
     from audio_compositionality.dataset_builder.recipes import load_recipe
-    from audio_compositionality.dataset_builder.recipes.base import fingerprint_of
+    from audio_compositionality.dataset_builder.data import fingerprint_of
 
     made = load_recipe(recipe)
     return {name: fingerprint_of(made.name, made.version, settings.values()) for name, settings in made.presets.items()}
