@@ -17,20 +17,16 @@ from ..data import DatasetError, Row
 from ..scenes.captioned import (
     LATEST_START,
     Expression,
-    Leaf,
-    Then,
     TimedClip,
-    Together,
     draw_spans,
     formula,
     is_overlay,
-    joined,
     leaves,
     replaced,
 )
 from ..scenes.palette import Palette, draw_until
 from ..scenes.sources import random_generator
-from ..texts.captions import wordings
+from ..texts.captions import draw_tree
 from ..texts.truth import MOST_POSITIVES, Event, Kind, true_parts, wholes
 from ..texts.truth import negatives as false_texts
 from .captioned import (
@@ -54,8 +50,8 @@ _SCENES, _TEXTS = 39, 40
 
 _SPLITS = ("train", "validation")
 
-_CAPTIONS, _NEGATIVES, _ABSENT, _ATTEMPTS = 4, 8, 2, 50
-"""Most equivalent captions and negatives of a row; labels drawn that are not heard; draws of labels that can meet."""
+_CAPTIONS, _NEGATIVES, _ABSENT = 4, 8, 2
+"""Most equivalent captions and negatives of a row, and labels drawn that are not heard."""
 
 _COLUMNS = (
     Column("id", TEXT, "name of the row"),
@@ -136,8 +132,11 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         drawn: set[Any] = set()
         for number in range(count):
             rng = random_generator(spec.seed, _SCENES, _SPLITS.index(split), number)
-            size = _possible_size(spec.draw_size(rng), labels, palette, rng)
-            tree = _draw_tree(size, rng)
+            size = spec.draw_size(rng)
+            # Fewer, where no so many labels can meet.
+            while size > 2 and palette.draw_meeting(size, labels, rng) is None:
+                size -= 1
+            tree = draw_tree(size, rng)
             gap = spec.draw_gap(rng)
             spans = draw_spans(tree, spec.num_samples, gap, rng)
             late = spec.draw_late(size, rng) if is_overlay(tree) else ()
@@ -196,24 +195,6 @@ def _scenes_of(tree: Expression, picked: tuple[tuple[int, ...], tuple[str, ...]]
     return [(tree, *picked)]
 
 
-def _possible_size(size: int, labels: Sequence[str], palette: Palette, rng: np.random.Generator) -> int:
-    """So many events, or fewer where no draw of so many labels can meet."""
-    while size > 2 and _draw_labels(size, labels, palette, rng) is None:
-        size -= 1
-    return size
-
-
-def _draw_labels(
-    count: int, labels: Sequence[str], palette: Palette, rng: np.random.Generator
-) -> tuple[str, ...] | None:
-    """So many labels that can meet in a clip for training; None after `_ATTEMPTS` that cannot."""
-    for _ in range(_ATTEMPTS):
-        drawn = tuple(labels[place] for place in rng.permutation(len(labels))[:count])
-        if len(drawn) == count and palette.can_train(drawn):
-            return drawn
-    return None
-
-
 def _draw_named(
     palette: Palette, split: str, labels: Sequence[str], seconds: Sequence[float], rng: np.random.Generator
 ) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
@@ -221,7 +202,7 @@ def _draw_named(
 
     What is mentioned is drawn anew with each: of a single event, one choice of it leaves too few sounds.
     """
-    names = _draw_labels(len(seconds), labels, palette, rng)
+    names = palette.draw_meeting(len(seconds), labels, rng)
     mentioned = draw_mentioned(palette.attributes, rng)
     sounds = None if names is None else draw_sounds(palette, split, names, mentioned, seconds, rng)
     if sounds is None:
@@ -230,25 +211,6 @@ def _draw_named(
     if len(sounds) > 1 and mentioned and all(one == words[0] for one in words):
         return None
     return sounds, mentioned
-
-
-def _draw_tree(size: int, rng: np.random.Generator) -> Expression:
-    """A tree of so many leaves, ``+`` and ``*`` as often at every level, that a caption can say in one way."""
-    while True:
-        tree = _any_tree(size, rng)
-        try:
-            if wordings(tree, held_out=False):
-                return tree
-        except InputError:
-            continue
-
-
-def _any_tree(size: int, rng: np.random.Generator) -> Expression:
-    if size == 1:
-        return Leaf("")
-    cut = int(rng.integers(1, size))
-    kind = (Then, Together)[int(rng.integers(2))]
-    return joined(kind, [_any_tree(cut, rng), _any_tree(size - cut, rng)])
 
 
 RECIPE = _Training()

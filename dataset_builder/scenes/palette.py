@@ -146,6 +146,14 @@ class Palette:
         """Whether names may be in one clip for training."""
         return all(self.subset(pair) == "seen" for pair in combinations(names, 2))
 
+    def draw_meeting(self, count: int, names: Sequence[str], rng: np.random.Generator) -> tuple[str, ...] | None:
+        """So many of some names that can be in one clip for training; None after `FEW_DRAWS` that cannot."""
+        for _ in range(FEW_DRAWS):
+            drawn = tuple(names[place] for place in rng.permutation(len(names))[:count])
+            if len(drawn) == count and self.can_train(drawn):
+                return drawn
+        return None
+
     def said(self, split: str, name: str, attribute: str) -> tuple[str, ...]:
         """The words of an attribute that sounds of a name have in a split."""
         key = (split, name, attribute)

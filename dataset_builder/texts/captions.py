@@ -11,6 +11,7 @@ from importlib.resources import files
 from itertools import groupby, product
 from typing import Literal
 
+import numpy as np
 import yaml
 
 from audio_compositionality.support.errors import InputError
@@ -256,6 +257,25 @@ def _said(plan: _Plan, wording: Wording) -> str:
     if template is None or (plan.chains and not template.chains):
         raise InputError(f"the wording {wording.name!r} does not suit the expression; take one of wordings(expression)")
     return reduce(template.join, texts)
+
+
+def draw_tree(size: int, rng: np.random.Generator) -> Expression:
+    """A tree of so many leaves, ``+`` and ``*`` as often at every level, that a caption can say in one way."""
+    while True:
+        tree = _any_tree(size, rng)
+        try:
+            if wordings(tree, held_out=False):
+                return tree
+        except InputError:
+            continue
+
+
+def _any_tree(size: int, rng: np.random.Generator) -> Expression:
+    if size == 1:
+        return Leaf("")
+    cut = int(rng.integers(1, size))
+    kind = (Then, Together)[int(rng.integers(2))]
+    return joined(kind, [_any_tree(cut, rng), _any_tree(size - cut, rng)])
 
 
 def bag_of_words(text: str) -> tuple[str, ...]:
