@@ -31,6 +31,7 @@ class Column:
         choices: of texts and whole numbers, those that there are; empty where there can be any.
         optional: whether a value may be missing.
         least: of a list, how many it has at least.
+        filled: of a list of texts, whether none of them is empty.
         per: of a list, another one that is as long: it has one value for each of that column's.
     """
 
@@ -40,6 +41,7 @@ class Column:
     choices: tuple[Any, ...] = ()
     optional: bool = False
     least: int = 0
+    filled: bool = False
     per: str = ""
 
     @property
@@ -59,6 +61,8 @@ class Column:
             return f"it {'has' if isinstance(self.kind, Mapping) else 'is'} {_words(self.kind, self.least)}"
         if self.choices and not all(part in self.choices for part in value):
             return f"each is one of {', '.join(map(repr, self.choices))}"
+        if self.filled and not all(value):
+            return "none of them is empty"
         return None
 
 

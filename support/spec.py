@@ -21,6 +21,9 @@ from .text import nearest
 
 _WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
+_NOTHING = object()
+"""A value of no type."""
+
 _BOUNDS = (("ge", "least"), ("gt", "above"), ("le", "most"), ("lt", "below"))
 """Attributes of pydantic's bounds, and what they are called here."""
 
@@ -40,7 +43,13 @@ class Spec(BaseModel):
     def __init__(self, **values: Any) -> None:
         """Check all values; tuples may be given as lists, NumPy's numbers as numbers."""
         try:
-            super().__init__(**{name: _plain(value) for name, value in values.items()})
+            fields = type(self).model_fields
+            super().__init__(
+                **{
+                    name: _unread(_plain(value), fields[name]) if name in fields else value
+                    for name, value in values.items()
+                }
+            )
         except ValidationError as error:
             raise _first_fault(type(self), error, values) from None
 
@@ -154,9 +163,11 @@ def _read(name: str, text: str, field: FieldInfo) -> Any:
 
 
 def _unread(value: Any, field: FieldInfo) -> Any:
-    """A value; of a text in place of a number, which pydantic would read, nothing that is valid."""
-    is_text = isinstance(value, str) and _without_none(field.annotation) in (int, float, bool)
-    return None if is_text else value
+    """A value; of a text or a truth value in place of a number, which pydantic would read, nothing that is valid."""
+    kind = _without_none(field.annotation)
+    is_other = isinstance(value, str) and kind in (int, float, bool)
+    is_other |= isinstance(value, bool) and kind in (int, float)
+    return _NOTHING if is_other else value
 
 
 @cache

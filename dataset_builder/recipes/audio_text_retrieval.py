@@ -41,7 +41,9 @@ class Captions(Recipe[WholeClipSpec]):
 
     def columns(self, spec: WholeClipSpec) -> Sequence[Column]:
         """A clip and its captions."""
-        return whole_columns(Column("captions", [TEXT], "what is said of it, one text or several", least=1))
+        return whole_columns(
+            Column("captions", [TEXT], "what is said of it, one text or several", least=1, filled=True)
+        )
 
     def draw(self, spec: WholeClipSpec, sounds: Sounds) -> Iterator[Drawn]:
         """The sounds that have captions."""

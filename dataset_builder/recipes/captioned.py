@@ -143,6 +143,9 @@ class SequenceSpec(CaptionedSpec):
     @classmethod
     def _check_gaps(cls, values: Any) -> Any:
         gaps, duration = values.get("gaps", (0,)), values.get("duration", 10)
+        if not isinstance(gaps, list | tuple) or not all(isinstance(one, int | float) for one in (*gaps, duration)):
+            # Pydantic says what they have to be.
+            return values
         if not gaps or not all(0 <= gap < duration for gap in gaps):
             raise InputError(f"gaps are {gaps}; they are seconds, one or more, not negative and within the clip")
         return values
@@ -189,12 +192,13 @@ def draw_sounds(
     return tuple(sounds)
 
 
-def none_left(setting: str, value: int, number: int, num_classes: int) -> InputError:
-    """The error of more items or rows than there are sounds for."""
-    return InputError(
-        f"{setting} is {value:,}, and after {number:,} no sources are left that differ from those of all before: make "
-        f"{setting} at most {number:,}, or num_classes, now {num_classes}, more"
-    )
+def none_left(setting: str, value: int, number: int, spec: CaptionedSpec) -> InputError | DatasetError:
+    """The error of more items or rows than there are sounds for: a user's cannot serve, tones are set wrongly."""
+    text = f"{setting} is {value:,}, and after {number:,} no sounds are left that differ from those of all before"
+    if spec.sounds is None:
+        return InputError(f"{text}: make {setting} at most {number:,}, or num_classes, now {spec.num_classes}, more")
+    fewer = f"make {setting} at most {number:,}, or " if number else ""
+    return DatasetError(f"{spec.sounds.source}: {text}: {fewer}give more sounds of each label and word")
 
 
 def suiting(meaning: Meaning, split: str, mention: str = "") -> list[Template]:
@@ -308,7 +312,7 @@ class CaptionedRendering:
     @cached_property
     def events(self) -> EventSounds:
         """The sounds as events."""
-        return EventSounds(self.palette.sounds, self.sample_rate, SILENCE)
+        return EventSounds(self.palette.sounds, self.sample_rate, SILENCE, levels=True)
 
     @cached_property
     def scenes(self) -> tuple[CaptionedScene, ...]:
@@ -351,7 +355,13 @@ class CaptionedRendering:
 ITEM_COLUMNS = (
     Column("id", TEXT, "name of the row"),
     Column("audio", [AUDIO], "the clips"),
-    Column("captions", [TEXT], "as many; each is true of the clip in its place and false of the others", least=2),
+    Column(
+        "captions",
+        [TEXT],
+        "as many; each is true of the clip in its place and false of the others",
+        least=2,
+        filled=True,
+    ),
     Column("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}"),
     Column("swapped", TEXT, "what the first two clips differ in: `order`, or attributes with a plus sign between them"),
     Column(
@@ -421,6 +431,7 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
         Raises:
             DatasetError: names the row and what is wrong.
         """
+        super().check_row(row)
         captions, events = row.get("captions"), row.get("events")
         if isinstance(captions, list) and (len(captions) not in (2, 3) or len(set(captions)) < len(captions)):
             raise DatasetError(f"row {row['id']}: captions are {captions!r}; an item has two or three, all different")
@@ -430,7 +441,6 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
             )
         for of_clip in events or ():
             check_events(row["id"], of_clip)
-        super().check_row(row)
 
 
 def check_events(row_id: str, events: Any) -> None:

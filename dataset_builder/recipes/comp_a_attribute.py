@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import combinations
+from itertools import combinations, product
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -86,15 +86,16 @@ class _Attribute(ItemRecipe[AttributeSpec]):
             exchanged = swapped.split("+")
             further = [one for one in palette.attributes if one not in (*exchanged, ACTION)]
             mentioned = [*exchanged, *(rng.choice(further, 1) if further and rng.random() < 0.5 else ()), ACTION]
-            # Where a pair has no more twins, the next one may have some.
-            for pair in (*pairs[first:], *pairs[:first]):
+            # Where a pair has no more twins, the next may have some; or twins of which nothing else is mentioned.
+            said, alone = mentioned, [*exchanged, ACTION]
+            for mentioned, pair in product((said, alone), (*pairs[first:], *pairs[:first])):
                 names = [pair[place] for place in order]
                 draw = partial(_draw_twins, palette, split, names, exchanged, mentioned, seconds, rng)
                 twins = draw_until(draw, drawn, lambda two: map(frozenset, two), spec.repeats, _DRAWS)
                 if twins is not None:
                     break
             else:
-                raise none_left("items", spec.items, number, spec.num_classes)
+                raise none_left("items", spec.items, number, spec)
             leaves = [[palette.leaf(sound, mentioned) for sound in sounds] for sounds in twins]
             yield CaptionedScene(
                 split,

@@ -71,7 +71,7 @@ class _Order(ItemRecipe[OrderSpec]):
             draw = partial(draw_sounds, palette, split, names, mentioned, seconds, rng)
             sounds = draw_until(draw, drawn, lambda numbers: [frozenset(numbers)], spec.repeats)
             if sounds is None:
-                raise none_left("items", spec.items, number, spec.num_classes)
+                raise none_left("items", spec.items, number, spec)
             x, y = sounds
             one, other = (palette.leaf(sound, mentioned) for sound in sounds)
             of_mention = suiting("sequence", split, MENTIONS[turn % 2])

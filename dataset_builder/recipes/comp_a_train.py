@@ -56,8 +56,13 @@ _CAPTIONS, _NEGATIVES, _ABSENT = 4, 8, 2
 _COLUMNS = (
     Column("id", TEXT, "name of the row"),
     Column("audio", AUDIO, "the clip"),
-    Column("captions", [TEXT], f"up to {_CAPTIONS} that say the same; of sequences, half name the first heard last"),
-    Column("parts", [TEXT], f"captions of parts, up to {MOST_POSITIVES}"),
+    Column(
+        "captions",
+        [TEXT],
+        f"up to {_CAPTIONS} that say the same; of sequences, half name the first heard last",
+        filled=True,
+    ),
+    Column("parts", [TEXT], f"captions of parts, up to {MOST_POSITIVES}", filled=True),
     Column("negatives", [{"text": TEXT, "kind": TEXT}], f"up to {_NEGATIVES} near the first caption, each of a `kind`"),
     Column("events", [EVENT], EVENTS_MEANING),
     Column("expression", TEXT, "what the captions say: equal for rows that say the same"),
@@ -146,7 +151,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
             draw = partial(_draw_named, palette, split, labels, seconds, rng)
             picked = draw_until(draw, drawn, partial(_scenes_of, tree), spec.repeats)
             if picked is None:
-                raise none_left(setting, count, number, spec.num_classes)
+                raise none_left(setting, count, number, spec)
             sounds, mentioned = picked
             said = replaced(tree, [palette.leaf(sound, mentioned) for sound in sounds])
             clip = TimedClip(tree, sounds, spans)
@@ -179,6 +184,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         Raises:
             DatasetError: names the row and what is wrong.
         """
+        super().check_row(row)
         if row.get("captions") == []:
             raise DatasetError(f"row {row['id']}: there is no caption")
         negatives = row.get("negatives")
@@ -187,7 +193,6 @@ class _Training(CaptionedRecipe[TrainingSpec]):
                 kinds = ", ".join(map(repr, get_args(Kind)))
                 raise DatasetError(f"row {row['id']}: a negative is {negative!r}; it has a text and a kind: {kinds}")
         check_events(row["id"], row.get("events"))
-        super().check_row(row)
 
 
 def _scenes_of(tree: Expression, picked: tuple[tuple[int, ...], tuple[str, ...]]) -> list[Any]:

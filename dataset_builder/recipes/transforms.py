@@ -156,8 +156,8 @@ class Transforms(Recipe[TransformSpec]):
         if copy and row["candidate"]:
             raise DatasetError(f"row {name}: candidate is {row['candidate']!r}; it is empty where there is a transform")
         for column in ("parameter", "scaled"):
-            if (row[column] is not None) != copy:
-                raise DatasetError(f"row {name}: {column} is {row[column]!r}; a copy has a number, a base none")
+            if (row.get(column) is not None) != copy:
+                raise DatasetError(f"row {name}: {column} is {row.get(column)!r}; a copy has a number, a base none")
         if (row["quarter"] >= 0) != copy:
             raise DatasetError(f"row {name}: quarter is {row['quarter']}; it is 0 to 3, and -1 for a base")
 

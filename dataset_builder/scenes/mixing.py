@@ -26,13 +26,8 @@ from ..sounds.intervals import STEPS, Activity, union
 from .transforms import Samples
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..data import Pcm16, Row
+    from ..data import Row
     from ..recipes.base import Drawn, Recipe
-    from ..sounds.entries import Sounds
-
-    pass  # merged
 
 
 SHORTEST_PERIOD = 0.3
@@ -147,8 +142,14 @@ class EventSounds:
         silence: decibels below the loudest frame of a sound; what is softer is silent.
     """
 
-    def __init__(self, sounds: Sounds, sample_rate: int, silence: float = -35.0) -> None:
+    def __init__(self, sounds: Sounds, sample_rate: int, silence: float = -35.0, *, levels: bool = False) -> None:
         """Nothing is read.
+
+        Args:
+            sounds: see above.
+            sample_rate: see above.
+            silence: see above.
+            levels: whether sounds keep the levels that are said of them; else all are equally loud.
 
         Raises:
             InputError: frames of 10 ms are no whole number of samples.
@@ -158,6 +159,7 @@ class EventSounds:
         self.sounds = sounds
         self.sample_rate = sample_rate
         self.silence = silence
+        self._levels = levels
         self._hop = sample_rate // STEPS
         self._by_entry: dict[int, _Measured] = {}
 
@@ -200,8 +202,8 @@ class EventSounds:
         return np.asarray(samples)
 
     def loudness(self, event: Event) -> float:
-        """The root mean square of an event: its gain times the level of its entry."""
-        return event.gain * 10 ** (self.sounds.entries[event.entry].level / 20)
+        """The root mean square of an event: its gain, and where levels count times that of its entry."""
+        return event.gain * 10 ** (self.sounds.entries[event.entry].level / 20) if self._levels else event.gain
 
     def powers(self, event: Event) -> NDArray[np.float64]:
         """The mean power of each frame of an event, float64 [frames], of the sound as it is, without fades.
@@ -468,8 +470,6 @@ class DrawnRendering:
 
     @cached_property
     def _events(self) -> EventSounds:
-        pass  # merged
-
         return EventSounds(self.sounds, self.sample_rate)
 
     def clips(self, index: int) -> Sequence[Pcm16]:
@@ -477,6 +477,6 @@ class DrawnRendering:
         clips = self.drawn[index].clips
         if callable(clips):
             return clips()
-        pass  # merged
-
-        return mix(clips, self._events.samples, self.spec.num_samples)
+        # A spec that says nothing of the length has clips as long as what is heard in a row.
+        last = max((event.stop for events in clips for event in events), default=0)
+        return mix(clips, self._events.samples, getattr(self.spec, "num_samples", last))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
@@ -216,7 +216,14 @@ class Palette:
         if key not in self._cells:
             same = [n for n in self.by_split[split][self.name(first)] if self.entries[n].values == values]
             self._cells[key] = np.array(same, np.intp), np.zeros(0)
-        return [number for number in self._cells[key][0].tolist() if words.items() <= self.words(number).items()]
+        serving = [number for number in self._cells[key][0].tolist() if words.items() <= self.words(number).items()]
+        kept = self._unexchanged(first, exchanged)
+        # Of sounds that differ in nothing else there may be none.
+        return [number for number in serving if self._unexchanged(number, exchanged) == kept] or serving
+
+    def _unexchanged(self, number: int, exchanged: Collection[str]) -> dict[str, str]:
+        """The words of a sound but for some attributes."""
+        return {attribute: word for attribute, word in self.words(number).items() if attribute not in exchanged}
 
     def distance(self, first: int, second: int, exchanged: Iterable[str]) -> float:
         """Values of an attribute that lie from one sound's to the other's, the most of some; 0 of sounds without."""

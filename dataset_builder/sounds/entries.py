@@ -77,6 +77,10 @@ def related(condition: str, other: str) -> bool:
     return bool(first) and first == other.partition("/")[0]
 
 
+_FURTHER = ("captions", "labels", "words", "values", "loop", "level")
+"""Attributes of a sound that most lack."""
+
+
 def fingerprint_of_entries(entries: Sequence[Sound]) -> str:
     """SHA-256 over what is said of recordings, in their order, but for their ids: names and places are no content."""
     content = [
@@ -86,21 +90,12 @@ def fingerprint_of_entries(entries: Sequence[Sound]) -> str:
             entry.number,
             entry.group,
             entry.condition,
-            *filter(
-                None,
-                (
-                    entry.captions,
-                    entry.labels,
-                    sorted(entry.words.items()),
-                    sorted(entry.values.items()),
-                    entry.loop,
-                    entry.level,
-                ),
-            ),
+            # By their names: captions are no labels.
+            *filter(None, [{name: value for name in _FURTHER if (value := getattr(entry, name))}]),
         ]
         for entry in entries
     ]
-    return sha256_of(json.dumps(content).encode())
+    return sha256_of(json.dumps(content, sort_keys=True).encode())
 
 
 class Sounds(Protocol):

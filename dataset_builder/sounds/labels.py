@@ -14,6 +14,7 @@ from audio_compositionality.support.text import listed, nearest
 
 from .reading import Candidate, numbers_of
 from .sound_files import SoundError, SoundFile, printable, read_header
+from .words import spoken
 
 if TYPE_CHECKING:
     import datasets
@@ -238,9 +239,9 @@ def word_columns(source: str, columns: Sequence[str], requested: str | Sequence[
 
 
 def words_of(rows: Sequence[Sequence[str]], attributes: Sequence[str]) -> list[dict[str, str]]:
-    """The words of each row by attribute, which has none where its field is empty."""
+    """The words of each row by attribute, as they are said; it has none where its field is empty."""
     return [
-        {name: word for name, text in zip(attributes, row, strict=True) if (word := printable(text.strip()))}
+        {name: word for name, text in zip(attributes, row, strict=True) if (word := spoken(printable(text)))}
         for row in rows
     ]
 

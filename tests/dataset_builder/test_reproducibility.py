@@ -35,7 +35,7 @@ FROZEN = {
     ),
     "audio_text_retrieval": (
         1,
-        "0f7e70ac28be7aa31be9da846a3496daf3deb0d7f5ab971b7da35c1505d97913",
+        "70714ab181523a3eda888b39ecfad8da90944b8bcd7fb36b22cf47a801bae171",
         "eb409ff2832cc1030e61cfb667bc7425c99a5b3415536917b92acc52940fe65a",
     ),
     "binding": (
@@ -66,17 +66,17 @@ FROZEN = {
     "polybench": (
         3,
         "cb1bd36aa9a70b3b7ceba562eb99e8be1baf8032c8134cf2fcda993ac10c7871",
-        "e8d29fe467c330deaa8fd9a5881691d9752f5b2ecdfb103d2055ff994a8efb04",
+        "01dd171eb7fc1a2225ce350c904519d8d3d2c930d570629c217a26267f661957",
     ),
     "polybench_apart": (
         2,
         "d7c4ae93de2f382e9dab5707bf6d508b7701eb3396bf63a28744bffa0378fb96",
-        "3421aacc38d431ccf58c61da98668b69481ca328bcc58806aaea8c63a927839b",
+        "fbcedc62229b35ff287b98308e32d673d8f9b16a19b6e700a98aae27af80708f",
     ),
     "polybench_atoms": (
         2,
         "514810471f00d38959b69ead044fb09c7fc2db3adf174db105194040c1b8e564",
-        "03e996c450059319cac3ca8f52ac481569d4ce9b078284879215c4ad0b4ab660",
+        "d12f194a0fbe53ade21ba2283447ff03119515de3f6d6f0280c80e635cd6cac4",
     ),
     "rate_binding": (
         1,
@@ -90,7 +90,7 @@ FROZEN = {
     ),
     "zero_shot_audio": (
         1,
-        "d9e95bac2f8f0550928229e8045653e8a8e0f4288e475c3aab4ef253648e6956",
+        "72276b08c96e7609a1159d0aea73405751438bce92ed149848269a782c6786de",
         "1c1559ac8e387465e3984b02a4cf4cdc0a11b182b906ca364d4f2a8c233a26c3",
     ),
 }

@@ -28,6 +28,9 @@ RECIPES = (ORDER, ATTRIBUTE)
 
 ATTRIBUTES = ("timbre", "pitch", "rate", "amplitude")
 
+BACKWARD = {"label": "bell", "attributes": [], "dimensions": [], "entry": "x", "start": 2.0, "stop": 1.0}
+"""An event that ends before it starts."""
+
 
 @cache
 def rows_of(recipe, preset="full"):
@@ -295,10 +298,18 @@ class TestSettings:
     [
         ({"captions": None}, "captions is None; it is a list of 2 or more texts"),
         ({"captions": ["a", "a"]}, "two or three, all different"),
-        ({"captions": ["a"]}, "two or three, all different"),
+        ({"captions": ["a"]}, "it is a list of 2 or more texts"),
         ({"events": [[]]}, r"events are \[\[\]\]; they are a list for each of the 2 clips"),
-        ({"events": [[], [{"label": "bell", "start": 2.0, "stop": 1.0}]]}, "start < stop in seconds"),
-        ({"events": [[], [{"start": 0.0, "stop": 1.0}]]}, "an event is"),
+        (
+            {
+                "events": [
+                    [],
+                    [BACKWARD],
+                ]
+            },
+            "start < stop in seconds",
+        ),
+        ({"events": [[], [{"start": 0.0, "stop": 1.0}]]}, "it is a list of lists"),
         ({"mention": "backwards"}, "mention is 'backwards'; it is one of 'forward', 'reverse', ''"),
         ({"subset": "old"}, "subset is 'old'"),
         ({"template": None}, "template is None; it is a text"),

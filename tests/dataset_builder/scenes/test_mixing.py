@@ -56,7 +56,7 @@ class Kinds:
 
 
 def opened(waveforms=None, **levels):
-    return EventSounds(Kinds(waveforms, **levels), RATE, SILENCE)
+    return EventSounds(Kinds(waveforms, **levels), RATE, SILENCE, levels=True)
 
 
 def event(name, frames=250, start=0, **values):
