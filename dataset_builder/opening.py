@@ -257,7 +257,7 @@ def open_data(source: str | Path | RenderedData, *, revision: str | None = None)
             rendered on the fly with nothing on disk, or one with changes, ``mini with seed=7``; a folder written by
             `build_dataset`; the Hub id of such a data set, or of the authors' published data; or data that are rendered
             already. A folder named like a preset is opened as ``./mini``. Or ``NAME:PATH``, a benchmark that others
-            published, as a user has it; see `readers`.
+            published, as a user has it; see `published`.
         revision: branch, tag or commit of a Hub id.
 
     Raises:

@@ -2,7 +2,7 @@
 
 The axis of arXiv 2505.06224. The task ranks by what is invariant *and* selective: for each transform, how often a copy
 is nearer to another clip of its content than to one of another content, at one level. See the metric `invariance`
-(`abx`), and `dataset_builder/scenes/transformed.py` for the two clips.
+(`abx`), and `dataset_builder/scenes/bases.py` for the two clips.
 """
 
 from __future__ import annotations

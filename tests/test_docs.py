@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pkgutil
 import re
 import shlex
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.cli.main import argument_parser, load_commands
+from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.opening import RenderedData
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
 PROGRAM = "audio-compositionality"
+FOLDERS = (
+    *("api", "support", "dataset_builder", "metrics", "encoders", "tasks", "evaluator", "training", "hub"),
+    *("leaderboard", "push_scripts", "cli", "studies", "docs", "tests", "benchmarks", "examples"),
+)
+PATH = re.compile(rf"(?<![\w/.-])((?:{'|'.join(FOLDERS)})/[\w./]+\.(?:py|yaml|md)\b)")
+"""Files of this repository as a text names them."""
 
 
 def blocks(page: Path, language: str) -> Iterator[str]:
@@ -71,6 +79,32 @@ def test_public_names_exist(page: Path):
                 assert hasattr(ac, node.attr), node.attr
 
 
+def missing(page: Path) -> list[str]:
+    """Files of ours that a text names by their paths from the root, or from `tests`, and that are not there."""
+    # NAME stands for the name of any.
+    paths = {path: path.replace("NAME", "*") for path in PATH.findall(page.read_text("utf-8"))}
+    return [p for p, glob in paths.items() if not any(any(folder.glob(glob)) for folder in (ROOT, ROOT / "tests"))]
+
+
+def test_files_that_pages_and_comments_name_are_there():
+    modules = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    assert not {named(page): paths for page in (*PAGES, *modules) if (paths := missing(page))}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_directives_name_what_there_is(page: Path):
+    for name in re.findall(r"^::: ([\w.]+)$", page.read_text("utf-8"), re.MULTILINE):
+        pkgutil.resolve_name(name)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_members_that_are_listed_exist(page: Path):
+    listed = r"^::: ([\w.]+)\n    options:\n(?:      .*\n)*?      members: \[(.*)\]$"
+    for name, members in re.findall(listed, page.read_text("utf-8"), re.MULTILINE):
+        module = pkgutil.resolve_name(name)
+        assert not [member for member in members.split(", ") if not hasattr(module, member)], name
+
+
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_links_lead_somewhere(page: Path):
     text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
@@ -86,6 +120,20 @@ def test_the_readme_is_one_page():
 def test_the_model_of_the_readme_is_the_one_that_is_tested():
     (model, *_) = blocks(ROOT / "README.md", "python")
     assert model == (ROOT / "tests" / "examples" / "band_energies.py").read_text("utf-8")
+
+
+def test_the_recipe_of_a_third_party_is_the_one_that_is_tested():
+    (recipe, *_) = [block for block in blocks(ROOT / "docs" / "add-a-task.md", "python") if "Recipe[" in block]
+    path = ROOT / "tests" / "dataset_builder" / "recipes" / "louder.py"
+    assert recipe == path.read_text("utf-8")
+
+
+def test_versions_of_recipes_are_those_of_the_changelog():
+    said = {}
+    for line in re.findall(r"^\| recipes? (.*)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE):
+        names, _, version = line.partition(":")[0], *line.rstrip(" |").rpartition("| ")[1:]
+        said |= dict.fromkeys(re.findall(r"`(\w+)`", names), int(version))
+    assert said == {name: load_recipe(name).version for name in list_recipes()}
 
 
 @pytest.fixture

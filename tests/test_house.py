@@ -40,6 +40,20 @@ ARROWS: Mapping[str, set[str]] = {
 }
 """The rooms, and which each stands directly above. A room may import from every room below it."""
 
+DATA_ROOMS = ("sounds", "scenes", "texts", "recipes")
+"""The rooms of `dataset_builder`, each above those before it."""
+
+QUESTIONS = frozenset(("texts.questions.base", "texts.questions.kinds"))
+
+UPWARD: Mapping[str, frozenset[str]] = {
+    "dataset_builder/sounds/opening.py": frozenset(("scenes.pool", "recipes", "recipes.base")),
+    "dataset_builder/texts/written.py": frozenset(("recipes",)),
+    "dataset_builder/scenes/arrangements.py": QUESTIONS,
+    "dataset_builder/scenes/polyphony.py": QUESTIONS,
+    "dataset_builder/scenes/twins.py": QUESTIONS,
+}
+"""What some modules import from rooms above theirs: data of recipes are opened, and twins are drawn for a question."""
+
 MAY_NAME_TASKS = (
     *("tasks/", "metrics/", "studies/"),
     *("dataset_builder/recipes/", "dataset_builder/sounds/published/"),
@@ -157,6 +171,22 @@ def test_arrows_point_down_only():
             # The package's own `__init__` has nothing but the version and the lazy public names.
             target = name.split(".")[1] if "." in name else "api"
             if target not in {room, *below(room)} and not (room == "cli" and target == "api"):
+                wrong.append(f"{where(path, line)} imports {name}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_arrows_point_down_within_the_room_of_the_data():
+    start, wrong = f"{PACKAGE}.dataset_builder.", []
+    for path in product_files():
+        place = path.relative_to(ROOT)
+        room = place.parts[1]
+        if place.parts[0] != "dataset_builder" or room not in DATA_ROOMS:
+            continue
+        for line, name in imported_modules(path):
+            inner = name.removeprefix(start)
+            target = inner.split(".")[0]
+            is_upward = name.startswith(start) and target in DATA_ROOMS[DATA_ROOMS.index(room) + 1 :]
+            if is_upward and line not in annotation_lines(path) and inner not in UPWARD.get(place.as_posix(), ()):
                 wrong.append(f"{where(path, line)} imports {name}")
     assert not wrong, "\n".join(wrong)
 

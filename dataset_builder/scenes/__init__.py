@@ -1,1 +1,1 @@
-"""Scenes of synthetic sources and their sound; which rows a data set is made of is for the recipes to say."""
+"""Everything that is heard: events on a time line and their sound; which rows there are is for the recipes to say."""

@@ -1,1 +1,1 @@
-"""Recordings that a user brings: what the recipes know of them, and which are drawn. Readers of them stand here too."""
+"""Everything that sounds, as entries of one protocol: tones, a folder, a data set, strong labels, published data."""

@@ -1,1 +1,1 @@
-"""What is said of sound: expressions of events, when one is true of a clip, and captions; nothing here makes sound."""
+"""What is said of sound, from events alone: captions, whether they are true, and questions; no sound is made here."""

@@ -83,7 +83,7 @@ class Reading:
 
 
 def formula_of(expression: Expression) -> str:
-    """As `expressions.formula`, and equal in whatever order the words of a leaf stand."""
+    """As `scenes.captioned.formula`, and equal in whatever order the words of a leaf stand."""
     new = [replace(leaf, attributes=tuple(sorted(leaf.attributes))) for leaf in leaves(expression)]
     return formula(replaced(expression, new))
 

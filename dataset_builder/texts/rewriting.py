@@ -297,7 +297,7 @@ NEGATIVES = 3
 
 
 class TextModel(Protocol):
-    """What answers prompts; `language_model.LanguageModel` is one."""
+    """What answers prompts; `written.LanguageModel` is one."""
 
     @property
     def identity(self) -> Mapping[str, str]:

@@ -79,7 +79,7 @@ class Annotation:
         source_name: of the data set or the format that it comes from.
         start: seconds of the recording at which this part begins.
         group: of recordings that must not stand on both sides of a split; the recording where it is empty.
-        negative: whether it stands only for what does not overlap, see `QuestionSettings.negatives`.
+        negative: whether it stands only for what does not overlap, see `audiotime_negatives`.
     """
 
     recording: str

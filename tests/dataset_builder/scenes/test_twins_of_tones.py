@@ -252,8 +252,8 @@ CHANCES = {
 # of counting is not chance. It is far below what can be heard.
 SPECTRAL = {"counting": 0.4}
 
-# Two voices of one label at once have another crest than two of different labels: level, crest and activity reach .38
-# to .40 of 600 questions of two draws, where chance is .33. docs/polybench.md says so; more than that is a leak.
+# Two voices of one label at once have another crest than two of different labels: level, crest and activity reach .39
+# and .38 of 600 questions of two draws, where chance is .33. docs/polybench.md says so; more than that is a leak.
 LEVELS = {"counting_together": 0.44}
 
 
