@@ -189,6 +189,24 @@ def draw_sounds(
     return tuple(sounds)
 
 
+def draw_named(
+    palette: Palette, split: str, labels: Sequence[str], seconds: Sequence[float], rng: np.random.Generator
+) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
+    """A sound for each of so many seconds, and the attributes to mention; None where the same words would describe all.
+
+    What is mentioned is drawn anew with each: of a single event, one choice of it leaves too few sounds.
+    """
+    names = palette.draw_meeting(len(seconds), labels, rng)
+    mentioned = draw_mentioned(palette.attributes, rng)
+    sounds = None if names is None else draw_sounds(palette, split, names, mentioned, seconds, rng)
+    if sounds is None:
+        return None
+    words = [{one: palette.words(sound).get(one) for one in mentioned} for sound in sounds]
+    if len(sounds) > 1 and mentioned and all(one == words[0] for one in words):
+        return None
+    return sounds, mentioned
+
+
 def none_left(setting: str, value: int, number: int, num_classes: int) -> InputError:
     """The error of more items or rows than there are sounds for."""
     return InputError(
@@ -350,9 +368,9 @@ class CaptionedRendering:
 
 ITEM_COLUMNS = (
     Column("id", TEXT, "name of the row"),
-    Column("audio", [AUDIO], "the clips"),
+    Column("audio", [AUDIO], "the clips", per="captions"),
     Column("captions", [TEXT], "as many; each is true of the clip in its place and false of the others", least=2),
-    Column("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}"),
+    Column("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}", per="captions"),
     Column("swapped", TEXT, "what the first two clips differ in: `order`, or attributes with a plus sign between them"),
     Column(
         "mention",
@@ -383,10 +401,6 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
     def columns(self, spec: AnySpec) -> Sequence[Column]:
         """Those of items."""
         return ITEM_COLUMNS
-
-    def clip_names(self, row: Row) -> Sequence[str]:
-        """audio/0, audio/1, and audio/2 of a triplet."""
-        return tuple(f"audio/{place}" for place in range(len(row["captions"])))
 
     def row(self, scene: CaptionedScene, events: Sequence[Sequence[Row]], rendering: CaptionedRendering) -> Row:
         """The columns of an item."""
@@ -421,30 +435,24 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
         Raises:
             DatasetError: names the row and what is wrong.
         """
-        captions, events = row.get("captions"), row.get("events")
-        if isinstance(captions, list) and (len(captions) not in (2, 3) or len(set(captions)) < len(captions)):
-            raise DatasetError(f"row {row['id']}: captions are {captions!r}; an item has two or three, all different")
-        if isinstance(captions, list) and (not isinstance(events, list) or len(events) != len(captions)):
-            raise DatasetError(
-                f"row {row['id']}: events are {events!r}; they are a list for each of the {len(captions)} clips"
-            )
-        for of_clip in events or ():
-            check_events(row["id"], of_clip)
         super().check_row(row)
+        captions = row["captions"]
+        if len(captions) > 3 or len(set(captions)) < len(captions):
+            raise DatasetError(f"row {row['id']}: captions are {captions!r}; an item has two or three, all different")
+        for of_clip in row["events"]:
+            check_events(row["id"], of_clip)
 
 
-def check_events(row_id: str, events: Any) -> None:
-    """Refuse what is no list of events.
+def check_events(row_id: str, events: Sequence[Row]) -> None:
+    """Refuse events that do not begin before they end.
 
     Raises:
         DatasetError: names the row and what is wrong.
     """
-    if not isinstance(events, list):
-        raise DatasetError(f"row {row_id}: the events of a clip are {events!r}; they are a list")
     for event in events:
         try:
             Event.of(event)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except InputError as error:
             raise DatasetError(
                 f"row {row_id}: an event is {event!r}; it has a label, attributes, and start < stop in seconds"
             ) from error

@@ -257,9 +257,19 @@ class SoundPool:
         one = next((n for n in first if self.group(n) != self.group(second[0])), None)
         return None if one is None else (one, second[0])
 
-    def draw_recordings(self, labels: Sequence[str], use: Use, rng: np.random.Generator) -> tuple[int, ...]:
-        """A recording of each label, of any condition, those that were drawn least first; `use` counts them."""
-        drawn = tuple(least_drawn(self.by_label[label], use.recordings, rng) for label in labels)
+    def draw_recordings(
+        self, labels: Sequence[str], use: Use, rng: np.random.Generator, conditions: Sequence[str] = ()
+    ) -> tuple[int, ...]:
+        """A recording of each label, those that were drawn least first; `use` counts them.
+
+        Args:
+            labels: of the recordings.
+            use: what was drawn before.
+            rng: decides between those that were drawn equally often.
+            conditions: of each; by default any.
+        """
+        cells = [self.by_condition[name] for name in conditions] or [self.by_label] * len(labels)
+        drawn = tuple(least_drawn(cell[label], use.recordings, rng) for cell, label in zip(cells, labels, strict=True))
         use.recordings.update(drawn)
         return drawn
 

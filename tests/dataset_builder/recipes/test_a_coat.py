@@ -36,7 +36,7 @@ def test_after_the_papers_letter_every_source_starts_at_once_and_the_quadruples_
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"level": "loud"}, "level is loud; it must be one of shared, clip"),
+        ({"level": "loud"}, "level is 'loud'; it must be one of shared, clip"),
         ({"quadruples": 50_001}, "quadruples is 50001"),
     ],
 )

@@ -290,15 +290,19 @@ class TestSettings:
         assert max(map(len, (line for line in text.splitlines() if not line.startswith("|")))) <= 140
 
 
+BELL = {"label": "bell", "attributes": [], "dimensions": [], "entry": "a"}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"captions": None}, "captions is None; it is a list of 2 or more texts"),
         ({"captions": ["a", "a"]}, "two or three, all different"),
-        ({"captions": ["a"]}, "two or three, all different"),
-        ({"events": [[]]}, r"events are \[\[\]\]; they are a list for each of the 2 clips"),
-        ({"events": [[], [{"label": "bell", "start": 2.0, "stop": 1.0}]]}, "start < stop in seconds"),
-        ({"events": [[], [{"start": 0.0, "stop": 1.0}]]}, "an event is"),
+        ({"captions": ["a"]}, "it is a list of 2 or more texts"),
+        ({"captions": ["a", "b", "c", "d"], "events": [[]] * 4}, "two or three, all different"),
+        ({"events": [[]]}, r"events is \[\[\]\]; it has one for each of captions"),
+        ({"events": [[], [{**BELL, "start": 2.0, "stop": 1.0}]]}, "start < stop in seconds"),
+        ({"events": [[], [{"start": 0.0, "stop": 1.0}]]}, "events is .*; it is a list of lists"),
         ({"mention": "backwards"}, "mention is 'backwards'; it is one of 'forward', 'reverse', ''"),
         ({"subset": "old"}, "subset is 'old'"),
         ({"template": None}, "template is None; it is a text"),
