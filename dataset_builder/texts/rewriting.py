@@ -18,12 +18,11 @@ from tqdm import tqdm
 from audio_compositionality.support.text import listed
 
 from ..data import Row
-from ..scenes.captioned import Leaf, leaves
+from ..scenes.captioned import leaves
 from .caption_reading import (
     MOST_WORDS,
     Judge,
     Judgement,
-    Reading,
     Reason,
     UnreadableError,
     cues_of,
@@ -197,8 +196,7 @@ class _TrainingDraft:
     @property
     def _has_negatives(self) -> bool:
         """Of one sound nothing can be put in another order."""
-        reading = self._judges[0].caption
-        return reading is not None and len(leaves(reading.expression)) > 1
+        return len(leaves(self._judges[0].caption.expression)) > 1
 
     def _is_described(self, place: int) -> bool:
         return place > 0 and place == len(self._captions) - 1
@@ -241,7 +239,7 @@ class _TrainingDraft:
     def _place(self, judgement: Judgement, negatives: list[dict[str, str]], of_template: list[dict[str, str]]) -> None:
         """Put a negative in the place of one by template of its kind, so that there are as many of each; else last."""
         caption = self._judges[0].caption
-        if judgement.reading is None or caption is None:
+        if judgement.reading is None:
             return
         new = {"text": judgement.text, "kind": kind_of(judgement.reading, caption)}
         replaced = next((one for one in of_template if one["kind"] == new["kind"]), None)
@@ -327,24 +325,6 @@ class LanguageModelWriter:
         """All that decides which texts are taken from which rows, but for the rows themselves, as JSON values."""
         return {**self.model.identity, "prompts": writer_digest(), "in_test": self.in_test}
 
-    def paraphrase(self, judge: Judge) -> Judgement:
-        """The judge's caption in other words."""
-        return equivalent(self._answer(paraphrase_prompt(judge)), judge)
-
-    def describe(self, judge: Judge) -> Judgement:
-        """A caption of less than `MOST_WORDS` words, from the sounds and their times alone.
-
-        It says the same as the judge's caption; where there is none, it names all that is heard and is true.
-        """
-        return equivalent(self._answer(description_prompt(judge)), judge, most_words=MOST_WORDS - 1)
-
-    def negatives(self, judge: Judge) -> list[Judgement]:
-        """`NEGATIVES` texts of the sounds of the judge's caption that are false of the clip."""
-        return false_texts(self._answer(negatives_prompt(judge)), judge)
-
-    def _answer(self, prompt: str) -> str:
-        return self.model.generate([prompt])[0]
-
 
 def equivalent(answer: str, judge: Judge, *, most_words: int = MOST_WORDS) -> Judgement:
     """The caption of an answer."""
@@ -367,22 +347,22 @@ def false_texts(answer: str, judge: Judge) -> list[Judgement]:
 
 
 def paraphrase_prompt(judge: Judge) -> str:
-    """What is asked for `LanguageModelWriter.paraphrase`."""
+    """What is asked for the caption in other words."""
     return _prompt("paraphrase", judge, caption=judge.text)
 
 
 def description_prompt(judge: Judge) -> str:
-    """What is asked for `LanguageModelWriter.describe`."""
+    """What is asked for a caption of less than `MOST_WORDS` words, from the sounds and their times alone."""
     return _prompt("description", judge, sounds="\n".join(_sounds(judge)))
 
 
 def negatives_prompt(judge: Judge) -> str:
-    """What is asked for `LanguageModelWriter.negatives`."""
+    """What is asked for `NEGATIVES` texts of the sounds of the caption that are false of the clip."""
     return _prompt("negatives", judge, caption=judge.text, count=str(NEGATIVES))
 
 
 def _prompt(name: str, judge: Judge, **values: str) -> str:
-    mention = judge.caption.mention if judge.caption is not None else "forward"
+    mention = judge.caption.mention
     return Template(_content()[name]).substitute(
         values,
         order=_content()["order"][mention],
@@ -402,17 +382,11 @@ def _joining(mention: str) -> tuple[str, ...]:
 def _sounds(judge: Judge) -> list[str]:
     """The sounds with their times, a line each, in the order of their beginnings."""
     lines = []
-    for leaf in _named(judge.caption, judge.events):
+    for leaf in leaves(judge.caption.expression):
         fitting = [event for event in judge.events if event.is_of(leaf)]
         times = ", ".join(f"{event.start:.1f} to {event.stop:.1f} s" for event in fitting)
         lines.append((min((event.start for event in fitting), default=0.0), f"- {named(leaf)}: {times}"))
     return [line for _, line in sorted(lines)]
-
-
-def _named(caption: Reading | None, events: Sequence[Event]) -> Sequence[Leaf]:
-    if caption is not None:
-        return leaves(caption.expression)
-    return tuple(dict.fromkeys(Leaf(event.label, event.attributes) for event in events))
 
 
 @cache

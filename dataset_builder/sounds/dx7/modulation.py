@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .tables import BLOCK, LFO_HZ, PITCH_LEVELS, PITCH_RATE_UNIT, PITCH_RATES, PITCH_SENSITIVITIES, power_of_two, sine
 from .voice import Voice
 
-_TRIANGLE, _SAW_DOWN, _SAW_UP, _SQUARE, _SINE, _SAMPLE_AND_HOLD = range(6)
+_TRIANGLE, _SAW_DOWN, _SAW_UP, _SQUARE, _SINE = range(5)
 _DELAY_UNIT = 85.25
 
 # Level times 1 - 0.0119 exp(4.474 w): least squares on dexed-py's levels over the modulation w, to 0.3 %.

@@ -138,22 +138,11 @@ class Wording(NamedTuple):
     template: Template
 
 
-def read_question(question: str, options: Sequence[str] = ()) -> Asked | None:
-    """What a question asks; None where it is in none of the wordings.
-
-    >>> read_question("What overlaps with the brass section?")
-    Asked(task='classification', variant='overlap', anchor='brass section', polarity='', compared='')
-
-    Args:
-        question: as it was asked.
-        options: where there are any, and what is asked is answered by Yes or No, they have to be these two.
-    """
-    wording = read_wording(question, options)
-    return None if wording is None else wording.asked
-
-
 def read_wording(question: str, options: Sequence[str] = ()) -> Wording | None:
-    """As `read_question`, with the wording.
+    """What a question asks, with the wording; None where it is in none of them.
+
+    >>> read_wording("What overlaps with the brass section?").asked
+    Asked(task='classification', variant='overlap', anchor='brass section', polarity='', compared='')
 
     The words of a label may be read as those of a wording. Of several readings that with most words of the wording, so
     the shortest label, is taken.

@@ -356,9 +356,9 @@ def test_the_second_algorithm_knows_no_intervals():
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    of_ours = {name for name in imported if name.startswith(("sounds", "formats", "base", "wordings", "audio_comp"))}
+    of_ours = {name for name in imported if name.startswith(("sounds", "formats", "base", "audio_comp"))}
     assert {name.rpartition(".")[0] for name in of_ours} == {
-        "sounds.formats.base", "base", "wordings",
+        "sounds.formats.base", "base",
         "audio_compositionality.support.errors", "audio_compositionality.support.text",
     }  # fmt: skip
 
