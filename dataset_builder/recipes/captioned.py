@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
-from weakref import WeakValueDictionary
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -28,7 +27,7 @@ from ..scenes.captioned import (
     mixed,
     timed,
 )
-from ..scenes.mixing import EventSounds
+from ..scenes.mixing import DrawnRendering, EventSounds
 from ..scenes.palette import SECOND_TONE, SHARES, SUBSETS, Palette
 from ..scenes.sources import LONGEST_DURATION, LazyRows, random_generator
 from ..sounds.entries import Sounds, SoundsField
@@ -280,7 +279,7 @@ class CaptionedRecipe(Recipe[AnySpec]):
 
     def render(self, spec: AnySpec) -> CaptionedRendering:
         """Draw the rows; nothing is written."""
-        return CaptionedRendering.of(self, spec, self.splits)
+        return CaptionedRendering.of_recipe(self, spec)
 
     def card(self, spec: AnySpec) -> Mapping[str, Any]:
         """The templates that are kept from training, and the classes of each word."""
@@ -294,44 +293,29 @@ class CaptionedRecipe(Recipe[AnySpec]):
         return {"held_out": held_out, "words": words, "classes": list(zip(*spec.labels.values(), strict=True)), **sound}
 
 
-class CaptionedRendering:
-    """The rows of a recipe with captions and their sound, each made when it is asked for; see `Rendering`.
+class CaptionedRendering(DrawnRendering):
+    """The rows of a recipe with captions and their sound, each made when it is asked for; see `Rendering`."""
 
-    Attributes:
-        settings: the spec.
-        sample_rate: Hz.
-    """
+    _recipe: CaptionedRecipe[Any]
 
-    _renderings: ClassVar[WeakValueDictionary[Any, CaptionedRendering]] = WeakValueDictionary()
-
-    @classmethod
-    def of(cls, recipe: CaptionedRecipe[Any], spec: CaptionedSpec, splits: tuple[str, ...]) -> CaptionedRendering:
-        """The rendering of a spec; equal ones share it while anybody has it, so that they are drawn once."""
-        return cls._renderings.setdefault((recipe.name, spec, splits), cls(recipe, spec, splits))
-
-    def __init__(self, recipe: CaptionedRecipe[Any], spec: CaptionedSpec, splits: tuple[str, ...]) -> None:
-        """Nothing is drawn before it is asked for."""
-        self.settings = spec
-        self.sample_rate = spec.sample_rate
-        self._recipe, self._splits = recipe, splits
-        self._timed: dict[int, TimedRow] = {}
+    @cached_property
+    def _timed(self) -> dict[int, TimedRow]:
+        return {}
 
     @cached_property
     def palette(self) -> Palette:
         """The sounds by what can be said of them."""
-        spec = self.settings
-        sounds = self._recipe.tones(spec) if spec.sounds is None else spec.sounds
-        return Palette(sounds, by_noun=self._recipe.by_noun, different_kinds=spec.different_kinds)
+        return Palette(self.sounds, by_noun=self._recipe.by_noun, different_kinds=self.spec.different_kinds)
 
     @cached_property
     def events(self) -> EventSounds:
         """The sounds as events."""
-        return EventSounds(self.palette.sounds, self.sample_rate, SILENCE)
+        return EventSounds(self.sounds, self.sample_rate, SILENCE)
 
     @cached_property
     def scenes(self) -> tuple[CaptionedScene, ...]:
         """The scenes, in the order of `rows`."""
-        every = (self._recipe.scenes(self.settings, self.palette, split) for split in self._splits)
+        every = (self._recipe.scenes(self.spec, self.palette, split) for split in self._splits)
         return tuple(scene for of_split in every for scene in of_split)
 
     @cached_property
@@ -343,7 +327,7 @@ class CaptionedRendering:
         """When what is heard in the clips of a row."""
         if index not in self._timed:
             scene = self.scenes[index]
-            rng = random_generator(self.settings.seed, _PARTS, list(SHARES).index(scene.split), scene.number)
+            rng = random_generator(self.spec.seed, _PARTS, list(SHARES).index(scene.split), scene.number)
             self._timed[index] = timed(scene.clips, scene.gap, scene.late, self.events, rng)
         return self._timed[index]
 
@@ -363,7 +347,7 @@ class CaptionedRendering:
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clips of a row, each int16 [samples], under one gain."""
-        return mixed(self.timed(index), self.events, self.settings.num_samples)
+        return mixed(self.timed(index), self.events, self.spec.num_samples)
 
 
 ITEM_COLUMNS = (
@@ -404,7 +388,7 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
 
     def row(self, scene: CaptionedScene, events: Sequence[Sequence[Row]], rendering: CaptionedRendering) -> Row:
         """The columns of an item."""
-        spec = rendering.settings
+        spec = rendering.spec
         one, other = sorted(events[0], key=lambda event: float(event["start"]))
         between = round((other["start"] - min(one["stop"], other["stop"])) * spec.sample_rate) / spec.sample_rate
         return {
@@ -427,7 +411,7 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
         kind: Any = type(next(iter(self.presets.values())))
         shared = {name: getattr(scenes, name) for name in kind.model_fields if name in type(scenes).model_fields}
         suiting = self.suiting if scenes.sounds is not None else {}
-        return CaptionedRendering.of(self, kind(**{**suiting, **shared, "items": items}), ("validation",))
+        return CaptionedRendering.of_recipe(self, kind(**{**suiting, **shared, "items": items}), ("validation",))
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that is no item: captions, events, tags or dials are missing.

@@ -14,16 +14,7 @@ from audio_compositionality.support.errors import InputError
 
 from ..columns import AUDIO, TEXT, Column
 from ..data import DatasetError, Row
-from ..scenes.captioned import (
-    LATEST_START,
-    Expression,
-    TimedClip,
-    draw_spans,
-    formula,
-    is_overlay,
-    leaves,
-    replaced,
-)
+from ..scenes.captioned import LATEST_START, Expression, TimedClip, draw_spans, formula, is_overlay, leaves, replaced
 from ..scenes.palette import Palette, draw_until
 from ..scenes.sources import random_generator
 from ..texts.captions import draw_tree
@@ -160,7 +151,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         """The columns of a row, whose texts are tested against its events."""
         (rows,), (expression,) = events, scene.said
         palette = rendering.palette
-        rng = random_generator(rendering.settings.seed, _TEXTS, _SPLITS.index(scene.split), scene.number)
+        rng = random_generator(rendering.spec.seed, _TEXTS, _SPLITS.index(scene.split), scene.number)
         of_clip = [Event.of(event) for event in rows]
         captions = wholes(expression, rng, most=_CAPTIONS, held_out=False)
         heard = tuple(dict.fromkeys(leaf.label for leaf in leaves(expression)))

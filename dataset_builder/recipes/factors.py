@@ -15,19 +15,26 @@ from audio_compositionality.support.errors import InputError
 from ..columns import AUDIO, NUMBER, TEXT, Column
 from ..data import DatasetError, Pcm16, Row
 from ..scenes.sources import (
+    CROSSED,
+    KINDS,
     LEVELS,
+    ONSET,
     SOURCE_LABELS,
     SOURCES,
+    STAR,
     VALUES,
+    FactorClip,
     SceneSpec,
     ToneBank,
+    draw_crossed,
+    draw_stars,
     gains_of,
     labels_of,
     levels_of,
     random_generator,
+    spread,
     values_of,
 )
-from ..scenes.stars import CROSSED, KINDS, ONSET, STAR, FactorClip, draw_crossed, draw_stars, spread
 from ..sounds.entries import Sounds
 from ..sounds.tones import ATTRIBUTES
 from .base import Drawn, Recipe

@@ -233,7 +233,7 @@ class TestSound:
 
 
 def _placed(event, rendering):
-    clip = np.zeros(rendering.settings.num_samples)
+    clip = np.zeros(rendering.spec.num_samples)
     clip[event.start : event.stop] = rendering.events.samples(event)
     return clip
 

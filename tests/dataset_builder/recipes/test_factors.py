@@ -12,8 +12,7 @@ from audio_compositionality.dataset_builder.data import DatasetError, to_wavefor
 from audio_compositionality.dataset_builder.opening import RenderedData, open_data, rendered_preset
 from audio_compositionality.dataset_builder.recipes.factors import RECIPE, FactorSpec
 from audio_compositionality.dataset_builder.scenes.mixing import DrawnRendering
-from audio_compositionality.dataset_builder.scenes.sources import FULL_SCALE, Source, ToneBank
-from audio_compositionality.dataset_builder.scenes.stars import draw_crossed, draw_stars
+from audio_compositionality.dataset_builder.scenes.sources import FULL_SCALE, Source, ToneBank, draw_crossed, draw_stars
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES, default_voices
 from audio_compositionality.support.errors import InputError
 

@@ -7,10 +7,10 @@ import pytest
 import soundfile
 
 from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.sounds.annotated import isolated, strong_recordings
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, AnnotationError, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
-from audio_compositionality.dataset_builder.sounds.strong_labels import isolated, strong_recordings
 from audio_compositionality.dataset_builder.texts.truth import is_true
 from audio_compositionality.support.errors import InputError
 
@@ -198,9 +198,9 @@ def test_scenes_are_made_of_them(tmp_path):
     assert len(recordings.entries) == 48
     data = recorded(recordings, recipes=["comp_a_order"], items=4)
     rendering = data.configuration("comp_a_order").rendering
-    for item, row in zip(rendering.items, rendering.rows, strict=True):
-        for clip, heard in zip(item.clips, row["events"], strict=True):
-            assert is_true(clip.said, heard)
+    for scene, row in zip(rendering.scenes, rendering.rows, strict=True):
+        for said, heard in zip(scene.said, row["events"], strict=True):
+            assert is_true(said, heard)
 
 
 @pytest.mark.parametrize(
