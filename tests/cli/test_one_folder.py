@@ -131,3 +131,26 @@ def test_the_columns_of_any_table_are_named(street, run, tmp_path):
     words = ("--recipes", "comp_a_order", "--set", "items=2", "--out", tmp_path / "built")
     assert run("build", *named, *columns, *words) == 0
     assert len(open_data(tmp_path / "built").configuration("comp_a_order").rows) == 2
+
+
+@pytest.mark.slow
+def test_words_of_a_table_are_exchanged_in_items_of_attributes(tmp_path, run):
+    lines = ["file_name,label,word:dynamics"]
+    for label, word, number in itertools.product(LABELS[:6], ("soft", "loud"), range(8)):
+        name = f"{label}-{word}-{number}.wav"
+        gain = 0.2 if word == "soft" else 1.0
+        write(tmp_path / "mine" / name, samples=gain * sound(label, number + 8 * (word == "loud")), rate=RATE)
+        lines.append(f"{name},{label},{word}")
+    (tmp_path / "mine" / "metadata.csv").write_text("\n".join(lines) + "\n")
+    words = ("--recordings", tmp_path / "mine", "--recipes", "comp_a_attribute", "--set", "items=12")
+    assert run("build", *words, "--out", tmp_path / "built") == 0
+    rows = open_data(str(tmp_path / "built")).configuration("comp_a_attribute").rows
+    assert {row["subset"] for row in rows} == {"seen", "novel"}
+    for row in rows:
+        assert row["swapped"] == "dynamics"
+        first, second = ({(event["label"], *event["attributes"]) for event in clip} for clip in row["events"])
+        (x, one), (y, other) = first
+        assert {one, other} == {"soft", "loud"}
+        assert second == {(x, other), (y, one)}
+        for caption, clip in zip(row["captions"], (first, second), strict=True):
+            assert all(f"{word} {label}" in caption for label, word in clip)

@@ -65,7 +65,7 @@ def test_equal_values_of_other_types_are_the_same_settings():
         ({"duration": 4.0}, "duration is 4.0 s; the slowest class"),
         ({"velocity": 0}, "velocity is 0"),
         ({"sample_rate": 100}, "sample_rate is 100"),
-        ({"onset": "later"}, "onset is later; it must be one of random, locked"),
+        ({"onset": "later"}, "onset is 'later'; it must be one of random, locked"),
     ],
 )
 def test_settings_out_of_range_are_refused(changes, message):
