@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from audio_compositionality.support.errors import InputError
 
 from ..columns import AUDIO, NUMBER, TEXT, Column
-from ..data import DatasetError, Pcm16, Row
+from ..data import DatasetError, Row
 from ..scenes.sources import (
     CROSSED,
     KINDS,
@@ -140,10 +140,6 @@ def _row(clip: FactorClip, gain: float, spec: FactorSpec) -> Row:
     }
 
 
-def _clips(bank: ToneBank, clip: FactorClip, gain: float) -> Sequence[Pcm16]:
-    return (bank.layered_clip(clip.layers(bank.spec), gain),)
-
-
 class Factors(Recipe[FactorSpec]):
     """Stars of clips around a base, and crossed clips."""
 
@@ -183,7 +179,7 @@ class Factors(Recipe[FactorSpec]):
             clips = list(block)
             gain = 1 / max(1.0, *(bank.peak(clip.sources, clip.onsets(spec)) for clip in clips))
             for clip in clips:
-                yield Drawn(_row(clip, gain, spec), partial(_clips, bank, clip, gain))
+                yield Drawn(_row(clip, gain, spec), partial(clip.clips, bank, gain))
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that does not say what its target is, or of which star it is and what was changed."""

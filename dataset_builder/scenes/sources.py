@@ -422,11 +422,15 @@ class FactorClip:
     sources: tuple[Source, ...]
     shares: tuple[float, ...]
 
-    def layers(self, spec: SceneSpec) -> Sequence[Layer]:
-        """The target and what is behind it, which are rounded to 16 bits before they are added: two clips of a star
-        that differ in the target differ by the same samples as the two targets alone."""
-        onsets = self.onsets(spec)
-        return [(self.sources[part], onsets[part]) for part in (slice(1), slice(1, None))]
+    def clips(self, bank: ToneBank, gain: float) -> Sequence[Pcm16]:
+        """The clip, int16 [samples].
+
+        The target and what is behind it are rounded to 16 bits before they are added: two clips of a star that differ
+        in the target differ by the same samples as the two targets alone.
+        """
+        onsets = self.onsets(bank.spec)
+        layers = [(self.sources[part], onsets[part]) for part in (slice(1), slice(1, None))]
+        return (bank.layered_clip(layers, gain),)
 
     def onsets(self, spec: SceneSpec) -> tuple[int, ...]:
         """First sample of each source."""
