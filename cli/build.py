@@ -82,8 +82,7 @@ def _written(data: RenderedData, options: argparse.Namespace) -> RenderedData:
             if getattr(options, name):
                 raise InputError(f"--{name.replace('_', '-')} is about a language model: give --writer MODEL too")
         return data
-    from audio_compositionality.dataset_builder.texts.rewriting import LanguageModelWriter
-    from audio_compositionality.dataset_builder.texts.written import LanguageModel, written_data
+    from audio_compositionality.dataset_builder.texts.rewriting import LanguageModel, LanguageModelWriter, written_data
 
     model = LanguageModel(options.writer, revision=options.writer_revision, device=options.writer_device)
     writer = LanguageModelWriter(model, in_test=options.writer_in_test)

@@ -30,7 +30,8 @@ class Column:
         meaning: what it holds, for the card; Markdown.
         choices: of texts and whole numbers, those that there are; empty where there can be any.
         optional: whether a value may be missing.
-        least: of a list, how many it has at least.
+        least: of a list, or of each that a structure has, how many it has at least.
+        count: of a list, how many it has; 0 for any number.
         filled: of a list of texts, whether none of them is empty.
         per: of a list, another one that is as long: it has one value for each of that column's.
     """
@@ -41,6 +42,7 @@ class Column:
     choices: tuple[Any, ...] = ()
     optional: bool = False
     least: int = 0
+    count: int = 0
     filled: bool = False
     per: str = ""
 
@@ -57,13 +59,17 @@ class Column:
             if isinstance(value, str | int) and value in self.choices:
                 return None
             return f"it is one of {', '.join(map(repr, self.choices))}"
-        if not _fits(value, self.kind) or (isinstance(value, list) and len(value) < self.least):
-            return f"it {'has' if isinstance(self.kind, Mapping) else 'is'} {_words(self.kind, self.least)}"
+        if not _fits(value, self.kind) or not all(map(self._is_long_enough, _lists(value))):
+            many = f"{self.count} " if self.count else f"{self.least} or more " if self.least else ""
+            return f"it {'has' if isinstance(self.kind, Mapping) else 'is'} {_words(self.kind, many)}"
         if self.choices and not all(part in self.choices for part in value):
             return f"each is one of {', '.join(map(repr, self.choices))}"
         if self.filled and not all(value):
             return "none of them is empty"
         return None
+
+    def _is_long_enough(self, values: Sequence[Any]) -> bool:
+        return len(values) >= self.least and self.count in (0, len(values))
 
 
 def features_of(columns: Sequence[Column], sample_rate: int | None) -> Features:
@@ -118,14 +124,20 @@ def _fits(value: Any, kind: Kind) -> bool:
     return isinstance(value, int) if kind == WHOLE else isinstance(value, int | float) and math.isfinite(value)
 
 
-def _words(kind: Kind, least: int = 0) -> str:
+def _lists(value: Any) -> list[list[Any]]:
+    """The lists of a value: itself, or those that a structure has."""
+    parts = value.values() if isinstance(value, Mapping) else (value,)
+    return [part for part in parts if isinstance(part, list)]
+
+
+def _words(kind: Kind, many: str = "") -> str:
     if isinstance(kind, list):
         inner = kind[0]
         if isinstance(inner, Mapping):
             several = f"structures of {', '.join(inner)}"
         else:
             several = _WORDS[inner][1] if isinstance(inner, str) else "lists"
-        return f"a list of {f'{least} or more ' if least else ''}{several}"
+        return f"a list of {many}{several}"
     if isinstance(kind, Mapping):
-        return ", ".join(f"{name} ({_words(of_name)})" for name, of_name in kind.items())
+        return ", ".join(f"{name} ({_words(of_name, many)})" for name, of_name in kind.items())
     return _WORDS[kind][0]

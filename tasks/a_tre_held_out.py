@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from audio_compositionality.dataset_builder.columns import check_columns
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.scenes.sources import check_sources
+from audio_compositionality.dataset_builder.scenes.sources import METADATA
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
 from audio_compositionality.encoders.protocols import AudioEncoder
 from audio_compositionality.support.text import nearest
@@ -83,7 +84,7 @@ class ATreHeldOut:
                 attributes have two labels each, or a requested setting is none of these.
         """
         for row in rows:
-            check_sources(row["id"], row.get("metadata"))
+            check_columns(row, (METADATA,))
         composition = requested.get("composition", COMPOSITIONS[0])
         if composition not in COMPOSITIONS:
             raise TaskError(f"composition is {composition!r}; {nearest(str(composition), COMPOSITIONS)}")

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.recipes.factors import CROSSED
+from audio_compositionality.dataset_builder.scenes.sources import CROSSED
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
 
 from . import scenes

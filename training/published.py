@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
-from audio_compositionality.dataset_builder.sounds.published.base import ReadClip, ReadConfiguration, text_of
+from audio_compositionality.dataset_builder.sounds.published import ReadClip, ReadConfiguration, text_of
 from audio_compositionality.dataset_builder.sounds.sound_files import printable, sound_files
 from audio_compositionality.support.text import shown
 

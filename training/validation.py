@@ -160,9 +160,9 @@ class _Items(RenderedConfiguration):
         recipe = load_recipe(name)
         assert isinstance(recipe, ValidatedRecipe)
         rendering: Any = recipe.render_validation(scenes, count)
-        super().__init__(source, name, rendering.settings)
+        super().__init__(source, name, rendering.spec)
         self.rendering = rendering
-        self.fingerprint = fingerprint_of(name, recipe.version, {**rendering.settings.values(), "split": "validation"})
+        self.fingerprint = fingerprint_of(name, recipe.version, {**rendering.spec.values(), "split": "validation"})
 
 
 def _text_tasks() -> list[Task]:

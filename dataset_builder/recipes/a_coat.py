@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from audio_compositionality.support.errors import InputError
 
 from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
-from ..data import DatasetError, Pcm16, Row
+from ..data import Pcm16, Row
 from ..scenes.selection import entropy_bins, quadruple_entropy, sample_quadruples, select_balanced
 from ..scenes.sources import (
     ENTROPY,
@@ -123,7 +123,12 @@ class Quadruples(Recipe[QuadrupleSpec]):
         return (
             Column("id", TEXT, "name of the row"),
             *(Column(name, AUDIO, _MEANINGS[name]) for name in CLIPS),
-            Column("metadata", dict.fromkeys(PARTS, SOURCES), f"the sources of A, C and T, each with {SOURCE_LABELS}"),
+            Column(
+                "metadata",
+                dict.fromkeys(PARTS, SOURCES),
+                f"the sources of A, C and T, each with {SOURCE_LABELS}",
+                least=1,
+            ),
             Column(
                 "onsets",
                 {part: [WHOLE] for part in PARTS},
@@ -139,13 +144,6 @@ class Quadruples(Recipe[QuadrupleSpec]):
         bank = ToneBank(spec)
         for quadruple in draw_quadruples(spec):
             yield Drawn(_row(quadruple, spec), partial(_clips, bank, quadruple, spec.level))
-
-    def check_row(self, row: Row) -> None:
-        """Refuse a row without the sources of A, C and T."""
-        super().check_row(row)
-        for part in PARTS:
-            if not row["metadata"][part]:
-                raise DatasetError(f"row {row['id']}: metadata is without sources of {part}; it has one or more")
 
 
 _MEANINGS = {

@@ -13,7 +13,7 @@ from pydantic import Field
 from ..columns import AUDIO, NUMBER, TEXT, Column
 from ..data import DatasetError, Pcm16, Row
 from ..scenes.mixing import exact_clips
-from ..scenes.placing import PLACING, PlacedSounds, PlacedSpec
+from ..scenes.placing import PLACED_COLUMNS, PlacedSounds, PlacedSpec
 from ..scenes.pool import Sides, SoundPool, Use
 from ..scenes.sources import random_generator
 from ..sounds.entries import Sounds
@@ -116,8 +116,7 @@ def _row(block: Block, pool: SoundPool, spec: BlockSpec) -> Row:
         "context_a_instances": pool.ids(block.context_a),
         "context_c_instances": pool.ids(block.context_c),
         "level_db": spec.snr_db,
-        "eq_db": spec.eq_db,
-        "domain": spec.domain_name,
+        **spec.of_row,
     }
 
 
@@ -169,8 +168,7 @@ class Blocks(Recipe[BlockSpec]):
             Column("context_a_instances", [TEXT], "names of the recordings of A", per="context_a"),
             Column("context_c_instances", [TEXT], "names of the recordings of C", per="context_c"),
             Column("level_db", NUMBER, "level of an instance over that of its context"),
-            Column("eq_db", NUMBER, "standard deviation of the filters at their knots"),
-            Column("domain", TEXT, "what the recordings are"),
+            *PLACED_COLUMNS,
         )
 
     def draw(self, spec: BlockSpec, sounds: Sounds) -> Iterator[Drawn]:
@@ -185,10 +183,6 @@ class Blocks(Recipe[BlockSpec]):
         super().check_row(row)
         if len(set(row["labels"])) < len(row["labels"]):
             raise DatasetError(f"row {row['id']}: labels are {row['labels']!r}; those of a block differ")
-
-    def card(self, spec: BlockSpec) -> Mapping[str, Any]:
-        """How sounds are placed."""
-        return PLACING
 
 
 RECIPE = Blocks()

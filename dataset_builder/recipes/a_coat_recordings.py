@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import product
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -17,7 +17,7 @@ from audio_compositionality.support.errors import InputError
 from ..columns import AUDIO, NUMBER, TEXT, Column
 from ..data import DatasetError, Pcm16, Row
 from ..scenes.mixing import exact_clips
-from ..scenes.placing import PLACING, PlacedSounds, PlacedSpec
+from ..scenes.placing import PlacedSounds, PlacedSpec
 from ..scenes.pool import SoundPool, Use
 from ..scenes.sources import random_generator
 from ..scenes.transforms import Samples
@@ -160,6 +160,7 @@ class RecordedQuadruples(Recipe[RecordedQuadrupleSpec]):
                 "metadata",
                 {part: [source] for part in PARTS},
                 "the sources of A, C and T, each with `label` and `instance`, the name of the recording",
+                least=1,
             ),
             Column("gains", {part: [NUMBER] for part in PARTS}, "linear gain of each source"),
             Column("domain", TEXT, "what the recordings are"),
@@ -173,18 +174,12 @@ class RecordedQuadruples(Recipe[RecordedQuadrupleSpec]):
             yield Drawn(_row(quadruple, pool, spec), partial(_clips, placed, quadruple))
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row without the sources of A, C and T, or without their gains."""
+        """Refuse a row without the gains of its sources."""
         super().check_row(row)
         for part in PARTS:
             sources, gains = (row[column][part] for column in ("metadata", "gains"))
-            if not sources:
-                raise DatasetError(f"row {row['id']}: metadata is without sources of {part}; it has one or more")
             if len(gains) != len(sources) or not all(gain > 0 for gain in gains):
                 raise DatasetError(f"row {row['id']}: the gains of {part} are {gains!r}; each source has one, above 0")
-
-    def card(self, spec: RecordedQuadrupleSpec) -> Mapping[str, Any]:
-        """How sounds are placed."""
-        return PLACING
 
 
 RECIPE = RecordedQuadruples()

@@ -15,8 +15,7 @@ from ..data import Pcm16, Row
 from ..scenes.selection import entropy_bins, sample_scenes, scene_entropy, select_balanced, split_balanced
 from ..scenes.sources import (
     ENTROPY,
-    SOURCE_LABELS,
-    SOURCES,
+    METADATA,
     Scene,
     SceneSpec,
     ToneBank,
@@ -126,7 +125,7 @@ class SplitScenes(Recipe[SplitSceneSpec]):
         return (
             Column("id", TEXT, "name of the row"),
             Column("audio", AUDIO, "the clip"),
-            Column("metadata", SOURCES, f"the sources, each with {SOURCE_LABELS}", least=1),
+            METADATA,
             Column("onsets", [WHOLE], "first sample of each source", optional=True),
             Column("gains", [NUMBER], "linear gain of each source", optional=True),
             Column("entropy", ENTROPY, "per attribute: normalised entropy of the scene", optional=True),

@@ -7,18 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from audio_compositionality.support.text import listed
 
-from ..columns import AUDIO, NUMBER, TEXT, Column
+from ..columns import AUDIO, TEXT, Column
 from ..data import DatasetError, Pcm16, Row
 from ..scenes.mixing import exact_clips
-from ..scenes.placing import PLACING, PlacedSounds, PlacedSpec
-from ..scenes.pool import SoundPool, Use, evenly, least_drawn
+from ..scenes.placing import PLACED_COLUMNS, PlacedSounds, PlacedSpec
+from ..scenes.pool import SoundPool, Use, evenly
 from ..scenes.sources import random_generator
 from ..sounds.entries import Sounds, related
 from .base import Drawn, Recipe
@@ -83,22 +82,15 @@ def draw_bindings(pool: SoundPool, spec: BindingSpec) -> Iterator[Binding]:
             raise DatasetError(_why_none(pool))
         first, second = (pool.by_condition[condition] for condition in pair)
         labels = tuple(evenly([label for label in first if label in second], use.labels, rng)[:2])
-        instances = _draw_four(pool, pair, labels, use, rng)
+        # As (u, w), (v, w′), (u, w′), (v, w).
+        crossed = (*labels, *reversed(labels))
+        instances = pool.draw_recordings(crossed, use, rng, pair * 2)
         across = _draw_across(pool, pair, labels, use.conditions, rng)
         use.labels.update(labels)
         use.conditions.update((*pair, *across))
         use.pairs[frozenset(pair)] += 1
-        of_others = _draw_four(pool, across, labels, use, rng) if across else ()
+        of_others = pool.draw_recordings(crossed, use, rng, across * 2) if across else ()
         yield Binding(number, labels, pair, instances, across, of_others)
-
-
-def _draw_four(pool: SoundPool, pair: Sequence[str], labels: Sequence[str], use: Use, rng: np.random.Generator) -> Four:
-    """The sounds (u, w), (v, w′), (u, w′), (v, w)."""
-    (u, v), (one, other) = pair, labels
-    cells = ((u, one), (v, other), (u, other), (v, one))
-    drawn = tuple(least_drawn(pool.by_condition[condition][label], use.recordings, rng) for condition, label in cells)
-    use.recordings.update(drawn)
-    return drawn
 
 
 def _draw_across(
@@ -144,8 +136,7 @@ def _row(binding: Binding, pool: SoundPool, spec: BindingSpec) -> Row:
         "conditions_across": list(binding.conditions_across),
         "instances": pool.ids(binding.instances),
         "instances_across": pool.ids(binding.instances_across),
-        "eq_db": spec.eq_db,
-        "domain": spec.domain_name,
+        **spec.of_row,
     }
 
 
@@ -175,13 +166,12 @@ class Bindings(Recipe[BindingSpec]):
             Column("id", TEXT, "name of the row"),
             *(Column(name, AUDIO, f"the scene {name[0]}, placed and filtered anew") for name in CLIPS),
             *(Column(name, [AUDIO], f"{name[0]} under other conditions, one clip or none") for name in ACROSS),
-            Column("labels", [TEXT], "w and w′"),
-            Column("conditions", [TEXT], "u and v"),
+            Column("labels", [TEXT], "w and w′", count=2),
+            Column("conditions", [TEXT], "u and v", count=2),
             Column("conditions_across", [TEXT], "those of X3 and Y3, or none"),
-            Column("instances", [TEXT], "names of the recordings (u, w), (v, w′), (u, w′), (v, w)"),
+            Column("instances", [TEXT], "names of the recordings (u, w), (v, w′), (u, w′), (v, w)", count=4),
             Column("instances_across", [TEXT], "those of X3 and Y3, or none"),
-            Column("eq_db", NUMBER, "standard deviation of the filters at their knots"),
-            Column("domain", TEXT, "what the recordings are"),
+            *PLACED_COLUMNS,
         )
 
     def draw(self, spec: BindingSpec, sounds: Sounds) -> Iterator[Drawn]:
@@ -196,17 +186,12 @@ class Bindings(Recipe[BindingSpec]):
         return (*CLIPS, *(f"{name}/0" for name in ACROSS if row["conditions_across"]))
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row that does not say which labels and conditions it has."""
+        """Refuse a row whose X3 and Y3 have no conditions, or not the recordings that they have."""
         super().check_row(row)
         across = 2 if row["conditions_across"] else 0
-        counts = {"labels": 2, "conditions": 2, "conditions_across": across, "instances": 4}
-        for name, count in (counts | {"instances_across": 2 * across}).items():
+        for name, count in (("conditions_across", across), ("instances_across", 2 * across)):
             if len(row[name]) != count:
                 raise DatasetError(f"row {row['id']}: {name} is {row[name]!r}; it has {count}")
-
-    def card(self, spec: BindingSpec) -> Mapping[str, Any]:
-        """How sounds are placed."""
-        return PLACING
 
 
 RECIPE = Bindings()

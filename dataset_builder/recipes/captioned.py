@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
-from weakref import WeakValueDictionary
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -28,7 +27,7 @@ from ..scenes.captioned import (
     mixed,
     timed,
 )
-from ..scenes.mixing import EventSounds
+from ..scenes.mixing import DrawnRendering, EventSounds
 from ..scenes.palette import SECOND_TONE, SHARES, SUBSETS, Palette
 from ..scenes.sources import LONGEST_DURATION, LazyRows, random_generator
 from ..sounds.entries import Sounds, SoundsField
@@ -192,6 +191,24 @@ def draw_sounds(
     return tuple(sounds)
 
 
+def draw_named(
+    palette: Palette, split: str, labels: Sequence[str], seconds: Sequence[float], rng: np.random.Generator
+) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
+    """A sound for each of so many seconds, and the attributes to mention; None where the same words would describe all.
+
+    What is mentioned is drawn anew with each: of a single event, one choice of it leaves too few sounds.
+    """
+    names = palette.draw_meeting(len(seconds), labels, rng)
+    mentioned = draw_mentioned(palette.attributes, rng)
+    sounds = None if names is None else draw_sounds(palette, split, names, mentioned, seconds, rng)
+    if sounds is None:
+        return None
+    words = [{one: palette.words(sound).get(one) for one in mentioned} for sound in sounds]
+    if len(sounds) > 1 and mentioned and all(one == words[0] for one in words):
+        return None
+    return sounds, mentioned
+
+
 def none_left(setting: str, value: int, number: int, spec: CaptionedSpec) -> InputError | DatasetError:
     """The error of more items or rows than there are sounds for: a user's cannot serve, tones are set wrongly."""
     text = f"{setting} is {value:,}, and after {number:,} no sounds are left that differ from those of all before"
@@ -266,7 +283,7 @@ class CaptionedRecipe(Recipe[AnySpec]):
 
     def render(self, spec: AnySpec) -> CaptionedRendering:
         """Draw the rows; nothing is written."""
-        return CaptionedRendering.of(self, spec, self.splits)
+        return CaptionedRendering.of_recipe(self, spec)
 
     def card(self, spec: AnySpec) -> Mapping[str, Any]:
         """The templates that are kept from training, and the classes of each word."""
@@ -280,44 +297,29 @@ class CaptionedRecipe(Recipe[AnySpec]):
         return {"held_out": held_out, "words": words, "classes": list(zip(*spec.labels.values(), strict=True)), **sound}
 
 
-class CaptionedRendering:
-    """The rows of a recipe with captions and their sound, each made when it is asked for; see `Rendering`.
+class CaptionedRendering(DrawnRendering):
+    """The rows of a recipe with captions and their sound, each made when it is asked for; see `Rendering`."""
 
-    Attributes:
-        settings: the spec.
-        sample_rate: Hz.
-    """
+    _recipe: CaptionedRecipe[Any]
 
-    _renderings: ClassVar[WeakValueDictionary[Any, CaptionedRendering]] = WeakValueDictionary()
-
-    @classmethod
-    def of(cls, recipe: CaptionedRecipe[Any], spec: CaptionedSpec, splits: tuple[str, ...]) -> CaptionedRendering:
-        """The rendering of a spec; equal ones share it while anybody has it, so that they are drawn once."""
-        return cls._renderings.setdefault((recipe.name, spec, splits), cls(recipe, spec, splits))
-
-    def __init__(self, recipe: CaptionedRecipe[Any], spec: CaptionedSpec, splits: tuple[str, ...]) -> None:
-        """Nothing is drawn before it is asked for."""
-        self.settings = spec
-        self.sample_rate = spec.sample_rate
-        self._recipe, self._splits = recipe, splits
-        self._timed: dict[int, TimedRow] = {}
+    @cached_property
+    def _timed(self) -> dict[int, TimedRow]:
+        return {}
 
     @cached_property
     def palette(self) -> Palette:
         """The sounds by what can be said of them."""
-        spec = self.settings
-        sounds = self._recipe.tones(spec) if spec.sounds is None else spec.sounds
-        return Palette(sounds, by_noun=self._recipe.by_noun, different_kinds=spec.different_kinds)
+        return Palette(self.sounds, by_noun=self._recipe.by_noun, different_kinds=self.spec.different_kinds)
 
     @cached_property
     def events(self) -> EventSounds:
         """The sounds as events."""
-        return EventSounds(self.palette.sounds, self.sample_rate, SILENCE, levels=True)
+        return EventSounds(self.sounds, self.sample_rate, SILENCE, levels=True)
 
     @cached_property
     def scenes(self) -> tuple[CaptionedScene, ...]:
         """The scenes, in the order of `rows`."""
-        every = (self._recipe.scenes(self.settings, self.palette, split) for split in self._splits)
+        every = (self._recipe.scenes(self.spec, self.palette, split) for split in self._splits)
         return tuple(scene for of_split in every for scene in of_split)
 
     @cached_property
@@ -329,7 +331,7 @@ class CaptionedRendering:
         """When what is heard in the clips of a row."""
         if index not in self._timed:
             scene = self.scenes[index]
-            rng = random_generator(self.settings.seed, _PARTS, list(SHARES).index(scene.split), scene.number)
+            rng = random_generator(self.spec.seed, _PARTS, list(SHARES).index(scene.split), scene.number)
             self._timed[index] = timed(scene.clips, scene.gap, scene.late, self.events, rng)
         return self._timed[index]
 
@@ -349,12 +351,12 @@ class CaptionedRendering:
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clips of a row, each int16 [samples], under one gain."""
-        return mixed(self.timed(index), self.events, self.settings.num_samples)
+        return mixed(self.timed(index), self.events, self.spec.num_samples)
 
 
 ITEM_COLUMNS = (
     Column("id", TEXT, "name of the row"),
-    Column("audio", [AUDIO], "the clips"),
+    Column("audio", [AUDIO], "the clips", per="captions"),
     Column(
         "captions",
         [TEXT],
@@ -362,7 +364,7 @@ ITEM_COLUMNS = (
         least=2,
         filled=True,
     ),
-    Column("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}"),
+    Column("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}", per="captions"),
     Column("swapped", TEXT, "what the first two clips differ in: `order`, or attributes with a plus sign between them"),
     Column(
         "mention",
@@ -394,13 +396,9 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
         """Those of items."""
         return ITEM_COLUMNS
 
-    def clip_names(self, row: Row) -> Sequence[str]:
-        """audio/0, audio/1, and audio/2 of a triplet."""
-        return tuple(f"audio/{place}" for place in range(len(row["captions"])))
-
     def row(self, scene: CaptionedScene, events: Sequence[Sequence[Row]], rendering: CaptionedRendering) -> Row:
         """The columns of an item."""
-        spec = rendering.settings
+        spec = rendering.spec
         one, other = sorted(events[0], key=lambda event: float(event["start"]))
         between = round((other["start"] - min(one["stop"], other["stop"])) * spec.sample_rate) / spec.sample_rate
         return {
@@ -423,7 +421,7 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
         kind: Any = type(next(iter(self.presets.values())))
         shared = {name: getattr(scenes, name) for name in kind.model_fields if name in type(scenes).model_fields}
         suiting = self.suiting if scenes.sounds is not None else {}
-        return CaptionedRendering.of(self, kind(**{**suiting, **shared, "items": items}), ("validation",))
+        return CaptionedRendering.of_recipe(self, kind(**{**suiting, **shared, "items": items}), ("validation",))
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that is no item: captions, events, tags or dials are missing.
@@ -432,29 +430,23 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
             DatasetError: names the row and what is wrong.
         """
         super().check_row(row)
-        captions, events = row.get("captions"), row.get("events")
-        if isinstance(captions, list) and (len(captions) not in (2, 3) or len(set(captions)) < len(captions)):
+        captions = row["captions"]
+        if len(captions) > 3 or len(set(captions)) < len(captions):
             raise DatasetError(f"row {row['id']}: captions are {captions!r}; an item has two or three, all different")
-        if isinstance(captions, list) and (not isinstance(events, list) or len(events) != len(captions)):
-            raise DatasetError(
-                f"row {row['id']}: events are {events!r}; they are a list for each of the {len(captions)} clips"
-            )
-        for of_clip in events or ():
+        for of_clip in row["events"]:
             check_events(row["id"], of_clip)
 
 
-def check_events(row_id: str, events: Any) -> None:
-    """Refuse what is no list of events.
+def check_events(row_id: str, events: Sequence[Row]) -> None:
+    """Refuse events that do not begin before they end.
 
     Raises:
         DatasetError: names the row and what is wrong.
     """
-    if not isinstance(events, list):
-        raise DatasetError(f"row {row_id}: the events of a clip are {events!r}; they are a list")
     for event in events:
         try:
             Event.of(event)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except InputError as error:
             raise DatasetError(
                 f"row {row_id}: an event is {event!r}; it has a label, attributes, and start < stop in seconds"
             ) from error

@@ -14,16 +14,7 @@ from audio_compositionality.support.errors import InputError
 
 from ..columns import AUDIO, TEXT, Column
 from ..data import DatasetError, Row
-from ..scenes.captioned import (
-    LATEST_START,
-    Expression,
-    TimedClip,
-    draw_spans,
-    formula,
-    is_overlay,
-    leaves,
-    replaced,
-)
+from ..scenes.captioned import LATEST_START, Expression, TimedClip, draw_spans, formula, is_overlay, leaves, replaced
 from ..scenes.palette import Palette, draw_until
 from ..scenes.sources import random_generator
 from ..texts.captions import draw_tree
@@ -37,8 +28,7 @@ from .captioned import (
     CaptionedScene,
     SequenceSpec,
     check_events,
-    draw_mentioned,
-    draw_sounds,
+    draw_named,
     none_left,
 )
 
@@ -60,6 +50,7 @@ _COLUMNS = (
         "captions",
         [TEXT],
         f"up to {_CAPTIONS} that say the same; of sequences, half name the first heard last",
+        least=1,
         filled=True,
     ),
     Column("parts", [TEXT], f"captions of parts, up to {MOST_POSITIVES}", filled=True),
@@ -148,7 +139,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
             # What sounds with another begins a little after the start that it shares with it.
             latest = LATEST_START if is_overlay(tree) else 0.0
             seconds = [(stop - start) / spec.sample_rate - latest for start, stop in spans]
-            draw = partial(_draw_named, palette, split, labels, seconds, rng)
+            draw = partial(draw_named, palette, split, labels, seconds, rng)
             picked = draw_until(draw, drawn, partial(_scenes_of, tree), spec.repeats)
             if picked is None:
                 raise none_left(setting, count, number, spec)
@@ -161,7 +152,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         """The columns of a row, whose texts are tested against its events."""
         (rows,), (expression,) = events, scene.said
         palette = rendering.palette
-        rng = random_generator(rendering.settings.seed, _TEXTS, _SPLITS.index(scene.split), scene.number)
+        rng = random_generator(rendering.spec.seed, _TEXTS, _SPLITS.index(scene.split), scene.number)
         of_clip = [Event.of(event) for event in rows]
         captions = wholes(expression, rng, most=_CAPTIONS, held_out=False)
         heard = tuple(dict.fromkeys(leaf.label for leaf in leaves(expression)))
@@ -185,37 +176,16 @@ class _Training(CaptionedRecipe[TrainingSpec]):
             DatasetError: names the row and what is wrong.
         """
         super().check_row(row)
-        if row.get("captions") == []:
-            raise DatasetError(f"row {row['id']}: there is no caption")
-        negatives = row.get("negatives")
-        for negative in negatives if isinstance(negatives, list) else [negatives]:
-            if not isinstance(negative, dict) or negative.get("kind") not in get_args(Kind):
+        for negative in row["negatives"]:
+            if negative["kind"] not in get_args(Kind):
                 kinds = ", ".join(map(repr, get_args(Kind)))
                 raise DatasetError(f"row {row['id']}: a negative is {negative!r}; it has a text and a kind: {kinds}")
-        check_events(row["id"], row.get("events"))
+        check_events(row["id"], row["events"])
 
 
 def _scenes_of(tree: Expression, picked: tuple[tuple[int, ...], tuple[str, ...]]) -> list[Any]:
     """What no two rows have in common: the tree, its sounds, and what is mentioned of them."""
     return [(tree, *picked)]
-
-
-def _draw_named(
-    palette: Palette, split: str, labels: Sequence[str], seconds: Sequence[float], rng: np.random.Generator
-) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
-    """A sound for each of so many seconds, and the attributes to mention; None where the same words would describe all.
-
-    What is mentioned is drawn anew with each: of a single event, one choice of it leaves too few sounds.
-    """
-    names = palette.draw_meeting(len(seconds), labels, rng)
-    mentioned = draw_mentioned(palette.attributes, rng)
-    sounds = None if names is None else draw_sounds(palette, split, names, mentioned, seconds, rng)
-    if sounds is None:
-        return None
-    words = [{one: palette.words(sound).get(one) for one in mentioned} for sound in sounds]
-    if len(sounds) > 1 and mentioned and all(one == words[0] for one in words):
-        return None
-    return sounds, mentioned
 
 
 RECIPE = _Training()

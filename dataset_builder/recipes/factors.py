@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import groupby, product
+from itertools import groupby
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -14,32 +13,34 @@ from pydantic import Field, model_validator
 from audio_compositionality.support.errors import InputError
 
 from ..columns import AUDIO, NUMBER, TEXT, Column
-from ..data import DatasetError, Pcm16, Row
+from ..data import DatasetError, Row
 from ..scenes.sources import (
+    CROSSED,
+    KINDS,
     LEVELS,
+    ONSET,
     SOURCE_LABELS,
     SOURCES,
+    STAR,
     VALUES,
+    FactorClip,
     SceneSpec,
-    Source,
     ToneBank,
+    draw_crossed,
+    draw_stars,
     gains_of,
     labels_of,
     levels_of,
     random_generator,
+    spread,
     values_of,
 )
 from ..sounds.entries import Sounds
 from ..sounds.tones import ATTRIBUTES
 from .base import Drawn, Recipe
 
-STAR, CROSSED = KINDS = ("star", "crossed")
-
-ONSET = "onset"
-"""The factor of the clip whose onsets were redrawn."""
-
-_TARGETS, _STARS, _CROSSED, _LEVELS = 7, 8, 9, 10
-"""The random streams."""
+_LEVELS = 10
+"""The random stream."""
 
 NEAREST, FARTHEST = 1 / 6, 1 / 3
 """How far, in widths of a bin, the levels of a draw of their own lie from the centres of the bins."""
@@ -115,7 +116,7 @@ class FactorSpec(SceneSpec):
     def crossed_classes(self) -> dict[str, tuple[int, ...]]:
         """The classes of each attribute that the crossed part keeps, in increasing order."""
         return {
-            attribute: _spread(self.num_classes, min(count, self.num_classes))
+            attribute: spread(self.num_classes, min(count, self.num_classes))
             for attribute, count in zip(ATTRIBUTES, self.crossed_levels, strict=True)
         }
 
@@ -124,85 +125,9 @@ class FactorSpec(SceneSpec):
         return {**super().values(), **({"moves": list(self.moves)} if self.seed else {})}
 
 
-def _spread(classes: int, count: int) -> tuple[int, ...]:
-    """So many of the classes 0..classes-1, with both ends, as evenly as they can be; halves are rounded up."""
-    gaps = count - 1
-    return tuple((2 * number * (classes - 1) + gaps) // (2 * gaps) for number in range(count))
-
-
-@dataclass(frozen=True)
-class FactorClip:
-    """A clip as it is drawn.
-
-    Attributes:
-        id: of its row.
-        block: name of its star; empty for a crossed clip.
-        factor: what was changed of the star's base: an attribute of the target, or `ONSET`; empty where nothing was.
-        sources: the target and those behind it.
-        shares: onset of each source as a share of its period, in [0, 1).
-    """
-
-    id: str
-    block: str
-    factor: str
-    sources: tuple[Source, ...]
-    shares: tuple[float, ...]
-
-    def onsets(self, spec: SceneSpec) -> tuple[int, ...]:
-        """First sample of each source."""
-        return tuple(
-            int(share * spec.periods[source.rate]) for share, source in zip(self.shares, self.sources, strict=True)
-        )
-
-
-def draw_stars(spec: FactorSpec) -> Iterator[FactorClip]:
-    """The clips of all stars: the base, every other class of each factor of the target, onsets redrawn.
-
-    Targets are different from star to star. A star is the same in specs that differ in the number of stars alone.
-    """
-    classes = spec.num_classes
-    codes = random_generator(spec.seed, _TARGETS).permutation(classes ** len(ATTRIBUTES))
-    for number, code in enumerate(codes[: spec.stars]):
-        rng = random_generator(spec.seed, _STARS, number)
-        target = Source.from_code(int(code), classes)
-        versions = [
-            (attribute, level, replace(target, **{attribute: level}))
-            for attribute in ATTRIBUTES
-            for level in range(classes)
-            if level != getattr(target, attribute)
-        ]
-        background: list[Source] = []
-        taken = {target, *(version for *_, version in versions)}
-        count = int(rng.integers(spec.max_sources))
-        while len(background) < count:
-            source = Source.from_code(int(rng.integers(classes ** len(ATTRIBUTES))), classes)
-            if source not in taken:
-                taken.add(source)
-                background.append(source)
-        shares, redrawn = (tuple(map(float, rng.random(1 + count))) for _ in range(2))
-        if spec.onset == "locked":
-            shares = (0.0,) * len(shares)
-        block = f"{STAR}-{number:05d}"
-        name = f"{RECIPE.name}-{block}"
-        yield FactorClip(f"{name}-base", block, "", (target, *background), shares)
-        for attribute, level, version in versions:
-            yield FactorClip(f"{name}-{attribute}-{level}", block, attribute, (version, *background), shares)
-        yield FactorClip(f"{name}-{ONSET}", block, ONSET, (target, *background), redrawn)
-
-
-def draw_crossed(spec: FactorSpec) -> Iterator[FactorClip]:
-    """Single sources of all combinations of the classes that are kept; a source has one onset, whichever others are."""
-    classes = spec.num_classes
-    shares = random_generator(spec.seed, _CROSSED).random(classes ** len(ATTRIBUTES))
-    for number, levels in enumerate(product(*spec.crossed_classes.values())):
-        source = Source(*levels)
-        share = 0.0 if spec.onset == "locked" else float(shares[source.code(classes)])
-        yield FactorClip(f"{RECIPE.name}-{CROSSED}-{number:05d}", "", "", (source,), (share,))
-
-
 def _row(clip: FactorClip, gain: float, spec: FactorSpec) -> Row:
     return {
-        "id": clip.id,
+        "id": f"{RECIPE.name}-{clip.id}",
         "kind": STAR if clip.block else CROSSED,
         "block": clip.block,
         "factor": clip.factor,
@@ -213,17 +138,6 @@ def _row(clip: FactorClip, gain: float, spec: FactorSpec) -> Row:
         "gains": gains_of(clip.sources, spec),
         "gain": gain,
     }
-
-
-def _clips(bank: ToneBank, clip: FactorClip, gain: float) -> Sequence[Pcm16]:
-    """The clip, int16 [samples].
-
-    The target and what is behind it are rounded to 16 bits before they are added: two clips of a star that differ in
-    the target differ by the same samples as the two targets alone.
-    """
-    onsets = clip.onsets(bank.spec)
-    layers = [(clip.sources[part], onsets[part]) for part in (slice(1), slice(1, None))]
-    return (bank.layered_clip(layers, gain),)
 
 
 class Factors(Recipe[FactorSpec]):
@@ -260,12 +174,12 @@ class Factors(Recipe[FactorSpec]):
     def draw(self, spec: FactorSpec, sounds: Sounds) -> Iterator[Drawn]:
         """Star by star, then the crossed clips; the gain of a star is 1 / max(1, largest peak of its clips)."""
         bank = ToneBank(spec)
-        drawn = (*draw_stars(spec), *draw_crossed(spec))
+        drawn = (*draw_stars(spec, spec.stars), *draw_crossed(spec, spec.crossed_classes))
         for _, block in groupby(drawn, key=lambda clip: clip.block or clip.id):
             clips = list(block)
             gain = 1 / max(1.0, *(bank.peak(clip.sources, clip.onsets(spec)) for clip in clips))
             for clip in clips:
-                yield Drawn(_row(clip, gain, spec), partial(_clips, bank, clip, gain))
+                yield Drawn(_row(clip, gain, spec), partial(clip.clips, bank, gain))
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that does not say what its target is, or of which star it is and what was changed."""

@@ -16,7 +16,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec
 
 from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
-from ..data import DatasetError, Pcm16, Row
+from ..data import Pcm16, Row
 from ..scenes.sources import FULL_SCALE, random_generator
 from ..sounds.entries import Sounds
 from ..sounds.tones import Voices, default_voices, steady_tone
@@ -129,11 +129,6 @@ class SwellingTones:
 
     def clips(self, one: Exchange, place: int) -> Sequence[Pcm16]:
         """The first or the second clip of a pair, int16 [samples]; the two share one gain."""
-        pair = self._mixed(one)
-        gain = _PEAK / max(float(np.abs(clip).max()) for clip in pair)
-        return (np.rint(pair[place] * (gain * FULL_SCALE)).astype(np.int16),)
-
-    def _mixed(self, one: Exchange) -> list[NDArray[np.float64]]:
         spec = self.spec
         samples = round(spec.duration * spec.sample_rate)
         shares = np.arange(samples) / samples
@@ -143,7 +138,9 @@ class SwellingTones:
             for count, phase in zip(one.swells, one.phases, strict=True)
         )
         low, high = (np.resize(self.tones[key], samples) for key in zip(one.voices, one.notes, strict=True))
-        return [low * slow + high * fast, low * fast + high * slow]
+        pair = (low * slow + high * fast, low * fast + high * slow)
+        gain = _PEAK / max(float(np.abs(clip).max()) for clip in pair)
+        return (np.rint(pair[place] * (gain * FULL_SCALE)).astype(np.int16),)
 
 
 def _row(one: Exchange, faster: str, spec: RateBindingSpec) -> Row:
@@ -179,7 +176,7 @@ class RateBinding(Recipe[RateBindingSpec]):
             Column("audio", AUDIO, "the clip"),
             Column("faster", TEXT, "`low` or `high`", choices=REGISTERS),
             Column("group", WHOLE, "number of the group of timbres"),
-            Column("timbres", [TEXT], "of the lower source and of the higher: the voice", least=2),
+            Column("timbres", [TEXT], "of the lower source and of the higher: the voice", count=2),
             Column("notes", [WHOLE], "likewise: the MIDI note", per="timbres"),
             Column("rates", [NUMBER], "likewise: swells a second", per="timbres"),
             Column("phases", [NUMBER], "likewise: where in a swell it begins, a share", per="timbres"),
@@ -191,14 +188,6 @@ class RateBinding(Recipe[RateBindingSpec]):
         for one in draw_exchanges(spec):
             for place, faster in enumerate((HIGH, LOW)):
                 yield Drawn(_row(one, faster, spec), partial(tones.clips, one, place))
-
-    def check_row(self, row: Row) -> None:
-        """Refuse a row that does not say which source is the faster, and of what timbres and notes they are."""
-        super().check_row(row)
-        if len(row["timbres"]) != 2:
-            raise DatasetError(
-                f"row {row['id']}: timbres is {row['timbres']!r}; it has one for the lower source and one more"
-            )
 
     def card(self, spec: RateBindingSpec) -> Mapping[str, Any]:
         """The voices that sound together, and the rates."""

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field
 
 from ..columns import TEXT, Column
 from ..data import DatasetError, Row
-from ..scenes.pool import UnlabelledError, why_no_classes
 from ..scenes.whole_clips import WholeClipSpec, whole_clips, whole_columns, whole_rows
+from ..sounds.checks import UnlabelledError
 from ..sounds.entries import Sound, Sounds
 from ..sounds.reading import with_all_labels
 from ..texts.prompts import check_templates, load_templates, prompts_of
@@ -69,7 +69,7 @@ class Labels(Recipe[ZeroShotSpec]):
             DatasetError: there are no two classes.
         """
         if not any(entry.all_labels and entry.number is None for entry in sounds.entries):
-            raise UnlabelledError(why_no_classes(sounds.source, sounds.entries, "prompts are made"))
+            raise UnlabelledError(sounds, "prompts are made")
         prompts: dict[str, list[str]] = {}
 
         def said_of(entry: Sound) -> Row | None:

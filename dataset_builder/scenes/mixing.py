@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -409,45 +409,27 @@ def exact_clips(layers: Sequence[Samples], clips: Sequence[Sequence[int]]) -> li
     return mix(events, lambda event: layers[event.entry].copy(), length)
 
 
-class _Settings(Protocol):
-    @property
-    def sample_rate(self) -> int: ...
-
-
-AnySettings = TypeVar("AnySettings", bound=_Settings)
-
-
-class SharedRendering(Generic[AnySettings]):
-    """A rendering that is drawn once; a subclass adds rows and clips, see `Rendering`."""
-
-    _renderings: ClassVar[WeakValueDictionary[Any, Any]] = WeakValueDictionary()
-
-    @classmethod
-    def of(cls, settings: AnySettings) -> Self:
-        """The rendering of some settings; equal settings share it while anybody has it, so that they are drawn once."""
-        rendering: Self = cls._renderings.setdefault((cls, settings), cls(settings))
-        return rendering
-
-    def __init__(self, settings: AnySettings) -> None:
-        """Nothing is drawn before it is asked for."""
-        self.settings = settings
-        self.sample_rate = settings.sample_rate
-
-
 class DrawnRendering:
     """The rows that a recipe draws, and their sound, mixed as it is asked for; see `Rendering`."""
 
     _renderings: ClassVar[WeakValueDictionary[Any, Any]] = WeakValueDictionary()
 
     @classmethod
-    def of_recipe(cls, recipe: Recipe[Any], spec: Any) -> Self:
-        """The rendering of a spec; equal ones share it while anybody has it, so that they are drawn once."""
-        rendering: Self = cls._renderings.setdefault((recipe.name, recipe.version, spec), cls(recipe, spec))
+    def of_recipe(cls, recipe: Recipe[Any], spec: Any, splits: tuple[str, ...] = ()) -> Self:
+        """The rendering of a spec; equal ones share it while anybody has it, so that they are drawn once.
+
+        Args:
+            recipe: that draws the rows.
+            spec: of the rows.
+            splits: of the rows; by default those of the recipe.
+        """
+        key = (recipe.name, recipe.version, spec, splits)
+        rendering: Self = cls._renderings.setdefault(key, cls(recipe, spec, splits))
         return rendering
 
-    def __init__(self, recipe: Recipe[Any], spec: Any) -> None:
+    def __init__(self, recipe: Recipe[Any], spec: Any, splits: tuple[str, ...] = ()) -> None:
         """Nothing is drawn before it is asked for."""
-        self._recipe, self.spec = recipe, spec
+        self._recipe, self.spec, self._splits = recipe, spec, splits or recipe.splits
         rate = recipe.sample_rate(spec)
         self.sample_rate: int = spec.sample_rate if rate is None else rate
 
@@ -463,9 +445,9 @@ class DrawnRendering:
         return tuple(self._recipe.draw(self.spec, self.sounds))
 
     @cached_property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> Sequence[Row]:
         """Rows without their audio."""
-        split = self._recipe.splits[-1]
+        split = self._splits[-1]
         return tuple({"id": one.row["id"], "split": split, **one.row} for one in self.drawn)
 
     @cached_property

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import DatasetError
+from ..sounds.checks import classified
 from ..sounds.entries import Sounds
-from ..sounds.splits import split_of_sounds
+from ..sounds.splits import by_split_and_name, split_of_sounds
 from ..sounds.words import LOUDNESS, category_of, noun_of, spoken
 from .captioned import Leaf
-from .pool import UnlabelledError, has_class, why_no_classes
 from .sources import random_generator
 
 SHARES: Mapping[str, float] = MappingProxyType({"test": 0.4, "validation": 0.15, "train": 0.45})
@@ -73,9 +73,7 @@ class Palette:
             UnlabelledError: no sound has a class.
             DatasetError: fewer than two labels have two sounds.
         """
-        labelled = [number for number, entry in enumerate(self.entries) if has_class(entry)]
-        if not labelled:
-            raise UnlabelledError(why_no_classes(self.source, self.entries))
+        labelled = classified(self.sounds, "scenes are mixed")
         groups: dict[str, set[str]] = defaultdict(set)
         for number in labelled:
             entry = self.entries[number]
@@ -87,12 +85,8 @@ class Palette:
                 f"{self.source} has {len(labels)} labels of two recordings or more (of different groups); scenes need "
                 "2: LABEL/file.wav"
             )
-        by_split: dict[str, dict[str, list[int]]] = {split: defaultdict(list) for split in SHARES}
-        for number, split in zip(usable, split_of_sounds([self.entries[n] for n in usable], SHARES), strict=True):
-            by_split[split][self.name(number)].append(number)
-        return {
-            split: {name: tuple(of_split[name]) for name in sorted(of_split)} for split, of_split in by_split.items()
-        }
+        splits = split_of_sounds([self.entries[number] for number in usable], SHARES)
+        return by_split_and_name(zip(splits, map(self.name, usable), usable, strict=True), tuple(SHARES))
 
     def name(self, number: int) -> str:
         """What a sound is called."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from ..columns import NUMBER, TEXT, Column
 from ..data import DatasetError
 from .mixing import resampled
 from .pool import SoundPool, SoundsSpec
@@ -27,8 +28,11 @@ KNOTS = 8
 LOWEST, HIGHEST = 60.0, 8_000.0
 """Knots of the random filter, evenly on the logarithm of frequency, in Hz."""
 
-PLACING: Mapping[str, Any] = {"pauses": PAUSES, "knots": KNOTS, "lowest": LOWEST, "highest": HIGHEST}
-"""What cards say of it, for the template ``placing.md``."""
+PLACED_COLUMNS = (
+    Column("eq_db", NUMBER, "standard deviation of the filters at their knots"),
+    Column("domain", TEXT, "what the recordings are"),
+)
+"""The last columns of rows of placed sounds."""
 
 SILENT = 1e-4
 """Root mean square of an excerpt, -80 dB: what is softer is the rounding of its file."""
@@ -50,6 +54,16 @@ class PlacedSpec(SoundsSpec):
         le=20,
         description="Standard deviation, in dB, of the random smooth filter that each source passes, at its knots.",
     )
+
+    @property
+    def placing(self) -> Mapping[str, Any]:
+        """What cards say of it, for the template ``placing.md``."""
+        return {"pauses": PAUSES, "knots": KNOTS, "lowest": LOWEST, "highest": HIGHEST}
+
+    @property
+    def of_row(self) -> Mapping[str, Any]:
+        """What a row has in `PLACED_COLUMNS`."""
+        return {"eq_db": self.eq_db, "domain": self.domain_name}
 
 
 class PlacedSounds:

@@ -21,15 +21,15 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed, nearest, shown
 
 from ..data import DatasetError, Pcm16
+from ..sounds.checks import classified
 from ..sounds.entries import Sounds, SoundsField, label_text
 from ..sounds.formats.base import Annotation, LabelledEvent
 from ..sounds.intervals import STEPS, Activity, intersection
-from ..sounds.splits import split_of_sounds
+from ..sounds.splits import by_split_and_name, split_of_sounds
 from ..sounds.tones import ToneSounds, ToneSpec, check_without_tones
-from ..texts.questions.base import Question, QuestionError, is_lettered, spoken, templates_digest
+from ..texts.questions.base import Question, QuestionError, check_labels, spoken, templates_digest
 from .arrangements import BLOCK
 from .mixing import PEAK, Clip, DrawnRendering, Event, EventSounds, mix
-from .pool import UnlabelledError, has_class, why_no_classes
 from .sources import random_generator
 from .twins import (
     EARLY_END,
@@ -185,7 +185,7 @@ class SoundPool:
         self.splits = SPLITS if spec.train_sets else SPLITS[1:]
         self._label_behind = label_text(spec.background)
         self._is_divided = not spec.is_of_tones and len(self.splits) > 1
-        self._entries = sounds.entries
+        self._sounds, self._entries = sounds, sounds.entries
 
     @cached_property
     def by_split(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
@@ -204,31 +204,17 @@ class SoundPool:
     def _every(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
         """The same with the background."""
         entries = self._entries
-        usable = [number for number, entry in enumerate(entries) if has_class(entry)]
-        if not usable:
-            raise UnlabelledError(why_no_classes(self.source, entries, "questions are asked"))
-        self._check_labels([entries[number].label for number in usable])
-        by_split: dict[str, dict[str, list[int]]] = {split: defaultdict(list) for split in self.splits}
-        of_usable = split_of_sounds([entries[number] for number in usable], _SHARES) if self._is_divided else None
-        for place, number in enumerate(usable):
-            for split in self.splits if of_usable is None else (of_usable[place],):
-                by_split[split][label_text(entries[number].label)].append(number)
-        return {
-            split: {label: tuple(of_label[label]) for label in sorted(of_label)} for split, of_label in by_split.items()
-        }
-
-    def _check_labels(self, labels: Sequence[str]) -> None:
-        spellings: dict[str, str] = {}
-        for label in labels:
-            first = spellings.setdefault(spoken(label_text(label)), label)
-            if is_lettered(spoken(label_text(label))):
-                raise DatasetError(
-                    f"{self.source}: the label {label!r} starts as if it were a lettered option; write it in words"
-                )
-            if first != label:
-                raise DatasetError(
-                    f"{self.source}: the labels {first!r} and {label!r} read alike in a question; write one way"
-                )
+        usable = classified(self._sounds, "questions are asked")
+        labels = [label_text(entries[number].label) for number in usable]
+        try:
+            check_labels([entries[number].label for number in usable], lambda label: spoken(label_text(label)))
+        except QuestionError as error:
+            raise DatasetError(f"{self.source}: {error}") from error
+        if not self._is_divided:
+            placed = [(split, *one) for split in self.splits for one in zip(labels, usable, strict=True)]
+            return by_split_and_name(placed, self.splits)
+        splits = split_of_sounds([entries[number] for number in usable], _SHARES)
+        return by_split_and_name(zip(splits, labels, usable, strict=True), self.splits)
 
     def check_enough(self, count: int) -> None:
         """Refuse sounds of too few labels, or without the background.

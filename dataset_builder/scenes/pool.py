@@ -16,7 +16,8 @@ from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.text import listed
 
 from ..data import DatasetError
-from ..sounds.entries import Sound, Sounds, SoundsField, related
+from ..sounds.checks import classified
+from ..sounds.entries import Sounds, SoundsField, related
 from ..sounds.tones import default_timbres
 from .sources import LONGEST_DURATION
 
@@ -72,10 +73,6 @@ class SoundsSpec(Spec):
         return {**values, "timbres" if self.sounds is None else "recordings": self.heard.fingerprint}
 
 
-class UnlabelledError(DatasetError):
-    """No recording has a class: whoever opened them can say where classes would come from."""
-
-
 @dataclass(frozen=True)
 class Use:
     """How often each thing has been drawn so far.
@@ -129,9 +126,7 @@ class SoundPool:
             UnlabelledError: none has a class.
         """
         self.sounds, self.source, self.entries = sounds, sounds.source, sounds.entries
-        classes = [(entry.label, number) for number, entry in enumerate(self.entries) if has_class(entry)]
-        if not classes:
-            raise UnlabelledError(why_no_classes(self.source, self.entries))
+        classes = [(self.entries[number].label, number) for number in classified(sounds, "scenes are mixed")]
         by_label: dict[str, list[int]] = defaultdict(list)
         by_condition: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         for label, number in sorted(classes):
@@ -257,9 +252,19 @@ class SoundPool:
         one = next((n for n in first if self.group(n) != self.group(second[0])), None)
         return None if one is None else (one, second[0])
 
-    def draw_recordings(self, labels: Sequence[str], use: Use, rng: np.random.Generator) -> tuple[int, ...]:
-        """A recording of each label, of any condition, those that were drawn least first; `use` counts them."""
-        drawn = tuple(least_drawn(self.by_label[label], use.recordings, rng) for label in labels)
+    def draw_recordings(
+        self, labels: Sequence[str], use: Use, rng: np.random.Generator, conditions: Sequence[str] = ()
+    ) -> tuple[int, ...]:
+        """A recording of each label, those that were drawn least first; `use` counts them.
+
+        Args:
+            labels: of the recordings.
+            use: what was drawn before.
+            rng: decides between those that were drawn equally often.
+            conditions: of each; by default any.
+        """
+        cells = [self.by_condition[name] for name in conditions] or [self.by_label] * len(labels)
+        drawn = tuple(least_drawn(cell[label], use.recordings, rng) for cell, label in zip(cells, labels, strict=True))
         use.recordings.update(drawn)
         return drawn
 
@@ -331,18 +336,6 @@ class SoundPool:
         names = f"{listed([repr(label) for label in single])} {'has' if len(single) == 1 else 'have'} one only"
         nearest = f": --set classes={serving}" if serving >= 2 else ""
         return f"{text}{serving} of {len(self.by_label)} have them, {names}{nearest}"
-
-
-def has_class(entry: Sound) -> bool:
-    """Whether a recording has one label, and it is no number."""
-    return bool(entry.label) and entry.number is None
-
-
-def why_no_classes(source: str, entries: Sequence[Sound], use: str = "scenes are mixed") -> str:
-    """What recordings have in place of classes, and what these are for."""
-    number = next((entry.label for entry in entries if entry.number is not None), None)
-    what = "no labels" if number is None else f"numbers as labels, such as {number}, which are no classes"
-    return f"{source} has {what}; {use} of classes: names or whole numbers"
 
 
 def evenly(items: Sequence[Item], use: Counter[Item], rng: np.random.Generator) -> list[Item]:

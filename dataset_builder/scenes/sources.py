@@ -1,17 +1,18 @@
-"""Sources, scenes and quadruples (arXiv 2603.13685, sections 3.1 and 3.2), and what rows say of them.
+"""Sources, scenes and quadruples (arXiv 2603.13685, sections 3.1 and 3.2) and stars, and what rows say of them.
 
 A source is one class of each attribute. For arithmetic on many candidates it has a *code*, the mixed-radix
 number ``((timbre * K + pitch) * K + rate) * K + amplitude``; a set of sources is a row of codes in increasing
-order, padded with ``EMPTY`` at its end.
+order, padded with ``EMPTY`` at its end. A star is clips around a base, which differ from it in one factor of one
+source.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal, Self, overload
@@ -23,7 +24,7 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..columns import NUMBER, TEXT, WHOLE
+from ..columns import NUMBER, TEXT, WHOLE, Column
 from ..data import DatasetError, Pcm16, Row, Waveform
 from ..sounds.tones import ATTRIBUTES, ToneSpec, render_tone
 
@@ -180,6 +181,9 @@ SOURCES = [dict.fromkeys(LABELS, TEXT)]
 SOURCE_LABELS = ", ".join(f"`{label}`" for label in LABELS)
 """What each source of such a column has, for cards."""
 
+METADATA = Column("metadata", SOURCES, f"the sources, each with {SOURCE_LABELS}", least=1)
+"""The column of a scene."""
+
 ENTROPY = dict.fromkeys(ATTRIBUTES, NUMBER)
 """Kind of a column with a number of each attribute."""
 
@@ -244,22 +248,6 @@ def values_of(source: Source, spec: SceneSpec) -> dict[str, float]:
         "rate": spec.rates[source.rate],
         "amplitude": spec.decibels[source.amplitude],
     }
-
-
-def check_sources(row_id: str, metadata: Any) -> None:
-    """Refuse what is not the metadata of a set of sources.
-
-    Raises:
-        DatasetError: names the row and what is wrong.
-    """
-    if not isinstance(metadata, list) or not metadata:
-        raise DatasetError(f"row {row_id}: metadata is {metadata!r}; it lists at least one source a scene")
-    for source in metadata:
-        if not isinstance(source, dict):
-            raise DatasetError(f"row {row_id}: a source is {source!r}; a source has {', '.join(LABELS)}")
-        missing = [label for label in LABELS if not isinstance(source.get(label), str)]
-        if missing:
-            raise DatasetError(f"row {row_id}: a source lacks {', '.join(missing)}; a source has {', '.join(LABELS)}")
 
 
 class LazyRows(Sequence[Row]):
@@ -405,3 +393,100 @@ def _peak(clip: Waveform) -> float:
 def _quantise(clip: Waveform, gain: float) -> Pcm16:
     scaled = clip * np.float32(gain * FULL_SCALE)
     return np.asarray(np.rint(scaled, out=scaled), np.int16)
+
+
+STAR, CROSSED = KINDS = ("star", "crossed")
+
+ONSET = "onset"
+"""The factor of the clip whose onsets were redrawn."""
+
+_TARGETS, _STARS, _CROSSED = 7, 8, 9
+"""The random streams."""
+
+
+@dataclass(frozen=True)
+class FactorClip:
+    """A clip as it is drawn.
+
+    Attributes:
+        id: of its row, behind the name of the recipe.
+        block: name of its star; empty for a crossed clip.
+        factor: what was changed of the star's base: an attribute of the target, or `ONSET`; empty where nothing was.
+        sources: the target and those behind it.
+        shares: onset of each source as a share of its period, in [0, 1).
+    """
+
+    id: str
+    block: str
+    factor: str
+    sources: tuple[Source, ...]
+    shares: tuple[float, ...]
+
+    def clips(self, bank: ToneBank, gain: float) -> Sequence[Pcm16]:
+        """The clip, int16 [samples].
+
+        The target and what is behind it are rounded to 16 bits before they are added: two clips of a star that differ
+        in the target differ by the same samples as the two targets alone.
+        """
+        onsets = self.onsets(bank.spec)
+        layers = [(self.sources[part], onsets[part]) for part in (slice(1), slice(1, None))]
+        return (bank.layered_clip(layers, gain),)
+
+    def onsets(self, spec: SceneSpec) -> tuple[int, ...]:
+        """First sample of each source."""
+        return tuple(
+            int(share * spec.periods[source.rate]) for share, source in zip(self.shares, self.sources, strict=True)
+        )
+
+
+def draw_stars(spec: SceneSpec, stars: int) -> Iterator[FactorClip]:
+    """The clips of all stars: the base, every other class of each factor of the target, onsets redrawn.
+
+    Targets are different from star to star. A star is the same in specs that differ in the number of stars alone.
+    """
+    classes = spec.num_classes
+    codes = random_generator(spec.seed, _TARGETS).permutation(classes ** len(ATTRIBUTES))
+    for number, code in enumerate(codes[:stars]):
+        rng = random_generator(spec.seed, _STARS, number)
+        target = Source.from_code(int(code), classes)
+        versions = [
+            (attribute, level, replace(target, **{attribute: level}))
+            for attribute in ATTRIBUTES
+            for level in range(classes)
+            if level != getattr(target, attribute)
+        ]
+        background: list[Source] = []
+        taken = {target, *(version for *_, version in versions)}
+        count = int(rng.integers(spec.max_sources))
+        while len(background) < count:
+            source = Source.from_code(int(rng.integers(classes ** len(ATTRIBUTES))), classes)
+            if source not in taken:
+                taken.add(source)
+                background.append(source)
+        shares, redrawn = (tuple(map(float, rng.random(1 + count))) for _ in range(2))
+        if spec.onset == "locked":
+            shares = (0.0,) * len(shares)
+        block = f"{STAR}-{number:05d}"
+        yield FactorClip(f"{block}-base", block, "", (target, *background), shares)
+        for attribute, level, version in versions:
+            yield FactorClip(f"{block}-{attribute}-{level}", block, attribute, (version, *background), shares)
+        yield FactorClip(f"{block}-{ONSET}", block, ONSET, (target, *background), redrawn)
+
+
+def spread(classes: int, count: int) -> tuple[int, ...]:
+    """So many of the classes 0..classes-1, with both ends, as evenly as they can be; halves are rounded up."""
+    gaps = count - 1
+    return tuple((2 * number * (classes - 1) + gaps) // (2 * gaps) for number in range(count))
+
+
+def draw_crossed(spec: SceneSpec, kept: Mapping[str, Sequence[int]]) -> Iterator[FactorClip]:
+    """Single sources of all combinations of the classes that are kept of each attribute.
+
+    A source has one onset, whichever others are.
+    """
+    classes = spec.num_classes
+    shares = random_generator(spec.seed, _CROSSED).random(classes ** len(ATTRIBUTES))
+    for number, levels in enumerate(product(*(kept[attribute] for attribute in ATTRIBUTES))):
+        source = Source(*levels)
+        share = 0.0 if spec.onset == "locked" else float(shares[source.code(classes)])
+        yield FactorClip(f"{CROSSED}-{number:05d}", "", "", (source,), (share,))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import DatasetError
-from .entries import Sound
+from .entries import Sound, Sounds
 from .sound_files import Decoded
 
 Item = TypeVar("Item")
@@ -27,6 +27,37 @@ MIDDLE = 10
 """Seconds of the middle, which has to be heard."""
 
 _FULL_SCALE = 2**15
+
+
+class UnlabelledError(DatasetError):
+    """No sound has a class: whoever opened them can say where classes would come from."""
+
+    def __init__(self, sounds: Sounds, use: str) -> None:
+        """Say what they have in place of classes.
+
+        Args:
+            sounds: without any.
+            use: what classes are for.
+        """
+        number = next((entry.label for entry in sounds.entries if entry.number is not None), None)
+        what = "no labels" if number is None else f"numbers as labels, such as {number}, which are no classes"
+        super().__init__(f"{sounds.source} has {what}; {use} of classes: names or whole numbers")
+
+
+def classified(sounds: Sounds, use: str) -> list[int]:
+    """The numbers of the sounds that have a class: one label, and it is no number.
+
+    Args:
+        sounds: to look at.
+        use: what classes are for, for the message.
+
+    Raises:
+        UnlabelledError: none has.
+    """
+    numbers = [number for number, entry in enumerate(sounds.entries) if entry.label and entry.number is None]
+    if not numbers:
+        raise UnlabelledError(sounds, use)
+    return numbers
 
 
 def fault_of(recording: Decoded) -> str | None:

@@ -152,13 +152,9 @@ def polyphony(annotation: Annotation) -> int:
     return next((count for count in range(len(heard), 0, -1) if together(heard, count)), 0)
 
 
-def overlap_seconds(annotation: Annotation, anchor: str | None = None) -> float:
-    """Seconds in which two labels are heard at the same time, or the anchor and any other."""
-    heard = activities(annotation)
-    if anchor is None:
-        return total(together(heard.values())) / STEPS
-    rest = union(interval for label, activity in heard.items() if label != anchor for interval in activity)
-    return total(intersection(heard.get(anchor, ()), rest)) / STEPS
+def overlap_seconds(annotation: Annotation) -> float:
+    """Seconds in which two labels are heard at the same time."""
+    return total(together(activities(annotation).values())) / STEPS
 
 
 def overlap_regions(heard: Mapping[str, Activity], rules: Rules) -> Activity | None:

@@ -229,9 +229,7 @@ class SoundsOpener(Protocol):
         ...
 
 
-_openers: Registry[SoundsOpener] = Registry(
-    f"{__package__}.{_FOLDER}", "SOUNDS", "audio_compositionality.sounds", lambda opener: opener.name
-)
+_openers: Registry[SoundsOpener] = Registry(None, "SOUNDS", "audio_compositionality.sounds", lambda opener: opener.name)
 
 
 def list_sounds() -> Mapping[str, SoundsOpener]:

@@ -18,14 +18,13 @@ from ..data import DatasetError
 from ..opening import RenderedData
 from ..recipes import list_recipes, load_recipe
 from ..recipes.base import AnnotatedRecipe, Recipe
-from ..scenes.pool import UnlabelledError
-from .annotated import AnnotatedRecordings
+from .annotated import AnnotatedRecordings, strong_recordings
+from .checks import UnlabelledError
 from .entries import Sounds
 from .formats.base import ReadOptions
 from .named_sets import NamedSet, SoundsOpener, list_named_sets, list_sounds, load_named_set, read_named_set
 from .reading import ReadRecordings
 from .sound_files import SoundError
-from .strong_labels import strong_recordings
 
 RECORDINGS = "what is made of recordings here"
 

@@ -59,6 +59,21 @@ def split_of_sounds(entries: Sequence[Sound], shares: Mapping[str, float], *, se
     return of_entries
 
 
+def by_split_and_name(
+    placed: Iterable[tuple[str, str, int]], splits: Sequence[str]
+) -> dict[str, dict[str, tuple[int, ...]]]:
+    """Numbers of sounds by name in each split, names in alphabetical order.
+
+    Args:
+        placed: split, name and number of each sound.
+        splits: that there are.
+    """
+    numbers: dict[str, dict[str, list[int]]] = {split: defaultdict(list) for split in splits}
+    for split, name, number in placed:
+        numbers[split][name].append(number)
+    return {split: {name: tuple(of_split[name]) for name in sorted(of_split)} for split, of_split in numbers.items()}
+
+
 def split_of_groups(groups: Iterable[str], shares: Mapping[str, float], *, seed: int) -> dict[str, str]:
     """The split of each group by its name: another group that comes or goes moves no more than the borders.
 

@@ -468,15 +468,15 @@ class Judge:
     """Decides on texts that stand for a caption or beside it.
 
     Attributes:
-        text: of the caption; of labels with times these alone.
-        caption: what it says; None of labels with times.
+        text: of the caption.
+        caption: what it says.
         events: of the clip.
         texts: of the row, as `words_in` has them; none may come twice.
         training: whether the row is one to train with: what is kept for test is refused.
     """
 
     text: str
-    caption: Reading | None
+    caption: Reading
     events: Sequence[Event]
     texts: Collection[tuple[str, ...]] = ()
     training: bool = True
@@ -504,15 +504,10 @@ class Judge:
         reading = read(caption, vocabulary_of(events))
         return cls(caption, reading, events, frozenset(map(words_in, (caption, *texts))), training)
 
-    @classmethod
-    def of_labels(cls, events: Sequence[Event]) -> Judge:
-        """For captions of labels with times: one names them all, each once."""
-        return cls(" ".join(event.label for event in events), None, events)
-
     @property
     def labels(self) -> tuple[str, ...]:
-        """The sounds that a text has to name, each once; without a caption all that are heard."""
-        return tuple(sorted({event.label for event in self.events})) if self.caption is None else self.caption.labels
+        """The sounds that a text has to name, each once."""
+        return self.caption.labels
 
     def beside(self, text: str) -> Judge:
         """The same with one more text in the row; an empty one is none."""
@@ -524,8 +519,7 @@ class Judge:
         reading = judgement.reading
         if reading is None:
             return judgement
-        says_the_same = self.caption is None or reading.formula == self.caption.formula
-        if not says_the_same or not is_true(reading.expression, self.events):
+        if reading.formula != self.caption.formula or not is_true(reading.expression, self.events):
             return Judgement(reason="wrong")
         return judgement
 
@@ -555,7 +549,7 @@ class Judge:
             return Judgement(reason="undecided", word=error.word)
         if reading.labels != self.labels:
             return Judgement(reason="sounds")
-        mention = reading.mention if self.caption is None else self.caption.mention
+        mention = self.caption.mention
         if reading.mention and mention and reading.mention != mention:
             return Judgement(reason="direction")
         if self.training and reading.held_out:

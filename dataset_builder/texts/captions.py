@@ -15,7 +15,6 @@ import numpy as np
 import yaml
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import nearest
 
 from ..scenes.captioned import Expression, Leaf, Then, Together, joined
 from ..sounds.words import word_places
@@ -63,18 +62,6 @@ def templates() -> Mapping[Meaning, tuple[Template, ...]]:
     return {
         meaning: tuple(Template(meaning=meaning, **entry) for entry in entries) for meaning, entries in content.items()
     }
-
-
-def template_of(name: str) -> Template:
-    """The template of a name.
-
-    Raises:
-        InputError: there is none.
-    """
-    every = {template.name: template for of_meaning in templates().values() for template in of_meaning}
-    if name not in every:
-        raise InputError(f"unknown template {name!r}; {nearest(name, every)}")
-    return every[name]
 
 
 _PUNCTUATION = ",.;:!?\"'()"

@@ -1,29 +1,41 @@
-"""Rows with captions and negatives by a language model, where its texts are taken; else they stay as they are."""
+"""Rows with captions and negatives by a language model, where its texts are taken; else they stay as they are.
+
+What is rendered on the fly never asks a model: `written_data` does it before, for all rows, so that the identity of the
+data can hold what was written. Any causal language model of transformers can be asked, of the Hub or of a folder:
+greedy, in batches.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
+from pathlib import Path
 from string import Template
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import yaml
 from tqdm import tqdm
 
-from audio_compositionality.support.text import listed
+from audio_compositionality.support.cache import cache_folder
+from audio_compositionality.support.checked_files import DamagedError, TornError, parsed_line, sealed_line
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import safe_file_name, sha256_of, sha256_of_file
+from audio_compositionality.support.text import first_line, listed
 
-from ..data import Row
-from ..scenes.captioned import Leaf, leaves
+from ..data import DatasetError, Row, fingerprint_of
+from ..opening import RenderedConfiguration, RenderedData
+from ..recipes import load_recipe
+from ..scenes.captioned import leaves
 from .caption_reading import (
     MOST_WORDS,
     Judge,
     Judgement,
-    Reading,
     Reason,
     UnreadableError,
     cues_of,
@@ -34,6 +46,10 @@ from .caption_reading import (
 )
 from .captions import bag_of_words, named
 from .truth import Event, is_false
+
+if TYPE_CHECKING:
+    from datasets import Features
+
 
 WRITER = "language-model"
 """In the column ``writer`` of a row that has a text of a model."""
@@ -197,8 +213,7 @@ class _TrainingDraft:
     @property
     def _has_negatives(self) -> bool:
         """Of one sound nothing can be put in another order."""
-        reading = self._judges[0].caption
-        return reading is not None and len(leaves(reading.expression)) > 1
+        return len(leaves(self._judges[0].caption.expression)) > 1
 
     def _is_described(self, place: int) -> bool:
         return place > 0 and place == len(self._captions) - 1
@@ -241,7 +256,7 @@ class _TrainingDraft:
     def _place(self, judgement: Judgement, negatives: list[dict[str, str]], of_template: list[dict[str, str]]) -> None:
         """Put a negative in the place of one by template of its kind, so that there are as many of each; else last."""
         caption = self._judges[0].caption
-        if judgement.reading is None or caption is None:
+        if judgement.reading is None:
             return
         new = {"text": judgement.text, "kind": kind_of(judgement.reading, caption)}
         replaced = next((one for one in of_template if one["kind"] == new["kind"]), None)
@@ -327,24 +342,6 @@ class LanguageModelWriter:
         """All that decides which texts are taken from which rows, but for the rows themselves, as JSON values."""
         return {**self.model.identity, "prompts": writer_digest(), "in_test": self.in_test}
 
-    def paraphrase(self, judge: Judge) -> Judgement:
-        """The judge's caption in other words."""
-        return equivalent(self._answer(paraphrase_prompt(judge)), judge)
-
-    def describe(self, judge: Judge) -> Judgement:
-        """A caption of less than `MOST_WORDS` words, from the sounds and their times alone.
-
-        It says the same as the judge's caption; where there is none, it names all that is heard and is true.
-        """
-        return equivalent(self._answer(description_prompt(judge)), judge, most_words=MOST_WORDS - 1)
-
-    def negatives(self, judge: Judge) -> list[Judgement]:
-        """`NEGATIVES` texts of the sounds of the judge's caption that are false of the clip."""
-        return false_texts(self._answer(negatives_prompt(judge)), judge)
-
-    def _answer(self, prompt: str) -> str:
-        return self.model.generate([prompt])[0]
-
 
 def equivalent(answer: str, judge: Judge, *, most_words: int = MOST_WORDS) -> Judgement:
     """The caption of an answer."""
@@ -367,22 +364,22 @@ def false_texts(answer: str, judge: Judge) -> list[Judgement]:
 
 
 def paraphrase_prompt(judge: Judge) -> str:
-    """What is asked for `LanguageModelWriter.paraphrase`."""
+    """What is asked for the caption in other words."""
     return _prompt("paraphrase", judge, caption=judge.text)
 
 
 def description_prompt(judge: Judge) -> str:
-    """What is asked for `LanguageModelWriter.describe`."""
+    """What is asked for a caption of less than `MOST_WORDS` words, from the sounds and their times alone."""
     return _prompt("description", judge, sounds="\n".join(_sounds(judge)))
 
 
 def negatives_prompt(judge: Judge) -> str:
-    """What is asked for `LanguageModelWriter.negatives`."""
+    """What is asked for `NEGATIVES` texts of the sounds of the caption that are false of the clip."""
     return _prompt("negatives", judge, caption=judge.text, count=str(NEGATIVES))
 
 
 def _prompt(name: str, judge: Judge, **values: str) -> str:
-    mention = judge.caption.mention if judge.caption is not None else "forward"
+    mention = judge.caption.mention
     return Template(_content()[name]).substitute(
         values,
         order=_content()["order"][mention],
@@ -402,17 +399,11 @@ def _joining(mention: str) -> tuple[str, ...]:
 def _sounds(judge: Judge) -> list[str]:
     """The sounds with their times, a line each, in the order of their beginnings."""
     lines = []
-    for leaf in _named(judge.caption, judge.events):
+    for leaf in leaves(judge.caption.expression):
         fitting = [event for event in judge.events if event.is_of(leaf)]
         times = ", ".join(f"{event.start:.1f} to {event.stop:.1f} s" for event in fitting)
         lines.append((min((event.start for event in fitting), default=0.0), f"- {named(leaf)}: {times}"))
     return [line for _, line in sorted(lines)]
-
-
-def _named(caption: Reading | None, events: Sequence[Event]) -> Sequence[Leaf]:
-    if caption is not None:
-        return leaves(caption.expression)
-    return tuple(dict.fromkeys(Leaf(event.label, event.attributes) for event in events))
 
 
 @cache
@@ -425,3 +416,342 @@ def writer_digest() -> str:
 def _content() -> dict[str, Any]:
     content: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("writer.yaml").read_text("utf-8"))
     return content
+
+
+MOST_NEW_TOKENS = 200
+"""Of an answer: three captions of thirty words as JSON, with some to spare."""
+
+_BATCH_SIZES = {"cpu": 4}
+_BATCH_SIZE = 32
+
+_READ = (".json", ".safetensors", ".txt", ".model", ".jinja")
+"""Files of a folder that decide what a model answers."""
+
+
+class LanguageModel:
+    """A causal language model; see `writer.TextModel`.
+
+    A model that has a chat template is asked by it, as a user who says one thing; any other goes on from the prompt.
+    The most probable token is taken each time, whatever the model's own settings of sampling. Code that comes with a
+    model is never run, and only weights in safetensors are read.
+    """
+
+    def __init__(
+        self,
+        name: str | Path,
+        *,
+        revision: str | None = None,
+        device: str | None = None,
+        batch_size: int | None = None,
+        most_new_tokens: int | None = None,
+    ) -> None:
+        """Load the model.
+
+        Args:
+            name: a folder, or a Hub id.
+            revision: branch, tag or commit of a Hub id.
+            device: as torch calls it; default CUDA where there is one, else the CPU.
+            batch_size: prompts at a time; default 32, on the CPU 4.
+            most_new_tokens: after which an answer is cut; default `MOST_NEW_TOKENS`.
+
+        Raises:
+            InputError: there is no such model, it is none that goes on from a text, or it needs code of its own.
+        """
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        self._device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self._batch_size = batch_size or _BATCH_SIZES.get(self._device, _BATCH_SIZE)
+        self._most_new_tokens = most_new_tokens or MOST_NEW_TOKENS
+        folder = Path(name) if Path(name).is_dir() else None
+        where = {"revision": revision, "trust_remote_code": False}
+        try:
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(str(name), **where)
+            # In half precision a processor is slower, and where it is not, it rounds as no other does.
+            dtype = "auto" if torch.device(self._device).type == "cuda" else torch.float32
+            model: Any = AutoModelForCausalLM.from_pretrained(str(name), dtype=dtype, use_safetensors=True, **where)
+            self._model: Any = model.to(self._device).eval()
+        except Exception as error:
+            raise InputError(
+                f"cannot load the language model {str(name)!r}: {first_line(error).rstrip('.')}. Give a folder or a "
+                "Hub id of a model that transformers opens as a causal language model without code of its own, with a "
+                "tokenizer and weights in safetensors"
+            ) from error
+        commit = getattr(self._model.config, "_commit_hash", None)
+        self._revision = _digest(folder) if folder else str(commit)
+        self._name = folder.resolve().name if folder else str(name)
+        self._end = _end_tokens(self._model, self._tokenizer)
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Name, revision (the commit; of a folder the digest of its files), precision, and how answers are made.
+
+        With other batches, or on another device, rounding may decide otherwise between two words.
+        """
+        return {
+            "model": self._name,
+            "revision": self._revision,
+            "precision": str(self._model.dtype).removeprefix("torch."),
+            "decoding": f"greedy, at most {self._most_new_tokens} tokens, {self._batch_size} at a time",
+        }
+
+    def generate(self, prompts: Sequence[str]) -> list[str]:
+        """The answer to each prompt, without the prompt.
+
+        Raises:
+            InputError: a prompt and its answer are longer than the model reads.
+        """
+        answers = []
+        for start in range(0, len(prompts), self._batch_size):
+            answers += self._generate([self._tokens(prompt) for prompt in prompts[start : start + self._batch_size]])
+        return answers
+
+    def _tokens(self, prompt: str) -> list[int]:
+        text = prompt
+        chats = getattr(self._tokenizer, "chat_template", None) is not None
+        if chats:
+            # Models that can think aloud are told not to; others do not read it.
+            text = self._tokenizer.apply_chat_template(
+                [{"role": "user", "content": prompt}],
+                add_generation_prompt=True,
+                tokenize=False,
+                enable_thinking=False,
+            )
+        tokens: list[int] = self._tokenizer(text, add_special_tokens=not chats)["input_ids"]
+        limit = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
+        if isinstance(limit, int) and len(tokens) + self._most_new_tokens > limit:
+            raise InputError(
+                f"{self._name} reads {limit:,} tokens; a prompt has {len(tokens):,} and its answer up to "
+                f"{self._most_new_tokens:,}: take a model that reads more"
+            )
+        return tokens
+
+    def _generate(self, batch: Sequence[list[int]]) -> list[str]:
+        import torch
+        from transformers import GenerationConfig
+
+        longest = max(map(len, batch))
+        padding = self._end[0] if self._end else 0
+        # Answers begin behind the prompts, so these end in one place.
+        rows = [[padding] * (longest - len(tokens)) + tokens for tokens in batch]
+        mask = [[0] * (longest - len(tokens)) + [1] * len(tokens) for tokens in batch]
+        greedy = GenerationConfig(  # type: ignore[no-untyped-call]
+            do_sample=False,
+            num_beams=1,
+            max_new_tokens=self._most_new_tokens,
+            eos_token_id=self._end or None,
+            pad_token_id=padding,
+        )
+        # What a configuration of generation does not say is taken from the model's, which may sample or punish words.
+        self._model.generation_config = greedy
+        with torch.inference_mode():
+            tokens = self._model.generate(
+                input_ids=torch.tensor(rows, device=self._device),
+                attention_mask=torch.tensor(mask, device=self._device),
+                generation_config=greedy,
+            )
+        answers: list[str] = self._tokenizer.batch_decode(tokens[:, longest:], skip_special_tokens=True)
+        return answers
+
+
+def _end_tokens(model: Any, tokenizer: Any) -> list[int]:
+    """Tokens that end an answer: the model's, else the tokenizer's, else none."""
+    stated = getattr(model.generation_config, "eos_token_id", None)
+    if stated is None:
+        stated = tokenizer.eos_token_id
+    return [] if stated is None else [stated] if isinstance(stated, int) else list(stated)
+
+
+def _digest(folder: Path) -> str:
+    digests = [
+        f"{path.name} {sha256_of_file(path)}"
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.suffix in _READ
+    ]
+    return sha256_of("\n".join(digests).encode())
+
+
+_WRITTEN = ("captions", "negatives", "writer", "template")
+"""Columns that a writer may change."""
+
+
+class WrittenConfiguration(RenderedConfiguration):
+    """A configuration with the rows of a writer; their sound is the same.
+
+    Attributes:
+        report: what became of the texts.
+    """
+
+    def __init__(
+        self, rendered: RenderedConfiguration, rows: Sequence[Row], report: WriterReport, writer: Mapping[str, Any]
+    ) -> None:
+        """Nothing is asked any more.
+
+        Args:
+            rendered: the configuration with its texts by template.
+            rows: of it, written.
+            report: what became of the texts.
+            writer: its identity.
+        """
+        super().__init__(rendered.source, rendered.recipe, rendered.settings)
+        self.report = report
+        self._written_rows = tuple(rows)
+        self._writer = {**writer, "texts": _digest_of_rows(rows)}
+        self.fingerprint = fingerprint_of(self.recipe, load_recipe(self.recipe).version, self.values)
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """All rows without their audio."""
+        return self._written_rows
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The settings, the writer, and the digest of all texts: a model may write others on another machine."""
+        return {**super().values, "writer": self._writer}
+
+    @property
+    def features(self) -> Features:
+        """The columns, ``writer`` among them."""
+        from datasets import Features, Value
+
+        return Features({**super().features, "writer": Value("string")})
+
+    @property
+    def description(self) -> str:
+        """Markdown of the card, with the count of texts."""
+        sentences = "\n".join(f"- {sentence}" for sentence in self.report.sentences())
+        return f"""\
+{super().description.rstrip()}
+
+### Texts by a language model
+
+Rows with `language-model` as `writer` have captions or negatives of {self._writer["model"]} (revision
+`{self._writer["revision"]}`), each tested by the program that tests the others. They need not have the words of the
+caption.
+
+{sentences}
+"""
+
+
+class WrittenData(RenderedData):
+    """Data some of whose configurations have the rows of a writer; see `written_data`."""
+
+    def __init__(self, data: RenderedData, written: Mapping[str, WrittenConfiguration]) -> None:
+        """Configurations that are not written are those of the data."""
+        super().__init__(data.source, data.settings)
+        self._configurations.update(written)
+        self._written = written
+
+    @property
+    def reports(self) -> dict[str, WriterReport]:
+        """What became of the texts, by the name of the recipe."""
+        return {name: configuration.report for name, configuration in self._written.items()}
+
+
+def written_data(
+    data: RenderedData, writer: LanguageModelWriter, *, keep_answers: bool = True, progress: bool = False
+) -> WrittenData:
+    """Data with the texts of a language model where they are taken.
+
+    Args:
+        data: with captions that can be read; recipes without are left as they are.
+        writer: asks the model.
+        keep_answers: keep the model's answers in the user's cache, so that a run that was stopped goes on, and the same
+            run asks nothing.
+        progress: show a progress bar.
+
+    Raises:
+        DatasetError: an answer in the cache was changed.
+        InputError: no recipe has rows that this writer may write.
+    """
+    if keep_answers:
+        writer = LanguageModelWriter(KeptAnswers(writer.model), in_test=writer.in_test)
+    written = {}
+    for name in data.recipes:
+        configuration = data.configuration(name)
+        if any(_is_written(row, writer) for row in configuration.rows):
+            rows, report = rewrite(configuration.rows, writer, progress=progress)
+            written[name] = WrittenConfiguration(configuration, rows, report, writer.identity)
+    if not written:
+        raise InputError(
+            f"none of {', '.join(data.recipes)} has captions that a language model may write: they are those of rows "
+            "to train with, and of rows of the split test only where it is asked for"
+        )
+    return WrittenData(data, written)
+
+
+def _is_written(row: Row, writer: LanguageModelWriter) -> bool:
+    return {"captions", "events"} <= row.keys() and (row["split"] != "test" or writer.in_test)
+
+
+def _digest_of_rows(rows: Sequence[Row]) -> str:
+    texts = [[row["id"], *(row.get(name) for name in _WRITTEN)] for row in rows]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+
+
+class KeptAnswers:
+    """A model that is asked nothing twice: its answers are kept in the user's cache. See `TextModel`.
+
+    Each line has a digest of its own. One that was torn is left out, and what it answered is asked again; one that was
+    changed is refused: other texts would be other data.
+    """
+
+    def __init__(self, model: TextModel) -> None:
+        """Nothing is read yet."""
+        self._model = model
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Of the model."""
+        return self._model.identity
+
+    @cached_property
+    def path(self) -> Path:
+        """The file of the answers, one a line."""
+        name = safe_file_name(f"{self.identity['model']}-{self._digest[:12]}")
+        return cache_folder() / "written" / f"{name}.jsonl"
+
+    @cached_property
+    def _digest(self) -> str:
+        """Of the model's identity: an answer of another belongs to another file."""
+        return sha256_of(json.dumps(dict(self.identity), sort_keys=True).encode())
+
+    @cached_property
+    def _answers(self) -> dict[str, str]:
+        answers: dict[str, str] = {}
+        torn: list[str] = []
+        for number, line in enumerate(self.path.read_bytes().split(b"\n") if self.path.exists() else [], 1):
+            # Each write begins with a line end, behind whatever was cut short.
+            if not line:
+                continue
+            try:
+                prompt, answer = parsed_line(line, self._digest)
+                answers[prompt] = answer
+            except TornError as error:
+                torn.append(f"{error} (line {number})")
+            except DamagedError as error:
+                raise DatasetError(
+                    f"line {number} of {self.path} was changed after it was written: {error}. Remove the line, and "
+                    "the model is asked again"
+                ) from error
+        if torn:
+            # A file of before answers had digests has thousands.
+            warnings.warn(
+                f"{len(torn):,} of the lines of {self.path} are left out, and what they answer is asked again: "
+                f"{torn[0]}",
+                stacklevel=2,
+            )
+        return answers
+
+    def generate(self, prompts: Sequence[str]) -> list[str]:
+        """The answer to each prompt; only those are asked that have none."""
+        keys = [sha256_of(prompt.encode()) for prompt in prompts]
+        asked = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in self._answers}
+        if asked:
+            answers = dict(zip(asked, self._model.generate(list(asked.values())), strict=True))
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab") as stream:
+                # Behind a line that was cut short begins a new one.
+                stream.write(b"\n" + b"".join(sealed_line([*both], self._digest) for both in answers.items()))
+            self._answers.update(answers)
+        return [self._answers[key] for key in keys]

@@ -24,11 +24,13 @@ COLUMNS = (
     Column("texts", [TEXT], "what is said", least=1),
     Column("events", [{"label": TEXT, "start": NUMBER}], "when what is heard"),
     Column("levels", {"pitch": WHOLE}, "classes"),
+    Column("two", [WHOLE], "of both", count=2),
+    Column("parts", {"A": [TEXT], "C": [TEXT]}, "of each", least=1),
 )
 
 ROW = {
     "id": "a", "side": "left", "fold": 3, "gap": None, "texts": ["x"], "events": [{"label": "b", "start": 1.0}],
-    "levels": {"pitch": 2},
+    "levels": {"pitch": 2}, "two": [1, 2], "parts": {"A": ["x"], "C": ["y", "z"]},
 }  # fmt: skip
 
 
@@ -53,6 +55,9 @@ def test_a_row_that_fits_passes_without_its_sound():
         ("events", None, "it is a list of structures"),
         ("levels", {"pitch": 2.5}, "it has pitch"),
         ("levels", None, "it has pitch"),
+        ("two", [1], "it is a list of 2 whole numbers"),
+        ("two", [1, 2, 3], "it is a list of 2 whole numbers"),
+        ("parts", {"A": ["x"], "C": []}, r"it has A \(a list of 1 or more texts\), C \(a list of 1 or more texts\)"),
     ],
 )
 def test_any_other_value_is_refused_with_the_rule(column, value, rule):

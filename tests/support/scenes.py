@@ -23,7 +23,7 @@ from audio_compositionality.dataset_builder.build import BEGUN_NAME, build_datas
 from audio_compositionality.dataset_builder.opening import RenderedData, open_data, rendered_preset
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
-from audio_compositionality.dataset_builder.texts.written import KeptAnswers
+from audio_compositionality.dataset_builder.texts.rewriting import KeptAnswers
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare.loading import load_results

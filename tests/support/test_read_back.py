@@ -22,7 +22,7 @@ QUICK = ("open built data", "build again", "build on", "texts from", "answers", 
 
 WRITERS = {
     "dataset_builder/build.py": ("manifest.json", ".parquet", "/.begun.json"),
-    "dataset_builder/texts/written.py": (".jsonl",),
+    "dataset_builder/texts/rewriting.py": (".jsonl",),
     "evaluator/results/result.py": ("a_coat.json", "a_coat.csv"),
     "evaluator/run/answer_store.py": (".begun", "key.json"),
     "evaluator/run/store.py": ("-clips-#/#-of-#.safetensors", "-texts-#/#-of-#.safetensors", "-answers-#/#-of-#.json"),

@@ -7,13 +7,55 @@ no manifest, need no reader but what is said of them here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import hashlib
+import io
+import json
+import os
+import re
+import stat
+import zipfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
+from typing import Any, Protocol
+
+import numpy as np
 
 from audio_compositionality.support.discovery import Registry
+from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.text import first_line, nearest
 
-from .base import Reader
+from ...data import Clip, Data, DatasetError, Row, Waveform, check_range
+from ..sound_files import SoundError, SoundFile, is_regular, printable, read_header, read_samples
+
+LONGEST_CLIP = 600
+"""Seconds; a file that claims more is not decoded."""
+
+
+class Reader(Protocol):
+    """Reads a benchmark that others published from what a user has of it.
+
+    Attributes:
+        name: what stands before the colon of ``NAME:PATH``.
+        meaning: what it reads, for help texts.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def meaning(self) -> str: ...  # noqa: D102
+
+    def open(self, path: str) -> Data:
+        """Open what lies at a path.
+
+        Raises:
+            DatasetError: it is not there, or cannot be read: lists everything that is missing.
+        """
+        ...
+
 
 _registry: Registry[Reader] = Registry(__name__, "READER", "audio_compositionality.readers", lambda reader: reader.name)
 
@@ -78,3 +120,311 @@ def published_with(columns: Collection[str]) -> PublishedData | None:
 def published_columns() -> str:
     """The columns of both, for an error."""
     return " or ".join(f"{data.recipe}: {', '.join(sorted(data.columns))}" for data in PUBLISHED)
+
+
+@dataclass(frozen=True)
+class ReadClip:
+    """A clip before it is decoded.
+
+    Attributes:
+        name: within its row: ``audio/0``.
+        sound: gives the file, or its content; raises DatasetError where it must not be opened.
+    """
+
+    name: str
+    sound: Callable[[], SoundFile]
+
+
+class ReadConfiguration:
+    """Rows that were read, and the files with their clips, as long and at the rate that they are; see `Configuration`.
+
+    Attributes:
+        recipe: name of the recipe that the rows are of.
+        source: what they were opened from.
+        rows: all rows without their audio.
+    """
+
+    def __init__(self, recipe: str, source: str, rows: Sequence[Row], clips: Sequence[Sequence[ReadClip]]) -> None:
+        """Nothing is decoded.
+
+        Args:
+            recipe: name of the recipe.
+            source: what they were opened from.
+            rows: see above.
+            clips: of each row.
+        """
+        self.recipe = recipe
+        self.source = source
+        self.rows: Sequence[Row] = tuple(rows)
+        self._clips = [
+            (f"{row['id']}/{clip.name}", clip) for row, of_row in zip(rows, clips, strict=True) for clip in of_row
+        ]
+
+    @property
+    def clip_ids(self) -> Sequence[str]:
+        """Ids of all clips, row by row."""
+        return tuple(id for id, _ in self._clips)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the rows and the content of the files, wherever these lie."""
+        digest = hashlib.sha256(f"{self.recipe}\n".encode())
+        for row in self.rows:
+            digest.update(json.dumps(row, sort_keys=True).encode() + b"\n")
+        for id, clip in self._clips:
+            file = clip.sound()
+            content = sha256_of_file(file) if isinstance(file, Path) else sha256_of(file.getvalue())
+            digest.update(f"{id} {content}\n".encode())
+        return digest.hexdigest()
+
+    def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
+        """Clips in the order of `clip_ids`, the mean of their channels; see `Configuration.clips`."""
+        for place in check_range(wanted, len(self._clips)):
+            id, clip = self._clips[place]
+            try:
+                waveform, rate = _decoded(clip.sound())
+            except DatasetError as error:
+                if not keep_invalid:
+                    raise DatasetError(f"{self.source}: clip {id} {error}") from error
+                yield Clip(id, np.full(1, np.nan, np.float32), 1, str(error))
+            else:
+                yield Clip(id, waveform, rate)
+
+
+def _decoded(file: SoundFile) -> tuple[Waveform, int]:
+    """Samples and rate of a file.
+
+    Raises:
+        SoundError: it cannot be used: the end of a sentence that begins with its name.
+    """
+    header = read_header(file)
+    if header.frames > LONGEST_CLIP * header.rate:
+        raise SoundError(f"claims {header.frames / header.rate:,.0f} s; a clip lasts {LONGEST_CLIP} s at most")
+    if not header.frames:
+        raise SoundError("is empty; a clip has at least one sample")
+    waveform = read_samples(file, header.frames, 0)
+    if not waveform.any():
+        raise SoundError("is silent; a clip has something to hear")
+    return waveform, header.rate
+
+
+class ReadData:
+    """Data that were read; see `Data`."""
+
+    def __init__(self, source: str, configurations: Mapping[str, ReadConfiguration]) -> None:
+        """Hold configurations by the name of their recipe."""
+        self.source = source
+        self._configurations = dict(configurations)
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """Names of the recipes."""
+        return tuple(self._configurations)
+
+    def configuration(self, recipe: str) -> ReadConfiguration:
+        """The configuration of a recipe; raises DatasetError where there is none."""
+        if recipe not in self._configurations:
+            raise DatasetError(f"{self.source} has no data of {recipe!r}; {nearest(recipe, self.recipes)}")
+        return self._configurations[recipe]
+
+
+LARGEST_FILE = 256 * 2**20
+"""Bytes of a file that is read."""
+
+LARGEST_TABLE = 64 * 2**20
+"""Bytes of a table."""
+
+MOST_FILES = 100_000
+"""Of an archive with more nothing is read."""
+
+_SKIPPED = re.compile(r"(^|/)(__MACOSX(/|$)|\.)")
+"""What archivers and systems leave beside files."""
+
+
+class Container(Protocol):
+    """Files by their names, which are paths with slashes below the container.
+
+    Attributes:
+        title: what messages call it.
+        names: of all files in it, sorted.
+    """
+
+    @property
+    def title(self) -> str: ...  # noqa: D102
+
+    @property
+    def names(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    def file(self, name: str) -> SoundFile:
+        """A file, or its content.
+
+        Raises:
+            DatasetError: it cannot be read, or is too large.
+        """
+        ...
+
+
+class FolderFiles:
+    """The files in a folder and the folders below it; links and hidden files are not looked at."""
+
+    def __init__(self, folder: Path) -> None:
+        """List the files."""
+        self.title = printable(str(folder))
+        self._folder = folder
+        paths = []
+        for root, folders, names in os.walk(folder, followlinks=False):
+            folders[:] = [name for name in folders if not _SKIPPED.search(name)]
+            paths += [Path(root, name) for name in names if not _SKIPPED.search(name) and is_regular(Path(root, name))]
+        self.names = tuple(sorted(path.relative_to(folder).as_posix() for path in paths))
+
+    def file(self, name: str) -> Path:
+        """The path of a file; see `Container.file`."""
+        path = self._folder / name
+        if path.stat().st_size > LARGEST_FILE:
+            raise DatasetError(f"has {path.stat().st_size:,} bytes; {LARGEST_FILE:,} are the most")
+        return path
+
+    def head(self, name: str, size: int) -> bytes:
+        """The first bytes of a file, however large it is.
+
+        Raises:
+            DatasetError: it cannot be read.
+        """
+        try:
+            with (self._folder / name).open("rb") as stream:
+                return stream.read(size)
+        except OSError as error:
+            raise DatasetError(f"cannot be read: {first_line(error)}") from error
+
+
+class ZippedFiles:
+    """The files in a zip archive, read in memory one by one: nothing is written anywhere.
+
+    Names that lead out of the archive, links and encrypted files are not read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read the list of files.
+
+        Raises:
+            DatasetError: it is no zip archive, or has too many files.
+        """
+        self.title = printable(str(path))
+        try:
+            self._archive = zipfile.ZipFile(path)
+        except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            raise DatasetError(f"{self.title} cannot be read as a zip archive: {first_line(error)}") from error
+        entries = self._archive.infolist()
+        if len(entries) > MOST_FILES:
+            raise DatasetError(f"{self.title} holds {len(entries):,} files; {MOST_FILES:,} are the most that are read")
+        self._entries = {entry.filename: entry for entry in entries if _is_plain(entry)}
+        self.names = tuple(sorted(self._entries))
+
+    def file(self, name: str) -> io.BytesIO:
+        """The content of a file; see `Container.file`."""
+        entry = self._entries[name]
+        if entry.file_size > LARGEST_FILE:
+            raise DatasetError(f"claims {entry.file_size:,} bytes; {LARGEST_FILE:,} are the most")
+        # Not more than it claims, whatever the compressed data would grow to.
+        content = self.head(name, entry.file_size + 1)
+        if len(content) != entry.file_size:
+            raise DatasetError(f"has {len(content):,} bytes or more and claims {entry.file_size:,}")
+        return io.BytesIO(content)
+
+    def head(self, name: str, size: int) -> bytes:
+        """The first bytes of a file; see `FolderFiles.head`."""
+        try:
+            with self._archive.open(self._entries[name]) as stream:
+                return stream.read(size)
+        except (OSError, zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
+            raise DatasetError(f"cannot be unpacked: {first_line(error)}") from error
+        except Exception as error:
+            # zlib, lzma and bz2 have errors of their own.
+            raise DatasetError(f"cannot be unpacked: {first_line(error)}") from error
+
+
+def _is_plain(entry: zipfile.ZipInfo) -> bool:
+    """Whether an entry is a file below the archive, and no link."""
+    path = PurePosixPath(entry.filename)
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    outside = path.is_absolute() or ".." in path.parts or "\\" in entry.filename or "\0" in entry.filename
+    encrypted = bool(entry.flag_bits & 1)
+    skipped = _SKIPPED.search(entry.filename) is not None
+    return not (entry.is_dir() or outside or encrypted or skipped) and kind in (0, stat.S_IFREG)
+
+
+class ParquetFiles:
+    """The files of a Parquet table, one a row: ``bytes`` of its column of sound, under the name in another."""
+
+    def __init__(self, path: Path, *, name: str, sound: str) -> None:
+        """Read the names; of the sound a row group at a time is read when a file of it is asked for.
+
+        Args:
+            path: of the table.
+            name: column with names.
+            sound: column with sound, structs of bytes and path.
+
+        Raises:
+            DatasetError: it is no such table, or names a file twice.
+        """
+        from ...parquet import naming, open_parquet
+
+        self.title = printable(str(path))
+        self._sound = sound
+        self._table = open_parquet(self.title, path)
+        self._read: tuple[int, list[Any]] = (-1, [])
+        self._places: dict[str, tuple[int, int]] = {}
+        for group in range(self._table.num_row_groups):
+            column = naming(self.title, lambda group=group: self._table.read_row_group(group, [name]))  # type: ignore[misc]
+            for place, text in enumerate(column[name].to_pylist()):
+                if not isinstance(text, str) or not text or text in self._places:
+                    raise DatasetError(f"{self.title} names the file {text!r} in {name}; each row has one of its own")
+                self._places[text] = (group, place)
+        self.names = tuple(self._places)
+
+    def texts(self, column: str) -> list[str]:
+        """A column of texts, in the order of the rows."""
+        from ...parquet import naming
+
+        values = naming(self.title, lambda: self._table.read([column])[column].to_pylist())
+        return ["" if value is None else str(value) for value in values]
+
+    def file(self, name: str) -> io.BytesIO:
+        """The content of a file; see `Container.file`."""
+        from ...parquet import naming
+
+        group, place = self._places[name]
+        if self._read[0] != group:
+            table = naming(self.title, lambda: self._table.read_row_group(group, [self._sound]))
+            self._read = (group, table[self._sound].to_pylist())
+        content = (self._read[1][place] or {}).get("bytes")
+        if not content:
+            raise DatasetError("holds no audio")
+        if len(content) > LARGEST_FILE:
+            raise DatasetError(f"has {len(content):,} bytes; {LARGEST_FILE:,} are the most")
+        return io.BytesIO(content)
+
+
+def table_text(container: Container, name: str) -> str:
+    """The text of a table in a container; see `text_of`.
+
+    Raises:
+        DatasetError: it cannot be read, or is too large.
+    """
+    try:
+        file = container.file(name)
+        size = file.stat().st_size if isinstance(file, Path) else len(file.getvalue())
+        if size > LARGEST_TABLE:
+            raise DatasetError(f"has {size:,} bytes; {LARGEST_TABLE:,} are the most of a table")
+        content = file.read_bytes() if isinstance(file, Path) else file.getvalue()
+    except (DatasetError, OSError) as error:
+        raise DatasetError(f"{container.title}: {printable(name)} {first_line(error)}") from error
+    return text_of(content)
+
+
+def text_of(content: bytes) -> str:
+    """The text of a table, in UTF-8 or, where it is not, in the code page of Western spreadsheets."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")

@@ -16,7 +16,7 @@ from audio_compositionality.support.text import first_line
 
 from ...data import Data, DatasetError, Row
 from ..sound_files import AUDIO_SUFFIXES, SoundFile, printable
-from .base import (
+from . import (
     Container,
     FolderFiles,
     ParquetFiles,

@@ -7,7 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from pydantic import Field, PlainSerializer, SkipValidation, field_validator
@@ -18,7 +19,6 @@ from audio_compositionality.support.table import Table, to_markdown
 from audio_compositionality.support.text import listed, number_text, shown
 
 from ...data import Pcm16, Row
-from ...scenes.mixing import SharedRendering
 from ...scenes.whole_clips import whole_clip
 from ...sounds.annotated import AUDIOTIME, WARNING, AnnotatedRecordings, has_negatives
 from ...sounds.formats.base import Annotation
@@ -32,11 +32,10 @@ from .base import (
     QuestionSettings,
     QuestionTask,
     agreed,
+    check_labels,
     dealt,
-    is_lettered,
     kind_of,
     ordered_options,
-    spoken,
     templates,
     templates_digest,
 )
@@ -219,14 +218,11 @@ def _check(annotations: Sequence[Annotation]) -> None:
     twice = [f"{key[0]} at {key[1]:g} s" for (_, key), count in counts.items() if count > 1]
     if twice:
         raise QuestionError(f"labels of {shown(twice)} are there more than once")
-    spellings: dict[tuple[str, str], str] = {}
+    labels: dict[str, list[str]] = defaultdict(list)
     for annotation in annotations:
-        for label in annotation.labels:
-            first = spellings.setdefault((annotation.source_name, spoken(label)), label)
-            if is_lettered(spoken(label)):
-                raise QuestionError(f"the label {label!r} starts as if it were a lettered option; write it in words")
-            if first != label:
-                raise QuestionError(f"the labels {first!r} and {label!r} read alike in a question; write one way")
+        labels[annotation.source_name] += annotation.labels
+    for of_source in labels.values():
+        check_labels(of_source)
 
 
 def facts_of(
@@ -310,10 +306,15 @@ class _Asked:
     questions: tuple[Question, ...]
 
 
-class AnnotatedQuestions(SharedRendering[Any]):
+class AnnotatedQuestions:
     """Questions about annotated recordings and their sound; see `RatedRendering` and `ReportedRendering`."""
 
-    settings: AnnotatedSpec
+    _renderings: ClassVar[WeakValueDictionary[AnnotatedSpec, AnnotatedQuestions]] = WeakValueDictionary()
+
+    @classmethod
+    def of(cls, settings: AnnotatedSpec) -> AnnotatedQuestions:
+        """The rendering of some settings; equal settings share it while anybody has it, so that they are drawn once."""
+        return cls._renderings.setdefault(settings, cls(settings))
 
     def __init__(self, settings: AnnotatedSpec) -> None:
         """Nothing is asked before it is wanted; the rate is the highest of all clips."""

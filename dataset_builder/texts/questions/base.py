@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -19,6 +19,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from ...data import DatasetError
+from ...sounds.checks import alike
 from ...sounds.formats.base import Annotation
 
 _GAP = re.compile(r"\{([ab])\}")
@@ -138,22 +139,11 @@ class Wording(NamedTuple):
     template: Template
 
 
-def read_question(question: str, options: Sequence[str] = ()) -> Asked | None:
-    """What a question asks; None where it is in none of the wordings.
-
-    >>> read_question("What overlaps with the brass section?")
-    Asked(task='classification', variant='overlap', anchor='brass section', polarity='', compared='')
-
-    Args:
-        question: as it was asked.
-        options: where there are any, and what is asked is answered by Yes or No, they have to be these two.
-    """
-    wording = read_wording(question, options)
-    return None if wording is None else wording.asked
-
-
 def read_wording(question: str, options: Sequence[str] = ()) -> Wording | None:
-    """As `read_question`, with the wording.
+    """What a question asks, with the wording; None where it is in none of them.
+
+    >>> read_wording("What overlaps with the brass section?").asked
+    Asked(task='classification', variant='overlap', anchor='brass section', polarity='', compared='')
 
     The words of a label may be read as those of a wording. Of several readings that with most words of the wording, so
     the shortest label, is taken.
@@ -214,6 +204,24 @@ MOST_OPTIONS = 26
 
 class QuestionError(DatasetError):
     """Questions that cannot be asked, or that should not: which, and why."""
+
+
+def check_labels(labels: Sequence[str], read: Callable[[str], str] = spoken) -> None:
+    """Refuse labels that nobody could tell from a lettered option, or from each other.
+
+    Args:
+        labels: of one data set.
+        read: how a label stands in a question.
+
+    Raises:
+        QuestionError: names them.
+    """
+    for label in labels:
+        if is_lettered(read(label)):
+            raise QuestionError(f"the label {label!r} starts as if it were a lettered option; write it in words")
+    pair = alike(labels, read)
+    if pair:
+        raise QuestionError(f"the labels {pair[0]!r} and {pair[1]!r} read alike in a question; write one way")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ of: is a sound heard, and does one begin before another?
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import combinations, permutations
@@ -389,15 +388,6 @@ def window_start(onset: int, width: int) -> int:
 def window_text(start: int, width: int) -> str:
     """A window as an option, from its first step and its length."""
     return f"{start / STEPS:.1f} to {(start + width) / STEPS:.1f} s"
-
-
-_WINDOW = re.compile(r"(\d+\.\d) to (\d+\.\d) s")
-
-
-def window_times(text: str) -> tuple[float, float] | None:
-    """Begin and end of a window in seconds; None of a text that is none."""
-    match = _WINDOW.fullmatch(text)
-    return (float(match[1]), float(match[2])) if match else None
 
 
 def _sets_of_windows(facts: Sequence[Fact], width: int, rng: np.random.Generator) -> list[list[Fact]]:

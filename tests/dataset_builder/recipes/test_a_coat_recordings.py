@@ -100,8 +100,14 @@ class TestRefused:
         ("changes", "message"),
         [
             ({"metadata": None}, "metadata is None; it has A "),
-            ({"metadata": {"A": [], "C": [], "T": []}}, "metadata is without sources of A; it has one or more"),
-            ({"metadata": {"A": ["dog"]}}, "metadata is .*; it has A .a list of structures of label, instance"),
+            (
+                {"metadata": {"A": [], "C": [], "T": []}},
+                r"metadata is .*; it has A \(a list of 1 or more structures",
+            ),
+            (
+                {"metadata": {"A": ["dog"]}},
+                "metadata is .*; it has A .a list of 1 or more structures of label, instance",
+            ),
             ({"metadata": {"A": [{"label": "dog", "instance": 1}]}}, "metadata is"),
             ({"gains": []}, r"gains is \[\]; it has A "),
             ({"gains": {part: [1.0] * 9 for part in "ACT"}}, "the gains of A are .*; each source has one, above 0"),

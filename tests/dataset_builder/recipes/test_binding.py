@@ -127,13 +127,13 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"labels": ["a"]}, "labels is .*; it has 2"),
-            ({"conditions": None}, "conditions is None; it is a list of texts"),
+            ({"labels": ["a"]}, "labels is .*; it is a list of 2 texts"),
+            ({"conditions": None}, "conditions is None; it is a list of 2 texts"),
             ({"conditions_across": None}, "conditions_across is None; it is a list of texts"),
             ({"conditions_across": ["a"]}, "conditions_across is .*; it has 2"),
             ({"instances_across": []}, r"instances_across is \[\]; it has 4"),
             ({"conditions_across": []}, "instances_across is .*; it has 0"),
-            ({"instances": ["a"] * 3}, "instances is .*; it has 4"),
+            ({"instances": ["a"] * 3}, "instances is .*; it is a list of 4 texts"),
             ({"domain": None}, "domain is None; it is a text"),
         ],
     )

@@ -28,9 +28,6 @@ RECIPES = (ORDER, ATTRIBUTE)
 
 ATTRIBUTES = ("timbre", "pitch", "rate", "amplitude")
 
-BACKWARD = {"label": "bell", "attributes": [], "dimensions": [], "entry": "x", "start": 2.0, "stop": 1.0}
-"""An event that ends before it starts."""
-
 
 @cache
 def rows_of(recipe, preset="full"):
@@ -236,7 +233,7 @@ class TestSound:
 
 
 def _placed(event, rendering):
-    clip = np.zeros(rendering.settings.num_samples)
+    clip = np.zeros(rendering.spec.num_samples)
     clip[event.start : event.stop] = rendering.events.samples(event)
     return clip
 
@@ -293,23 +290,19 @@ class TestSettings:
         assert max(map(len, (line for line in text.splitlines() if not line.startswith("|")))) <= 140
 
 
+BELL = {"label": "bell", "attributes": [], "dimensions": [], "entry": "a"}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"captions": None}, "captions is None; it is a list of 2 or more texts"),
         ({"captions": ["a", "a"]}, "two or three, all different"),
         ({"captions": ["a"]}, "it is a list of 2 or more texts"),
-        ({"events": [[]]}, r"events are \[\[\]\]; they are a list for each of the 2 clips"),
-        (
-            {
-                "events": [
-                    [],
-                    [BACKWARD],
-                ]
-            },
-            "start < stop in seconds",
-        ),
-        ({"events": [[], [{"start": 0.0, "stop": 1.0}]]}, "it is a list of lists"),
+        ({"captions": ["a", "b", "c", "d"], "events": [[]] * 4}, "two or three, all different"),
+        ({"events": [[]]}, r"events is \[\[\]\]; it has one for each of captions"),
+        ({"events": [[], [{**BELL, "start": 2.0, "stop": 1.0}]]}, "start < stop in seconds"),
+        ({"events": [[], [{"start": 0.0, "stop": 1.0}]]}, "events is .*; it is a list of lists"),
         ({"mention": "backwards"}, "mention is 'backwards'; it is one of 'forward', 'reverse', ''"),
         ({"subset": "old"}, "subset is 'old'"),
         ({"template": None}, "template is None; it is a text"),

@@ -130,7 +130,7 @@ class TestSound:
     @pytest.mark.parametrize(("name", "recipe"), [("order", ORDER), ("attribute", ATTRIBUTE), ("train", TRAIN)])
     def test_is_heard_when_events_say_so(self, name, recipe, request):
         rendering = request.getfixturevalue(name)
-        source = rendering.settings.sounds
+        source = rendering.spec.sounds
         tones = {entry.id: 300 + 40 * (place + 1) for place, entry in enumerate(source.entries)}
         for index in range(8):
             row, clips = rendering.rows[index], rendering.clips(index)

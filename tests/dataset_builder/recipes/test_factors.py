@@ -10,9 +10,9 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError, to_waveform
 from audio_compositionality.dataset_builder.opening import RenderedData, open_data, rendered_preset
-from audio_compositionality.dataset_builder.recipes.factors import RECIPE, FactorSpec, draw_crossed, draw_stars
+from audio_compositionality.dataset_builder.recipes.factors import RECIPE, FactorSpec
 from audio_compositionality.dataset_builder.scenes.mixing import DrawnRendering
-from audio_compositionality.dataset_builder.scenes.sources import FULL_SCALE, Source, ToneBank
+from audio_compositionality.dataset_builder.scenes.sources import FULL_SCALE, Source, ToneBank, draw_crossed, draw_stars
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES, default_voices
 from audio_compositionality.support.errors import InputError
 
@@ -21,7 +21,7 @@ FEW = {"num_classes": 3, "voices": default_voices()[:3], "stars": 9, "crossed_le
 
 def drawn_of(spec):
     """The clips of a spec as they are drawn, in the order of its rows."""
-    return [*draw_stars(spec), *draw_crossed(spec)]
+    return [*draw_stars(spec, spec.stars), *draw_crossed(spec, spec.crossed_classes)]
 
 
 @pytest.fixture(scope="module")

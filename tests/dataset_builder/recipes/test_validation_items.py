@@ -32,7 +32,7 @@ def test_they_are_of_their_split_and_of_what_training_has(name):
     assert rows[0]["id"] == f"{name}-validation-00000"
     assert rendering.sample_rate == 16_000
     assert len({len(clip) for clip in rendering.clips(0)}) == 1
-    tests = load_recipe(name).render(rendering.settings)
+    tests = load_recipe(name).render(rendering.spec)
     assert {row["split"] for row in tests.rows} == {"test"}
     tones, of_tests = (
         {event["entry"] for row in one.rows for events in row["events"] for event in events}

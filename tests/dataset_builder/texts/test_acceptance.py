@@ -121,15 +121,6 @@ class TestEquivalent:
         overlapping = [EVENTS[0], Event("organ", 2, 10, ("low",))]
         assert judge(events=overlapping).equivalent("a slow high bell before a low organ").reason == "wrong"
 
-    def test_of_labels_with_times_alone_any_true_caption_of_all_of_them_serves(self):
-        events = [Event("dog", 0, 4), Event("Rain", 0, 10), Event("man speaking", 5, 9), Event("dog", 4, 4.5)]
-        of_labels = Judge.of_labels(events)
-        text = "rain throughout dog followed by man speaking"
-        assert of_labels.equivalent(text).text == "Rain throughout dog followed by man speaking"
-        assert of_labels.equivalent("dog followed by man speaking").reason == "sounds"
-        assert of_labels.equivalent("rain throughout man speaking followed by dog").reason == "wrong"
-        assert of_labels.equivalent(text, most_words=6).reason == "too long"
-
 
 class TestNegative:
     @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from audio_compositionality.dataset_builder.texts.rewriting import LanguageModelWriter, rewrite
-from audio_compositionality.dataset_builder.texts.written import LanguageModel
+from audio_compositionality.dataset_builder.texts.rewriting import LanguageModel, LanguageModelWriter, rewrite
 from audio_compositionality.support.errors import InputError
 
 from .scripted import save_tiny_gpt2

@@ -7,8 +7,12 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import RenderedData, open_data
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.texts.rewriting import LanguageModelWriter, rewrite
-from audio_compositionality.dataset_builder.texts.written import KeptAnswers, written_data
+from audio_compositionality.dataset_builder.texts.rewriting import (
+    KeptAnswers,
+    LanguageModelWriter,
+    rewrite,
+    written_data,
+)
 from audio_compositionality.support.errors import InputError
 
 from ..recipes.test_captioned_recordings import ATTRIBUTE, TRAIN, WHO, recordings, settings_of
@@ -151,7 +155,7 @@ def test_an_answer_that_was_changed_is_refused():
 def test_the_command_builds_with_a_model_from_a_folder(tmp_path, capsys, monkeypatch):
     from audio_compositionality.cli.main import main
     from audio_compositionality.dataset_builder import opening as rendered
-    from audio_compositionality.dataset_builder.texts import written
+    from audio_compositionality.dataset_builder.texts import rewriting as written
 
     monkeypatch.setattr(rendered, "rendered_preset", lambda name, *, recipes, seed=0: small(*recipes))
     monkeypatch.setattr(written, "MOST_NEW_TOKENS", 10)

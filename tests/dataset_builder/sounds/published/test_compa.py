@@ -11,8 +11,7 @@ import pytest
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
-from audio_compositionality.dataset_builder.sounds.published import compa
-from audio_compositionality.dataset_builder.sounds.published.base import LARGEST_FILE
+from audio_compositionality.dataset_builder.sounds.published import LARGEST_FILE, compa
 
 from . import published
 from .published import (

@@ -8,8 +8,8 @@ import zipfile
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.sounds.published import base as containers
-from audio_compositionality.dataset_builder.sounds.published.base import FolderFiles, ZippedFiles, table_text
+from audio_compositionality.dataset_builder.sounds import published as containers
+from audio_compositionality.dataset_builder.sounds.published import FolderFiles, ZippedFiles, table_text
 
 
 def archive(path, *entries):

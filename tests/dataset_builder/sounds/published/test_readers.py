@@ -5,8 +5,13 @@ import pytest
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.sounds import published as readers
-from audio_compositionality.dataset_builder.sounds.published import list_readers, reader_of, register_reader
-from audio_compositionality.dataset_builder.sounds.published.base import ReadConfiguration, ReadData
+from audio_compositionality.dataset_builder.sounds.published import (
+    ReadConfiguration,
+    ReadData,
+    list_readers,
+    reader_of,
+    register_reader,
+)
 
 
 class Toy:

@@ -6,7 +6,6 @@ import pytest
 
 from audio_compositionality.dataset_builder.texts.questions.base import (
     all_templates,
-    read_question,
     read_wording,
     spoken,
     template_of,
@@ -40,7 +39,7 @@ def test_each_wording_is_read_back_with_each_label(label):
             question = template.question(label)
             anchor = spoken(label) if "{a}" in template.text else ""
             options = ["No", "Yes"] if template.polarity else ["1", "2"]
-            assert read_question(question, options) == (task, variant, anchor, template.polarity, "")
+            assert read_wording(question, options).asked == (task, variant, anchor, template.polarity, "")
             wording = read_wording(question)
             assert wording is not None
             assert wording.template is template_of(template.name)
@@ -52,7 +51,7 @@ def test_each_atomic_wording_is_read_back_with_each_label(task, label):
     (variant,) = ATOM_TASKS[task].variants
     for template in templates(task, variant):
         compared = "gong" if task == "sequence" else ""
-        asked = read_question(template.question(label, compared), ["Yes", "No"])
+        asked = read_wording(template.question(label, compared), ["Yes", "No"]).asked
         expected = (task, variant, spoken(label), template.polarity, compared)
         # That one has begun when another begins may be said of either: one is before the other, which is after it.
         turned = (task, variant, compared, "before", spoken(label))
@@ -72,12 +71,12 @@ def test_each_atomic_wording_is_read_back_with_each_label(task, label):
     ],
 )
 def test_other_words_are_not_read(question):
-    assert read_question(question) is None
+    assert read_wording(question) is None
 
 
 def test_a_question_of_yes_and_no_has_these_options():
     question = "Is the dog always heard alone?"
-    assert read_question(question, ["Yes", "No"]) == ("concurrency", "anchor", "dog", "alone", "")
-    assert read_question(question, ["No", "Yes"]) == read_question(question)
-    assert read_question(question, ["dog", "cat"]) is None
-    assert read_question(question, ["Yes", "No", "Perhaps"]) is None
+    assert read_wording(question, ["Yes", "No"]).asked == ("concurrency", "anchor", "dog", "alone", "")
+    assert read_wording(question, ["No", "Yes"]) == read_wording(question)
+    assert read_wording(question, ["dog", "cat"]) is None
+    assert read_wording(question, ["Yes", "No", "Perhaps"]) is None
