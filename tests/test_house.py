@@ -47,7 +47,7 @@ QUESTIONS = frozenset(("texts.questions.base", "texts.questions.kinds"))
 
 UPWARD: Mapping[str, frozenset[str]] = {
     "dataset_builder/sounds/opening.py": frozenset(("scenes.pool", "recipes", "recipes.base")),
-    "dataset_builder/texts/written.py": frozenset(("recipes",)),
+    "dataset_builder/texts/rewriting.py": frozenset(("recipes",)),
     "dataset_builder/scenes/arrangements.py": QUESTIONS,
     "dataset_builder/scenes/polyphony.py": QUESTIONS,
     "dataset_builder/scenes/twins.py": QUESTIONS,
