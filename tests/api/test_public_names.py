@@ -37,6 +37,7 @@ def test_importing_it_imports_no_torch(use):
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_evaluate_takes_a_name_or_an_object(tiny_data, one_thread):
     (by_name,) = ac.evaluate(LOG_MEL, tasks=["a_coat"], data=tiny_data)
     (by_object,) = ac.evaluate(ac.load_model(LOG_MEL), tasks=["a_coat"], data=tiny_data)

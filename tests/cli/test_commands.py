@@ -51,6 +51,7 @@ def test_tasks_are_chosen_by_name_or_by_benchmark(folder, tmp_path, run, capsys)
     assert "a_coat_instances is left out: the data have no a_coat_instances" in printed
 
 
+@pytest.mark.slow
 def test_embed_writes_every_clip_once_and_evaluate_takes_them(folder, tmp_path, run, capsys, cache):
     out = tmp_path / "embeddings"
     assert run("embed", LOG_MEL, "--data", folder, "--out", out) == 0
@@ -172,6 +173,7 @@ def test_a_model_of_a_file_is_run_without_a_twin(folder, tmp_path, monkeypatch, 
     assert len([path for path in (tmp_path / "results").iterdir() if path.is_dir()]) == len(baselines) + 1
 
 
+@pytest.mark.slow
 def test_clips_that_cannot_be_embedded_are_told_of(folder, tmp_path, run, capsys):
     path = tmp_path / "half.py"
     path.write_text(
@@ -208,6 +210,7 @@ def test_tasks_lists_every_task_with_its_question_and_its_warning(run, capsys):
             assert words in printed
 
 
+@pytest.mark.slow
 def test_check_model_passes_a_sound_one_and_fails_a_broken_one(tmp_path, run, capsys):
     assert run("check-model", EXAMPLE) == 0
     assert " fail " not in capsys.readouterr().out

@@ -101,6 +101,7 @@ def test_the_package_is_the_command():
     assert done.stdout.startswith("audio-compositionality ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "typed",
     [

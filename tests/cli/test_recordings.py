@@ -37,6 +37,7 @@ def evaluated(run, tmp_path, *words):
     return {path.stem: load_result(path)[0] for path in (tmp_path / "results").rglob("*.json")}
 
 
+@pytest.mark.slow
 def test_all_tasks_on_transforms_score_a_folder(sounds, run, tmp_path):
     results = evaluated(run, tmp_path, "--recordings", sounds, "--transforms", "gain,noise")
     assert sorted(results) == sorted(ON_TRANSFORMS)
@@ -245,6 +246,7 @@ def test_a_fresh_draw_of_a_preset_is_data_of_its_own_and_is_found_again(run, tmp
     assert open_data(results[1].dataset).configuration("a_coat").fingerprint == results[1].fingerprint
 
 
+@pytest.mark.slow
 def test_a_preset_is_built_anew(run, tmp_path, capsys):
     few = ("--recipes", "a_coat", "--set", "quadruples=6", "--set", "quadruple_candidates=12", "--out", tmp_path / "x")
     assert run("build", *few, "--seed", "3", "--set", "seed=4") == 2

@@ -104,6 +104,7 @@ def test_every_recipe_is_frozen():
     assert set(FROZEN) == set(list_recipes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "recipe", [pytest.param(recipe, marks=pytest.mark.slow if recipe in SLOW else ()) for recipe in FROZEN]
 )

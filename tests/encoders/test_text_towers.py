@@ -211,6 +211,7 @@ def test_a_checkpoint_without_its_tokenizer_is_refused(saved: Saved, tmp_path: P
         load(add_tokenizer(folder, "clap", words=many)).embed_text(TEXTS)
 
 
+@pytest.mark.slow
 def test_the_revision_of_a_folder_names_its_tokenizer(worded: Saved, saved: Saved, tmp_path: Path) -> None:
     plain, with_words = (load_model(str(folder("clap"))).card for folder in (saved, worded))
     assert plain.revision != with_words.revision

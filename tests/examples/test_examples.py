@@ -167,6 +167,7 @@ def test_an_untrained_twin_needs_no_package(file: str) -> None:
     assert np.isfinite(twin.embed(np.zeros((1, 100), np.float32), 16_000)).all()
 
 
+@pytest.mark.slow
 def test_ge2e_reads_the_weights_of_the_package(package: MakePackage) -> None:
     folder = package("resemblyzer", "resemblyzer")
     with torch.random.fork_rng():

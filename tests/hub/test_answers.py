@@ -99,6 +99,7 @@ def request(results: Repository, files: Files) -> None:
     results.commit(below(folder(files), files), "A result", revision=opened.ref, author="eve")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", ["as they are", "in large file storage"])
 def test_they_are_submitted_checked_and_shown_as_verified(
     results: Repository, evaluated: Path, act_as: ActAs, monkeypatch: pytest.MonkeyPatch, stored: str

@@ -79,6 +79,7 @@ class TestEveryTask:
     def test_is_scored_on_request_alone(self, name):
         assert load_task(name).info.on_request
 
+    @pytest.mark.slow
     def test_gives_what_it_describes(self, name, rows):
         task, scores = scored(name, rows, lambda rows: additive(rows, noise=1.0))
         assert set(scores.measures) == {measure.name for measure in task.info.measures}

@@ -109,6 +109,7 @@ def test_what_cannot_be_scored(rows, change, words):
         TASK.settings(rows, {"orders": 3})
 
 
+@pytest.mark.slow
 def test_by_name_with_baselines(tmp_path):
     data = RenderedData("small", {RECIPE.name: SETTINGS})
     models = [load_model(name) for name in ("first", "majority", "blind", "statistics")]

@@ -128,6 +128,7 @@ def test_what_is_fresh_is_known_by_its_name():
     assert set(STAGE_DEFAULTS) == set(KINDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [

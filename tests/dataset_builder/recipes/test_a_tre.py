@@ -47,6 +47,7 @@ class TestFull:
     def test_no_scene_is_in_two_splits_or_twice_in_one(self, scenes):
         assert len({scene.key for scene in scenes}) == len(scenes) == 10_000
 
+    @pytest.mark.slow
     def test_splits_have_their_sizes_in_order(self, full):
         splits = [row["split"] for row in full.rows]
         assert splits == ["train"] * 8_000 + ["validation"] * 1_000 + ["test"] * 1_000

@@ -47,6 +47,7 @@ def test_the_presets_have_the_sizes_that_are_documented(recipe, sizes):
     assert rows_of(recipe, "mini") == rows_of(recipe)[:100]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_caption_is_true_of_its_clip_and_false_of_the_others(recipe):
     """By the events of the rows and the text of the captions alone: the oracle is always right."""
@@ -182,6 +183,7 @@ class TestSound:
             triplets += len(clips) == 3
         assert triplets
 
+    @pytest.mark.slow
     def test_the_clips_of_an_item_share_one_gain(self):
         for recipe, settings in ((ORDER, OrderSpec), (ATTRIBUTE, AttributeSpec)):
             rendering = recipe.render(settings(items=16, **SMALL))

@@ -50,6 +50,7 @@ def test_there_are_sources_enough_for_the_full_preset():
     assert len(heard) == 21_000
 
 
+@pytest.mark.slow
 def test_a_shorter_list_is_the_beginning_of_the_longer_one():
     few = RECIPE.render(TrainingSpec(train_rows=20, validation_rows=5)).rows
     assert list(few[:20]) == list(rows()[:20])

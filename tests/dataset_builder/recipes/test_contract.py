@@ -115,6 +115,7 @@ def test_the_card_names_every_column(configuration):
     assert not re.search(r"[a-z]\.[A-Z][a-z]", card)
 
 
+@pytest.mark.slow
 def test_the_same_spec_draws_the_same_rows_and_another_seed_others(configuration):
     name = configuration.recipe
     again = small(name)

@@ -35,6 +35,7 @@ def test_takes_sizes_from_a_preset_and_what_is_asked_for():
         RECIPE.of_sounds(RECIPE.presets["mini"], recordings, {"test_set": 3})
 
 
+@pytest.mark.slow
 def test_builds_what_it_renders(tmp_path):
     rendered = data_of()
     folders = [build_dataset(rendered, tmp_path / f"{n}", workers=n, progress=False) for n in (1, 2)]

@@ -31,6 +31,7 @@ def small():
 
 
 class TestRows:
+    @pytest.mark.slow
     def test_the_presets_have_the_sizes_that_are_documented(self):
         sizes = {name: len(RECIPE.render(settings).rows) for name, settings in RECIPE.presets.items()}
         paper = {"paper-mini": 48 * 11 + 112, "paper-full": 400 * 11 + 800}
@@ -102,6 +103,7 @@ class TestRows:
             assert (parameters - low) / (high - low) == pytest.approx([row["scaled"] for row in of_transform])
             assert {row["unit"] for row in of_transform} == {transform.unit}
 
+    @pytest.mark.slow
     def test_the_papers_presets_have_its_ranges(self):
         rows = RECIPE.render(RECIPE.presets["paper-full"]).rows
         ranges = {"noise": (-30, 50), "reverb": (0.1, 3)}

@@ -53,6 +53,7 @@ def test_scenes_of_another_kind_are_refused():
         load_recipe("comp_a_order").render_validation(load_recipe("a_tre").presets["mini"], 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("name", NAMES)
 def test_there_are_as_many_as_training_asks_for(name, seed):

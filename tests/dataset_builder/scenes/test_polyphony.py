@@ -112,6 +112,7 @@ class TestQuestions:
         assert files["train"]
         assert not files["train"] & files["test"]
 
+    @pytest.mark.slow
     def test_of_further_sets_change_none_of_those_before(self, folder, soundscapes):
         more = {row["id"]: row for row in rendered(folder, test_sets=8, train_sets=3).rows}
         assert len(more) == 25 * 11

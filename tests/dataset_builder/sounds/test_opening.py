@@ -123,6 +123,7 @@ class TestRecipes:
         with pytest.raises(InputError, match="the recipe 'a_coat' takes no recordings; did you mean 'a_coat_"):
             recorded(recordings, recipes=["a_coat"])
 
+    @pytest.mark.slow
     def test_without_a_preset_are_left_out(self):
         offer = offered(made_recordings(), preset="paper-mini", transforms=["gain"])
         assert offer.data.recipes == ("comp_a_order", "comp_a_train", "transforms")

@@ -72,6 +72,7 @@ def test_random_is_standard_normal() -> None:
     assert cosines.std() == pytest.approx(768**-0.5, rel=0.05)
 
 
+@pytest.mark.slow
 def test_log_mel_statistics_equal_librosa() -> None:
     t = np.arange(RATE) / RATE
     noise = sixteen_bit((1, RATE))[0]

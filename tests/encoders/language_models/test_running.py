@@ -201,6 +201,7 @@ def test_a_prompt_that_holds_the_token_of_a_clip_is_refused(load: Load) -> None:
         model.answer(sounds()[:1], ["What is <|AUDIO|>?"])
 
 
+@pytest.mark.slow
 def test_a_template_that_begins_a_thought(load: Load) -> None:
     model, plain = load(FAST), load(FAST)
     template = model.front_end.tokenizer.chat_template

@@ -471,6 +471,7 @@ class TestNames:
         assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", svg)
         assert "<script" not in svg
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("draw", [*ALL, "a_tre"])
     def test_fit_into_the_figure(self, coat, tre, draw):
         names = [*HOSTILE, "W" * 300, "M" * 40, "m" * 39]
@@ -604,6 +605,7 @@ class TestFiles:
         assert {text for text in shown if not re.fullmatch(r"[−\d.]*", text)} <= lines
         assert set(coat.labels) <= {text.rsplit("  ", 1)[0] for text in shown}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("draw", ALL)
     @pytest.mark.parametrize("count", [4, 30])
     def test_text_can_be_read_at_the_width_of_a_column_or_a_page(self, coat, draw, count):

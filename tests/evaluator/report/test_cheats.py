@@ -97,6 +97,7 @@ def test_the_page_praises_none(results, data, tmp_path, monkeypatch):
     assert not PRAISE.search(said)
 
 
+@pytest.mark.slow
 def test_one_that_hears_the_parts_is_told_as_such(data, tmp_path, one_thread):
     """So that the verdict is no mere refusal."""
     task = [load_task("a_coat")]

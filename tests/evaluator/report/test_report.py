@@ -187,6 +187,7 @@ class TestThePage:
             assert rules[f"{tag}-src"] == f"'sha256-{digest}'"
             assert len(page.find(tag)) == 1
 
+    @pytest.mark.slow
     def test_can_be_read_by_a_screen_reader(self, page):
         assert page.find("html")[0][0]["lang"] == "en"
         ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
@@ -293,6 +294,7 @@ def test_captions_and_conclusions_are_whole(page):
     assert not [conclusion for conclusion in conclusions if "…" in conclusion]
 
 
+@pytest.mark.slow
 def test_long_tables_are_not_copied(page, without_figures, results, data, tmp_path, monkeypatch):
     """No paper prints them, and a page would hold each three times."""
     monkeypatch.setattr(page_module, "MOST_COPIED", 5)
@@ -322,6 +324,7 @@ class TestSamples:
             expected += [comparison.ids[k] for k in (*order[:2], *order[::-1][:2])]
         assert shown_samples(page) == expected
 
+    @pytest.mark.slow
     def test_are_those_of_one_model_on_request(self, without_figures, results, data, comparisons, tmp_path):
         page = Page(write_report([results], tmp_path / "x.html", data=data, model="random", progress=False))
         values = comparisons[0].view("adjusted").values[:, comparisons[0].labels.index("random")]
@@ -329,6 +332,7 @@ class TestSamples:
         assert shown_samples(page)[:4] == [comparisons[0].ids[k] for k in (*order[:2], *order[::-1][:2])]
         assert "by the score of random." in page.text
 
+    @pytest.mark.slow
     def test_are_chosen_by_all_where_there_are_only_baselines(self, without_figures, data, write_results, tmp_path):
         results = write_results(tmp_path / "results", ["random", "downsample"], data, tasks=["a_coat"])
         page = Page(write_report([results], tmp_path / "x.html", data=data, progress=False))
@@ -416,6 +420,7 @@ class TestSamples:
     def test_no_sample_is_both(self, scores, expected):
         assert outermost(np.array(scores, np.float64)) == expected
 
+    @pytest.mark.slow
     def test_are_cut_alike_where_they_would_take_too_much(self, comparisons):
         chosen = choose_samples(comparisons[1], comparisons[1].view("a_tre"), [0])
         whole, cut = list(hear_samples(chosen, 10**9)), list(hear_samples(chosen, 30_000))
@@ -444,6 +449,7 @@ class TestSamples:
         assert len(samples) / played == pytest.approx(2, abs=0.001)
         assert np.abs(np.fft.rfft(samples)).argmax() / 2 == 440
 
+    @pytest.mark.slow
     def test_of_a_damaged_clip_say_so(self, comparisons, monkeypatch):
         intact = RenderedConfiguration.clips
 
@@ -543,6 +549,7 @@ class TestWithoutTheData:
         assert "--data" in page.text
         assert any(caption.startswith("A-COAT on ") for caption in page.tables())
 
+    @pytest.mark.slow
     def test_the_report_is_whole_where_they_are_given(self, gone, data, tmp_path):
         page = Page(write_report([gone], tmp_path / "x.html", data=data, progress=False))
         assert len(page.find("audio")) == 24
@@ -594,6 +601,7 @@ def test_one_sample_and_one_model_are_enough(without_figures, data, tmp_path, wr
 
 
 class TestTheFile:
+    @pytest.mark.slow
     def test_a_full_disk_leaves_the_old_report(self, without_figures, results, data, tmp_path, monkeypatch):
         out = tmp_path / "report.html"
         out.write_text("old")
@@ -607,6 +615,7 @@ class TestTheFile:
         assert out.read_bytes() == b"old"
         assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
+    @pytest.mark.slow
     def test_its_folder_is_made(self, without_figures, results, data, tmp_path):
         write_report([results], tmp_path / "a" / "b" / "r.html", data=data, progress=False)
         assert (tmp_path / "a" / "b" / "r.html").is_file()

@@ -324,6 +324,7 @@ def test_samples_of_another_number_or_another_result_are_refused():
 # ----- whatever happens to a file
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_refused_by_name(tmp_path):
     path = save_result(tmp_path, RESULT, TABLE)
     for file in (samples_path(path), path):

@@ -130,6 +130,7 @@ def test_a_result_states_every_measure_of_its_task_and_an_interval_of_each_mean(
         assert (result.task_version, result.recipe) == (task.info.version, task.info.recipe)
 
 
+@pytest.mark.slow
 def test_results_are_written_read_back_and_not_computed_twice(small_data, tmp_path):
     told = []
     options = RunOptions(out=tmp_path, device="cpu", progress=False, settings=FEW)
@@ -392,6 +393,7 @@ class TestPrecision:
         assert result.precision_deviation is None
         assert load_result(next(tmp_path.rglob("a_coat.json")))[0] == result
 
+    @pytest.mark.slow
     def test_the_deviation_from_float32_is_stated(self, small_data):
         exact, rounded = Linear(), Linear(EncoderOptions(precision="bfloat16"))
         (result,) = run(rounded, small_data, "a_coat")

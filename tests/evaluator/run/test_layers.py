@@ -121,6 +121,7 @@ def test_each_layer_has_a_result_and_says_that_a_pass_was_shared(tiny_data, tmp_
     assert set(alone[0].seconds) == {"embed", "score"}
 
 
+@pytest.mark.slow
 def test_layers_that_have_results_are_not_embedded_again(tiny_data, tmp_path):
     (first,) = Powers().at_layers([1])
     tasks = load_tasks(["a_coat"])
@@ -132,6 +133,7 @@ def test_layers_that_have_results_are_not_embedded_again(tiny_data, tmp_path):
     assert [set(r.seconds) for r in results] == [{"embed", "score"}, *[{"embed_layers", "score"}] * 2]
 
 
+@pytest.mark.slow
 def test_a_store_that_has_some_layers_says_which_were_read(tiny_data, tmp_path):
     encoder = Powers()
     layers = encoder.at_layers([1, 2, 3])

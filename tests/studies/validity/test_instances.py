@@ -287,6 +287,7 @@ class TestChecks:
         change(monkeypatch, lambda _: math.nan)
         assert [check for check in PARTS[name](data) if check.holds] == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", PARTS)
     def test_of_scores_that_are_all_the_same_hold_for_differences_and_bounds_alone(self, name, data, monkeypatch):
         change(monkeypatch, lambda _: 0.7)
