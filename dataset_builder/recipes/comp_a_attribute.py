@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import combinations, product
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from ..data import DatasetError
@@ -46,6 +47,14 @@ class AttributeSpec(CaptionedSpec):
             "none is named, each attribute that sounds have words of."
         ),
     )
+
+    @model_validator(mode="after")
+    def _check_swapped(self) -> Self:
+        kinds = [frozenset(swapped.split("+")) for swapped in self.swapped]
+        twice = len(set(kinds)) < len(kinds)
+        if twice or any(len(kind) <= swapped.count("+") for kind, swapped in zip(kinds, self.swapped, strict=True)):
+            raise InputError(f"swapped is {', '.join(self.swapped)}; it names different attributes, each way once")
+        return self
 
 
 class _Attribute(ItemRecipe[AttributeSpec]):

@@ -187,7 +187,8 @@ def opener_of(name: str | Path) -> SoundsOpener | None:
         valid = f"; {nearest(str(name), openers)}" if openers else ""
         raise SoundError(
             f"{str(name)!r} is not a folder, nor the name of sounds of an installed package{valid}. Sounds that "
-            "programs of this machine make: python -m studies.sounds NAME --out FOLDER, then --recordings FOLDER"
+            "programs of this machine make, in a clone: python -m studies.sounds NAME --out FOLDER, then --recordings "
+            "FOLDER"
         )
     return None
 

@@ -247,6 +247,9 @@ def _log_mel(clip):
 
 
 def test_what_has_no_words_is_not_exchanged():
+    for twice in (("pitch+pitch",), ("pitch", "pitch"), ("pitch+rate", "rate+pitch")):
+        with pytest.raises(InputError, match=r"swapped is .*; it names different attributes, each way once"):
+            AttributeSpec(swapped=twice)
     with pytest.raises(DatasetError, match="swapped has 'pich'; did you mean 'pitch'"):
         _ = ATTRIBUTE.render(AttributeSpec(swapped=("pich",))).rows
     every = ATTRIBUTE.render(AttributeSpec(items=12, swapped=())).rows
