@@ -1,0 +1,77 @@
+"""Words of a user's table: their loudness counts where captions tell of it, and twins differ in one word alone."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.sounds.opening import offered, open_recordings
+
+from ..sounds.sounds import noise, write
+
+LABELS = ("piano", "violin", "bell", "drum", "horn", "flute")
+PAIRS = tuple(itertools.product(("soft", "loud"), ("low", "high")))
+
+
+def opened(folder, pairs, files=6, case=str):
+    """Sounds of every label, so many of each pair of words."""
+    lines = ["file_name,label,word:dynamics,word:pitch"]
+    for place, (label, (dynamics, pitch), number) in enumerate(itertools.product(LABELS, pairs, range(files))):
+        write(folder / f"{place}.wav", samples=(0.1 if dynamics == "soft" else 1.0) * noise(0.8, seed=place))
+        lines.append(f"{place}.wav,{label},{case(dynamics) if number % 2 else dynamics},{pitch}")
+    (folder / "metadata.csv").write_text("\n".join(lines) + "\n")
+    return open_recordings(folder, progress=False)
+
+
+@pytest.fixture(scope="module")
+def sounds(tmp_path_factory):
+    return opened(tmp_path_factory.mktemp("words"), PAIRS)
+
+
+def rows_of(sounds, recipe, **changes):
+    return offered(sounds, recipes=[recipe], required=[recipe], **changes).data.configuration(recipe).rows
+
+
+def test_twins_differ_in_the_exchanged_word_alone(sounds):
+    for row in rows_of(sounds, "comp_a_attribute", items=24):
+        first, second = row["events"]
+        for one in first:
+            (other,) = (event for event in second if event["label"] == one["label"])
+            words, others = (dict(zip(event["dimensions"], event["attributes"], strict=True)) for event in (one, other))
+            assert {name for name in words if words[name] != others[name]} == {row["swapped"]}
+
+
+def test_words_are_read_as_they_are_said(tmp_path):
+    recordings = opened(tmp_path, PAIRS, case=str.upper)
+    assert {word for entry in recordings.entries for word in entry.words.values()} == {"soft", "loud", "low", "high"}
+
+
+def test_words_that_go_together_are_exchanged_alone_or_leave_a_reason(tmp_path):
+    recordings = opened(tmp_path, (("soft", "low"), ("loud", "high")))
+    offer = offered(recordings, recipes=["comp_a_attribute", "comp_a_order"], items=4)
+    assert "comp_a_order" in offer.data.recipes
+    for name, reason in offer.left_out.items():
+        assert name == "comp_a_attribute"
+        assert "num_classes" not in reason
+
+
+def test_levels_of_words_change_nothing_where_all_are_equally_loud(sounds):
+    assert {round(entry.level) for entry in sounds.entries} == {0, -20}
+    data = offered(sounds, recipes=["polybench_atoms"], train_sets=1, test_sets=2).data
+    configuration = data.configuration("polybench_atoms")
+    for row, clip in zip(configuration.rows, configuration.clips(), strict=True):
+        assert row["level_difference"] in (0, 3, 6)
+        levels = [
+            20 * np.log10(np.sqrt(np.mean(np.square(part, dtype=np.float64))))
+            for start, stop, alone in alone_in(row["events"])
+            if alone and len(part := clip.waveform[round(start * 32_000) : round(stop * 32_000)]) > 3_200
+        ]
+        assert max(levels, default=0) - min(levels, default=0) < 8
+
+
+def alone_in(events):
+    """Stretches of a clip in which one sound is heard, away from its ends."""
+    ends = sorted({0.0, 10.0, *(end for event in events for end in (event["onset"], event["offset"]))})
+    for start, stop in itertools.pairwise(ends):
+        heard = [event for event in events if event["onset"] <= start and stop <= event["offset"]]
+        yield start + 0.05, stop - 0.05, len(heard) == 1
