@@ -333,7 +333,7 @@ def test_settings_that_change_a_sample_or_a_text_change_the_fingerprint():
 def test_more_items_than_there_are_tones_for_are_refused():
     few = AttributeSpec(num_classes=6, voices=default_voices()[:6])
     with pytest.raises(
-        InputError, match=r"items is 400, and after \d+ no sources .* or num_classes, now 6, more"
+        InputError, match=r"items is 400, and after \d+ no sounds .* or num_classes, now 6, more"
     ) as raised:
         _ = ATTRIBUTE.render(few).rows
     possible = int(str(raised.value).partition("at most ")[2].partition(",")[0])
