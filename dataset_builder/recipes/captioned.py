@@ -27,7 +27,7 @@ from ..scenes.captioned import (
     mixed,
     timed,
 )
-from ..scenes.mixing import DrawnRendering, EventSounds
+from ..scenes.mixing import DrawnRendering, EventSounds, check_whole_steps
 from ..scenes.palette import SECOND_TONE, SHARES, SUBSETS, Palette
 from ..scenes.sources import LONGEST_DURATION, LazyRows, random_generator
 from ..sounds.entries import Sounds, SoundsField
@@ -80,8 +80,7 @@ class CaptionedSpec(ToneSpec):
 
     @model_validator(mode="after")
     def _check_lengths(self) -> Self:
-        if self.sample_rate % 100:
-            raise InputError(f"sample_rate is {self.sample_rate:,}; it must be a multiple of 100, as 44,100 is")
+        check_whole_steps(self.sample_rate)
         shortest = self.shortest_event / self.sample_rate
         if shortest < SHORTEST:
             raise InputError(

@@ -25,7 +25,7 @@ from ..data import DatasetError, Pcm16, Row
 from ..sounds.entries import Sounds, SoundsField
 from ..sounds.splits import FOLDS, folds_of, other_recording, select_recordings
 from ..sounds.tones import ATTRIBUTES
-from .mixing import resampled
+from .mixing import middle_of, resampled
 from .sources import (
     FULL_SCALE,
     SceneSpec,
@@ -524,12 +524,6 @@ def render_orbit(
 def reach_of(transforms: Sequence[tuple[Transform, ParameterRange]]) -> float:
     """Most seconds of sound that a second of any copy is made from, at least 1."""
     return max([1.0, *(transform.reading(end) for transform, span in transforms for end in (span.low, span.high))])
-
-
-def middle_of(source: Samples, length: int) -> Samples:
-    """So many samples out of the middle of some sound."""
-    start = (len(source) - length) // 2
-    return source[start : start + length]
 
 
 def render_candidates(clips: Sequence[Samples], sample_rate: int, base: Pcm16, *, inverted: bool) -> list[Pcm16]:

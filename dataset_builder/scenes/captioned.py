@@ -15,6 +15,7 @@ import numpy as np
 from audio_compositionality.support.errors import InputError
 
 from ..data import Pcm16, Waveform
+from ..sounds.intervals import STEPS
 from .mixing import Event, EventSounds, mix
 
 
@@ -313,7 +314,7 @@ def _part(entry: int, most: int, shortest: int, sounds: EventSounds, rng: np.ran
         return Event(entry, 0, most)
     if length <= most:
         return Event(entry, 0, max(length, shortest))
-    hop = sounds.sample_rate // 100
+    hop = sounds.sample_rate // STEPS
     windows = [
         Event(entry, 0, most, offset=hop * int(rng.integers((length - most) // hop + 1))) for _ in range(_WINDOWS)
     ]

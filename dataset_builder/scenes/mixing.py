@@ -130,6 +130,19 @@ class _Measured:
         return self.step * (len(self.energy) - 1)
 
 
+def check_whole_steps(sample_rate: int) -> None:
+    """Check that a hundredth of a second is a whole number of samples.
+
+    Args:
+        sample_rate: of clips, in Hz.
+
+    Raises:
+        InputError: it is not.
+    """
+    if sample_rate % STEPS:
+        raise InputError(f"sample_rate is {sample_rate:,}; it must be a multiple of {STEPS}, as 44,100 is")
+
+
 class EventSounds:
     """Some sounds as events: trimmed, repeated, all equally loud, and measured.
 
@@ -154,8 +167,7 @@ class EventSounds:
         Raises:
             InputError: frames of 10 ms are no whole number of samples.
         """
-        if sample_rate % STEPS:
-            raise InputError(f"sample_rate is {sample_rate:,}; it must be a multiple of {STEPS}, as 44,100 is")
+        check_whole_steps(sample_rate)
         self.sounds = sounds
         self.sample_rate = sample_rate
         self.silence = silence
@@ -325,6 +337,12 @@ def resampled(waveform: Samples, rate: int, sample_rate: int) -> Samples:
     import soxr
 
     return np.asarray(soxr.resample(waveform, rate, sample_rate), np.float64)
+
+
+def middle_of(source: Samples, length: int) -> Samples:
+    """So many samples out of the middle of some sound."""
+    start = (len(source) - length) // 2
+    return source[start : start + length]
 
 
 def mix(

@@ -29,7 +29,7 @@ from ..sounds.splits import by_split_and_name, split_of_sounds
 from ..sounds.tones import ToneSounds, ToneSpec, check_without_tones
 from ..texts.questions.base import Question, QuestionError, check_labels, spoken, templates_digest
 from .arrangements import BLOCK
-from .mixing import PEAK, Clip, DrawnRendering, Event, EventSounds, mix
+from .mixing import PEAK, Clip, DrawnRendering, Event, EventSounds, check_whole_steps, mix
 from .sources import random_generator
 from .twins import (
     EARLY_END,
@@ -103,8 +103,7 @@ class PolyphonySpec(ToneSpec):
 
     @model_validator(mode="after")
     def _check_sounds(self) -> PolyphonySpec:
-        if self.sample_rate % STEPS:
-            raise InputError(f"sample_rate is {self.sample_rate:,}; it must be a multiple of {STEPS}, as 44,100 is")
+        check_whole_steps(self.sample_rate)
         # A tone is held for half its period: what is silent in the other half is at most as long.
         longest = 2 * EARLY_END / STEPS
         if self.periods[-1] > longest * self.sample_rate:

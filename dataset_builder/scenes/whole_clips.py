@@ -12,7 +12,7 @@ from ..data import DatasetError, Pcm16, Row
 from ..sounds.entries import LONGEST_RECORDING, Sound, Sounds
 from ..sounds.splits import select_recordings
 from ..sounds.tones import captioned_timbres
-from .mixing import resampled
+from .mixing import middle_of, resampled
 from .pool import SoundsSpec
 from .transforms import Samples
 
@@ -98,8 +98,7 @@ def whole_clips(sounds: Sounds, number: int, spec: WholeClipSpec) -> Sequence[Pc
 def whole_clip(samples: Samples, length: int) -> Pcm16:
     """Samples as they are, in 16 bits: the middle of more than `length`; lowered where they would pass full scale."""
     if len(samples) > length:
-        start = (len(samples) - length) // 2
-        samples = samples[start : start + length]
+        samples = middle_of(samples, length)
     peak = max(1.0, float(np.abs(samples).max()))
     # What was 16-bit before is the same samples.
     return np.clip(np.rint(samples / peak * 2**15), -(2**15), 2**15 - 1).astype(np.int16)
