@@ -101,10 +101,20 @@ class RenderedData:
         Raises:
             DatasetError: there is no recipe of a name, or none is named.
         """
-        if not settings:
+        self._hold(source, [RenderedConfiguration(source, name, values) for name, values in settings.items()])
+
+    @classmethod
+    def of(cls, source: str, configurations: Sequence[RenderedConfiguration]) -> RenderedData:
+        """Data of configurations, which keep what was drawn of them; raises DatasetError where there is none."""
+        data = cls.__new__(cls)
+        data._hold(source, configurations)
+        return data
+
+    def _hold(self, source: str, configurations: Sequence[RenderedConfiguration]) -> None:
+        if not configurations:
             raise DatasetError(f"data need at least one recipe; there are {', '.join(list_recipes())}")
         self.source = source
-        self._configurations = {name: RenderedConfiguration(source, name, values) for name, values in settings.items()}
+        self._configurations = {configuration.recipe: configuration for configuration in configurations}
 
     @property
     def recipes(self) -> tuple[str, ...]:
@@ -124,9 +134,7 @@ class RenderedData:
 
     def only(self, recipes: Sequence[str]) -> RenderedData:
         """The data of some of the recipes; raises DatasetError where one has none."""
-        data = RenderedData(self.source, {name: self.configuration(name).settings for name in recipes})
-        data._configurations = {name: self.configuration(name) for name in recipes}
-        return data
+        return RenderedData.of(self.source, [self.configuration(name) for name in recipes])
 
 
 def preset_names() -> tuple[str, ...]:

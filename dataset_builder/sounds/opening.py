@@ -15,7 +15,7 @@ from audio_compositionality.support.spec import Spec, check_values, read_values
 from audio_compositionality.support.text import nearest
 
 from ..data import DatasetError
-from ..opening import RenderedData
+from ..opening import RenderedConfiguration, RenderedData
 from ..recipes import list_recipes, load_recipe
 from ..recipes.base import AnnotatedRecipe, Recipe
 from .annotated import AnnotatedRecordings, strong_recordings
@@ -343,13 +343,13 @@ def offered(
     check_values({name: value for name, value in changes.items() if name not in further}, fields, RECORDINGS)
     wanted = {**recordings.suggested, **changes}
     source = f"{RECORDINGS_OF}{recordings.source}"
-    served: dict[str, RenderedData] = {}
+    served: list[RenderedConfiguration] = []
     for name, of_recipe in presets.items():
         requested = {change: value for change, value in wanted.items() if change in has[name]}
         try:
-            data = RenderedData(source, {name: every[name].of_sounds(of_recipe, recordings, requested)})
-            _ = data.configuration(name).rows
-            served[name] = data
+            configuration = RenderedConfiguration(source, name, every[name].of_sounds(of_recipe, recordings, requested))
+            _ = configuration.rows
+            served.append(configuration)
         except DatasetError as error:
             reason = _reason(error, recordings)
             if name in required:
@@ -358,7 +358,7 @@ def offered(
     if not served:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise DatasetError(f"{recordings.source} can serve no recipe: {reasons}")
-    return Offer(RenderedData(source, {name: data.settings[name] for name, data in served.items()}), left_out)
+    return Offer(RenderedData.of(source, served), left_out)
 
 
 def _presets(

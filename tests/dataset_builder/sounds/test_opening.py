@@ -123,6 +123,15 @@ class TestRecipes:
         with pytest.raises(InputError, match="the recipe 'a_coat' takes no recordings; did you mean 'a_coat_"):
             recorded(recordings, recipes=["a_coat"])
 
+    def test_rows_that_were_drawn_for_the_offer_are_those_of_its_data(self, monkeypatch):
+        drawn = []
+        recipe = type(recorded_recipes()["transforms"])
+        draw = recipe.draw
+        monkeypatch.setattr(recipe, "draw", lambda *arguments: drawn.append(1) or draw(*arguments))
+        data = offered(made_recordings(), recipes=["transforms"], transforms=["gain"]).data
+        assert data.only(["transforms"]).configuration("transforms").rows
+        assert len(drawn) == 1
+
     @pytest.mark.slow
     def test_without_a_preset_are_left_out(self):
         offer = offered(made_recordings(), preset="paper-mini", transforms=["gain"])
