@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import lazy_loader
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.opening import open_data
+    from audio_compositionality.dataset_builder.open_data import open_data
     from audio_compositionality.encoders.loading.registry import list_models, load_model
     from audio_compositionality.evaluator.run.evaluate import evaluate
     from audio_compositionality.evaluator.run.options import RunOptions
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _load = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "dataset_builder.opening": ["open_data"],
+        "dataset_builder.open_data": ["open_data"],
         "encoders.loading.registry": ["list_models", "load_model"],
         "evaluator.run.evaluate": ["evaluate"],
         "evaluator.run.options": ["RunOptions"],

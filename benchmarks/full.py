@@ -10,7 +10,7 @@ from _measure import line
 
 _FULL = """
 import resource, time
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.evaluate import evaluate
 from audio_compositionality.evaluator.run.options import RunOptions

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec, read_values
 from audio_compositionality.support.text import nearest
 
-from .data import Clip, Data, DatasetError, Row, check_range, fingerprint_of, to_waveform
+from .data import Clip, DatasetError, Row, check_range, fingerprint_of, to_waveform
 from .recipes import list_recipes, load_recipe
 from .recipes.base import Recipe, Rendering, rate_of
 
 if TYPE_CHECKING:
     from datasets import Features
+    from pydantic.fields import FieldInfo
 
 
 class RenderedConfiguration:
@@ -207,37 +207,51 @@ def is_preset(source: str) -> bool:
     return source.partition(_WITH)[0] in preset_names()
 
 
-def changes_of_preset(texts: Sequence[str], preset: str, recipes: Sequence[str] | None = None) -> dict[str, Any]:
-    """Changes that `rendered_preset` takes, as a user types them.
+def preset_fields(preset: str, recipes: Iterable[str] | None = None) -> dict[str, FieldInfo]:
+    """The settings of a preset that can be written as a text, by name.
 
     Args:
-        texts: ``NAME=VALUE``, one a change.
-        preset: its name.
+        preset: its name, be it with changes.
         recipes: see `rendered_preset`.
 
     Raises:
-        InputError: see `rendered_preset`; a text is no change, or its value is of another type.
+        InputError: see `rendered_preset`.
     """
-    settings = rendered_preset(preset, recipes=recipes).settings.values()
-    every = {name: field for of_recipe in settings for name, field in of_recipe.settable().items()}
-    return read_values(texts, every, f"the preset {preset!r}")
+    names = None if recipes is None else list(recipes)
+    settings = rendered_preset(preset.partition(_WITH)[0], recipes=names).settings.values()
+    return {name: field for of_recipe in settings for name, field in of_recipe.settable().items()}
 
 
-def changed_preset(preset: str, texts: Sequence[str], *, recipes: Sequence[str] | None = None) -> RenderedData:
-    """The data of a preset with changes as a user types them; see `changes_of_preset` and `rendered_preset`."""
-    return rendered_preset(preset, recipes=recipes, **changes_of_preset(texts, preset, recipes))
+def opened_preset(
+    source: str, changes: Mapping[str, Any] = MappingProxyType({}), recipes: Sequence[str] | None = None
+) -> RenderedData:
+    """The data of a preset from what they are called, such as ``mini with seed=7``, with further changes.
+
+    Raises:
+        InputError: see `rendered_preset`.
+    """
+    if not changes:
+        return reopened_preset(source, recipes)
+    preset, _, made = source.partition(_WITH)
+    before = _changes_in(made, preset, recipes)
+    return rendered_preset(preset, recipes=recipes, **{**before, **changes})
+
+
+def _changes_in(made: str, preset: str, recipes: Sequence[str] | None) -> dict[str, Any]:
+    """Changes as a name has them: ``seed=7, items=4``."""
+    return read_values(made.split(", ") if made else (), preset_fields(preset, recipes), f"the preset {preset!r}")
 
 
 def reopened_preset(source: str, recipes: Sequence[str] | None = None) -> RenderedData:
     """The data of a preset from what they are called, such as ``mini with seed=7``.
 
     Raises:
-        InputError: see `changed_preset`.
+        InputError: see `rendered_preset`.
     """
     preset, _, changes = source.partition(_WITH)
     if not changes:
         return rendered_preset(preset, recipes=recipes)
-    made = changes_of_preset(changes.split(", "), preset, recipes)
+    made = _changes_in(changes, preset, recipes)
     accepting, refusals = [], []
     every = rendered_preset(preset, recipes=recipes).settings
     for recipe, settings in every.items():
@@ -255,44 +269,3 @@ def reopened_preset(source: str, recipes: Sequence[str] | None = None) -> Render
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 """What an id of the Hub looks like."""
-
-
-def open_data(source: str | Path | RenderedData, *, revision: str | None = None) -> Data:
-    """Open data.
-
-    Args:
-        source: the name of a preset (``mini``, ``full``, and after the paper's letter ``paper-mini``, ``paper-full``),
-            rendered on the fly with nothing on disk, or one with changes, ``mini with seed=7``; a folder written by
-            `build_dataset`; the Hub id of such a data set, or of the authors' published data; or data that are rendered
-            already. A folder named like a preset is opened as ``./mini``. Or ``NAME:PATH``, a benchmark that others
-            published, as a user has it; see `published`.
-        revision: branch, tag or commit of a Hub id.
-
-    Raises:
-        DatasetError: no such preset, folder or data set, or what is there is not data of any recipe.
-        InputError: a preset has no such setting, or not such a value.
-    """
-    if isinstance(source, RenderedData):
-        return source
-    from .sounds.published import list_readers, reader_of
-
-    name = str(source)
-    published = reader_of(name)
-    if published is not None:
-        reader, path = published
-        if not path:
-            raise DatasetError(f"{name!r} names no path; {reader.name}:PATH is {reader.meaning}")
-        # A shell leaves what stands behind a colon as it is.
-        return reader.open(os.path.expanduser(path))
-    presets = preset_names()
-    if isinstance(source, str) and is_preset(source):
-        return reopened_preset(source)
-    if Path(name).is_dir() or HUB_ID.fullmatch(name):
-        from .stored import StoredData
-
-        return StoredData(name, revision=revision)
-    benchmarks = ", ".join(f"{reader}:PATH" for reader in list_readers())
-    raise DatasetError(
-        f"no data {name!r}: not a preset, not a folder, not a Hub id (ORG/NAME), not a benchmark that others published "
-        f"({benchmarks}); {nearest(name, presets)}"
-    )

@@ -31,6 +31,10 @@ _HEADER = re.compile(r"\A\ufeff?---\s*\n(.*?)^---\s*$", re.DOTALL | re.MULTILINE
 Answer = TypeVar("Answer")
 
 
+class StrangeDataError(DatasetError):
+    """A data set that is none of this project's, and none of the authors'."""
+
+
 @dataclass(frozen=True)
 class StoredShard:
     """A shard of a configuration.
@@ -229,13 +233,13 @@ def _shards_by_card(place: Place) -> dict[str, StoredShards]:
         columns = _columns(place, files[CONFIGURATION])
         published = published_with(columns)
         if published is None:
-            raise DatasetError(
+            raise StrangeDataError(
                 f"{place.source} has the columns {', '.join(columns)} and no manifest; missing are those of the "
                 f"authors' published data ({published_columns()}); {_EXPECTED}"
             )
         shards[published.recipe] = _in_order(place, published.recipe, files[CONFIGURATION], published.splits)
     if not shards:
-        raise DatasetError(
+        raise StrangeDataError(
             f"{place.source} has the configurations {', '.join(files)}, none of which is of a recipe "
             f"({', '.join(list_recipes())}); {_EXPECTED}"
         )
@@ -277,7 +281,7 @@ def _files_by_card(place: Place) -> dict[str, dict[str, list[str]]]:
     names = [name for splits in files.values() for in_split in splits.values() for name in in_split]
     other = next((name for name in names if not name.endswith(".parquet")), None)
     if other is not None:
-        raise DatasetError(f"{place.source} holds {Path(other).name}, which is not Parquet; {_EXPECTED}")
+        raise StrangeDataError(f"{place.source} holds {Path(other).name}, which is not Parquet; {_EXPECTED}")
     if not names:
         raise DatasetError(f"{place.source} names no file; {_EXPECTED}")
     return files

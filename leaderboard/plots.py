@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from matplotlib.figure import Figure
 
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.opening import rendered_preset
 from audio_compositionality.evaluator.compare.comparison import OpenedData, compare_loaded, describe_data
 from audio_compositionality.evaluator.compare.loading import ComparedResult
 from audio_compositionality.evaluator.figures.figures import diversity_panels, score_boxes
@@ -147,7 +147,7 @@ class Plots:
             preset = preset_with(result.recipe, result.fingerprint)
             if preset is None or result.recipe != task.info.recipe:
                 return describe_data(f"the data {result.fingerprint[:8]} are those of no preset", task)
-            return describe_data(open_data(preset).configuration(result.recipe), task)
+            return describe_data(rendered_preset(preset).configuration(result.recipe), task)
 
         return self._data.get((result.task, result.fingerprint), opened)
 

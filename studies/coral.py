@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from audio_compositionality.dataset_builder.data import Configuration, Data
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.encoders.inference import resolve_device
 from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard

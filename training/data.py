@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.dataset_builder.data import Clip, Configuration, Data, Row
-from audio_compositionality.dataset_builder.opening import open_data, preset_names, rendered_preset
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.opening import preset_names, rendered_preset
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 from audio_compositionality.support.text import listed
 

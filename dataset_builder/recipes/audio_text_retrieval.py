@@ -13,7 +13,7 @@ from ..sounds.entries import Sound, Sounds
 from ..sounds.reading import with_all_labels
 from .base import Drawn, Recipe
 
-_NEEDED = "captions (--captions COLUMN, or columns that are called caption)"
+_NEEDED = "captions (--set captions=COLUMN, or columns that are called caption)"
 
 
 def _said_of(entry: Sound) -> Row | None:

@@ -42,6 +42,7 @@ _LARGEST_TABLE = 64 * 2**20
 def folder_recordings(
     folder: str | Path,
     *,
+    table: str | Path | None = None,
     label: str | None = None,
     group: str | None = None,
     condition: str | None = None,
@@ -60,6 +61,7 @@ def folder_recordings(
 
     Args:
         folder: with sound files.
+        table: that says what each file is, where it is not the ``metadata.csv`` of the folder.
         label: column of the table with labels; by default ``label``, where there is one. Or ``words_per_second`` and
             ``words_per_second=COLUMN``, see `counted_labels`.
         group: column of the table with groups; by default ``group``, where there is one.
@@ -76,18 +78,19 @@ def folder_recordings(
     folder = Path(folder)
     check_folder(folder)
     if (folder / MANIFEST_NAME).is_file():
-        raise SoundError(f"{str(folder)!r} is a data set that was built, which --data takes")
+        raise SoundError(f"{str(folder)!r} is a data set that was built, and no folder of recordings")
     left_out: dict[str, str] = {}
     labelling = f"put them into folders, LABEL/file.wav, or write a {METADATA} with the column {LABEL}"
-    if (folder / METADATA).is_file():
-        table = _Table(folder)
-        candidates, left_out = table.candidates(label, group, condition, captions, separator, words)
-        columns = [printable(column) for column in table.columns if column != FILE]
-        labelling = f"--label names a column of {METADATA}, which has {', '.join(columns)}"
+    file = folder / METADATA if table is None else Path(table)
+    if file.is_file():
+        read = _Table(folder, file)
+        candidates, left_out = read.candidates(label, group, condition, captions, separator, words)
+        columns = [printable(column) for column in read.columns if column != FILE]
+        labelling = f"--set label=COLUMN names a column of {file.name}, which has {', '.join(columns)}"
     elif any(column is not None for column in (label, group, condition, captions, separator, words)):
         raise SoundError(
-            f"{str(folder)!r} has no {METADATA}, whose columns --label, --group, --condition, --captions and --words "
-            "name; without it the folders in it are the labels, and the folders in these the conditions"
+            f"{str(folder)!r} has no {METADATA}, whose columns label, group, condition, captions and words name; "
+            "without it the folders in it are the labels, and the folders in these the conditions"
         )
     else:
         candidates = _by_folder(folder)
@@ -132,9 +135,9 @@ def _by_folder(folder: Path) -> list[Candidate]:
 class _Table:
     """The table of a folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._rows = _table(folder / METADATA)
+    def __init__(self, folder: Path, file: Path) -> None:
+        self._folder, self._name = folder, file.name
+        self._rows = _table(file)
         self.columns = list(self._rows[0])
 
     def candidates(
@@ -148,15 +151,15 @@ class _Table:
     ) -> tuple[list[Candidate], dict[str, str]]:
         """The recordings, and who is left out and why; of a file that is not there, or outside the folder, reading
         says so."""
-        said_in = counted_column(METADATA, label, self.columns)
+        said_in = counted_column(self._name, label, self.columns)
         for column in (FILE, label if said_in is None else None, group, condition):
             if column is not None and column not in self.columns:
-                raise SoundError(f"{METADATA} has no column {column!r}; {nearest(column, self.columns)}")
+                raise SoundError(f"{self._name} has no column {column!r}; {nearest(column, self.columns)}")
         names = self._names()
         read = self._labels(label or LABEL, said_in, separator, names)
         groups, conditions = self._texts(group or GROUP), self._texts(condition or CONDITION)
-        said = captions_of_table(self._rows, caption_columns(METADATA, self.columns, captions))
-        attributes = word_columns(METADATA, self.columns, words)
+        said = captions_of_table(self._rows, caption_columns(self._name, self.columns, captions))
+        attributes = word_columns(self._name, self.columns, words)
         spoken = words_of([[row[name] for name in attributes] for row in self._rows], tuple(attributes.values()))
         return candidates_of(names, read, self._file, groups=groups, conditions=conditions, captions=said, words=spoken)
 
@@ -170,36 +173,36 @@ class _Table:
         names = [printable(Path(row[FILE]).as_posix()) for row in self._rows]
         twice = next((name for name, count in Counter(names).items() if count > 1), None)
         if twice is not None:
-            raise SoundError(f"{METADATA} names {twice!r} twice; a recording has one line")
+            raise SoundError(f"{self._name} names {twice!r} twice; a recording has one line")
         return names
 
     def _labels(self, label: str, said_in: str | None, separator: str | None, names: Sequence[str]) -> Labels:
         if said_in is not None:
             said = [row.get(said_in, "") for row in self._rows]
-            return counted_labels(METADATA, said_in, said, self._file)
+            return counted_labels(self._name, said_in, said, self._file)
         texts = self._texts(label)
         if label not in self.columns:
             return labels_of_table(texts, None)
         for line, (name, text) in enumerate(zip(names, texts, strict=True), 2):
             if not text:
-                raise SoundError(f"{METADATA}: the {label} of {name!r} (line {line}) is empty; leave out what has none")
+                raise SoundError(f"{self._name}: the {label} of {name!r} (line {line}) is empty; leave out what has none")
         return labels_of_table(texts, separator)
 
 
 def _table(path: Path) -> list[dict[str, str]]:
     """The rows of a table, one or more, all with the same columns."""
     if path.stat().st_size > _LARGEST_TABLE:
-        raise SoundError(f"{METADATA} has more than {_LARGEST_TABLE // 2**20} MiB; is it a table of recordings?")
+        raise SoundError(f"{path.name} has more than {_LARGEST_TABLE // 2**20} MiB; is it a table of recordings?")
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             rows = list(csv.DictReader(stream, strict=True))
     except (OSError, ValueError, csv.Error) as error:
-        raise SoundError(f"{METADATA} cannot be read as a table (CSV in UTF-8): {first_line(error)}") from error
+        raise SoundError(f"{path.name} cannot be read as a table (CSV in UTF-8): {first_line(error)}") from error
     if not rows:
-        raise SoundError(f"{METADATA} has no row below its first line, which names the columns: {FILE}, {LABEL}")
+        raise SoundError(f"{path.name} has no row below its first line, which names the columns: {FILE}, {LABEL}")
     for line, row in enumerate(rows, 2):
         if None in row or None in row.values():
-            raise SoundError(f"{METADATA}: row {line} has not as many fields as the first, which names the columns")
+            raise SoundError(f"{path.name}: row {line} has not as many fields as the first, which names the columns")
     return rows
 
 

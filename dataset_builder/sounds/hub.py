@@ -75,7 +75,7 @@ def rows_of(
     splits = list(builder.info.splits or ())
     if split is None:
         if len(splits) > 1:
-            raise SoundError(f"{place.source} has the splits {', '.join(splits)}; name one with --split")
+            raise SoundError(f"{place.source} has the splits {', '.join(splits)}; name one with --set split=NAME")
         split = splits[0]
     for name in splits_in(split) or (split,):
         if re.match(rf"(?:{_NAME})?", name).group() not in splits:  # type: ignore[union-attr]
@@ -144,7 +144,7 @@ def _check_size(place: Place, builder: datasets.DatasetBuilder) -> None:
     if size > LARGEST_DOWNLOAD:
         raise SoundError(
             f"{place.source} has {size / 10**9:,.0f} GB to download, more than {LARGEST_DOWNLOAD / 10**9:,.0f}; give "
-            "another --split or --config, or a part of it in a folder"
+            "another split or config, or a part of it in a folder"
         )
 
 
@@ -282,7 +282,7 @@ def hub_recordings(
         printable(source),
         candidates,
         suggested=suggested,
-        labelling=f"--label names a column, of which {printable(source)} has {printable(', '.join(columns))}",
+        labelling=f"--set label=COLUMN names a column, of which {printable(source)} has {printable(', '.join(columns))}",
         left_out=left_out,
         skip_invalid=skip_invalid,
         progress=progress,
@@ -316,7 +316,7 @@ def _check_rows(source: str, rows: datasets.Dataset, columns: Sequence[str | Non
     if count > MOST_RECORDINGS:
         raise SoundError(
             f"{source} has {count:,} rows; {MOST_RECORDINGS:,} recordings are the most that are read: give a part of "
-            "them, such as --split train[:10000]"
+            "them, such as --set split=train[:10000]"
         )
 
 
@@ -350,7 +350,7 @@ def check_copy(named: NamedSet, config: str | None, split: str) -> None:
         names = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
         raise SoundError(
             f"{named.name} is read from the files that it has on the Hub ({wanted}); {printable(str(folder))!r} holds "
-            f"{printable(shown(names) or 'nothing')}. A folder of LABEL/file.wav is read by --recordings"
+            f"{printable(shown(names) or 'nothing')}. A folder of LABEL/file.wav is data by itself"
         )
 
 

@@ -361,7 +361,7 @@ def counted_column(source: str, label: str | None, columns: Sequence[str]) -> st
     if not usual:
         raise SoundError(
             f"{source} has no column {', '.join(TRANSCRIPTS)} in which words can be counted; name one: "
-            f"--label {WORDS_PER_SECOND}=COLUMN, of {', '.join(columns)}"
+            f"--set label={WORDS_PER_SECOND}=COLUMN, of {', '.join(columns)}"
         )
     return usual[0]
 

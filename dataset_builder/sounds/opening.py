@@ -36,6 +36,7 @@ def open_recordings(
     folder: str | Path | None = None,
     *,
     dataset: str | Path | None = None,
+    table: str | Path | None = None,
     label: str | None = None,
     group: str | None = None,
     condition: str | None = None,
@@ -63,6 +64,7 @@ def open_recordings(
             one, of which `list_named_sets` has the list, or a YAML file that describes one as `NamedSet` has it: the
             arguments below are as it states them, where they are not given, and what cannot be used is left out.
             ``NAME=FOLDER`` reads a copy of it, with the files that it has on the Hub.
+        table: that says what each file of the folder is, where it is not its ``metadata.csv``.
         label: column with labels.
         group: column whose values say which recordings belong together: they are never on both sides of a fold.
         condition: column with what recordings of several labels share and what says nothing of these, such as the
@@ -115,7 +117,7 @@ def open_recordings(
         )
     if format is not None or label_options is not None:
         raise InputError("a format of labels is that of strong labels (strong_labels=...), which are not given")
-    return _of_folder(folder or "", columns, skip_invalid=skip_invalid, progress=progress)
+    return _of_folder(folder or "", {"table": table, **columns}, skip_invalid=skip_invalid, progress=progress)
 
 
 def _of_folder(folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool) -> Sounds:
@@ -187,7 +189,7 @@ def opener_of(name: str | Path) -> SoundsOpener | None:
         valid = f"; {nearest(str(name), openers)}" if openers else ""
         raise SoundError(
             f"{str(name)!r} is not a folder, nor the name of sounds of an installed package{valid}. Sounds that "
-            "programs of this machine make, in a clone: python -m studies.sounds NAME --out FOLDER, then --recordings "
+            "programs of this machine make, in a clone: python -m studies.sounds NAME --out FOLDER, then --data "
             "FOLDER"
         )
     return None

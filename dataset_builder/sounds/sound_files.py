@@ -84,7 +84,7 @@ def sound_files(folder: Path) -> list[Path]:
 def check_folder(folder: Path) -> None:
     """Refuse what is no folder."""
     if not folder.is_dir():
-        raise SoundError(f"{str(folder)!r} is not a folder; --recordings names one that holds sound files")
+        raise SoundError(f"{str(folder)!r} is not a folder; recordings are in one that holds sound files")
 
 
 def is_regular(path: Path) -> bool:

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Configuration, Data, DatasetError
-from audio_compositionality.dataset_builder.opening import RenderedData, is_preset, open_data
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.opening import RenderedData, is_preset, opened_preset
+from audio_compositionality.dataset_builder.stored import StoredData
 from audio_compositionality.dataset_builder.sounds.opening import RECORDINGS_OF
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
@@ -338,7 +340,8 @@ def _open_local(source: str) -> Data | str:
     if not is_preset(source) and not Path(source).is_dir():
         return f"the data {source!r} are neither a preset nor a folder here: --data says where they are"
     try:
-        return open_data(source)
+        # What a result states is no more than one of these: it may be a stranger's.
+        return opened_preset(source) if is_preset(source) else StoredData(source)
     except (OSError, AudioCompositionalityError) as error:
         return f"the data {source!r} cannot be opened: {error}"
 

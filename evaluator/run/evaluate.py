@@ -80,7 +80,7 @@ def evaluate(
         with processes.one_first():
             model = load_model(model, device=processes.device(options.device))
     if isinstance(data, (str, Path)):
-        from audio_compositionality.dataset_builder.opening import open_data
+        from audio_compositionality.dataset_builder.open_data import open_data
 
         data = open_data(data)
     named = None if tasks is None else load_tasks(tasks)

@@ -323,7 +323,7 @@ def data_with(recipe: str, fingerprint: str, source: str | Path | None = None) -
     told = f"it is of data with the fingerprint {fingerprint[:12]}…"
     if source is None:
         raise ResultError(f"{told}, which are those of no preset ({presets}): --data says where they are")
-    from audio_compositionality.dataset_builder.opening import open_data
+    from audio_compositionality.dataset_builder.open_data import open_data
 
     data = open_data(source)
     other = data.configuration(recipe).fingerprint
@@ -348,6 +348,6 @@ def _presets(recipe: str) -> dict[str, str]:
 
 @lru_cache(maxsize=2)
 def _opened_preset(name: str) -> Data:
-    from audio_compositionality.dataset_builder.opening import open_data
+    from audio_compositionality.dataset_builder.opening import rendered_preset
 
-    return open_data(name)
+    return rendered_preset(name)

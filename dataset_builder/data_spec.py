@@ -1,0 +1,393 @@
+"""What data are, from one text: a preset, a folder, a table, a data set; and what else a user says of them.
+
+`recognised` tells what a text names by looking at it; a `DataSpec` is the text with columns, split, labels and so on, as
+``--data`` and ``--set`` or a ``data.yaml`` have them.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec
+from audio_compositionality.support.text import first_line, listed, nearest, plain, shown
+
+from .data import DatasetError
+from .manifest import MANIFEST_NAME
+from .opening import HUB_ID, is_preset, preset_names
+from .sounds.sound_files import AUDIO_SUFFIXES
+
+KINDS: Mapping[str, str] = {
+    "preset": "a preset, rendered on the fly",
+    "built": "data that `build` wrote, or that the authors published",
+    "recordings": "recordings: a folder LABEL/file.wav, one with metadata.csv, or sounds of an installed package",
+    "table": "a table of recordings (CSV or TSV with the column file_name), whose sound is in the folder audio",
+    "labels": "strong labels: what is heard in recordings from when to when, whose sound is in the folder audio",
+    "dataset": "a data set with a column of audio, as `datasets` reads it, or one whose columns are known here",
+    "benchmark": "a benchmark that others published",
+    "texts": "tables of texts to train with, whose sound is in the folder audio",
+    "questions": "a table of questions",
+    "hub": "data of the Hub",
+}
+"""Kinds of data: a text that could be of several is one of them by ``KIND:`` in front of it."""
+
+_LABEL_FILES = (".jams", ".txt", ".tsv", ".csv", ".json", ".ann", ".lab")
+
+_YAML = (".yaml", ".yml")
+
+_PATHS = ("data", "audio", "labels", "durations", "names", "negatives_labels", "negatives_audio", "prompts")
+"""Fields that can hold paths."""
+
+_HEAD = 2**16
+"""Bytes of a file that are looked at."""
+
+_TEXTS = ("path", "caption", "dataset", "split_name")
+"""Columns of the published tables of CompA-CLAP."""
+
+_FILE_COLUMN = "file_name"
+
+_LARGEST = 2**16
+"""Bytes of a ``data.yaml``."""
+
+
+class DataSpec(Spec):
+    """Data, and what they do not say of themselves."""
+
+    data: str = Field("mini", description="What they are: a preset, a folder, a table, a Hub id, NAME:PATH.")
+    preset: str = Field(
+        "mini", description="Size of what is made of sounds that you bring: mini or full, or a recipe's own."
+    )
+    audio: str | None = Field(None, description="Folder with the sound files that a table names.")
+    label: str | None = Field(
+        None, description="Column with labels; words_per_second counts them in a text, words_per_second=COLUMN too."
+    )
+    group: str | None = Field(
+        None, description="Column of what is never both learnt from and tested, such as speakers."
+    )
+    condition: str | None = Field(None, description="Column of what several labels share, such as voices.")
+    captions: tuple[str, ...] | None = Field(
+        None, description="Columns with captions; by default captions, caption or caption_1, caption_2."
+    )
+    separator: str | None = Field(None, description="Between several labels of a recording; lists need none.")
+    words: tuple[str, ...] | None = Field(
+        None, description="Columns with a word each, COLUMN or COLUMN=ATTRIBUTE; by default word:ATTRIBUTE."
+    )
+    split: str | None = Field(None, description="Of a data set: a split, a part of it, or several: train[:1000]+test.")
+    config: str | None = Field(None, description="Configuration of a data set that has several.")
+    revision: str | None = Field(None, description="Branch, tag or commit of a Hub id.")
+    prompts: str | None = Field(
+        None, description="What labels are called in texts: a set (default, plain, several), or a YAML file of them."
+    )
+    labels: tuple[str, ...] | None = Field(
+        None, description="Strong labels of a folder of recordings: what is heard alone becomes a sound of its own."
+    )
+    format: str | None = Field(None, description="Of strong labels; by default what the files say.")
+    durations: str | None = Field(None, description="Table of recordings and their seconds, beside strong labels.")
+    columns: tuple[str, ...] | None = Field(
+        None, description="Of a table of strong labels, FIELD=HEADING: recording, onset, offset or length, label."
+    )
+    resolution: float | None = Field(
+        None, ge=0, lt=60, description="Seconds that strong labels are exact to; by default the format's."
+    )
+    names: str | None = Field(None, description="Of AudioSet: a table of ids and names, or its ontology (.json).")
+    window: float | None = Field(
+        None, gt=0, description="Longer recordings with strong labels are cut into clips of so many seconds; 25."
+    )
+    negatives_labels: tuple[str, ...] | None = Field(
+        None, description="Labels of AudioTime for what does not overlap, as in arXiv 2603.05128: ranks nothing."
+    )
+    negatives_audio: str | None = Field(None, description="Folder with the sound of negatives_labels.")
+    settings: dict[str, bool | int | float | str] = Field(
+        {}, description="Settings of what is made of the data, by name; in a data.yaml."
+    )
+
+    def given(self) -> dict[str, Any]:
+        """What is said beside what the data are, by the names of fields."""
+        return {
+            name: getattr(self, name)
+            for name, field in type(self).model_fields.items()
+            if name != "data" and getattr(self, name) != field.default
+        }
+
+
+_COLUMNS = ("label", "group", "condition", "captions", "separator", "words")
+_MADE = ("preset", "prompts")
+_OF_LABELS = ("format", "durations", "columns", "resolution", "names")
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "preset": (),
+    "built": ("revision",),
+    "recordings": (*_COLUMNS, *_MADE, "labels", *_OF_LABELS),
+    "table": ("audio", *_COLUMNS, *_MADE),
+    "labels": ("audio", *_OF_LABELS, "window", "negatives_labels", "negatives_audio"),
+    "dataset": (*_COLUMNS, *_MADE, "split", "config", "revision"),
+    "benchmark": (),
+    "texts": ("audio",),
+    "questions": ("audio",),
+    "hub": (*_COLUMNS, *_MADE, "split", "config", "revision"),
+}
+"""Fields of a `DataSpec` that say something of each kind of data."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a text names.
+
+    Attributes:
+        kind: of `KINDS`.
+        source: the name or path, without the kind in front.
+        what: what it is, in words.
+    """
+
+    kind: str
+    source: str
+    what: str
+
+
+def recognised(data: str | Path) -> Reading:
+    """What is named: told from the names that there are, and from what lies at a path.
+
+    Args:
+        data: ``NAME``, ``PATH``, ``ORG/NAME`` of the Hub, ``NAME:PATH`` of a published benchmark, or any of them with
+            ``KIND:`` in front (`KINDS`), which is not looked at further. A `Path`, and a text that begins with ``.``,
+            ``/`` or ``~``, is no name.
+
+    Raises:
+        DatasetError: there is nothing of that name, or several things: says how each is named.
+    """
+    text = str(data)
+    if not text.strip():
+        raise DatasetError(f"data are {text!r}; give a preset, a folder (. is the current one), a table or a Hub id")
+    kind, colon, rest = text.partition(":")
+    if colon and kind in KINDS:
+        return Reading(kind, rest, KINDS[kind])
+    is_path = isinstance(data, Path) or text.startswith((".", "/", "~"))
+    readings = [] if is_path else list(_named(text))
+    if not any(reading.kind == "benchmark" for reading in readings):
+        readings += _at(Path(text).expanduser())
+    if not readings and not is_path and HUB_ID.fullmatch(text):
+        readings = [Reading("hub", text, "an id of the Hub")]
+    if len(readings) > 1:
+        ways = " or ".join(f"{reading.kind}:{text} ({reading.what})" for reading in readings)
+        raise DatasetError(f"{text!r} can be read in {len(readings)} ways; say which: {ways}")
+    if not readings:
+        raise DatasetError(_unknown(text))
+    return readings[0]
+
+
+def _named(text: str) -> Iterator[Reading]:
+    from .sounds.named_sets import list_named_sets, list_sounds
+    from .sounds.published import reader_of
+
+    name = text.partition("=")[0]
+    if is_preset(text):
+        yield Reading("preset", text, f"the preset {text}")
+    if name in list_named_sets():
+        yield Reading("dataset", text, f"the data set {name}")
+    if text in list_sounds():
+        yield Reading("recordings", text, "sounds of an installed package")
+    reader = reader_of(text)
+    if reader is not None:
+        yield Reading("benchmark", text, reader[0].meaning)
+
+
+def _unknown(text: str) -> str:
+    """What to say of a text that names nothing."""
+    from .sounds.named_sets import list_named_sets, list_sounds
+    from .sounds.published import list_readers
+
+    if any(part in text for part in "/\\.~"):
+        return f"there is nothing at {text!r}: no folder, no table, and it is no Hub id (ORG/NAME)"
+    names = [*preset_names(), *list_named_sets(), *list_sounds()]
+    readers = ", ".join(f"{name}:PATH" for name in list_readers())
+    return f"no data {text!r}: no folder or file here, no Hub id (ORG/NAME), none of {readers}; {nearest(text, names)}"
+
+
+def _at(path: Path) -> list[Reading]:
+    """What lies at a path; nothing where there is nothing."""
+    try:
+        if path.is_dir():
+            return list(_in_folder(path))
+        return [_in_file(path)] if path.is_file() else []
+    except OSError as error:
+        raise DatasetError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
+
+
+def _in_folder(folder: Path) -> Iterator[Reading]:
+    if (folder / MANIFEST_NAME).is_file():
+        yield Reading("built", str(folder), "data that were built")
+        return
+    found = _first_files(folder)
+    if ".parquet" in found or ".arrow" in found:
+        yield _of_shards(folder, found)
+        return
+    sound = next((found[suffix] for suffix in AUDIO_SUFFIXES if suffix in found), None)
+    said = next((found[suffix] for suffix in _LABEL_FILES if suffix in found), None)
+    if sound is not None:
+        yield Reading("recordings", str(folder), "a folder of recordings")
+    if said is not None and (sound is None or (said.suffix != ".csv" and _is_beside(said))):
+        yield Reading("labels", str(folder), "strong labels, a file a recording")
+    if sound is None and said is None:
+        held = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
+        names = plain(shown(held)) or "nothing"
+        raise DatasetError(
+            f"{str(folder)!r} holds {names}: no sound files, no Parquet, no {MANIFEST_NAME} of a data set that was built"
+        )
+
+
+def _first_files(folder: Path) -> dict[str, Path]:
+    """The first file of each suffix in a folder and below it."""
+    found: dict[str, Path] = {}
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if not name.startswith("."):
+                found.setdefault(Path(name).suffix.lower(), Path(root, name))
+    return found
+
+
+def _is_beside(labels: Path) -> bool:
+    """Whether a file of labels has the name of a sound file beside it."""
+    return any(labels.with_suffix(suffix).is_file() for suffix in AUDIO_SUFFIXES)
+
+
+def _of_shards(folder: Path, found: Mapping[str, Path]) -> Reading:
+    from .sounds.published import published_with
+
+    columns = _parquet_columns(found[".parquet"]) if ".parquet" in found else ()
+    if published_with(columns) is not None:
+        return Reading("built", str(folder), "the authors' published data")
+    if _is_of_questions(columns):
+        return Reading("questions", str(folder), KINDS["questions"])
+    return Reading("dataset", str(folder), "a data set with a column of audio")
+
+
+def _parquet_columns(path: Path) -> tuple[str, ...]:
+    from .parquet import open_parquet
+
+    return tuple(open_parquet(path.name, path).schema_arrow.names)
+
+
+def _in_file(path: Path) -> Reading:
+    if path.suffix.lower() in AUDIO_SUFFIXES:
+        raise DatasetError(f"{str(path)!r} is a sound file; give the folder that it lies in, or a table of recordings")
+    columns = _columns_of(path)
+    if _is_of_questions(columns):
+        return Reading("questions", str(path), KINDS["questions"])
+    if set(_TEXTS) <= set(columns):
+        return Reading("texts", str(path), "a table of texts to train with")
+    if _FILE_COLUMN in columns:
+        return Reading("table", str(path), "a table of recordings")
+    return Reading("labels", str(path), "strong labels of recordings")
+
+
+def _is_of_questions(columns: Collection[str]) -> bool:
+    names = {column.lower() for column in columns}
+    return "question" in names and bool(names & {"options", "choices", "answer", "answers", "option_a", "choice_a", "a"})
+
+
+def _columns_of(path: Path) -> tuple[str, ...]:
+    """Names of the columns of a table, or of the keys of the first row of JSON; none of anything else."""
+    if path.suffix.lower() == ".parquet":
+        return _parquet_columns(path)
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            head = stream.read(_HEAD)
+    except ValueError:
+        raise DatasetError(f"{str(path)!r} is no text in UTF-8; data are a folder, a table, a preset or a Hub id") from None
+    first = head.split("\n", 1)[0]
+    if path.suffix.lower() == ".jsonl":
+        return _keys_of(first)
+    if path.suffix.lower() == ".json":
+        return tuple(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
+    return tuple(name.strip() for name in next(csv.reader([first], delimiter="\t" if "\t" in first else ","), ()))
+
+
+def _keys_of(line: str) -> tuple[str, ...]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return ()
+    return tuple(row) if isinstance(row, dict) else ()
+
+
+def described(data: str | Path, **given: Any) -> DataSpec:
+    """The spec of data: what is given, and before it what a ``data.yaml`` says that is named in place of the data.
+
+    Args:
+        data: as `recognised` takes it, or the path of a ``data.yaml``; where its paths are no absolute ones, they are
+            below its folder.
+        given: further fields by name.
+
+    Raises:
+        InputError: an unknown field, or a value of another type or out of its range.
+        DatasetError: the file cannot be read.
+    """
+    path = Path(data).expanduser()
+    if path.suffix not in _YAML or not path.is_file():
+        return DataSpec(data=data if isinstance(data, Path) else str(data), **given)
+    values = read_yaml(path)
+    # The description of a data set of others is data by itself.
+    if "dataset" in values:
+        return DataSpec(data=f"dataset:{path}", **given)
+    if "data" not in values:
+        raise DatasetError(f"{path.name} lacks the key data: what the data are, such as data: recordings")
+    try:
+        return DataSpec(**{**{name: _beside(path, name, value) for name, value in values.items()}, **given})
+    except InputError as error:
+        raise DatasetError(f"{path}: {error}") from error
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The keys and values of a YAML file.
+
+    Raises:
+        DatasetError: it cannot be read, is too large, or has no keys.
+    """
+    if path.stat().st_size > _LARGEST:
+        raise DatasetError(f"{path} has {path.stat().st_size:,} bytes; a description of data has at most {_LARGEST:,}")
+    try:
+        values = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        raise DatasetError(f"{path} cannot be read as YAML: {first_line(error)}") from error
+    if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
+        raise DatasetError(f"{path} has lines such as data: recordings, and label: instrument")
+    return values
+
+
+def _beside(file: Path, name: str, value: Any) -> Any:
+    """A path of a description as seen from here; any other value as it is."""
+    if isinstance(value, list):
+        return tuple(_beside(file, name, part) for part in value)
+    if name not in _PATHS or not isinstance(value, str):
+        return value
+    below = file.parent / value
+    return str(below) if below.exists() and not Path(value).is_absolute() else value
+
+
+def check_fields(spec: DataSpec, reading: Reading) -> None:
+    """Refuse what says nothing of such data.
+
+    Raises:
+        InputError: names the field, what the data are, and what it is about.
+    """
+    for name in spec.given():
+        if name not in FIELDS[reading.kind] and name != "settings":
+            about = [KINDS[kind].partition(":")[0] for kind, fields in FIELDS.items() if name in fields]
+            raise InputError(
+                f"{name} says nothing of {reading.source!r}, which is {reading.what}; it is about {listed(about)}"
+            )
+    if "audio" in FIELDS[reading.kind] and reading.kind != "questions" and spec.audio is None:
+        raise InputError(
+            f"{reading.source} is {reading.what}, and its sound is elsewhere: give the folder, --set audio=FOLDER"
+        )

@@ -1,0 +1,366 @@
+"""Data opened by what a user says of them: the one way from a text such as ``mini``, ``animals/`` or ``lab/set`` to rows."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic.fields import FieldInfo
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import check_values
+from audio_compositionality.support.text import listed, nearest, shown
+
+from .data import Data, DatasetError
+from .data_spec import DataSpec, Reading, check_fields, described, recognised
+from .opening import RenderedData, opened_preset, preset_fields
+from .places import StrangeDataError
+
+if TYPE_CHECKING:
+    from .sounds.entries import Sounds
+    from .sounds.formats.base import ReadOptions
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Data that were opened.
+
+    Attributes:
+        data: the data.
+        reading: what they were read as.
+        left_out: of recipes that were wanted and that the data cannot serve, why, by name.
+        notes: what a user has to know: terms, what of the data is left out; sentences without an end.
+    """
+
+    data: Data
+    reading: Reading
+    left_out: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def open_data(data: str | Path | RenderedData | DataSpec, **settings: Any) -> Data:
+    """Open data.
+
+    Args:
+        data: a preset (``mini``, ``full``, and after the paper's letter ``paper-mini``, ``paper-full``), rendered on the
+            fly with nothing on disk, or one with changes, ``mini with seed=7``; a folder written by `build_dataset`, or
+            the Hub id of one or of the authors' published data; a folder, a table or a data set of recordings; strong
+            labels; ``NAME:PATH``, a benchmark that others published; a ``data.yaml``; or data that are rendered
+            already. See `recognised`.
+        settings: fields of `DataSpec`, such as ``label="instrument"``, and settings of what is made of the data, such as
+            ``seed=7`` or ``classes=6``; ``recipes`` names recipes.
+
+    Raises:
+        DatasetError: there are no such data, they can be read in several ways, or they can serve no recipe.
+        InputError: there is no such setting, or not such a value.
+    """
+    if isinstance(data, RenderedData):
+        return data
+    recipes = settings.pop("recipes", None)
+    of_spec = {name: settings.pop(name) for name in list(settings) if name in DataSpec.model_fields}
+    spec = data.changed(**of_spec) if isinstance(data, DataSpec) else described(data, **of_spec)
+    opened = opened_data(spec, recipes=recipes, required=recipes or (), changes=settings)
+    for name, reason in opened.left_out.items():
+        warnings.warn(f"{name} is left out: {reason}", stacklevel=2)
+    for note in opened.notes:
+        warnings.warn(note, stacklevel=2)
+    return opened.data
+
+
+def settable(spec: DataSpec, recipes: Iterable[str] | None = None) -> dict[str, FieldInfo]:
+    """The settings of what is made of data, by name.
+
+    Args:
+        spec: of the data.
+        recipes: names; by default all that can be made of them.
+
+    Raises:
+        DatasetError: see `recognised`.
+        InputError: a recipe cannot be made of such data.
+    """
+    reading = recognised(spec.data)
+    if reading.kind == "preset":
+        return preset_fields(reading.source, recipes)
+    if reading.kind == "labels":
+        from .texts.questions.annotated import AskedSpec
+
+        return AskedSpec.settable()
+    if reading.kind in _SOUNDS:
+        from .sounds.opening import changeable
+
+        return changeable(spec.preset, recipes)
+    return {}
+
+
+def recipes_for(spec: DataSpec) -> tuple[str, ...] | None:
+    """Names of the recipes that are made of such data; None where the data hold their own.
+
+    Raises:
+        DatasetError: see `recognised`.
+    """
+    kind = recognised(spec.data).kind
+    if kind == "labels":
+        from .sounds.opening import annotated_recipes
+
+        return tuple(annotated_recipes())
+    if kind in _SOUNDS:
+        from .sounds.opening import recorded_recipes
+
+        return tuple(recorded_recipes())
+    return None
+
+
+_SOUNDS = ("recordings", "table", "dataset")
+"""Kinds of data that recipes are made of."""
+
+
+def opened_data(
+    spec: DataSpec,
+    *,
+    recipes: Iterable[str] | None = None,
+    required: Collection[str] = (),
+    changes: Mapping[str, Any] | None = None,
+    skip_invalid: bool = False,
+    progress: bool = False,
+) -> Opened:
+    """Open data.
+
+    Args:
+        spec: what they are.
+        recipes: names of recipes that are wanted; by default all. Of stored data all are opened.
+        required: names of those that have to be served.
+        changes: to settings of what is made of them.
+        skip_invalid: leave out recordings that cannot be used, or whose labels are wrong.
+        progress: show progress bars.
+
+    Raises:
+        DatasetError: see `open_data`.
+        InputError: see `open_data`.
+    """
+    reading = recognised(spec.data)
+    check_fields(spec, reading)
+    wanted = None if recipes is None else tuple(recipes)
+    changes = {**spec.settings, **(changes or {})}
+    if reading.kind == "hub":
+        reading, stored = _of_hub(spec, reading)
+        if stored is not None:
+            _refuse_changes(changes, reading)
+            return Opened(stored, reading, {})
+    if reading.kind == "preset":
+        return Opened(opened_preset(reading.source, changes, wanted), reading, {})
+    if reading.kind == "labels":
+        return _of_labels(spec, reading, wanted, changes, skip_invalid=skip_invalid, progress=progress)
+    if reading.kind in _SOUNDS:
+        return _of_sounds(spec, reading, wanted, required, changes, skip_invalid=skip_invalid, progress=progress)
+    _refuse_changes(changes, reading)
+    return Opened(_stored(spec, reading), reading, {})
+
+
+def _refuse_changes(changes: Mapping[str, Any], reading: Reading) -> None:
+    for name in changes:
+        raise InputError(
+            f"there is no setting {name!r}: {reading.source} is {reading.what}, whose rows are as they are; settings "
+            "change presets, and what is made of recordings"
+        )
+
+
+def _stored(spec: DataSpec, reading: Reading) -> Data:
+    """What is rendered or written already."""
+    if reading.kind == "built":
+        from .stored import StoredData
+
+        return StoredData(reading.source, revision=spec.revision)
+    if reading.kind == "benchmark":
+        from .sounds.published import list_readers, reader_of
+
+        published = reader_of(reading.source)
+        if published is None:
+            readers = [f"{name}:PATH" for name in list_readers()]
+            raise DatasetError(f"{reading.source!r} names no published benchmark; {nearest(reading.source, readers)}")
+        reader, path = published
+        if not path:
+            raise DatasetError(f"{reading.source!r} names no path; {reader.name}:PATH is {reader.meaning}")
+        # A shell leaves what stands behind a colon as it is.
+        return reader.open(os.path.expanduser(path))
+    if reading.kind == "texts":
+        raise DatasetError(f"{reading.source} is {reading.what}: `train` takes it, and nothing scores it")
+    raise DatasetError(
+        f"{reading.source} is {reading.what}; those of others cannot be scored yet, those of this project are built from "
+        "recordings with strong labels or from isolated sounds"
+    )
+
+
+def _of_hub(spec: DataSpec, reading: Reading) -> tuple[Reading, Data | None]:
+    """What an id of the Hub is: data of ours or the authors', opened, or a data set of recordings."""
+    from .stored import StoredData
+
+    if not set(spec.given()) - {"revision", "settings"}:
+        try:
+            stored = StoredData(reading.source, revision=spec.revision)
+        except StrangeDataError:
+            pass
+        else:
+            return Reading("built", reading.source, "data that `build` wrote, or that the authors published"), stored
+    return Reading("dataset", reading.source, "a data set of the Hub with a column of audio"), None
+
+
+def _of_sounds(
+    spec: DataSpec,
+    reading: Reading,
+    recipes: tuple[str, ...] | None,
+    required: Collection[str],
+    changes: Mapping[str, Any],
+    *,
+    skip_invalid: bool,
+    progress: bool,
+) -> Opened:
+    from .scenes.transforms import load_transform
+    from .sounds.opening import RECORDINGS, changeable, offered
+    from .sounds.reading import ReadRecordings
+
+    # What is wrong with settings is told before recordings are read, which can take minutes.
+    changes = {**changes, **_templates(spec)}
+    fields = changeable(spec.preset, recipes)
+    check_values({name: value for name, value in changes.items() if name != "templates"}, fields, RECORDINGS)
+    for name in changes.get("transforms", ()):
+        load_transform(name).check_available()
+    notes = _terms(reading)
+    sounds = open_sounds(spec, reading, skip_invalid=skip_invalid, progress=progress)
+    if isinstance(sounds, ReadRecordings):
+        notes += _skipped(sounds.source, sounds.skipped)
+    offer = offered(sounds, preset=spec.preset, recipes=recipes, required=required, **changes)
+    return Opened(offer.data, reading, offer.left_out, notes)
+
+
+def _templates(spec: DataSpec) -> dict[str, Any]:
+    if spec.prompts is None:
+        return {}
+    from .texts.prompts import load_templates
+
+    return {"templates": load_templates(spec.prompts)}
+
+
+def _terms(reading: Reading) -> tuple[str, ...]:
+    if reading.kind != "dataset":
+        return ()
+    from .sounds.opening import named_set_of
+
+    named = named_set_of(reading.source)
+    return () if named is None else (named.terms,)
+
+
+def open_sounds(spec: DataSpec, reading: Reading, *, skip_invalid: bool = False, progress: bool = False) -> Sounds:
+    """The sounds of a folder, a table, a data set or an installed package.
+
+    Raises:
+        InputError, DatasetError: see `open_recordings`.
+    """
+    from .sounds.opening import open_recordings
+
+    columns = {name: getattr(spec, name) for name in ("label", "group", "condition", "captions", "separator", "words")}
+    if reading.kind == "dataset":
+        of_set = {name: getattr(spec, name) for name in ("split", "config", "revision")}
+        return open_recordings(
+            dataset=reading.source, **columns, **of_set, skip_invalid=skip_invalid, progress=progress
+        )
+    strong: dict[str, Any] = {}
+    if spec.labels is not None:
+        format, options = _format(spec)
+        strong = {"strong_labels": spec.labels, "format": format, "label_options": options}
+    folder, table = (reading.source, None) if reading.kind == "recordings" else (spec.audio, reading.source)
+    return open_recordings(
+        folder, table=table, **columns, **strong, skip_invalid=skip_invalid, progress=progress
+    )
+
+
+def _of_labels(
+    spec: DataSpec,
+    reading: Reading,
+    recipes: tuple[str, ...] | None,
+    changes: Mapping[str, Any],
+    *,
+    skip_invalid: bool,
+    progress: bool,
+) -> Opened:
+    from .sounds.annotated import SECONDS, WARNING, open_annotated
+    from .sounds.opening import annotated_data, check_recipes
+    from .texts.questions.annotated import AskedSpec
+
+    names = check_recipes(recipes)
+    AskedSpec(**changes)
+    format, options = _format(spec)
+    recordings = open_annotated(
+        reading.source,
+        spec.audio or "",
+        format,
+        options=options,
+        window=SECONDS if spec.window is None else spec.window,
+        skip_invalid=skip_invalid,
+        negatives=spec.negatives_labels or (),
+        negatives_audio=spec.negatives_audio,
+        progress=progress,
+    )
+    data = annotated_data(recordings, recipes=names, changes=changes)
+    notes = (*((WARNING,) if spec.negatives_labels else ()), *_skipped(recordings.source, [*recordings.left_out.items()]))
+    return Opened(data, reading, {}, (*notes, *notes_of(data)))
+
+
+def notes_of(data: RenderedData) -> tuple[str, ...]:
+    """What could not be made of recordings with strong labels, such as a kind of questions, and why.
+
+    Raises:
+        DatasetError: nothing could be made.
+    """
+    from .recipes.base import ReportedRendering
+
+    renderings = [data.configuration(recipe).rendering for recipe in data.recipes]
+    reported = [one for one in renderings if isinstance(one, ReportedRendering)]
+    return tuple(dict.fromkeys(note for rendering in reported for note in rendering.notes()))
+
+
+def _skipped(source: str, skipped: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """How many recordings are left out, which first and why."""
+    if not skipped:
+        return ()
+    names = shown([f"{id} ({reason})" for id, reason in skipped])
+    count = "1 recording" if len(skipped) == 1 else f"{len(skipped):,} recordings"
+    return (f"{count} of {source} {'is' if len(skipped) == 1 else 'are'} left out: {names}",)
+
+
+def _format(spec: DataSpec) -> tuple[str | None, ReadOptions]:
+    """The format of strong labels, and what their files do not say.
+
+    Raises:
+        InputError: a file is not there, or columns are no ``FIELD=HEADING``.
+    """
+    from .sounds.formats.base import ReadOptions
+
+    for name in ("durations", "names"):
+        path = getattr(spec, name)
+        if path is not None and not Path(path).is_file():
+            raise InputError(f"{name} is {path!r}, and there is no such file")
+    columns: dict[str, str] = {}
+    for pair in spec.columns or ():
+        field, equals, heading = (part.strip() for part in pair.partition("="))
+        if not (field and equals and heading):
+            raise InputError(f"columns has {pair!r}; it takes FIELD=HEADING, such as onset=start")
+        if field in columns:
+            raise InputError(f"columns has {field!r} twice; a field stands in one column")
+        columns[field] = heading
+    if columns and spec.format not in (None, "table"):
+        raise InputError(f"columns is of the format table; the columns of {spec.format} are known")
+    options = ReadOptions(durations=spec.durations, resolution=spec.resolution, columns=columns, names=spec.names)
+    return spec.format or ("table" if columns else None), options
+
+
+def left_out_notes(reasons: Mapping[str, str | None]) -> list[str]:
+    """What is left out and why, those of one reason together; by name, None for what is not left out."""
+    notes = []
+    for reason in dict.fromkeys(filter(None, reasons.values())):
+        names = [name for name, of_name in reasons.items() if of_name == reason]
+        notes.append(f"{listed(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}")
+    return notes
