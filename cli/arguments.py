@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import nearest
-
-from . import asking
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.data import Data
-    from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.processes import Processes
     from audio_compositionality.tasks.base import Task
 
 MODEL_HELP = (
-    "a name that `models` lists (NAME=PATH takes its weights from a local file or folder), the Hub id or folder of a "
-    "transformers audio model, path/to/file.py:ClassName, the name of an installed entry point, hear:MODULE, "
-    "xares:FILE.py:CLASS, mteb:NAME, endpoint:NAME@URL, a model that answers behind an OpenAI-compatible server, or "
-    "tower:MODEL, the audio encoder of a model that answers, or a twin of a model as control: untrained:MODEL, its "
-    "architecture with fresh weights, or shuffled:MODEL, with the entries of each weight matrix permuted; or any of "
-    "these that is given something else: sorted-words:, reversed-audio:, shuffled-audio:, padded-audio:, "
-    "without-audio:, noise-audio:, other-audio:, events-as-text: or without-text:MODEL; or "
-    "heard-as-text:DETECTOR:MODEL, a language model that reads what a detector (cascade, or FILE.py:CLASS) has heard"
+    "a name that `models` lists, a Hub id, a folder, FILE.py:CLASS, NAME=PATH, endpoint:NAME@URL and others; a control of "
+    "any, such as untrained:MODEL or without-audio:MODEL. docs/models.md has all forms"
 )
 
 
@@ -52,35 +40,6 @@ def add_tasks(parser: argparse.ArgumentParser) -> None:
     tasks.add_argument("--benchmark", metavar="NAME", help="all tasks of a benchmark that `tasks` lists")
 
 
-def add_data(parser: argparse.ArgumentParser) -> argparse._ActionsContainer:
-    """Add the data: `opened_data` reads it. Returns the group of arguments that name data, of which one is given."""
-    data = parser.add_mutually_exclusive_group()
-    data.add_argument("--preset", default="mini", metavar="NAME", help="mini (default) or full, rendered on the fly")
-    add_data_path(data)
-    add_protocol(parser)
-    return data
-
-
-def add_data_path(data: argparse._ActionsContainer) -> None:
-    """Add `options.data`: `opened_data` reads it."""
-    data.add_argument(
-        "--data",
-        metavar="DIR|HUB_ID|NAME:PATH",
-        help="a built folder, the Hub id of a data set, or your copy of a benchmark that others published; a wrong "
-        "name lists these",
-    )
-
-
-def add_protocol(parser: argparse.ArgumentParser) -> None:
-    """Add `options.protocol`: `preset_of` and `protocol_settings` read it."""
-    parser.add_argument(
-        "--protocol",
-        metavar="NAME",
-        help="paper: presets and fits that follow the paper to the letter, whose scores stand apart from all others; "
-        "default, this project's own",
-    )
-
-
 def add_results(parser: argparse.ArgumentParser) -> None:
     """Add results: `options.results`, and `options.data` where they are of no preset."""
     parser.add_argument(
@@ -93,7 +52,7 @@ def add_data_of_results(parser: argparse.ArgumentParser) -> None:
     """Add `options.data`: where the data of results are."""
     parser.add_argument(
         "--data",
-        metavar="DIR|HUB_ID|NAME:PATH",
+        metavar="SPEC",
         help="the data of the results, where they are neither a preset nor in the folder that the results state",
     )
 
@@ -107,54 +66,51 @@ def add_device(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_store(parser: argparse._ActionsContainer) -> None:
+def add_batch_size(parser: argparse.ArgumentParser) -> None:
+    """Add `options.batch_size`."""
+    parser.add_argument(
+        "--batch-size",
+        type=whole("--batch-size"),
+        metavar="N",
+        help="clips or questions at a time, at most 64; default 4, on a GPU 32 clips or 16 questions",
+    )
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
     """Add `options.store`."""
     parser.add_argument(
-        "--store",
-        type=Path,
-        metavar="DIR",
-        help="folder that keeps embeddings and answers; default one in $AUDIO_COMPOSITIONALITY_CACHE or the user's "
-        "cache",
+        "--store", type=Path, metavar="DIR", help="folder that keeps embeddings and answers; default in the user's cache"
     )
 
 
-def add_embedding_options(parser: argparse.ArgumentParser, *, store: bool = True) -> None:
-    """Add how clips are embedded: `run_options` reads it."""
-    group = parser.add_argument_group("how clips are embedded")
-    add_device(group)
-    group.add_argument(
-        "--batch-size",
-        type=int,
-        metavar="N",
-        help="clips embedded, or questions put, at a time, at most 64; default 4, on a GPU 32 clips or 16 questions, "
-        "and 8 questions to a server. Halved where memory does not suffice",
-    )
-    if store:
-        add_store(group)
-    group.add_argument(
-        "--skip-invalid",
-        action="store_true",
-        help="leave out clips that cannot be embedded (damaged, NaN), and of your own recordings those that cannot be "
-        "used or whose labels are wrong, say which, and go on; default: stop",
-    )
-    group.add_argument("--force", action="store_true", help="compute again and replace what is there")
+def add_force(parser: argparse.ArgumentParser) -> None:
+    """Add `options.force`."""
+    parser.add_argument("--force", action="store_true", help="compute again and replace what is there")
 
 
-def add_fit_options(parser: argparse.ArgumentParser, default: str = "the task's own") -> None:
-    """Add how tasks that fit something fit it: `run_options` reads it.
+def add_seeds(parser: argparse.ArgumentParser, default: str = "the task's own") -> None:
+    """Add `options.seeds`: how many fits tasks make that fit something.
 
     Args:
         parser: to add to.
-        default: how many fits there are where the user does not say, in words.
+        default: how many there are where the user does not say, in words.
     """
-    fits = parser.add_argument_group("tasks that fit something")
-    fits.add_argument(
+    parser.add_argument(
         "--seeds",
-        type=int,
         metavar="N",
-        help=f"number of fits, whose spread is told apart from that of the samples; default {default}",
+        help=f"fits of tasks that fit something, whose spread is told apart from the samples'; default {default}",
     )
-    fits.add_argument("--max-steps", type=int, metavar="N", help="most steps of a fit; default the task's own")
+
+
+def whole(option: str) -> Callable[[str], int]:
+    """What reads a whole number of an option, which is 1 or more."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < 1:
+            raise InputError(f"{option} is {text!r}; it is a whole number from 1 on")
+        return int(text)
+
+    return read
 
 
 def add_org(parser: argparse.ArgumentParser) -> None:
@@ -219,42 +175,6 @@ def processes_of_run() -> Processes:
     return processes
 
 
-def run_options(options: argparse.Namespace, out: Path | None = None) -> RunOptions:
-    """How models are evaluated.
-
-    Args:
-        options: with the arguments of `add_embedding_options`, and of `add_fit_options` and `add_asking_options` where
-            something is scored.
-        out: folder for results.
-
-    Raises:
-        InputError: a number is too low, a batch is too large, or questions cannot be put like that.
-    """
-    from audio_compositionality.evaluator.run.options import RunOptions
-    from audio_compositionality.evaluator.run.store import check_batch_size, store_root
-
-    if options.batch_size is not None:
-        check_batch_size(options.batch_size, "--batch-size")
-    settings: dict[str, Any] = {}
-    for name in ("seeds", "max_steps"):
-        value = getattr(options, name, None)
-        if value is not None and value < 1:
-            raise InputError(f"--{name.replace('_', '-')} is {value}; it must be 1 or more")
-        if value is not None:
-            settings[name] = list(range(value)) if name == "seeds" else value
-    return RunOptions(
-        batch_size=options.batch_size,
-        device=options.device,
-        out=out,
-        store=getattr(options, "store", None) or store_root(),
-        settings={**settings, **asking.asking_settings(options)},
-        max_questions=asking.most_questions(options),
-        skip_invalid=options.skip_invalid,
-        force=options.force,
-        progress=sys.stderr.isatty(),
-    )
-
-
 def names_of(options: argparse.Namespace, option: str) -> list[str] | None:
     """What an option lists with commas between; None where it is not given.
 
@@ -283,68 +203,6 @@ def chosen_tasks(options: argparse.Namespace) -> list[Task] | None:
         return load_benchmark(options.benchmark)
     names = names_of(options, "tasks")
     return None if names is None else load_tasks(names)
-
-
-def opened_data(options: argparse.Namespace, tasks: Sequence[Task] | None = None) -> Data:
-    """The data that are asked for; of a preset those that the tasks need.
-
-    Where no tasks are named, these are all recipes of the preset but those that only tasks on request need.
-
-    Raises:
-        InputError: an unknown preset, or one that a task's recipe lacks.
-        DatasetError: there are no such data.
-    """
-    from audio_compositionality.dataset_builder.opening import changed_preset, open_data, rendered_preset
-    from audio_compositionality.tasks.registry import recipes_on_request, scored_recipes
-
-    changes = getattr(options, "set", None) or ()
-    if options.data is not None:
-        refuse_changes(options, "the data of --data")
-        return open_data(options.data)
-    preset = preset_of(options.preset, options)
-    if tasks is None:
-        every = [recipe for recipe in rendered_preset(preset).recipes if recipe in scored_recipes()]
-        on_request = recipes_on_request()
-        recipes = [recipe for recipe in every if recipe not in on_request] or every
-    else:
-        recipes = list(dict.fromkeys(task.info.recipe for task in tasks))
-    return changed_preset(preset, changes, recipes=recipes)
-
-
-def refuse_changes(options: argparse.Namespace, given: str) -> None:
-    """Raise InputError where `options.set` changes what is given, in words, and as it is."""
-    changes = getattr(options, "set", None)
-    if changes:
-        raise InputError(f"--set {changes[0]} changes a preset or recordings; {given} are as they are")
-
-
-def preset_of(preset: str, options: argparse.Namespace) -> str:
-    """A preset, by its name under the protocol that is asked for."""
-    prefix = "" if options.protocol is None else f"{options.protocol}-"
-    return preset if preset.startswith(prefix) else prefix + preset
-
-
-def scored_tasks(data: Data, tasks: Sequence[Task] | None) -> list[Task]:
-    """The tasks that are asked for; where none are, all that the data allow, less those on request."""
-    from audio_compositionality.tasks.registry import default_tasks
-
-    return default_tasks(data.recipes) if tasks is None else list(tasks)
-
-
-def protocol_settings(options: argparse.Namespace, data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
-    """Settings of tasks under the protocol that is asked for.
-
-    Raises:
-        InputError: no task has a protocol of that name.
-    """
-    if options.protocol is None:
-        return {}
-    protocols = [task.info.protocols for task in scored_tasks(data, tasks)]
-    names = sorted({name for of_task in protocols for name in of_task})
-    if options.protocol not in names:
-        hint = f"the protocol {options.protocol!r}; {nearest(options.protocol, names)}" if names else "a protocol"
-        raise InputError(f"none of the tasks has {hint}")
-    return {name: value for of_task in protocols for name, value in of_task.get(options.protocol, {}).items()}
 
 
 def check_models(names: Sequence[str]) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from audio_compositionality.support.errors import InputError
 
-from . import arguments, recordings
+from . import arguments, data_options
 from .command import Command
+from .settings import divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
@@ -21,7 +22,7 @@ NOUNS = 15
 """Of the table of nouns, where nothing is said."""
 
 _EXAMPLES = """\
-  audio-compositionality captions --preset full
+  audio-compositionality captions --data full
       of the captions of our own items and training rows
   audio-compositionality captions --data compa:archives
       of your copy of the published benchmark
@@ -35,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", nargs="*", type=Path, metavar="FILE", help="captions: a CSV or TSV, or a text with one a line"
     )
-    recordings.add_recordings(parser, arguments.add_data(parser))
-    recordings.add_skip_invalid(parser)
-    parser.add_argument("--nouns", type=int, default=NOUNS, metavar="N", help=f"most nouns to list; default {NOUNS}")
+    data_options.add_data(parser)
+    data_options.add_skip_invalid(parser)
+    parser.add_argument("--nouns", type=arguments.whole("--nouns"), default=NOUNS, metavar="N", help=f"most nouns to list; default {NOUNS}")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -45,12 +46,9 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.dataset_builder.texts.word_classes import open_tagger, word_statistics
     from audio_compositionality.support.table import print_table
 
-    if options.nouns < 1:
-        raise InputError(f"--nouns is {options.nouns}; it must be 1 or more")
-    if options.files and (options.data is not None or recordings.are_given(options)):
-        raise InputError(f"captions are those of {options.files[0]}, or of data that are named; give one of both")
-    if options.files:
-        arguments.refuse_changes(options, "the captions of a file")
+    given = next((name for name in ("data", "preset", "set") if getattr(options, name)), None)
+    if options.files and given is not None:
+        raise InputError(f"captions are those of {options.files[0]}, or of data (--{given}); give one of both")
     tag = open_tagger()
     counted = {source: word_statistics(captions, tag) for source, captions in _captions(options)}
     if not counted:
@@ -78,22 +76,22 @@ def _captions(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
 
 def _data(options: argparse.Namespace) -> Data:
     """The data that are named; of a preset the recipes that have captions, also those that are only learnt from."""
-    from audio_compositionality.dataset_builder.opening import changed_preset, open_data
-    from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
+    from audio_compositionality.dataset_builder.data_spec import recognised
+    from audio_compositionality.dataset_builder.open_data import left_out_notes
+    from audio_compositionality.dataset_builder.opening import opened_preset
+    from audio_compositionality.dataset_builder.recipes import load_recipe
 
-    if recordings.are_given(options):
-        return recordings.recordings_data(options, None)
-    if options.data is not None:
-        arguments.refuse_changes(options, "the data of --data")
-        return open_data(options.data)
-    preset = arguments.preset_of(options.preset, options)
-    named = {name: load_recipe(name) for name in list_recipes()}
-    with_captions = [
-        name
-        for name, recipe in named.items()
-        if preset in recipe.presets and "captions" in recipe.features(recipe.presets[preset])
-    ]
-    return changed_preset(preset, options.set or (), recipes=with_captions or None)
+    spec = data_options.data_spec(options)
+    reading = recognised(spec.data)
+    recipes = None
+    if reading.kind == "preset":
+        settings = opened_preset(reading.source).settings
+        recipes = [name for name, of in settings.items() if "captions" in load_recipe(name).features(of)]
+    _, changes = divided(options.set, data_options.data_groups(spec, recipes))
+    opened = data_options.open_with_notes(options, spec, changes, recipes)
+    for text in left_out_notes(opened.left_out):
+        data_options.note(text)
+    return opened.data
 
 
 def _count_table(counted: dict[str, WordStatistics]) -> Table:

@@ -6,6 +6,7 @@ import argparse
 
 from . import arguments, model_options
 from .command import Command
+from .settings import add_settings
 
 _DESCRIPTION = """\
 Check a model on a few synthetic sounds: shape, type, finite, deterministic, the same alone and in a batch, sensitive to
@@ -17,14 +18,15 @@ then.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_model(parser)
-    model_options.add_model_options(parser)
+    model_options.add_layer(parser)
+    add_settings(parser)
     arguments.add_device(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Check the model."""
     arguments.check_models([options.model])
-    how = model_options.encoder_options(options)
+    how = model_options.read_model_settings(options).at_one_layer
     # Imported only where the arguments are right: it takes seconds.
     from audio_compositionality.encoders.check import all_passed, check_model, check_table
     from audio_compositionality.support.table import print_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import arguments, model_options
+from . import arguments, model_options, scoring
 from .command import GO_ON, Command
 
 _DESCRIPTION = """\
@@ -40,32 +40,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-clips",
-        type=int,
+        type=arguments.whole("--max-clips"),
         metavar="N",
         help="most clips of the recordings; where there are more, so many are drawn, always the same; default 2000",
     )
-    arguments.add_tasks(parser)
-    arguments.add_data(parser)
-    model_options.add_model_options(parser)
-    arguments.add_embedding_options(parser)
-    arguments.add_fit_options(parser)
+    scoring.add_scoring(parser)
+    arguments.add_seeds(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Check the models, and print what changes."""
     arguments.check_models(options.models)
-    how = arguments.run_options(options)
-    model_options.check_model_options(options)
+    request = scoring.read_request(options)
     from audio_compositionality.studies.coral import coral_check
     from audio_compositionality.studies.coral_table import coral_table
     from audio_compositionality.studies.recordings import MAX_CLIPS
     from audio_compositionality.support.table import print_table
 
-    tasks = arguments.chosen_tasks(options)
-    data = arguments.opened_data(options)
+    data, tasks = request.open_data(options)
     max_clips = MAX_CLIPS if options.max_clips is None else options.max_clips
-    for model in model_options.loaded_encoders(options.models, options, arguments.processes_of_run()):
-        check = coral_check(model, options.recordings, data, tasks=tasks, max_clips=max_clips, options=how)
+    for model in model_options.loaded_encoders(
+        options.models, request.model, options.device, arguments.processes_of_run()
+    ):
+        check = coral_check(
+            model, options.recordings, data, tasks=request.tasks and tasks, max_clips=max_clips, options=request.how
+        )
         print_table(coral_table(check))
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import arguments, model_options, recordings, several_processes
+from . import arguments, model_options, scoring
 from .command import GO_ON, Command
 
 if TYPE_CHECKING:
@@ -19,26 +18,21 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_models(parser)
-    arguments.add_tasks(parser)
-    recordings.add_recordings(parser, arguments.add_data(parser))
+    scoring.add_scoring(parser, store=False)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the embeddings")
-    model_options.add_model_options(parser)
-    model_options.add_twin_seeds(parser)
-    arguments.add_embedding_options(parser, store=False)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Embed the configurations that the tasks need with every model; of a folder all, where no tasks are named."""
+    """Embed the configurations that the tasks need with every model."""
     arguments.check_models(options.models)
-    how = replace(arguments.run_options(options), store=options.out)
-    model_options.check_model_options(options)
+    request = scoring.read_request(options)
+    how = request.how.changed(store=options.out)
     from audio_compositionality.evaluator.run.embed import embed_at_layers, models_by_pass
 
-    tasks = arguments.chosen_tasks(options)
-    data, tasks = recordings.opened_data(options, tasks)
-    recipes = data.recipes if tasks is None else tuple(dict.fromkeys(task.info.recipe for task in tasks))
+    data, tasks = request.open_data(options)
+    recipes = tuple(dict.fromkeys(task.info.recipe for task in tasks))
     processes = arguments.processes_of_run()
-    models = model_options.loaded_encoders(options.models, options, processes)
+    models = model_options.loaded_encoders(options.models, request.model, options.device, processes)
     for layers, recipe in product(models_by_pass(models), recipes):
         for store in embed_at_layers(layers, data.configuration(recipe), how):
             if processes.is_main:
@@ -59,10 +53,15 @@ def _tell(store: EmbeddingStore) -> None:
 COMMAND = Command(
     summary="write the embeddings of every clip",
     description="Embed every clip with models. Each configuration of the data gets a folder of safetensors files of 64 "
-    "clips each;\n`evaluate --store DIR` takes them from there.",
+    "clips each; `evaluate --store DIR` takes them from there.",
     add_arguments=add_arguments,
     run=run,
-    examples=several_processes.examples("embed", out=" --out DIR"),
+    examples="""\
+  audio-compositionality embed whisper-base --layer all --out embeddings
+      every layer, each as a model of its own, from one pass
+  torchrun --nproc_per_node 4 -m audio_compositionality embed MODEL --data full --out embeddings
+      four processes, each with a GPU of its own; `evaluate` and `run` likewise (docs/scale.md)
+""",
     resume=GO_ON,
     place=60,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import pkgutil
 import shlex
 import sys
@@ -10,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NoReturn
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
@@ -18,6 +19,7 @@ from audio_compositionality.support.text import nearest
 from .arguments import add_traceback
 from .command import Command
 from .failures import exit_status, named_output
+from .settings import ListedError
 
 PROGRAM = "audio-compositionality"
 
@@ -60,11 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         name = next((argument for argument in typed if not argument.startswith("-")), None)
         command = None if name is None else load_command(name)
-        options = argument_parser({name: command} if name and command else load_commands()).parse_args(typed)
+        options = parsed(argument_parser({name: command} if name and command else load_commands()), typed, name)
         options.typed = shlex.join([PROGRAM, *typed])
         _register_metrics()
         with named_output():
             status: int | None = options.run(options)
+    except ListedError:
+        return 0
     except (KeyboardInterrupt, Exception) as error:
         return exit_status(
             error,
@@ -73,6 +77,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
             can_skip=options is not None and getattr(options, "skip_invalid", None) is False,
         )
     return status or 0
+
+
+def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str | None) -> argparse.Namespace:
+    """What was typed, as options.
+
+    Raises:
+        InputError: an option that there is not, or one that is missing or has no value: names the nearest.
+    """
+    options, extra = parser.parse_known_args(typed)
+    strange = next((text for text in extra if text.startswith("-")), None)
+    if strange is not None:
+        option = strange.partition("=")[0]
+        known = _options_of(parser, command)
+        close = difflib.get_close_matches(option, known, n=1, cutoff=0.5)
+        nearest_one = f"did you mean {close[0]}? " if close else ""
+        setting = option.lstrip("-").replace("-", "_")
+        as_setting = f"as a setting it is --set {setting}=VALUE; " if "--set" in known else ""
+        raise InputError(f"there is no option {option}; {nearest_one}{as_setting}--help lists all")
+    if extra:
+        raise InputError(f"{extra[0]!r} is one argument too many; --help shows what `{command}` takes")
+    return options
+
+
+def _options_of(parser: argparse.ArgumentParser, command: str | None) -> list[str]:
+    """The options of a command."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction) and command in action.choices:
+            return [option for one in action.choices[command]._actions for option in one.option_strings]
+    return [option for action in parser._actions for option in action.option_strings]
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are the command line's own: one line, and what to do."""
+
+    def error(self, message: str) -> NoReturn:
+        command = self.prog.removeprefix(PROGRAM).strip()
+        if message.startswith("the following arguments are required: "):
+            missing = message.partition(": ")[2]
+            if missing == "MODEL":
+                raise InputError(
+                    f"name a model, such as {self.prog} whisper-base, or a class of your own, my_encoder.py:MyEncoder\n"
+                    f"`{PROGRAM} models` lists those that have a name; docs/models.md has all forms of a name"
+                )
+            raise InputError(f"{self.prog} needs {missing}; --help shows an example")
+        raise InputError(f"{message}; {self.prog if command else PROGRAM} --help shows what there is")
 
 
 def command_names() -> dict[str, str]:
@@ -105,7 +154,7 @@ def load_commands() -> dict[str, Command]:
 
 def argument_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
     """The parser of some commands; what it parses has the command's function as ``run``."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=PROGRAM,
         description=_DESCRIPTION,
         epilog=_EXAMPLES,

@@ -1,87 +1,116 @@
-"""Arguments about how models are run, and the models that they make."""
+"""How models are run, and the models that they make."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from pydantic.fields import FieldInfo
 
 from audio_compositionality.support.errors import InputError
 
-from . import asking
-from .arguments import names_of
+from .settings import Group, divided
 
 if TYPE_CHECKING:
+    from audio_compositionality.encoders.language_models.options import LanguageOptions
     from audio_compositionality.encoders.options import EncoderOptions
     from audio_compositionality.encoders.protocols import AudioEncoder, Model
     from audio_compositionality.evaluator.run.processes import Processes
     from audio_compositionality.tasks.base import Task
 
+_OF_OPTIONS = ("layer", "batch_size")
+"""Fields of options of models that have an option of their own."""
 
-def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Add how a model is run: `encoder_options` and `loaded_models` read it."""
-    model = parser.add_argument_group("how the model is run")
-    model.add_argument(
+
+def add_layer(parser: argparse.ArgumentParser) -> None:
+    """Add `options.layer`."""
+    parser.add_argument(
         "--layer",
         metavar="N|N,N|all",
-        help="take this hidden layer: 0 is the input of the first block, N the output of block N; several with commas "
-        "between them, or all, each a model of its own, from one pass; default the model's output",
-    )
-    model.add_argument(
-        "--pooling",
-        metavar="NAME",
-        help="mean or max over time, or cls, the class token; default the model's own embedding of a clip where it "
-        "has one, else mean",
-    )
-    model.add_argument(
-        "--precision",
-        metavar="NAME",
-        help="float32 (default), or bfloat16 or float16 by autocast. Results state how far that is from float32. "
-        "A model that answers has its weights in it; of these the default on a GPU is bfloat16",
-    )
-    model.add_argument("--compile", action="store_true", help="run the model through torch.compile")
-
-
-def add_twin_seeds(parser: argparse.ArgumentParser) -> None:
-    """Add which draws of a twin stand beside a model: `loaded_models` reads it."""
-    parser.add_argument(
-        "--twin-seeds",
-        metavar="N[,N...]",
-        help="seeds of the weights of twins, such as untrained:MODEL, each a model of its own: 0,1,2 are three draws, "
-        "all of which a model has to be above; default 0",
+        help="this hidden layer: 0 is the input of the first block, N the output of block N; of several, or all, each "
+        "is a model of its own, from one pass; default the model's output",
     )
 
 
-def twin_seeds(options: argparse.Namespace) -> tuple[int, ...]:
-    """The seeds of twins, each once, in their order.
+@dataclass(frozen=True)
+class ModelSettings:
+    """How models are run.
+
+    Attributes:
+        layers: that are asked for; None for the model's output.
+        options: all else.
+        twin_seeds: seeds of the weights of twins, each a model of its own.
+    """
+
+    layers: tuple[int, ...] | Literal["all"] | None
+    options: LanguageOptions
+    twin_seeds: tuple[int, ...] = (0,)
+
+    @property
+    def at_one_layer(self) -> EncoderOptions:
+        """The options, where one layer will do.
+
+        Raises:
+            InputError: several layers are asked for.
+        """
+        if self.layers == "all" or (self.layers is not None and len(self.layers) > 1):
+            asked = self.layers if self.layers == "all" else ",".join(map(str, self.layers))
+            raise InputError(f"--layer is {asked!r}; this command takes one layer")
+        return self.options.changed(layer=None if self.layers is None else self.layers[0])
+
+
+def model_fields() -> dict[str, FieldInfo]:
+    """The settings of how models are run, by name."""
+    from pydantic import Field
+
+    from audio_compositionality.encoders.language_models.options import LanguageOptions
+
+    seeds = FieldInfo.from_annotated_attribute(
+        tuple[int, ...],
+        Field((0,), description="Of the weights of twins such as untrained:MODEL: 0,1,2 are three draws of each."),
+    )
+    fields = {name: field for name, field in LanguageOptions.settable().items() if name not in _OF_OPTIONS}
+    return {**fields, "twin_seeds": seeds}
+
+
+def model_settings(options: argparse.Namespace, values: Mapping[str, Any] = MappingProxyType({})) -> ModelSettings:
+    """How models are run.
+
+    Args:
+        options: with the arguments of `add_layer`.
+        values: of `model_fields`, by name.
 
     Raises:
-        InputError: one is no whole number from 0 on.
+        InputError: a value is not one that there is.
     """
-    # Only some commands have other seeds.
-    given = names_of(options, "twin_seeds") if hasattr(options, "twin_seeds") else None
-    if given is not None and not all(seed.isdecimal() for seed in given):
-        raise InputError(
-            f"--twin-seeds is {options.twin_seeds!r}; it is a whole number from 0 on, or several with commas between "
-            "them, such as 0,1,2"
-        )
-    return (0,) if given is None else tuple(dict.fromkeys(map(int, given)))
+    from audio_compositionality.encoders.language_models.options import LanguageOptions
+
+    seeds = tuple(dict.fromkeys(values.get("twin_seeds", (0,))))
+    if not seeds or min(seeds) < 0:
+        raise InputError(f"twin_seeds is {seeds}; it is whole numbers from 0 on with commas between them, such as 0,1,2")
+    others = {name: value for name, value in values.items() if name != "twin_seeds"}
+    # Commands that put no questions have none.
+    batch_size = getattr(options, "batch_size", None)
+    return ModelSettings(_layers(options), LanguageOptions(batch_size=batch_size, **others), seeds)
 
 
-def asked_layers(options: argparse.Namespace) -> tuple[int, ...] | Literal["all"] | None:
-    """The layers that are asked for; None for the model's output.
+def read_model_settings(options: argparse.Namespace) -> ModelSettings:
+    """How models are run, of a command whose settings are of nothing else."""
+    (values,) = divided(options.set, [Group("models", model_fields)])
+    return model_settings(options, values)
 
-    Raises:
-        InputError: they are neither numbers nor all of them.
-    """
-    parts = names_of(options, "layer")
-    if parts is None:
+
+def _layers(options: argparse.Namespace) -> tuple[int, ...] | Literal["all"] | None:
+    """The layers that are asked for; None for the model's output."""
+    if options.layer is None:
         return None
+    parts = [part.strip() for part in options.layer.split(",") if part.strip()]
     if parts == ["all"]:
         return "all"
-    if not all(part.isdecimal() for part in parts):
+    if not parts or not all(part.isdecimal() for part in parts):
         raise InputError(
             f"--layer is {options.layer!r}; it is a number from 0 on, several with commas between them, such as 0,2,4, "
             "or all"
@@ -89,48 +118,10 @@ def asked_layers(options: argparse.Namespace) -> tuple[int, ...] | Literal["all"
     return tuple(dict.fromkeys(map(int, parts)))
 
 
-def encoder_options(options: argparse.Namespace) -> EncoderOptions:
-    """How a model is run, where one layer will do.
-
-    Raises:
-        InputError: a value is not one that there is, or several layers are asked for.
-    """
-    layers = asked_layers(options)
-    if layers == "all" or (layers is not None and len(layers) > 1):
-        raise InputError(f"--layer is {options.layer!r}; this command takes one layer")
-    return replace(_without_layer(options), layer=None if layers is None else layers[0])
-
-
-def check_model_options(options: argparse.Namespace) -> None:
-    """Refuse values that there are not, before anything is loaded.
-
-    Raises:
-        InputError: a value is not one that there is.
-    """
-    asked_layers(options)
-    twin_seeds(options)
-    _without_layer(options)
-
-
-def _without_layer(options: argparse.Namespace) -> EncoderOptions:
-    from audio_compositionality.encoders.language_models.options import AUTO, LanguageOptions
-    from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
-
-    # Refuses what there is not.
-    EncoderOptions(pooling=options.pooling, precision=options.precision or DEFAULT_OPTIONS.precision)
-    return LanguageOptions(
-        pooling=options.pooling,
-        precision=options.precision or AUTO,
-        compile=options.compile,
-        # Commands that put no questions have none.
-        batch_size=getattr(options, "batch_size", None),
-        deadline=asking.deadline(options),
-    )
-
-
 def loaded_models(
     names: Sequence[str],
-    options: argparse.Namespace,
+    settings: ModelSettings,
+    device: str | None,
     processes: Processes,
     there: Mapping[str, Model] = MappingProxyType({}),
 ) -> list[Model]:
@@ -141,8 +132,8 @@ def loaded_models(
 
     Args:
         names: of models.
-        options: with the arguments of `add_model_options`, and of `add_twin_seeds` and
-            `arguments.add_embedding_options` where they are.
+        settings: how they are run.
+        device: torch device; None for CUDA where there is one.
         processes: that score together.
         there: models that are loaded already, by their names.
 
@@ -153,8 +144,8 @@ def loaded_models(
     from audio_compositionality.encoders.loading.registry import is_twin, load_layers, load_model
     from audio_compositionality.encoders.protocols import AudioLanguageModel, Learner
 
-    layers, encoder, seeds = asked_layers(options), _without_layer(options), twin_seeds(options)
-    device = processes.device(options.device)
+    layers, encoder, seeds = settings.layers, settings.options, settings.twin_seeds
+    place = processes.device(device)
     models: list[Model] = []
 
     def draws(name: str) -> list[tuple[str, int]]:
@@ -164,19 +155,19 @@ def loaded_models(
     with processes.one_first():
         for name, seed in (draw for one in dict.fromkeys(names) for draw in draws(one)):
             if layers == "all":
-                models += load_layers(name, device=device, options=encoder, seed=seed)
+                models += load_layers(name, device=place, options=encoder, seed=seed)
             elif layers is None or len(layers) == 1:
-                at_layer = replace(encoder, layer=None if layers is None else layers[0])
+                at_layer = encoder.changed(layer=None if layers is None else layers[0])
                 kind, inner = split_control(name)
                 shared = None if kind is None else loaded.get((inner, seed))
                 if kind is not None and isinstance(shared, AudioLanguageModel) and not isinstance(shared, Learner):
                     model = cast("Model", control(shared, kind))
                 else:
-                    model = load_model(name, device=device, options=at_layer, seed=seed)
+                    model = load_model(name, device=place, options=at_layer, seed=seed)
                 loaded[name, seed] = model
                 models.append(model)
             else:
-                models += load_layers(name, layers, device=device, options=encoder, seed=seed)
+                models += load_layers(name, layers, device=place, options=encoder, seed=seed)
     return models
 
 
@@ -203,7 +194,9 @@ def check_kinds(models: Sequence[Model], tasks: Sequence[Task], options: argpars
             check_model_kind(task, model)
 
 
-def loaded_encoders(names: Sequence[str], options: argparse.Namespace, processes: Processes) -> list[AudioEncoder]:
+def loaded_encoders(
+    names: Sequence[str], settings: ModelSettings, device: str | None, processes: Processes
+) -> list[AudioEncoder]:
     """Models by their names, see `loaded_models`, all of which embed clips.
 
     Raises:
@@ -213,7 +206,7 @@ def loaded_encoders(names: Sequence[str], options: argparse.Namespace, processes
     from audio_compositionality.encoders.protocols import AudioEncoder
 
     encoders = []
-    for model in loaded_models(names, options, processes):
+    for model in loaded_models(names, settings, device, processes):
         if not isinstance(model, AudioEncoder):
             raise InputError(f"{model.card.id!r} embeds no clips")
         encoders.append(model)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import AudioCompositionalityError
 
-from . import arguments, asking, model_options, recordings
+from . import arguments, model_options, scoring
 from .announce import kept_outputs, print_end, print_result
 from .command import GO_ON, Command
 from .imports import import_evaluate
@@ -22,71 +21,60 @@ if TYPE_CHECKING:
     from audio_compositionality.encoders.protocols import Model
     from audio_compositionality.tasks.base import Task
 
-PRESET = "mini"
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_models(parser, nargs="*")
-    arguments.add_tasks(parser)
-    data = parser.add_mutually_exclusive_group()
-    arguments.add_data_path(data)
-    recordings.add_recordings(parser, data)
-    parser.set_defaults(preset=PRESET)
-    arguments.add_protocol(parser)
+    scoring.add_scoring(parser)
+    arguments.add_seeds(parser, default="1")
     arguments.add_out(parser)
-    model_options.add_model_options(parser)
-    model_options.add_twin_seeds(parser)
-    arguments.add_embedding_options(parser)
-    arguments.add_fit_options(parser, default="1")
-    asking.add_asking_options(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Score the baselines, and the models beside their untrained twins, and write the report."""
     arguments.check_models(options.models)
-    how = arguments.run_options(options, options.out)
-    model_options.check_model_options(options)
-    tasks = arguments.chosen_tasks(options)
+    request = scoring.read_request(options, options.out)
     # Imported only where the arguments are right: it takes seconds.
+    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.opening import RenderedData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 
-    data, tasks = recordings.opened_data(options, tasks)
-    brought = options.data is not None or recordings.are_given(options)
-    scored = arguments.scored_tasks(data, tasks)
-    if brought and tasks is None:
-        # Whose data serve a task wants what stands beside that task.
-        tasks = recordings.scorable(data, scored)
-        scored = tasks
-    baselines, beside = _names(options.models, tasks, scored)
+    data, tasks = request.open_data(options)
+    is_preset = recognised(request.data.data).kind == "preset"
+    judging = None if is_preset and request.tasks is None else tasks
+    baselines, beside = _names(options.models, judging, tasks)
     processes = arguments.processes_of_run()
+    store = request.how.store
     if processes.is_main:
-        where = data.source if brought else f"the preset {data.source}"
+        where = f"the preset {data.source}" if is_preset else data.source
         networks = [one for name, twins in beside.items() for one in (name, *twins)]
-        print(_opening(where, baselines, networks, options.out, how.store, kept_outputs(scored)), flush=True)
+        print(_opening(where, baselines, networks, options.out, store, kept_outputs(tasks)), flush=True)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
-    as_they_are = argparse.Namespace(device=options.device, layer=None, pooling=None, precision=None, compile=False)
-    models = model_options.loaded_models(baselines, as_they_are, processes)
+    as_they_are = model_options.ModelSettings(None, request.model.options.changed(**_PLAIN))
+    models = model_options.loaded_models(baselines, as_they_are, options.device, processes)
     for name, twins in beside.items():
-        given = model_options.loaded_models([name], options, processes)
-        model_options.check_kinds(given, scored, options, data.source)
+        given = model_options.loaded_models([name], request.model, options.device, processes)
+        model_options.check_kinds(given, tasks, options, data.source)
         there = {name: given[0]} if len(given) == 1 else {}
-        models += [*given, *model_options.loaded_models(_sensible(twins, given), options, processes, there)]
-    protocol = arguments.protocol_settings(options, data, tasks)
-    how = replace(how, settings={**_quick_settings(data, tasks), **protocol, **how.settings})
+        beside_it = _sensible(twins, given)
+        models += [*given, *model_options.loaded_models(beside_it, request.model, options.device, processes, there)]
+    how = request.with_protocol(tasks)
+    how = how.changed(settings={**_quick_settings(data, tasks), **how.settings})
     if processes.is_main:
         import_evaluate()
-    results = evaluate_models(models, data, scored or None, how, on_result=print_result, leave_out=True)
+    results = evaluate_models(models, data, tasks, how, on_result=print_result, leave_out=True)
     if processes.is_main:
-        print_end(results, options.out, how.store)
-        rendered = data if brought and isinstance(data, RenderedData) else None
-        _write_report(options.out, options.typed, options.data if rendered is None else rendered)
+        print_end(results, options.out, store)
+        is_made = isinstance(data, RenderedData) and not is_preset
+        _write_report(options.out, options.typed, data if is_made else None if is_preset else data.source)
 
 
-def _quick_settings(data: Data, tasks: Sequence[Task] | None) -> dict[str, Any]:
+_PLAIN = {"layer": None, "pooling": None, "compile": False}
+"""Options of baselines, which have no model."""
+
+
+def _quick_settings(data: Data, tasks: Sequence[Task]) -> dict[str, Any]:
     """One fit where a task fits any: the spread of several is for `evaluate`."""
-    for task in arguments.scored_tasks(data, tasks):
+    for task in tasks:
         if "seeds" in task.settings(data.configuration(task.info.recipe).rows, {}):
             return {"seeds": [0]}
     return {}
@@ -167,20 +155,15 @@ def _write_report(out: Path, command: str, data: str | RenderedData | None) -> N
 
 COMMAND = Command(
     summary="the main job: baselines, and models beside their untrained twins, on the preset mini, with a report",
-    description="Score the baselines, and each MODEL beside its untrained twin, on the preset mini, and write a "
-    "report; a model that answers questions also beside itself without sound, and told what is heard as text. --layer, "
-    "--pooling, --precision and --compile are for MODEL; the baselines have no model.",
+    description="Score the baselines, and each MODEL beside its untrained twin, on the preset mini or on data of yours, "
+    "and write a report.",
     add_arguments=add_arguments,
     run=run,
     examples="""\
-  audio-compositionality run
-      the baselines alone: nothing is downloaded
   audio-compositionality run whisper-base my_encoder.py:MyEncoder
-      a pretrained model with its untrained twin, and a class of your own
-  audio-compositionality run whisper-base --recordings animals --out results-animals
+      a pretrained model with its untrained twin, and a class of your own; without a model, the baselines alone
+  audio-compositionality run whisper-base --data animals --out results-animals
       the same on recordings of your own, in animals/dog, animals/cat and so on
-  audio-compositionality run laion/clap-htsat-fused --data compa:CompA --out results-compa
-      a model of sound and text on your copy of a benchmark that others published, or on a data set that `build` wrote
 """,
     resume=GO_ON,
     place=10,

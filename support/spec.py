@@ -78,19 +78,24 @@ class Spec(BaseModel):
 
     @classmethod
     def table(cls) -> Table:
-        """The fields that a user can write: name, default, rule and description."""
-        columns = (
-            Column("name", "Of the setting.", numeric=False),
-            Column("default", "What it is where nobody sets it.", numeric=False),
-            Column("rule", "What it may be.", numeric=False),
-            Column("meaning", "What it decides.", numeric=False),
-        )
-        rows = [
-            Row((Cell(name), Cell(_written(field.get_default(call_default_factory=True))), Cell(rule_of(field)),
-                 Cell(field.description or "")))
-            for name, field in cls.settable().items()
-        ]  # fmt: skip
-        return Table("Settings", columns, tuple(rows), (), "settings")
+        """The fields that a user can write; see `fields_table`."""
+        return fields_table(cls.settable(), "Settings")
+
+
+def fields_table(fields: Mapping[str, FieldInfo], title: str) -> Table:
+    """A table of fields: name, default, rule and description."""
+    columns = (
+        Column("name", "Of the setting.", numeric=False),
+        Column("default", "What it is where nobody sets it.", numeric=False),
+        Column("rule", "What it may be.", numeric=False),
+        Column("meaning", "What it decides.", numeric=False),
+    )
+    rows = [
+        Row((Cell(name), Cell(_written(field.get_default(call_default_factory=True))), Cell(rule_of(field)),
+             Cell(field.description or "")))
+        for name, field in fields.items()
+    ]  # fmt: skip
+    return Table(title, columns, tuple(rows), (), "settings")
 
 
 def fingerprint_of(**named: Any) -> str:

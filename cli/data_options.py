@@ -1,0 +1,232 @@
+"""Arguments that name data, and the data and tasks that they become."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic.fields import FieldInfo
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import listed, plain
+
+from .settings import Group, add_settings, divided, pairs
+
+if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.data import Data
+    from audio_compositionality.dataset_builder.data_spec import DataSpec
+    from audio_compositionality.dataset_builder.open_data import Opened
+    from audio_compositionality.tasks.base import Task
+
+DEFAULT = "mini"
+"""The data where none are named."""
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Add the data and settings: `data_spec` reads them."""
+    parser.add_argument(
+        "--data",
+        metavar="SPEC",
+        help="preset (mini, full, paper-mini), built folder, Hub id, folder or table of recordings, strong labels, name "
+        "of a known data set, NAME:PATH of a published benchmark, or data.yaml; default mini. `data SPEC` shows what "
+        "it is read as",
+    )
+    parser.add_argument(
+        "--preset", metavar="NAME", help="size: mini (default) or full, of our own data or of what is made of yours"
+    )
+    add_settings(parser)
+
+
+def add_skip_invalid(parser: argparse.ArgumentParser) -> None:
+    """Add `options.skip_invalid`."""
+    parser.add_argument(
+        "--skip-invalid",
+        action="store_true",
+        help="leave out clips and recordings that cannot be used, say which, and go on; default: stop",
+    )
+
+
+def data_spec(options: argparse.Namespace) -> DataSpec:
+    """The data that are named, with what ``--set`` says of them.
+
+    Raises:
+        InputError: a value is none that the field can have, or a preset is named twice.
+        DatasetError: there are no such data, or a ``data.yaml`` is wrong.
+    """
+    from audio_compositionality.dataset_builder.data_spec import DataSpec, described, recognised
+
+    fields = data_fields()
+    named = {name: text for name, text in pairs([text for text in options.set if "=" in text]).items() if name in fields}
+    (values,) = divided([*named.values()], [Group("the data", lambda: fields)])
+    if options.preset is not None and "preset" in values:
+        raise InputError("--preset and --set preset=... are both given; give one")
+    data = options.data or options.preset or values.get("preset") or DEFAULT
+    if options.data is None:
+        values.pop("preset", None)
+    elif options.preset is not None:
+        values["preset"] = options.preset
+    spec = described(data, **values)
+    # A preset's name is looked up below, with the nearest one.
+    if options.data is None and not values:
+        return DataSpec(data=f"preset:{data}")
+    if "preset" in values and recognised(spec.data).kind == "preset":
+        raise InputError(f"--data {options.data} is a preset, and --preset {values['preset']} another one; give one")
+    return spec
+
+
+def data_fields() -> dict[str, FieldInfo]:
+    """The fields of data that can be written as a text."""
+    from audio_compositionality.dataset_builder.data_spec import DataSpec
+
+    return {name: field for name, field in DataSpec.settable().items() if name != "data"}
+
+
+def data_groups(spec: DataSpec, recipes: Iterable[str] | None = None) -> list[Group]:
+    """The settings of data: of what they are, and of what is made of them.
+
+    Args:
+        spec: of the data.
+        recipes: names of those that are wanted.
+    """
+    from audio_compositionality.dataset_builder.open_data import settable
+
+    names = None if recipes is None else tuple(recipes)
+    return [
+        Group("the data", data_fields),
+        Group("what is made of the data", lambda: settable(spec, names)),
+    ]
+
+
+def wanted_recipes(spec: DataSpec, tasks: Sequence[Task] | None) -> list[str] | None:
+    """The recipes that tasks need; where none are named, of a preset those of all tasks but those on request, and of
+    other data None, for all.
+
+    Raises:
+        DatasetError: there are no such data.
+    """
+    from audio_compositionality.dataset_builder.data_spec import recognised
+    from audio_compositionality.dataset_builder.open_data import recipes_for
+    from audio_compositionality.dataset_builder.opening import opened_preset
+    from audio_compositionality.tasks.registry import default_tasks
+
+    reading, makes = recognised(spec.data), recipes_for(spec)
+    if tasks is None and reading.kind == "preset":
+        tasks = default_tasks(opened_preset(reading.source).recipes)
+    if tasks is None:
+        return None
+    return list(dict.fromkeys(task.info.recipe for task in tasks if makes is None or task.info.recipe in makes))
+
+
+def opened_data(
+    options: argparse.Namespace, spec: DataSpec, changes: Mapping[str, Any], tasks: list[Task] | None
+) -> tuple[Data, list[Task]]:
+    """The data that are asked for, and the tasks that are scored on them.
+
+    Args:
+        options: with the arguments of `add_data` and `arguments.add_tasks`.
+        spec: of the data.
+        changes: to settings of what is made of them.
+        tasks: that are asked for; None for all that the data allow, less those on request.
+
+    Raises:
+        InputError: a task that is named cannot score such data, or no task can.
+        DatasetError: there are no such data, or they cannot be used.
+    """
+    from audio_compositionality.dataset_builder.data_spec import recognised
+    from audio_compositionality.dataset_builder.open_data import left_out_notes, recipes_for
+    from audio_compositionality.tasks.registry import default_tasks, list_tasks
+
+    is_named = options.tasks is not None
+    makes = recipes_for(spec)
+    if makes is None:
+        recipes = wanted_recipes(spec, tasks)
+        data = open_with_notes(options, spec, changes, recipes).data
+        wanted = default_tasks(data.recipes) if tasks is None else tasks
+        is_sure = is_named or (tasks is None and recognised(spec.data).kind == "preset")
+        return data, wanted if is_sure else scorable(data, wanted)
+    possible = _possible(options, list_tasks() if tasks is None else tasks, makes, recognised(spec.data).what)
+    recipes = list(dict.fromkeys(task.info.recipe for task in possible))
+    opened = open_with_notes(options, spec, changes, recipes, required=recipes if is_named else ())
+    reasons = {task.info.name: opened.left_out.get(task.info.recipe) for task in possible}
+    for text in left_out_notes(reasons):
+        note(text)
+    served = [task for task in possible if not reasons[task.info.name]]
+    return opened.data, served if is_named else scorable(opened.data, served)
+
+
+def open_with_notes(
+    options: argparse.Namespace,
+    spec: DataSpec,
+    changes: Mapping[str, Any],
+    recipes: Iterable[str] | None,
+    required: Collection[str] = (),
+) -> Opened:
+    """Open data, and say under which terms, and what of them is left out; see `dataset_builder.open_data`."""
+    from audio_compositionality.dataset_builder.open_data import opened_data as opened_with
+
+    opened = opened_with(
+        spec,
+        recipes=recipes,
+        required=required,
+        changes=changes,
+        skip_invalid=getattr(options, "skip_invalid", False),
+        progress=sys.stderr.isatty(),
+    )
+    for text in opened.notes:
+        note(text)
+    return opened
+
+
+def _possible(options: argparse.Namespace, tasks: Sequence[Task], recipes: Collection[str], what: str) -> list[Task]:
+    """The tasks whose rows can be made of such data.
+
+    Raises:
+        InputError: one that is named cannot, or none of those that are asked for.
+    """
+    from audio_compositionality.tasks.registry import list_tasks
+
+    possible = [task for task in tasks if task.info.recipe in recipes]
+    impossible = [task.info.name for task in tasks if task not in possible]
+    if (impossible and options.tasks is not None) or not possible:
+        names = ", ".join(task.info.name for task in list_tasks() if task.info.recipe in recipes)
+        asked = (
+            f"the task {impossible[0]!r} cannot be scored on {what}"
+            if options.tasks is not None
+            else f"no task of the benchmark {options.benchmark!r} can be scored on {what}"
+        )
+        raise InputError(f"{asked}; those that can: {names}")
+    return possible
+
+
+def scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
+    """The tasks that can score the data; of the others a note says why they cannot.
+
+    Raises:
+        InputError: there is none.
+    """
+    from audio_compositionality.tasks.base import TaskError
+
+    served, reasons = [], []
+    for task in tasks:
+        if task.info.recipe not in data.recipes:
+            reasons.append(f"{task.info.name} is left out: the data have no {task.info.recipe}")
+            continue
+        try:
+            task.settings(data.configuration(task.info.recipe).rows, {})
+            served.append(task)
+        except TaskError as error:
+            reasons.append(f"{task.info.name} is left out: {error}")
+    if not served:
+        raise InputError(f"{data.source} can be scored by no task: {listed(reasons) or 'none has such rows'}")
+    for reason in reasons:
+        note(reason)
+    return served
+
+
+def note(text: str) -> None:
+    """Say something on standard error, of several processes once."""
+    if os.environ.get("RANK", "0") == "0":
+        print(f"note: {plain(text)}", file=sys.stderr)
