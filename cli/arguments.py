@@ -231,10 +231,8 @@ def run_options(options: argparse.Namespace, out: Path | None = None) -> RunOpti
         InputError: a number is too low, a batch is too large, or questions cannot be put like that.
     """
     from audio_compositionality.evaluator.run.options import RunOptions
-    from audio_compositionality.evaluator.run.store import check_batch_size, store_root
+    from audio_compositionality.evaluator.run.store import store_root
 
-    if options.batch_size is not None:
-        check_batch_size(options.batch_size, "--batch-size")
     settings: dict[str, Any] = {}
     for name in ("seeds", "max_steps"):
         value = getattr(options, name, None)

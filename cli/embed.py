@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Embed the configurations that the tasks need with every model; of a folder all, where no tasks are named."""
     arguments.check_models(options.models)
-    how = replace(arguments.run_options(options), store=options.out)
+    how = arguments.run_options(options).changed(store=options.out)
     model_options.check_model_options(options)
     from audio_compositionality.evaluator.run.embed import embed_at_layers, models_by_pass
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from . import arguments, asking, model_options, recordings, several_processes
 from .announce import print_end, print_result
@@ -54,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
     scored = arguments.scored_tasks(data, tasks)
     if scored:
         model_options.check_kinds(models, scored, options, data.source)
-    how = replace(how, settings={**arguments.protocol_settings(options, data, tasks), **how.settings})
+    how = how.changed(settings={**arguments.protocol_settings(options, data, tasks), **how.settings})
     if processes.is_main:
         import_evaluate()
     results = evaluate_models(models, data, scored or None, how, on_result=print_result, leave_out=True)

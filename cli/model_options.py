@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -98,7 +97,7 @@ def encoder_options(options: argparse.Namespace) -> EncoderOptions:
     layers = asked_layers(options)
     if layers == "all" or (layers is not None and len(layers) > 1):
         raise InputError(f"--layer is {options.layer!r}; this command takes one layer")
-    return replace(_without_layer(options), layer=None if layers is None else layers[0])
+    return _without_layer(options).changed(layer=None if layers is None else layers[0])
 
 
 def check_model_options(options: argparse.Namespace) -> None:
@@ -166,7 +165,7 @@ def loaded_models(
             if layers == "all":
                 models += load_layers(name, device=device, options=encoder, seed=seed)
             elif layers is None or len(layers) == 1:
-                at_layer = replace(encoder, layer=None if layers is None else layers[0])
+                at_layer = encoder.changed(layer=None if layers is None else layers[0])
                 kind, inner = split_control(name)
                 shared = None if kind is None else loaded.get((inner, seed))
                 if kind is not None and isinstance(shared, AudioLanguageModel) and not isinstance(shared, Learner):

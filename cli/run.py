@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
         there = {name: given[0]} if len(given) == 1 else {}
         models += [*given, *model_options.loaded_models(_sensible(twins, given), options, processes, there)]
     protocol = arguments.protocol_settings(options, data, tasks)
-    how = replace(how, settings={**_quick_settings(data, tasks), **protocol, **how.settings})
+    how = how.changed(settings={**_quick_settings(data, tasks), **protocol, **how.settings})
     if processes.is_main:
         import_evaluate()
     results = evaluate_models(models, data, scored or None, how, on_result=print_result, leave_out=True)

@@ -7,7 +7,6 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -116,8 +115,8 @@ def evaluate_models(
     """
     processes = join_processes()
     if options.store is None and processes.count > 1:
-        options = replace(options, store=store_root())
-    options = replace(options, progress=options.progress and processes.is_main)
+        options = options.changed(store=store_root())
+    options = options.changed(progress=options.progress and processes.is_main)
     if tasks is None:
         tasks = _default_tasks(models, data)
     elif not leave_out:
@@ -127,7 +126,7 @@ def evaluate_models(
     _check_settings(opened, options.settings)
     models = with_long_answers(models, opened)
     # A device that is not there is found before anything is embedded.
-    options = replace(options, device=str(resolve_device(processes.device(options.device))))
+    options = options.changed(device=str(resolve_device(processes.device(options.device))))
     earlier = _earlier_results(models, opened, options, processes)
     if options.out is not None and processes.is_main:
         warn_of_other_data(options.out, opened)
