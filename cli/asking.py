@@ -70,12 +70,12 @@ def asking_settings(options: argparse.Namespace) -> dict[str, Any]:
     if not settings:
         return {}
     # Imported only where something is asked for.
-    from audio_compositionality.tasks.question_settings import asking_settings as checked
+    from audio_compositionality.tasks.polybench import PolybenchSpec
 
     if settings.get("orders") == "1":
         settings["orders"] = 1
     try:
-        checked(settings)
+        PolybenchSpec(**settings)
     except InputError as error:
         flags = [f"--{name.replace('_', '-')} {given[name]}" for name in settings]
         raise InputError(f"{' '.join(flags)}: {error}") from error

@@ -273,7 +273,8 @@ def rule_of(field: FieldInfo) -> str:
     if choices:
         several = get_origin(_without_none(field.annotation)) is tuple
         return f"{'some' if several else 'one'} of {', '.join(map(str, choices))}{_COMMAS if several else ''}"
-    several = "one or more " if any(getattr(one, "min_length", None) for one in field.metadata) else ""
+    is_list = get_origin(_without_none(field.annotation)) is tuple
+    several = "one or more " if is_list and any(getattr(one, "min_length", None) for one in field.metadata) else ""
     return f"{several}{_kind(field.annotation)}{_range(field)}"
 
 
@@ -283,12 +284,12 @@ def _typed_as(field: FieldInfo) -> TypedAs | None:
 
 def _read(name: str, text: str, field: FieldInfo) -> Any:
     """A value as a user writes it: of lists the parts have commas between them."""
-    if _typed_as(field) is not None:
-        return text
     annotation = _without_none(field.annotation)
     given: Any = text
     if annotation is not field.annotation and text == "none":
         return None
+    if _typed_as(field) is not None:
+        return text
     if get_origin(annotation) in (tuple, list):
         given = () if text == "empty" else tuple(part.strip() for part in text.split(",") if part.strip())
     elif get_origin(annotation) is Literal:
@@ -310,6 +311,8 @@ def _unread(value: Any, field: FieldInfo) -> Any:
 def _is_other(value: Any, kind: Any) -> bool:
     if isinstance(value, str):
         return kind in (int, float, bool)
+    if kind is bool:
+        return not isinstance(value, bool)
     return isinstance(value, bool) and (kind in (int, float) or get_origin(kind) is Literal)
 
 

@@ -11,6 +11,7 @@ from audio_compositionality.encoders.loading.controls import CONTROLS, control
 from audio_compositionality.encoders.protocols import AudioLanguageModel, ModelCard
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks.base import Inputs, Measure, Samples, Scores, TaskError, TaskInfo
 
 OPTIONS = RunOptions(progress=False)
@@ -60,6 +61,7 @@ class Task:
         "none",
         "",
     )
+    spec = Spec
     drawings = ()
 
     def inputs(self, row, settings):

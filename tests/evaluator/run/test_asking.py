@@ -17,6 +17,7 @@ from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import StoreError
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks.answerers.base import certain
 from audio_compositionality.tasks.answerers.label_readers import Oracle
 from audio_compositionality.tasks.answerers.text_only import First
@@ -27,8 +28,16 @@ from .test_answers import Hears, Questions, Task
 OPTIONS = RunOptions(progress=False)
 
 
+class OrdersSpec(Spec):
+    orders: int = 1
+    scoring: str = "generate"
+    long: bool = False
+
+
 class Orders(Task):
     """Each question under one or both orders of its two options."""
+
+    spec = OrdersSpec
 
     def inputs(self, row, settings):
         if row["split"] != "test":
@@ -39,7 +48,7 @@ class Orders(Task):
         return Inputs(("audio",) * len(options), (), prompts, options, settings["scoring"], long)
 
     def settings(self, rows, requested):
-        return {"orders": 1, "scoring": "generate", "long": False, **requested}
+        return self.spec(**requested).values()
 
 
 class Scores(Hears):

@@ -13,6 +13,7 @@ from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.protocols import AudioLanguageModel, AudioTextEncoder, ModelCard
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskInfo, independent_samples
 
 INFO = TaskInfo(
@@ -53,6 +54,7 @@ class Ragged:
 class Captions:
     """Every clip of a row and its caption; or a question about the first clip."""
 
+    spec = Spec
     drawings = ()
 
     def __init__(self, info: TaskInfo, asks: bool = False) -> None:
