@@ -11,7 +11,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import fields_table, read_values
+from audio_compositionality.support.spec import settings_table, read_values
 from audio_compositionality.support.table import print_table
 
 HELP = "help"
@@ -78,7 +78,7 @@ def divided(texts: Sequence[str], groups: Sequence[Group]) -> list[dict[str, Any
         for group in groups:
             fields = group.fields()
             if fields:
-                print_table(fields_table(fields, f"Settings of {group.title} (--set NAME=VALUE)"))
+                print_table(settings_table(fields, f"Settings of {group.title} (--set NAME=VALUE)"))
                 print()
         raise ListedError
     left = pairs(texts)

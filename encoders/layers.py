@@ -52,7 +52,7 @@ class LayeredEncoder(ModelEncoder[Features]):
         """
         wanted = sorted(set(layers))
         for layer in wanted:
-            self.check_options(self.card.id, replace(self.card.options, layer=layer), self.num_layers)
+            self.check_options(self.card.id, self.card.options.changed(layer=layer), self.num_layers)
         if not wanted:
             return []
         loaded, last = self.card.options.layer, wanted[-1]
@@ -67,7 +67,7 @@ class LayeredEncoder(ModelEncoder[Features]):
     def _at(self, layer: int) -> Self:
         """The same model at another layer; a subclass whose state depends on the layer extends it."""
         view = copy.copy(self)
-        options = replace(self.card.options, layer=layer)
+        options = self.card.options.changed(layer=layer)
         view.card = replace(
             self.card,
             id=self.card.id.removesuffix(self.card.options.suffix) + options.suffix,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -266,7 +266,7 @@ def _embed_recordings(
 def _change_of_task(
     opened: OpenedTask, model: AudioEncoder, natural: Floats, options: RunOptions
 ) -> tuple[CoralTask, list[dict[str, str]]]:
-    store = embed_configuration(model, opened.configuration, replace(options, out=None))
+    store = embed_configuration(model, opened.configuration, options.changed(out=None))
     opened, synthetic, skipped = embedded_rows(store, store.load(), opened, options.skip_invalid)
     adapted_from = synthetic[_learnt_from(opened)]
     transform = coral_transform(adapted_from, natural)

@@ -1,14 +1,19 @@
 """What can be set, as one frozen pydantic model: bounds, choices and a description a field.
 
-Validation, the fingerprint, ``NAME=VALUE``, the table of the docs and the words of an error come from that one place.
+Validation, the fingerprint, ``NAME=VALUE``, YAML, the table of the docs and the words of an error come from that one
+place.
 """
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin
 
@@ -17,15 +22,30 @@ from pydantic.fields import FieldInfo
 
 from .errors import InputError
 from .table import Cell, Column, Row, Table
-from .text import nearest
+from .text import first_line, nearest
 
 _WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+LARGEST_FILE = 2**20
+"""Bytes of a file of settings; one has a thousand."""
+
+DEEPEST = 2
+"""Lists and mappings in one another that a setting is made of: of stages of a training there is a list of mappings."""
 
 _NOTHING = object()
 """A value of no type."""
 
+_COMMAS = " with commas between them"
+
 _BOUNDS = (("ge", "least"), ("gt", "above"), ("le", "most"), ("lt", "below"))
 """Attributes of pydantic's bounds, and what they are called here."""
+
+
+@dataclass(frozen=True)
+class TypedAs:
+    """In the annotation of a field that a validator reads from a text: how it is written, ``KIND:STEPS``."""
+
+    words: str
 
 
 class Spec(BaseModel):
@@ -38,7 +58,9 @@ class Spec(BaseModel):
         InputError: no such field, or a value of another type or out of its range: value, rule and nearest name.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, validate_default=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True, validate_default=True, allow_inf_nan=False
+    )
 
     def __init__(self, **values: Any) -> None:
         """Check all values; tuples may be given as lists, NumPy's numbers as numbers."""
@@ -65,7 +87,11 @@ class Spec(BaseModel):
     @classmethod
     def settable(cls) -> dict[str, FieldInfo]:
         """The fields that a user can write as a text, by their names."""
-        return {name: field for name, field in cls.model_fields.items() if _is_typable(field.annotation)}
+        return {
+            name: field
+            for name, field in cls.model_fields.items()
+            if _is_typable(field.annotation) or _typed_as(field) is not None
+        }
 
     @classmethod
     def read(cls, texts: Sequence[str]) -> dict[str, Any]:
@@ -77,13 +103,36 @@ class Spec(BaseModel):
         return read_values(texts, cls.settable(), cls.__name__)
 
     @classmethod
+    def from_yaml(cls, path: Path, **typed: Any) -> Self:
+        """The spec that a YAML file states.
+
+        Args:
+            path: of the file, a line ``name: value`` a field.
+            typed: values that come before those of the file.
+
+        Raises:
+            InputError: the file cannot be read, or states what is no field or out of its range: file, key and rule.
+        """
+        values = {**read_yaml(path), **typed}
+        try:
+            return cls(**values)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+
+    def to_yaml(self) -> str:
+        """All values as a file that `from_yaml` reads."""
+        import yaml
+
+        return yaml.safe_dump(self.values(), sort_keys=False, allow_unicode=True, width=120)
+
+    @classmethod
     def table(cls) -> Table:
-        """The fields that a user can write; see `fields_table`."""
-        return fields_table(cls.settable(), "Settings")
+        """The fields that a user can write: name, default, rule and description."""
+        return settings_table(cls.settable())
 
 
-def fields_table(fields: Mapping[str, FieldInfo], title: str) -> Table:
-    """A table of fields: name, default, rule and description."""
+def settings_table(fields: Mapping[str, FieldInfo], title: str = "Settings") -> Table:
+    """Name, default, rule and description of each field, of one spec or of several."""
     columns = (
         Column("name", "Of the setting.", numeric=False),
         Column("default", "What it is where nobody sets it.", numeric=False),
@@ -91,11 +140,18 @@ def fields_table(fields: Mapping[str, FieldInfo], title: str) -> Table:
         Column("meaning", "What it decides.", numeric=False),
     )
     rows = [
-        Row((Cell(name), Cell(_written(field.get_default(call_default_factory=True))), Cell(rule_of(field)),
-             Cell(field.description or "")))
+        Row((Cell(name), Cell(default_of(field)), Cell(rule_of(field)), Cell(field.description or "")))
         for name, field in fields.items()
-    ]  # fmt: skip
+    ]
     return Table(title, columns, tuple(rows), (), "settings")
+
+
+def default_of(field: FieldInfo) -> str:
+    """A field's default in words, as it is typed; ``none`` where none has to be given, ``needed`` where it has none."""
+    if field.is_required():
+        return "needed"
+    default = field.get_default(call_default_factory=True)
+    return "none" if default is None else default if isinstance(default, str) and default else _written(default)
 
 
 def fingerprint_of(**named: Any) -> str:
@@ -144,35 +200,120 @@ def check_values(values: Mapping[str, Any], fields: Mapping[str, FieldInfo], own
         try:
             _adapter(_without_none(fields[name].annotation)).validate_python(_unread(value, fields[name]))
         except ValidationError:
-            raise InputError(f"{name} is {_written(value)}; it is {rule_of(fields[name])}") from None
+            raise InputError(
+                f"{name} is {_written(value)}; it is {rule_of(fields[name])}{_closest(value, fields[name])}"
+            ) from None
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The values in a YAML file of settings.
+
+    Raises:
+        InputError: it cannot be read, is too large, or is no mapping of values as settings have them: a file may name
+            one list many times, and be endless when it is shown.
+    """
+    import yaml
+
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise InputError(f"{path} has more than {LARGEST_FILE:,} bytes, too many for a file of settings")
+        values = yaml.load(content.decode(), _yaml_loader())  # it is a SafeLoader
+    except OSError as error:
+        raise InputError(f"cannot read the settings in {path}: {error.strerror or error}") from error
+    except InputError:
+        raise
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} is no YAML: {getattr(error, 'problem', None) or first_line(error)}") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path} must have lines such as 'seed: 1', but is a {type(values).__name__}")
+    check_depth(values, path)
+    return {str(name): value for name, value in values.items()}
+
+
+def check_depth(values: Mapping[str, Any], path: Path) -> None:
+    """Refuse settings that nothing has: lists in one another.
+
+    Raises:
+        InputError: names the setting.
+    """
+    for name, value in values.items():
+        if _is_deeper(value, DEEPEST):
+            raise InputError(f"{path}: {name!r} has lists in one another, more than any setting has")
+
+
+def _is_deeper(value: Any, most: int) -> bool:
+    if not isinstance(value, dict | list | tuple | set):
+        return False
+    parts = value.values() if isinstance(value, dict) else value
+    return most == 0 or any(_is_deeper(part, most - 1) for part in parts)
+
+
+@cache
+def _yaml_loader() -> Any:
+    """Of YAML with ``1e-3`` for a number, as YAML 1.2 has it; 1.1, and so the library, takes it for a text."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_implicit_resolver(
+        "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+    )
+    return Loader
 
 
 def rule_of(field: FieldInfo) -> str:
     """What a value of a field may be, in words: ``a whole number from 1 to 20,000``."""
+    typed_as = _typed_as(field)
+    if typed_as is not None:
+        return typed_as.words
     choices = _choices(field.annotation)
     if choices:
-        return f"one of {', '.join(map(str, choices))}"
-    return f"{_kind(field.annotation)}{_range(field)}"
+        several = get_origin(_without_none(field.annotation)) is tuple
+        return f"{'some' if several else 'one'} of {', '.join(map(str, choices))}{_COMMAS if several else ''}"
+    is_list = get_origin(_without_none(field.annotation)) is tuple
+    several = "one or more " if is_list and any(getattr(one, "min_length", None) for one in field.metadata) else ""
+    return f"{several}{_kind(field.annotation)}{_range(field)}"
+
+
+def _typed_as(field: FieldInfo) -> TypedAs | None:
+    return next((one for one in field.metadata if isinstance(one, TypedAs)), None)
 
 
 def _read(name: str, text: str, field: FieldInfo) -> Any:
     """A value as a user writes it: of lists the parts have commas between them."""
     annotation = _without_none(field.annotation)
     given: Any = text
+    if annotation is not field.annotation and text == "none":
+        return None
+    if _typed_as(field) is not None:
+        return text
     if get_origin(annotation) in (tuple, list):
-        given = tuple(part.strip() for part in text.split(",") if part.strip())
+        given = () if text == "empty" else tuple(part.strip() for part in text.split(",") if part.strip())
+    elif get_origin(annotation) is Literal:
+        given = {str(choice): choice for choice in get_args(annotation)}.get(text, text)
     try:
         return _adapter(annotation).validate_python(given)
     except ValidationError:
-        raise InputError(f"{name} is {text!r}; it is {rule_of(field)}") from None
+        raise InputError(f"{name} is {text!r}; it is {rule_of(field)}{_closest(text, field)}") from None
 
 
 def _unread(value: Any, field: FieldInfo) -> Any:
     """A value; of a text or a truth value in place of a number, which pydantic would read, nothing that is valid."""
     kind = _without_none(field.annotation)
-    is_other = isinstance(value, str) and kind in (int, float, bool)
-    is_other |= isinstance(value, bool) and kind in (int, float)
-    return _NOTHING if is_other else value
+    if get_origin(kind) is tuple and isinstance(value, list | tuple):
+        return _NOTHING if any(_is_other(part, get_args(kind)[0]) for part in value) else value
+    return _NOTHING if _is_other(value, kind) else value
+
+
+def _is_other(value: Any, kind: Any) -> bool:
+    if isinstance(value, str):
+        return kind in (int, float, bool)
+    if kind is bool:
+        return not isinstance(value, bool)
+    return isinstance(value, bool) and (kind in (int, float) or get_origin(kind) is Literal)
 
 
 @cache
@@ -186,7 +327,8 @@ def _plain(value: Any) -> Any:
 
 
 def _first_fault(spec: type[Spec], error: ValidationError, values: Mapping[str, Any]) -> InputError:
-    detail = error.errors()[0]
+    details = error.errors()
+    detail = next((one for one in details if one["type"] == "extra_forbidden"), details[0])
     raised = detail.get("ctx", {}).get("error")
     if isinstance(raised, InputError):
         return raised
@@ -196,7 +338,16 @@ def _first_fault(spec: type[Spec], error: ValidationError, values: Mapping[str, 
     rule = rule_of(spec.model_fields[name])
     if name not in values:
         return InputError(f"{name} is missing; it is {rule}")
-    return InputError(f"{name} is {_written(values[name])}; it must be {rule}")
+    value = values[name]
+    return InputError(f"{name} is {_written(value)}; it must be {rule}{_closest(value, spec.model_fields[name])}")
+
+
+def _closest(value: Any, field: FieldInfo) -> str:
+    """The end of an error about a value that is none of the choices: the one that is nearest to it, if any is."""
+    choices = [str(choice) for choice in _choices(field.annotation)]
+    wrong = [str(part) for part in (value if isinstance(value, list | tuple) else [value]) if str(part) not in choices]
+    close = difflib.get_close_matches(wrong[0].lower(), choices, n=1, cutoff=0.5) if wrong else []
+    return f": did you mean {close[0]!r}?" if close else ""
 
 
 def _written(value: Any) -> str:
@@ -220,11 +371,15 @@ def _is_typable(annotation: Any) -> bool:
     kind = _without_none(annotation)
     if kind in _WORDS or get_origin(kind) is Literal:
         return True
-    return get_origin(kind) is tuple and all(part in _WORDS or part is ... for part in get_args(kind))
+    return get_origin(kind) is tuple and all(
+        part in _WORDS or part is ... or get_origin(part) is Literal for part in get_args(kind)
+    )
 
 
 def _choices(annotation: Any) -> tuple[Any, ...]:
     kind = _without_none(annotation)
+    if get_origin(kind) is tuple:
+        kind = get_args(kind)[0]
     return get_args(kind) if get_origin(kind) is Literal else ()
 
 
@@ -235,7 +390,7 @@ def _kind(annotation: Any) -> str:
     parts = get_args(kind)
     plural = {int: "whole numbers", float: "numbers", str: "names"}.get(parts[0], "values")
     count = "" if ... in parts else f"{len(parts)} "
-    return f"{count}{plural} with commas between them"
+    return f"{count}{plural}{_COMMAS}"
 
 
 def _range(field: FieldInfo) -> str:

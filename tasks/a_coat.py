@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.support.spec import Spec
 
 from . import scenes
 from .base import Drawing, Inputs, Measure, Outputs, Samples, Scores, TaskError, TaskInfo
@@ -62,6 +63,7 @@ class ACoat:
         citation=_METRIC.citation,
         protocols={"paper": {}},
     )
+    spec = Spec
     drawings = (
         Drawing(
             name="step_plane",

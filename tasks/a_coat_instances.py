@@ -9,6 +9,7 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.support.spec import Spec
 
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
 from .instance_ladder import INTERVALS, LADDER, draw_ladder, draw_one_ladder
@@ -55,6 +56,7 @@ class ACoatInstances:
         is_level_matched=True,
         controls=("mfcc-statistics", "level-statistics", "shuffled:"),
     )
+    spec = Spec
     drawings = (
         Drawing(
             name="instance_ladder",

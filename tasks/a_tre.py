@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioEncoder
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec, TypedAs
 
 from . import scenes
-from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
+from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, settings_among
 from .metric_files import describe_metric
 from .training_curves import CURVES, draw_curves, flat_curves
 
@@ -27,13 +29,70 @@ SEEDS = 3
 BATCH, EPOCHS = 64, 20
 """Training scenes of a step, and passes over them, where the paper is followed to the letter (section 4.4)."""
 
-POST_NORM = "post-norm"
+POST_NORM: Literal["post-norm"] = "post-norm"
 """The layer of ``torch.nn.TransformerEncoderLayer`` as it comes; the paper names no other."""
 
 WIDTH, DROPOUT = 2_048, 0.1
 """Of that layer: PyTorch's defaults."""
 
 _METRIC = describe_metric("a_tre")
+
+
+def _read_seeds(seeds: Any) -> Any:
+    """Seeds from how many there are, or from a text, ``3`` or ``0, 2``."""
+    if isinstance(seeds, str):
+        parts = [int(part) if part.strip().isdecimal() else part for part in seeds.split(",")]
+        seeds = parts[0] if len(parts) == 1 else parts
+    if isinstance(seeds, int) and not isinstance(seeds, bool):
+        seeds = range(seeds)
+    is_list = isinstance(seeds, list | tuple | range) and len(seeds) == len(set(seeds)) > 0
+    if not is_list or not all(type(seed) is int and seed >= 0 for seed in seeds):
+        raise InputError(f"seeds are {seeds!r}; give how many fits to make, or a list of different whole numbers")
+    return tuple(seeds)
+
+
+class ATreSpec(Spec):
+    """What can be set of the task; what is none is decided by the layer and the number of training scenes."""
+
+    seeds: Annotated[
+        tuple[int, ...] | None,
+        BeforeValidator(lambda seeds: None if seeds is None else _read_seeds(seeds)),
+        TypedAs("how many fits to make, or the seeds of them with commas between them"),
+    ] = Field(None, description=f"Of the fits; none for the first {SEEDS}, of the layer {POST_NORM} for the first.")
+    max_steps: int | None = Field(
+        None,
+        ge=1,
+        description=f"Training steps of a fit; none for {FULL_STEPS:,}, or {FEW_STEPS} where there are fewer than "
+        f"{FEW_SCENES:,} training scenes, and for {EPOCHS} epochs with the layer {POST_NORM}.",
+    )
+    layer: Literal["pre-norm", "post-norm"] | None = Field(
+        None,
+        description=f"Of the Transformer; none for pre-norm. {POST_NORM} brings the rest of the paper's text with it.",
+    )
+    width: int | None = Field(None, ge=1, description=f"Of the layer {POST_NORM}; none for {WIDTH:,}.")
+    dropout: float | None = Field(None, ge=0, lt=1, description=f"Of the layer {POST_NORM}; none for {DROPOUT}.")
+    validate_every: int | None = Field(
+        None, ge=1, description=f"Steps between validations with the layer {POST_NORM}; none for an epoch."
+    )
+
+    @model_validator(mode="after")
+    def _of_the_layer(self) -> ATreSpec:
+        given = [name for name in ("width", "dropout", "validate_every") if getattr(self, name) is not None]
+        if given and self.layer != POST_NORM:
+            raise InputError(f"{given[0]} is of the layer {POST_NORM}: give layer={POST_NORM} too")
+        return self
+
+    def completed(self, training: int) -> dict[str, Any]:
+        """All settings as JSON values, with the defaults for a number of training scenes."""
+        defaults: dict[str, Any] = {
+            "seeds": list(range(SEEDS)),
+            "max_steps": FULL_STEPS if training >= FEW_SCENES else FEW_STEPS,
+        }
+        if self.layer == POST_NORM:
+            epoch = math.ceil(training / BATCH)
+            torchs = {"layer": POST_NORM, "width": WIDTH, "dropout": DROPOUT}
+            defaults = {"seeds": [0], "max_steps": EPOCHS * epoch, "validate_every": epoch, **torchs}
+        return defaults | {name: value for name, value in self.values().items() if value is not None}
 
 
 class ATre:
@@ -60,6 +119,7 @@ class ATre:
         citation=_METRIC.citation,
         protocols={"paper": {"layer": POST_NORM}},
     )
+    spec = ATreSpec
     drawings: tuple[Drawing, ...] = (
         Drawing(
             name="training_curves",
@@ -88,21 +148,11 @@ class ATre:
         ``width`` and ``dropout`` of PyTorch's layer, all of which can be requested to be others.
 
         Raises:
-            TaskError: a split has too few scenes, a test scene has a label that no training scene has, or a requested
-                setting is not a list of seeds, a number of steps, a layer and what it has.
+            TaskError: a split has too few scenes, or a test scene has a label that no training scene has.
+            InputError: a requested setting is not one of `ATreSpec`.
         """
         _check_rows(rows)
-        training = sum(row["split"] == "train" for row in rows)
-        settings = {name: requested.get(name, default) for name, default in _defaults(training, requested).items()}
-        _check_layer(settings)
-        if _is_count(settings["seeds"]):
-            settings["seeds"] = list(range(settings["seeds"]))
-        seeds = settings["seeds"]
-        if not isinstance(seeds, list) or not seeds or len(set(seeds)) < len(seeds) or not all(map(_is_count, seeds)):
-            raise TaskError(f"seeds are {seeds!r}; give how many fits to make, or a list of different whole numbers")
-        if not _is_count(settings["max_steps"]) or settings["max_steps"] < 1:
-            raise TaskError(f"max_steps is {settings['max_steps']!r}; it must be a whole number from 1 on")
-        return settings
+        return settings_among(self.spec, requested).completed(sum(row["split"] == "train" for row in rows))
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
@@ -149,35 +199,6 @@ class ATre:
 
 def _test_rows(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["split"] == "test"]
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _defaults(training: int, requested: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings for a number of training scenes, before what is requested of them."""
-    steps = FULL_STEPS if training >= FEW_SCENES else FEW_STEPS
-    ours: dict[str, Any] = {"seeds": list(range(SEEDS)), "max_steps": steps}
-    if "layer" not in requested:
-        return ours
-    if requested["layer"] != POST_NORM:
-        return {**ours, "layer": "pre-norm"}
-    epoch = math.ceil(training / BATCH)
-    torchs = {"layer": POST_NORM, "width": WIDTH, "dropout": DROPOUT}
-    return {"seeds": [0], "max_steps": EPOCHS * epoch, "validate_every": epoch, **torchs}
-
-
-def _check_layer(settings: Mapping[str, Any]) -> None:
-    layer, layers = settings.get("layer", "pre-norm"), ("pre-norm", POST_NORM)
-    if layer not in layers:
-        raise TaskError(f"layer is {layer!r}; {nearest(str(layer), layers)}")
-    for name in ("width", "validate_every"):
-        if not _is_count(settings.get(name, 1)) or settings.get(name, 1) < 1:
-            raise TaskError(f"{name} is {settings[name]!r}; it must be a whole number from 1 on")
-    dropout = settings.get("dropout", 0.0)
-    if type(dropout) not in (int, float) or not 0 <= dropout < 1:
-        raise TaskError(f"dropout is {dropout!r}; it is a rate, at least 0 and less than 1")
 
 
 def _check_rows(rows: Sequence[Row]) -> None:

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field, field_validator
 
 from audio_compositionality.dataset_builder.columns import check_columns
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.sources import METADATA
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
 from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.text import nearest
 
 from . import scenes
 from .a_tre import FEW_SCENES, FEW_STEPS, FULL_STEPS
-from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
+from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, settings_among
 from .metric_files import describe_metric
 from .parts import PartedMeasures
 
 PAIRS = {f"{first}_{second}": (first, second) for first, second in combinations(ATTRIBUTES, 2)}
 """The attributes of each pair, by its name."""
-
-COMPOSITIONS = ("pairs", "transformer")
 
 _METRIC = describe_metric("a_tre_held_out")
 _COUNTS = ("n", "n_train")
@@ -38,6 +39,37 @@ _PARTED = PartedMeasures(
     of_parts=("gap", "held_out", "kept", "gap_single", "interaction", "ridge_gap"),
     shown=("gap", "held_out", "random", "kept", "ridge_gap", "constant"),
 )
+
+
+class HeldOutSpec(Spec):
+    """What can be set of the task."""
+
+    pairs: tuple[str, ...] | None = Field(
+        None,
+        min_length=1,
+        description="Pairs of attributes, such as timbre_pitch; none for all that vary, with the Transformer for the "
+        "first of them.",
+    )
+    seed: int = Field(0, ge=0, description="Of the splits.")
+    composition: Literal["pairs", "transformer"] = Field(
+        "pairs", description="Ridge regression on pairs of classes, or the paper's model, with 16 fits a pair."
+    )
+    max_steps: int | None = Field(
+        None,
+        ge=1,
+        description=f"Training steps of a fit of the Transformer; none for {FULL_STEPS:,}, or {FEW_STEPS} where there "
+        f"are fewer than {FEW_SCENES:,} scenes.",
+    )
+
+    @field_validator("pairs")
+    @classmethod
+    def _are_pairs(cls, pairs: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for pair in pairs or ():
+            if pair not in PAIRS:
+                raise InputError(f"unknown pair of attributes {pair!r}; {nearest(pair, list(PAIRS))}")
+        if pairs is not None and len(set(pairs)) < len(pairs):
+            raise InputError(f"pairs is {', '.join(pairs)}; it lists different ones of {', '.join(PAIRS)}")
+        return pairs
 
 
 class ATreHeldOut:
@@ -65,6 +97,7 @@ class ATreHeldOut:
         citation=_METRIC.citation,
         on_request=True,
     )
+    spec = HeldOutSpec
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
@@ -80,25 +113,18 @@ class ATreHeldOut:
 
         Raises:
             DatasetError: a row lacks its sources.
-            TaskError: the scenes are too few for their labels to stay in training whatever is held out, no two
-                attributes have two labels each, or a requested setting is none of these.
+            TaskError: the scenes are too few for their labels to stay in training whatever is held out, or no two
+                attributes have two labels each.
+            InputError: a requested setting is not one of `HeldOutSpec`.
         """
         for row in rows:
             check_columns(row, (METADATA,))
-        composition = requested.get("composition", COMPOSITIONS[0])
-        if composition not in COMPOSITIONS:
-            raise TaskError(f"composition is {composition!r}; {nearest(str(composition), COMPOSITIONS)}")
-        seed = requested.get("seed", 0)
-        if type(seed) is not int or seed < 0:
-            raise TaskError(f"seed is {seed!r}; it must be a whole number from 0 on")
-        is_fitted = composition == "transformer"
-        pairs = requested.get("pairs", varied_pairs(rows)[: 1 if is_fitted else None])
-        _check_pairs(pairs)
-        settings = {"pairs": list(pairs), "seed": seed, "composition": composition}
+        asked = settings_among(self.spec, requested)
+        is_fitted = asked.composition == "transformer"
+        pairs = asked.pairs or varied_pairs(rows)[: 1 if is_fitted else None]
+        settings: dict[str, Any] = {"pairs": list(pairs), "seed": asked.seed, "composition": asked.composition}
         if is_fitted:
-            settings["max_steps"] = requested.get("max_steps", FULL_STEPS if len(rows) >= FEW_SCENES else FEW_STEPS)
-            if type(settings["max_steps"]) is not int or settings["max_steps"] < 1:
-                raise TaskError(f"max_steps is {settings['max_steps']!r}; it must be a whole number from 1 on")
+            settings["max_steps"] = asked.max_steps or (FULL_STEPS if len(rows) >= FEW_SCENES else FEW_STEPS)
         _check_splits(rows, settings)
         return settings
 
@@ -167,14 +193,6 @@ def varied_pairs(rows: Sequence[Row]) -> list[str]:
 def _labels_of(pair: str) -> tuple[str, str]:
     first, second = PAIRS[pair]
     return f"{first}_label", f"{second}_label"
-
-
-def _check_pairs(pairs: Any) -> None:
-    if not isinstance(pairs, list | tuple) or not pairs or len(set(map(str, pairs))) < len(pairs):
-        raise TaskError(f"pairs is {pairs!r}; it lists different ones of {', '.join(PAIRS)}")
-    for pair in pairs:
-        if pair not in PAIRS:
-            raise TaskError(f"unknown pair of attributes {pair!r}; {nearest(str(pair), list(PAIRS))}")
 
 
 def _check_splits(rows: Sequence[Row], settings: Mapping[str, Any]) -> None:

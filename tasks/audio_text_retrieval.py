@@ -9,6 +9,7 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioTextEncoder
+from audio_compositionality.support.spec import Spec
 
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
 from .metric_files import describe_metric
@@ -54,6 +55,7 @@ class AudioTextRetrieval:
         shows_training=True,
         printed=printed_figures("audio_text_retrieval"),
     )
+    spec = Spec
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:

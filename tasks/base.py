@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.spec import Spec
 
 from .printed import Printed
 from .profiles import Asked, Profile
@@ -30,8 +31,11 @@ ENERGY = "energy alone"
 """What an encoder hears that hears nothing but how much sounds."""
 
 
+Settings = TypeVar("Settings", bound=Spec)
+
+
 class TaskError(AudioCompositionalityError):
-    """A task that does not exist, or rows and settings that it cannot score: says which and why."""
+    """A task that does not exist, or rows that it cannot score: says which and why."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +201,15 @@ class TaskInfo:
     def shown(self) -> tuple[Measure, ...]:
         """The measures that stand in tables."""
         return tuple(measure for measure in self.measures if measure.shown)
+
+
+def settings_among(spec: type[Settings], requested: Mapping[str, Any]) -> Settings:
+    """The settings of one task among those that are requested of several.
+
+    Raises:
+        InputError: a value is none that the field can have.
+    """
+    return spec(**{name: value for name, value in requested.items() if name in spec.model_fields})
 
 
 @dataclass(frozen=True)
@@ -365,6 +378,11 @@ class Task(Protocol):
     info: TaskInfo
     drawings: tuple[Drawing, ...]
 
+    @property
+    def spec(self) -> type[Spec]:
+        """What can be set of it, as fields; `Spec` itself where nothing can."""
+        ...
+
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """What a model is given of a row, under settings; see `settings`."""
         ...
@@ -374,10 +392,11 @@ class Task(Protocol):
 
         Args:
             rows: of the configuration.
-            requested: settings that are not to be the defaults; those of other tasks are among them.
+            requested: values of `spec` that are not to be the defaults; those of other tasks are among them.
 
         Raises:
-            TaskError: the rows cannot be scored, or a requested value cannot be.
+            TaskError: the rows cannot be scored.
+            InputError: a requested value is none that the field can have.
         """
         ...
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.support.spec import Spec
 
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
 from .metric_files import describe_metric
@@ -54,6 +55,7 @@ class Binding:
         is_level_matched=True,
         controls=("mfcc-statistics", "level-statistics", "shuffled:"),
     )
+    spec = Spec
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:

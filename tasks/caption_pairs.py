@@ -12,6 +12,7 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioTextEncoder
+from audio_compositionality.support.spec import Spec
 
 from .base import Drawing, Floats, Inputs, Number, Outputs, Samples, Scores, TaskError, TaskInfo
 from .label_groups import label_groupings
@@ -128,6 +129,8 @@ def pair_info(name: str, title: str, question: str, recipe: str, controls: tuple
 
 class CaptionPairs:
     """Such a task; see `Task`."""
+
+    spec = Spec
 
     def __init__(self, info: TaskInfo) -> None:
         """Give `info` by `pair_info`."""

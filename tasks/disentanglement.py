@@ -8,11 +8,12 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioEncoder
 
-from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
+from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskInfo, settings_among
 from .factor_rows import (
     CAPTIONS,
     FACTORS,
@@ -24,7 +25,7 @@ from .factor_rows import (
     labels_of,
 )
 from .metric_files import describe_metric
-from .parts import LEVELS, PAPER, PartedMeasures, probe_settings
+from .parts import LEVELS, PAPER, PartedMeasures, ProbeSpec
 
 _METRIC = describe_metric("disentanglement")
 
@@ -39,6 +40,14 @@ _PARTED = PartedMeasures(
 )
 
 _SHOWN = ("unseen", "seen", "overlap", "overlap_chance", "leak", "rate_over_timbre_unseen")
+
+
+class DisentanglementSpec(ProbeSpec):
+    """What can be set of the task."""
+
+    literature: bool = Field(
+        False, description="Whether scores of the literature (DCI, MIG, SAP) are computed as well."
+    )
 
 
 class Disentanglement:
@@ -67,6 +76,7 @@ class Disentanglement:
         on_request=True,
         controls=LEVELS,
     )
+    spec = DisentanglementSpec
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
@@ -76,10 +86,7 @@ class Disentanglement:
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """The probes, whether features are scaled, and whether scores of the literature are computed."""
         check_crossed(rows, self.info.name)
-        literature = requested.get("literature", False)
-        if not isinstance(literature, bool):
-            raise TaskError(f"literature is {literature!r}; it is true or false")
-        return {**probe_settings(requested), "literature": literature}
+        return settings_among(self.spec, requested).values()
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool

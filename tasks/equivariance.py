@@ -10,7 +10,7 @@ import numpy as np
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioEncoder
 
-from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
+from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, settings_among
 from .factor_rows import (
     CAPTIONS,
     FACTORS,
@@ -24,7 +24,7 @@ from .factor_rows import (
     star_clip,
 )
 from .metric_files import describe_metric
-from .parts import FOLDS, LEVELS, PAPER, PartedMeasures, columns_of_parts, dealt_folds, probe_settings
+from .parts import FOLDS, LEVELS, PAPER, PartedMeasures, ProbeSpec, columns_of_parts, dealt_folds
 from .scenes import numbered
 
 _METRIC = describe_metric("equivariance")
@@ -77,6 +77,7 @@ class Equivariance:
         on_request=True,
         controls=LEVELS,
     )
+    spec = ProbeSpec
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
@@ -89,7 +90,7 @@ class Equivariance:
         stars = {row["block"] for row in rows if not is_crossed(row)}
         if len(stars) < FOLDS:
             raise TaskError(f"{self.info.name} has {len(stars)} stars; it needs at least {FOLDS}")
-        return probe_settings(requested)
+        return settings_among(self.spec, requested).values()
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool

@@ -10,7 +10,7 @@ import numpy as np
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioEncoder
 
-from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskInfo
+from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskInfo, settings_among
 from .factor_rows import (
     CAPTIONS,
     FACTORS,
@@ -23,7 +23,7 @@ from .factor_rows import (
     labels_of,
 )
 from .metric_files import describe_metric
-from .parts import LEVELS, PAPER, PROBES, PartedMeasures, columns_of_parts, dealt_folds, probe_settings
+from .parts import LEVELS, PAPER, PROBES, PartedMeasures, ProbeSpec, columns_of_parts, dealt_folds
 from .scenes import numbered
 
 _METRIC = describe_metric("informativeness")
@@ -63,6 +63,7 @@ class Informativeness:
         on_request=True,
         controls=LEVELS,
     )
+    spec = ProbeSpec
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
@@ -72,7 +73,7 @@ class Informativeness:
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """The probes, and whether features are scaled."""
         check_crossed(rows, self.info.name)
-        return probe_settings(requested)
+        return settings_among(self.spec, requested).values()
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool

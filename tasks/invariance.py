@@ -16,6 +16,7 @@ import numpy as np
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.bases import SAME
 from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.support.spec import Spec
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
 from .metric_files import describe_metric
@@ -78,6 +79,7 @@ class Invariance:
         on_request=True,
         controls=LEVELS,
     )
+    spec = Spec
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:

@@ -16,6 +16,7 @@ import numpy as np
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.bases import DIFFERING
 from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.support.spec import Spec
 
 from . import scenes
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
@@ -67,6 +68,7 @@ class OnsetInvariance:
         on_request=True,
         controls=LEVELS,
     )
+    spec = Spec
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:

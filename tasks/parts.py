@@ -5,24 +5,36 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.spec import Spec
 
-from .base import Floats, Measure, Number, TaskError
+from .base import Floats, Measure, Number
 
 FOLDS = 5
 
-PROBES = ("ridge", "kernel", "slp", "mlp")
+Probe = Literal["ridge", "kernel", "slp", "mlp"]
+
+PROBES: tuple[Probe, ...] = get_args(Probe)
 
 LEVELS = ("level-statistics", "rms")
 """Controls that hear how loud a clip is, and nothing else: what they reach needs no more than that."""
 
 PAPER = {"probes": ["slp", "mlp"], "scaled": False}
 """Settings that follow arXiv 2505.06224: both of its probes, on features and targets as they come."""
+
+
+class ProbeSpec(Spec):
+    """What can be set of a task that fits probes; its values are stored as they are."""
+
+    probes: tuple[Probe, ...] = Field(("ridge", "kernel"), min_length=1, description="That are fitted.")
+    scaled: bool = Field(
+        True, description="Whether features and targets are scaled to a mean of 0 and a variance of 1."
+    )
 
 
 @dataclass(frozen=True)
@@ -104,21 +116,3 @@ def dealt_folds(groups: Sequence[Hashable]) -> NDArray[np.int64]:
     order = sorted(names, key=lambda group: hashlib.sha256(names[group].encode()).digest())
     folds = {group: place % FOLDS for place, group in enumerate(order)}
     return np.array([folds[group] for group in groups], np.int64)
-
-
-def probe_settings(requested: Mapping[str, Any]) -> dict[str, Any]:
-    """Which probes are fitted, and whether to scaled features.
-
-    Raises:
-        TaskError: there is no such probe, or `scaled` is neither true nor false.
-    """
-    probes = requested.get("probes", ["ridge", "kernel"])
-    if not isinstance(probes, (list, tuple)) or not probes:
-        raise TaskError(f"probes is {probes!r}; it lists some of {', '.join(PROBES)}")
-    for probe in probes:
-        if probe not in PROBES:
-            raise TaskError(f"unknown probe {probe!r}; {nearest(str(probe), PROBES)}")
-    scaled = requested.get("scaled", True)
-    if not isinstance(scaled, bool):
-        raise TaskError(f"scaled is {scaled!r}; it is true or false")
-    return {"probes": list(probes), "scaled": scaled}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
 from audio_compositionality.dataset_builder.texts.questions.rows import CLIP, check_question_row
@@ -20,15 +21,28 @@ from audio_compositionality.encoders.protocols import AudioLanguageModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-from .base import GENERATE, Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError, TaskInfo
+from .base import (
+    GENERATE,
+    Drawing,
+    Floats,
+    Inputs,
+    Measure,
+    Number,
+    Outputs,
+    Samples,
+    Scores,
+    TaskError,
+    TaskInfo,
+    settings_among,
+)
 from .embedding_match import embedding_accuracy
 from .printed import printed_figures
 from .profiles import Asked, Profile, Tally
 from .question_bars import QuestionBar, draw_question_bars
 from .question_kinds import KINDS, METRIC, TASKS, kind_of_row, kind_with_needs, needs_of, task_of
-from .question_prompts import CYCLIC, direct_prompt, prompt_style, question_prompt, shown_orders
+from .question_prompts import CYCLIC, direct_prompt, question_prompt, shown_orders
 from .question_scores import all_right, constant_answers, mean_of_parts, of_all, overlap_quartiles, usual_choices
-from .question_settings import DEFAULTS, asking_settings
+from .question_settings import AskingSpec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -191,6 +205,27 @@ _BY_TASK = Drawing(
 )
 
 
+class PolybenchSpec(AskingSpec):
+    """What can be set of the task."""
+
+    embedding_match: str | None = Field(
+        None,
+        min_length=1,
+        description="Also score by sentence embeddings, as the paper matches: each answer counts as the option most "
+        "similar to it by this encoder of sentences, a folder or a Hub id; it stands beside the score, and a result "
+        "that has it is not submitted.",
+    )
+
+    @model_validator(mode="after")
+    def _is_written(self) -> PolybenchSpec:
+        if self.embedding_match is not None and self.scoring != GENERATE:
+            raise InputError(
+                f"{EMBEDDING_MATCH} compares what a model writes, and the scoring {self.scoring!r} has it write "
+                f"nothing: take the scoring {GENERATE!r}"
+            )
+        return self
+
+
 class Polybench:
     """The task; see `Task`."""
 
@@ -244,8 +279,9 @@ class Polybench:
         is_level_matched=True,
         profile=_PROFILE,
         printed=PRINTED,
-        choices=DEFAULTS,
+        choices=AskingSpec().values(),
     )
+    spec: type[AskingSpec] = PolybenchSpec
     drawings: tuple[Drawing, ...] = (_BY_TASK,)
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
@@ -253,41 +289,30 @@ class Polybench:
         learn from."""
         if row["split"] != "test":
             return Inputs()
-        how = asking_settings(settings)
-        orders = shown_orders(row["options"], how["orders"])
+        how = settings_among(AskingSpec, settings)
+        orders = shown_orders(row["options"], how.orders)
         return Inputs(
             clips=(CLIP,) * len(orders),
-            prompts=tuple(question_prompt(row["question"], options, how["prompt"]) for options in orders),
+            prompts=tuple(question_prompt(row["question"], options, how.prompt) for options in orders),
             options=tuple(orders),
-            scoring=how["scoring"],
-            new_tokens=REASON_TOKENS if prompt_style(how["prompt"]).reasons else None,
+            scoring=how.scoring,
+            new_tokens=REASON_TOKENS if how.style.reasons else None,
         )
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """How questions are put in words, in which orders of their options, and how answers are taken.
 
         Raises:
-            TaskError: there are no questions to test by, one cannot be asked, or a setting is requested that there is
-                not.
+            TaskError: there are no questions to test by, or one cannot be asked.
+            InputError: a requested setting is not one of `spec`.
         """
-        try:
-            how = asking_settings(requested)
-        except InputError as error:
-            raise TaskError(f"{self.info.name}: {error}") from error
+        how = settings_among(self.spec, requested)
         tested = _tested(rows)
         if not tested:
             raise TaskError(f"{self.info.name} has no questions of the split test; it needs at least one")
         for row in tested:
             _check(row)
-        encoder = requested.get(EMBEDDING_MATCH)
-        if encoder is None:
-            return how
-        if how["scoring"] != GENERATE:
-            raise TaskError(
-                f"{self.info.name}: {EMBEDDING_MATCH} compares what a model writes, and the scoring {how['scoring']!r} "
-                f"has it write nothing: take the scoring {GENERATE!r}"
-            )
-        return how | {EMBEDDING_MATCH: str(encoder)}
+        return how.stored
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
@@ -298,14 +323,14 @@ class Polybench:
         from audio_compositionality.metrics.polybench.polybench import in_means, polybench
 
         tested = _tested(rows)
-        how = asking_settings(settings)
-        asked = [(row, options) for row in tested for options in shown_orders(row["options"], how["orders"])]
+        orders = settings_among(AskingSpec, settings).orders
+        asked = [(row, options) for row in tested for options in shown_orders(row["options"], orders)]
         values = polybench(
             list(outputs.answers),
             [row["answer"] for row, _ in asked],
             [options for _, options in asked],
             [task_of(row) for row, _ in asked],
-            ids=[row["id"] for row, _ in asked] if how["orders"] == CYCLIC else None,
+            ids=[row["id"] for row, _ in asked] if orders == CYCLIC else None,
             groups=[row["group"] for row, _ in asked],
             polarity=[row["polarity"] for row, _ in asked],
             return_scores=True,

@@ -14,13 +14,13 @@ from audio_compositionality.dataset_builder.texts.questions.kinds import ATOMS
 from audio_compositionality.dataset_builder.texts.questions.rows import check_question_row
 from audio_compositionality.support.errors import InputError
 
-from .base import Drawing, Floats, Measure, Number, Outputs, Scores, TaskError
+from .base import Drawing, Floats, Measure, Number, Outputs, Scores, TaskError, settings_among
 from .polybench import REFUSED, UNPARSED, Polybench
 from .profiles import Profile
 from .question_bars import QuestionBar, draw_question_bars
 from .question_prompts import direct_prompt, shown_orders
 from .question_scores import all_right, constant_answers, usual_choices
-from .question_settings import asking_settings
+from .question_settings import AskingSpec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,19 +137,17 @@ class PolybenchAtoms(Polybench):
         ),
         printed=None,
     )
+    spec = AskingSpec
     drawings: tuple[Drawing, ...] = (_BY_ATOM,)
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """How questions are put in words, in which orders of their options, and how answers are taken.
 
         Raises:
-            TaskError: there are no questions to test by, one cannot be asked, or a setting is requested that there is
-                not.
+            TaskError: there are no questions to test by, or one cannot be asked.
+            InputError: a requested setting is not one of `spec`.
         """
-        try:
-            how = asking_settings(requested)
-        except InputError as error:
-            raise TaskError(f"{self.info.name}: {error}") from error
+        how = settings_among(self.spec, requested)
         tested = _tested(rows)
         if not tested:
             raise TaskError(f"{self.info.name} has no questions of the split test; it needs at least one")
@@ -168,7 +166,7 @@ class PolybenchAtoms(Polybench):
                 direct_prompt(row["question"], row["options"])
             except (DatasetError, InputError) as error:
                 raise TaskError(f"{self.info.name}: the question {row['id']} cannot be asked: {error}") from error
-        return how
+        return how.stored
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
@@ -179,7 +177,7 @@ class PolybenchAtoms(Polybench):
         from audio_compositionality.metrics.polybench.polybench import match_answer
 
         tested = _tested(rows)
-        orders = asking_settings(settings)["orders"]
+        orders = settings_among(AskingSpec, settings).orders
         asked = [(row, options) for row in tested for options in shown_orders(row["options"], orders)]
         texts: list[str | None] = []
         taken = []

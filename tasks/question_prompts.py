@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from audio_compositionality.dataset_builder.texts.questions.base import is_lettered
 from audio_compositionality.encoders.protocols import LETTERS
@@ -28,7 +29,8 @@ class PromptStyle:
     scorings: tuple[str, ...] = ("generate",)
 
 
-DIRECT, TEXT = "direct", "text"
+DIRECT: Literal["direct"] = "direct"
+TEXT: Literal["text"] = "text"
 
 PROMPTS = {
     DIRECT: PromptStyle("Answer with one letter only.", scorings=("generate", "letters")),
@@ -38,8 +40,8 @@ PROMPTS = {
 }
 """Every way to put a question, by its name."""
 
-ONE_ORDER, CYCLIC = 1, "cyclic"
-ORDERS: tuple[int | str, ...] = (ONE_ORDER, CYCLIC)
+ONE_ORDER: Literal[1] = 1
+CYCLIC: Literal["cyclic"] = "cyclic"
 """In which orders a question's options are shown: as they are, or turned until each has stood at each position."""
 
 
@@ -106,7 +108,7 @@ def shown_orders(options: Sequence[str], orders: int | str) -> list[tuple[str, .
 
     Args:
         options: of the question.
-        orders: one of `ORDERS`.
+        orders: `ONE_ORDER` or `CYCLIC`.
     """
     return cyclic_orders(options) if orders == CYCLIC else [tuple(options)]
 

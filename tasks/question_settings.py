@@ -2,51 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any, Literal, get_args
+
+from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.spec import Spec
 
 from .base import GENERATE, Scoring
-from .question_prompts import DIRECT, ONE_ORDER, ORDERS, PROMPTS, TEXT, prompt_style
+from .question_prompts import DIRECT, ONE_ORDER, PROMPTS, TEXT, PromptStyle
 
-SCORINGS: tuple[str, ...] = get_args(Scoring)
+SCORINGS: tuple[Scoring, ...] = get_args(Scoring)
 """How an answer is taken; the setting ``scoring``."""
 
 
-DEFAULTS: Mapping[str, str | int] = {"prompt": DIRECT, "orders": ONE_ORDER, "scoring": GENERATE}
-"""How questions are asked where nothing else is requested."""
+class AskingSpec(Spec):
+    """How questions are asked."""
 
+    prompt: Literal["direct", "text", "reason"] = Field(
+        DIRECT,
+        description="direct asks for one letter only; text for the text of an option, the default of the scoring "
+        "options; reason asks for an explanation first and the letter behind it, of up to 1,024 tokens.",
+    )
+    orders: Literal[1, "cyclic"] = Field(
+        ONE_ORDER,
+        description="1 shows the options as the data have them; cyclic asks each question once an order, its options "
+        "turned until each has stood at each position, which tells a habit of letters from knowledge.",
+    )
+    scoring: Scoring = Field(
+        GENERATE,
+        description="generate reads what the model writes, as the paper does; letters takes the likeliest letter as "
+        "its first token, options the likeliest text of an option: no answer is unreadable then.",
+    )
 
-def asking_settings(requested: Mapping[str, Any]) -> dict[str, Any]:
-    """How questions are asked, as JSON values: ``prompt`` and its version, ``orders`` and ``scoring``.
+    @model_validator(mode="before")
+    @classmethod
+    def _of_options(cls, values: Any) -> Any:
+        """Where the likelihood of an option's text is taken, that text is what is asked for."""
+        return {"prompt": TEXT, **values} if values.get("scoring") == "options" else values
 
-    Args:
-        requested: those that are not to be the defaults, which are ``direct``, 1 and ``generate``, and the prompt
-            ``text`` where the scoring is ``options``; others may be among them.
+    @model_validator(mode="after")
+    def _agree(self) -> AskingSpec:
+        if self.style.reasons and self.scoring != GENERATE:
+            raise InputError(
+                f"the prompt {self.prompt!r} has a model write its reasons first, and the scoring {self.scoring!r} has "
+                f"it write nothing: take the prompt {DIRECT!r}, or the scoring {GENERATE!r}"
+            )
+        if self.scoring not in self.style.scorings:
+            other = next(name for name, one in PROMPTS.items() if self.scoring in one.scorings)
+            raise InputError(
+                f"the prompt {self.prompt!r} asks for another answer than the scoring {self.scoring!r} takes the "
+                f"likelihood of: take the prompt {other!r}, or the scoring "
+                f"{' or '.join(map(repr, self.style.scorings))}"
+            )
+        return self
 
-    Raises:
-        InputError: one is not among those that there are, or they contradict each other.
-    """
-    prompt, orders, scoring = (requested.get(name, value) for name, value in DEFAULTS.items())
-    if scoring == "options" and "prompt" not in requested:
-        prompt = TEXT
-    style = prompt_style(prompt)
-    if isinstance(orders, bool) or orders not in ORDERS:
-        names = [str(one) for one in ORDERS]
-        raise InputError(f"orders is {orders!r}; {nearest(str(orders), names)}")
-    if scoring not in SCORINGS:
-        raise InputError(f"the scoring {scoring!r} is not known; {nearest(str(scoring), SCORINGS)}")
-    if style.reasons and scoring != GENERATE:
-        raise InputError(
-            f"the prompt {prompt!r} has a model write its reasons first, and the scoring {scoring!r} has it write "
-            f"nothing: take the prompt {DIRECT!r}, or the scoring {GENERATE!r}"
-        )
-    if scoring not in style.scorings:
-        other = next(name for name, one in PROMPTS.items() if scoring in one.scorings)
-        raise InputError(
-            f"the prompt {prompt!r} asks for another answer than the scoring {scoring!r} takes the likelihood of: take "
-            f"the prompt {other!r}, or the scoring {' or '.join(map(repr, style.scorings))}"
-        )
-    return {"prompt": prompt, "prompt_version": style.version, "orders": orders, "scoring": scoring}
+    @property
+    def style(self) -> PromptStyle:
+        """The way to ask for an answer."""
+        return PROMPTS[self.prompt]
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """All that scores depend on, as JSON values, with the version of the prompt."""
+        values = {name: value for name, value in self.values().items() if value is not None}
+        return {"prompt": self.prompt, "prompt_version": self.style.version, **values}

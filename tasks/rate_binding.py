@@ -10,10 +10,10 @@ import numpy as np
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioEncoder
 
-from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
+from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, settings_among
 from .factor_rows import WARNING
 from .metric_files import describe_metric
-from .parts import LEVELS, PAPER, PROBES, PartedMeasures, dealt_folds, probe_settings
+from .parts import LEVELS, PAPER, PROBES, PartedMeasures, ProbeSpec, dealt_folds
 from .scenes import numbered
 
 _METRIC = describe_metric("informativeness")
@@ -61,6 +61,7 @@ class RateBinding:
         is_level_matched=True,
         controls=LEVELS,
     )
+    spec = ProbeSpec
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
@@ -76,7 +77,7 @@ class RateBinding:
         groups = len({row["group"] for row in rows})
         if groups < _FEWEST_GROUPS:
             raise TaskError(f"{self.info.name} has {groups} groups of timbres; it needs at least {_FEWEST_GROUPS}")
-        return probe_settings(requested)
+        return settings_among(self.spec, requested).values()
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from pydantic.fields import FieldInfo
+
 from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.text import nearest
 
@@ -58,6 +60,14 @@ def load_task(name: str) -> Task:
 def load_tasks(names: Iterable[str]) -> list[Task]:
     """Tasks by their names, each once."""
     return [load_task(name) for name in dict.fromkeys(names)]
+
+
+def settings_of_tasks(tasks: Iterable[Task]) -> dict[str, FieldInfo]:
+    """The fields of all settings that a user can write of some tasks, by their names; see `Task.spec`."""
+    fields: dict[str, FieldInfo] = {}
+    for task in tasks:
+        fields = {**task.spec.settable(), **fields}
+    return fields
 
 
 def list_benchmarks() -> dict[str, Sequence[str]]:

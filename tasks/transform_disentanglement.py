@@ -12,10 +12,10 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.transforms import load_transform
 from audio_compositionality.encoders.protocols import AudioEncoder
 
-from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
+from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, settings_among
 from .factor_rows import FACTORS, labels_of
 from .metric_files import describe_metric
-from .parts import FOLDS, LEVELS, PAPER, PartedMeasures, columns_of_parts, probe_settings
+from .parts import FOLDS, LEVELS, PAPER, PartedMeasures, ProbeSpec, columns_of_parts
 from .transform_rows import (
     CAPTIONS,
     TRANSFORMS,
@@ -79,6 +79,7 @@ class TransformDisentanglement:
         on_request=True,
         controls=LEVELS,
     )
+    spec = ProbeSpec
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
@@ -98,7 +99,7 @@ class TransformDisentanglement:
                 raise TaskError(f"{self.info.name} has one {factor} only, {values[0]!r}; it needs two")
             if isinstance(values[0], str):
                 _check_classes(originals, values, factor)
-        return probe_settings(requested)
+        return settings_among(self.spec, requested).values()
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioEncoder
 
-from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskInfo
+from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskInfo, settings_among
 from .metric_files import describe_metric
-from .parts import LEVELS, PAPER, PartedMeasures, columns_of_parts, probe_settings
+from .parts import LEVELS, PAPER, PartedMeasures, ProbeSpec, columns_of_parts
 from .scenes import numbered
 from .transform_rows import (
     CAPTIONS,
@@ -72,6 +72,7 @@ class TransformEquivariance:
         on_request=True,
         controls=LEVELS,
     )
+    spec = ProbeSpec
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
@@ -81,7 +82,7 @@ class TransformEquivariance:
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """The probes, and whether features are scaled."""
         check_orbits(rows, self.info.name)
-        return probe_settings(requested)
+        return settings_among(self.spec, requested).values()
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool

@@ -7,7 +7,6 @@ form that is linear. A control is built in: statistics of a log-mel spectrogram 
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -99,6 +98,6 @@ def frozen_features(towers: AlignedTowers, data: TrainingData, *, progress: bool
     Raises:
         AudioCompositionalityError: a clip cannot be read or embedded.
     """
-    options = replace(RunOptions(progress=progress), store=store_root())
+    options = RunOptions(progress=progress, store=store_root())
     store = embed_configuration(towers.frozen.model, data.configuration, options)
     return ArrayFeatures(store.load().embeddings)

@@ -195,7 +195,7 @@ def _frozen(
     from ..loading.registry import has_twins
     from ..loading.twins import UNTRAINED
 
-    inner = replace(options, layer=config.layer, pooling=config.pooling)
+    inner = options.changed(layer=config.layer, pooling=config.pooling)
     if checkpoint.fresh_seed is not None and has_twins(config.encoder):
         return FrozenEncoder.load(UNTRAINED + config.encoder, seed=checkpoint.fresh_seed, options=inner, device=device)
     frozen = FrozenEncoder.load(config.encoder, seed=config.encoder_seed, options=inner, device=device)

@@ -82,7 +82,7 @@ class TransformersLanguageModel:
         source = LanguageCheckpoint.of(checkpoint, family.part)
         self.front_end: FrontEnd = family.front_end(source)
         precision = wanted.precision_on(device.type)
-        self.options: LanguageOptions = replace(wanted, precision=precision)
+        self.options: LanguageOptions = wanted.changed(precision=precision)
         model_class = getattr(transformers, family.architectures[stated])
         self.model = source.load_language_model(model_class, precision, device, self.options.spread)
         self.device = str(self.model.device)
@@ -119,7 +119,7 @@ class TransformersLanguageModel:
             InputError: the count is no whole number of 1 or more.
         """
         model = copy.copy(self)
-        model.options = replace(self.options, max_new_tokens=count)
+        model.options = self.options.changed(max_new_tokens=count)
         plain_id = self.card.id.removesuffix(self.options.suffix)
         model.card = replace(self.card, id=plain_id + model.options.suffix)
         return model

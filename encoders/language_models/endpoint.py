@@ -32,7 +32,7 @@ from .endpoint_calls import Clock, EndpointError, Failure, Pace, failure_of, out
 from .endpoint_http import RedirectError, Server, TooLargeError
 from .endpoint_messages import Reply, SoundClip, letter_scores, question_of, reply_of
 from .endpoint_name import KEY_VARIABLE, SERVER, Address, masked_answer, parse_endpoint, read_key
-from .endpoint_settings import DEFAULT_SETTINGS, MOST_THREADS, EndpointSettings, check_count
+from .endpoint_settings import DEFAULT_SETTINGS, MOST_THREADS, EndpointSettings
 from .endpoint_window import Window, open_window
 from .options import LanguageOptions, language_options
 
@@ -245,7 +245,8 @@ class EndpointModel:
         if len(options) != len(prompts):
             raise InputError(f"there are {len(options)} lists of options for {len(prompts)} prompts")
         for texts in options:
-            check_count("the number of options", len(texts), 1, len(LETTERS))
+            if not 1 <= len(texts) <= len(LETTERS):
+                raise InputError(f"the number of options is {len(texts)}; it must be 1 to {len(LETTERS)}")
         most, scores = self.settings.top_logprobs, dict[int, list[float]]()
 
         def scored(place: int, reply: Reply) -> tuple[list[float], dict[str, Any]]:
@@ -418,9 +419,9 @@ def load_endpoint(
         ModelError: see `parse_endpoint` and `EndpointModel`; `EndpointError` where the server does not answer.
     """
     if isinstance(options, LanguageOptions) and options.batch_size is not None:
-        settings = replace(settings, concurrency=min(options.batch_size, MOST_THREADS))
+        settings = settings.changed(concurrency=min(options.batch_size, MOST_THREADS))
     if isinstance(options, LanguageOptions) and options.deadline is not None:
-        settings = replace(settings, deadline=options.deadline)
+        settings = settings.changed(deadline=options.deadline)
     model = EndpointModel(parse_endpoint(name), options, settings, clock=clock)
     if settings.revision is None:
         model.identify(hears=hears)

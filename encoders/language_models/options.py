@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Literal
 
-from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import nearest
+from pydantic import Field
 
 from ..base import ModelError
-from ..options import DEFAULT_OPTIONS, PRECISIONS, EncoderOptions
+from ..options import DEFAULT_OPTIONS, EncoderOptions
 
-AUTO = "auto"
+AUTO: Literal["auto"] = "auto"
 """The precision that is the device's: float32 on a CPU, else bfloat16."""
 
 DIRECT_TOKENS = 16
@@ -20,51 +19,46 @@ REASON_TOKENS = 1024
 """Tokens that an answer may have where the model is asked to reason first."""
 
 
-@dataclass(frozen=True)
 class LanguageOptions(EncoderOptions):
     """How a model that answers is run; `load_model` takes it in the place of `EncoderOptions`.
 
-    A model that embeds may be given it too, see `of_encoder`: so a command need not know which of the two a name is.
-
-    Attributes:
-        layer, pooling, compile: of encoders; nothing but the default is taken.
-        precision: type of the weights and of the arithmetic: ``float32``, ``bfloat16`` or ``float16``; ``auto`` is
-            float32 on a CPU, else bfloat16.
-        max_new_tokens: tokens that an answer may have: `DIRECT_TOKENS` where a letter is asked for, `REASON_TOKENS`
-            where the model is to reason first. An answer of other than `DIRECT_TOKENS` is one of another id.
-        batch_size: questions at a time; None for 4 on a CPU and 16 elsewhere. It is halved whenever memory does not
-            suffice.
-        deadline: seconds that a question to a model behind a server may take, see `EndpointSettings`; None for its own.
-        spread: lay the layers of one large model over all GPUs that there are, and what does not fit into them into the
-            memory of the machine (`device_map="auto"` of accelerate).
-
-    Raises:
-        InputError: on a value that is none of these.
+    A model that embeds may be given it too, see `of_encoder`: so a command need not know which of the two a name is. Of
+    layer, pooling and compilation a model that answers takes nothing but the default. An answer of other than
+    `DIRECT_TOKENS` is one of another id.
     """
 
-    precision: str = AUTO
-    max_new_tokens: int = DIRECT_TOKENS
-    batch_size: int | None = None
-    spread: bool = False
-    deadline: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.precision not in (AUTO, *PRECISIONS):
-            raise InputError(f"precision is '{self.precision}': {nearest(self.precision, (AUTO, *PRECISIONS))}")
-        for name in ("max_new_tokens", "batch_size"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InputError(f"{name} is {value!r}; it must be a whole number of 1 or more")
+    precision: Literal["auto", "float32", "bfloat16", "float16"] = Field(  # type: ignore[assignment]
+        AUTO, description="Type of the weights and of the arithmetic; auto is float32 on a CPU, else bfloat16."
+    )
+    max_new_tokens: int = Field(
+        DIRECT_TOKENS,
+        ge=1,
+        description=f"Tokens that an answer may have: {DIRECT_TOKENS} where a letter is asked for, {REASON_TOKENS:,} "
+        "where the model is to reason first.",
+    )
+    batch_size: int | None = Field(
+        None,
+        ge=1,
+        description="Questions at a time; None for 4 on a CPU and 16 elsewhere. It is halved whenever memory does not "
+        "suffice.",
+    )
+    spread: bool = Field(
+        False,
+        description="Lay the layers of one large model over all GPUs that there are, and what does not fit into them "
+        'into the memory of the machine (`device_map="auto"` of accelerate).',
+    )
+    deadline: float | None = Field(
+        None,
+        gt=0,
+        description="Seconds that a question to a model behind a server may take, its tries together; None for its own "
+        "number.",
+    )
 
     @property
     def of_encoder(self) -> EncoderOptions:
-        """The same for a model that embeds, whose default precision is float32 on any device.
-
-        Raises:
-            InputError: the pooling or the layer is none that there is.
-        """
+        """The same for a model that embeds, whose default precision is float32 on any device."""
         precision = DEFAULT_OPTIONS.precision if self.precision == AUTO else self.precision
-        return EncoderOptions(self.layer, self.pooling, precision, self.compile)
+        return EncoderOptions(layer=self.layer, pooling=self.pooling, precision=precision, compile=self.compile)
 
     def precision_on(self, device_type: str) -> str:
         """The precision on a device, by its type: ``cpu``, ``cuda``; that which is asked for, or the device's own."""

@@ -223,14 +223,14 @@ def load_layers(
     from ..model_encoder import ModelEncoder
 
     wanted = None if layers is None else sorted(set(layers))
-    at_deepest = replace(options, layer=wanted[-1] if wanted else None)
+    at_deepest = options.changed(layer=wanted[-1] if wanted else None)
     model = _load(name, device, at_deepest, seed, hears_only=True)
     numbers = range(model.num_layers + 1) if wanted is None and isinstance(model, ModelEncoder) else wanted
     if not numbers or (wanted is None and len(numbers) == 1):
         raise ModelError(f"'{name}' has no layers to choose from")
     if isinstance(model, LayeredEncoder):
         return list(model.at_layers(numbers))
-    rest = [replace(options, layer=layer) for layer in numbers if layer != at_deepest.layer]
+    rest = [options.changed(layer=layer) for layer in numbers if layer != at_deepest.layer]
     loaded = [_load(name, device, one, seed, hears_only=True) for one in rest]
     return loaded if wanted is None else [*loaded, model]
 

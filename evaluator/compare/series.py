@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.table import Cell, Column, Row, Table
@@ -37,7 +37,7 @@ class Layer:
         """That of a result."""
         card = result.result.model
         options = EncoderOptions(**card.options.model_dump())
-        name = card.id.removesuffix(options.suffix) + replace(options, layer=None).suffix
+        name = card.id.removesuffix(options.suffix) + options.changed(layer=None).suffix
         return cls(name, card.revision, options.layer)
 
 

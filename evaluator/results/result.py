@@ -85,7 +85,7 @@ class Model(Strict):
     @classmethod
     def of(cls, card: ModelCard) -> Model:
         """What a result says of a card."""
-        return cls.model_validate(asdict(card))
+        return cls.model_validate({**asdict(card), "options": card.options.values()})
 
     def card(self) -> ModelCard:
         """The card that it was made of."""

@@ -25,7 +25,7 @@ from .blocks import KeptClip, batches_by_length, batches_in_order, clips_at
 from .company import accept_or_refuse, chosen_again, size_again
 from .options import RunOptions
 from .processes import Processes, join_processes
-from .store import EmbeddingShard, EmbeddingStore, check_batch_size
+from .store import EmbeddingShard, EmbeddingStore
 from .store_key import StoreKey
 
 CPU_BATCH_SIZE, GPU_BATCH_SIZE = 4, 32
@@ -206,14 +206,9 @@ def _stream(
 
 
 def batch_size_of(model: Model, options: RunOptions) -> int:
-    """Clips that a model is given at a time.
-
-    Raises:
-        InputError: less than 1 is asked for, or more than a file of the store holds.
-    """
+    """Clips that a model is given at a time."""
     if options.batch_size is None:
         return CPU_BATCH_SIZE if model.device == "cpu" else GPU_BATCH_SIZE
-    check_batch_size(options.batch_size, "batch_size")
     return options.batch_size
 
 

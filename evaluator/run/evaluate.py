@@ -7,7 +7,6 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -34,7 +33,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import nearest, shortened
 from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
-from audio_compositionality.tasks.registry import default_tasks, load_tasks
+from audio_compositionality.tasks.registry import default_tasks, load_tasks, settings_of_tasks
 
 from .answers import left_unasked
 from .before import check_lengths, check_questions, warn_of_other_data, with_long_answers
@@ -116,18 +115,18 @@ def evaluate_models(
     """
     processes = join_processes()
     if options.store is None and processes.count > 1:
-        options = replace(options, store=store_root())
-    options = replace(options, progress=options.progress and processes.is_main)
+        options = options.changed(store=store_root())
+    options = options.changed(progress=options.progress and processes.is_main)
     if tasks is None:
         tasks = _default_tasks(models, data)
     elif not leave_out:
         for task, model in product(tasks, models):
             check_model_kind(task, model)
+    _check_settings(tasks, options.settings)
     opened = [open_task(task, data, options.settings) for task in tasks]
-    _check_settings(opened, options.settings)
     models = with_long_answers(models, opened)
     # A device that is not there is found before anything is embedded.
-    options = replace(options, device=str(resolve_device(processes.device(options.device))))
+    options = options.changed(device=str(resolve_device(processes.device(options.device))))
     earlier = _earlier_results(models, opened, options, processes)
     if options.out is not None and processes.is_main:
         warn_of_other_data(options.out, opened)
@@ -198,9 +197,9 @@ def _default_tasks(models: Sequence[Model], data: Data) -> list[Task]:
     return [task for task in possible if any(can_do(task, model) for model in models)]
 
 
-def _check_settings(opened: Iterable[OpenedTask], requested: Mapping[str, Any]) -> None:
+def _check_settings(tasks: Iterable[Task], requested: Mapping[str, Any]) -> None:
     """Refuse a requested setting that no task has."""
-    valid = {name for one in opened for name in one.settings}
+    valid = settings_of_tasks(tasks)
     for name in requested:
         if name not in valid:
             hint = f"the setting {name!r}; {nearest(name, sorted(valid))}" if valid else f"a setting, such as {name!r}"

@@ -26,12 +26,11 @@ from safetensors.numpy import load, save
 
 from audio_compositionality.support.cache import cache_folder
 from audio_compositionality.support.checked_files import NO_DIGEST, is_sealed, sealed
-from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.files import remove_partial_files, safe_file_name, write_whole
 
+from .options import ITEMS_PER_SHARD
 from .store_key import StoreKey
-
-ITEMS_PER_SHARD = 64
 
 SHARDS_PER_BLOCK = 8
 """Shards among which items are dealt out by their hashes: 512 items, which go to a model in an order of their own."""
@@ -53,18 +52,6 @@ class StoreError(AudioCompositionalityError):
 def store_root() -> Path:
     """The folder of all stores where none is named: ``outputs`` in the cache."""
     return cache_folder() / "outputs"
-
-
-def check_batch_size(size: int, name: str) -> None:
-    """Refuse a size that no batch can have: none crosses the end of a shard.
-
-    Raises:
-        InputError: less than 1, or more than the items of a shard.
-    """
-    if size < 1:
-        raise InputError(f"{name} is {size}; it must be 1 or more")
-    if size > ITEMS_PER_SHARD:
-        raise InputError(f"{name} is {size:,}; it must be {ITEMS_PER_SHARD} or less: so many make a file of the store")
 
 
 class ShardStore(ABC, Generic[Content]):

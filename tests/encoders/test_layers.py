@@ -65,7 +65,7 @@ def check_layers(name: str, rate: int, options: EncoderOptions | None = None) ->
     assert len(encoders) == encoders[0].num_layers + 1 > 2
     for layer in (0, 1, len(encoders) - 1):
         encoder, embeddings = encoders[layer], together[layer]
-        alone = load_model(name, device="cpu", options=replace(options, layer=layer))
+        alone = load_model(name, device="cpu", options=options.changed(layer=layer))
         assert encoder.card == alone.card
         expected = alone.embed(clips, rate)
         assert embeddings.dtype == np.float32

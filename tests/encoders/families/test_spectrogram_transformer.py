@@ -50,9 +50,9 @@ def test_layers_and_poolings_equal_the_model_called_by_hand(
         ("max", moments.max(axis=1)),
         ("cls", tokens.mean(axis=1)),
     ):
-        encoder = load_model(str(folder), options=EncoderOptions(layer, pooling))
+        encoder = load_model(str(folder), options=EncoderOptions(layer=layer, pooling=pooling))
         np.testing.assert_allclose(encoder.embed(clips, 16_000), expected, atol=1e-5 * np.abs(expected).max())
-    frames, seconds = load_model(str(folder), options=EncoderOptions(layer)).embed_frames(clips, 16_000)
+    frames, seconds = load_model(str(folder), options=EncoderOptions(layer=layer)).embed_frames(clips, 16_000)
     np.testing.assert_allclose(frames, moments, atol=1e-4)
     assert seconds == pytest.approx(0.12)
 

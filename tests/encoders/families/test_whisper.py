@@ -98,7 +98,7 @@ def test_layers_and_pooling(saved: Callable[[str], Path], make_clips: MakeClips)
     assert len(output.hidden_states) == 3
     for layer, hidden in enumerate(output.hidden_states):
         for pooling, expected in (("mean", hidden[:, :50].mean(1)), ("max", hidden[:, :50].amax(1))):
-            encoder = load_model(str(folder), options=EncoderOptions(layer, pooling))
+            encoder = load_model(str(folder), options=EncoderOptions(layer=layer, pooling=pooling))
             assert encoder.card.id == f"whisper@layer={layer}+pooling={pooling}"
             assert relative_error(encoder.embed(clips, 16_000), expected.numpy()) < 1e-5
     last = load_model(str(folder), options=EncoderOptions(layer=2)).embed(clips, 16_000)

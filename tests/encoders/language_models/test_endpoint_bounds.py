@@ -21,7 +21,6 @@ from audio_compositionality.encoders.language_models.endpoint_http import MOST_B
 from audio_compositionality.encoders.language_models.endpoint_name import KEY_VARIABLE, parse_endpoint
 from audio_compositionality.encoders.language_models.endpoint_settings import DEFAULT_SETTINGS, EndpointSettings
 from audio_compositionality.encoders.language_models.options import LanguageOptions
-from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.retries import WAITS
 
 from .endpoint_server import LoopbackEndpoint, Raw, Request, Response, StillClock, completion, head, refusal
@@ -350,9 +349,6 @@ def test_the_deadline_is_a_setting(server: LoopbackEndpoint):
     model = load_endpoint(server.name, LanguageOptions(deadline=7.5))
     assert model.settings.deadline == 7.5
     assert load_endpoint(server.name, LanguageOptions()).settings.deadline == 120
-    for wrong in (0, -1, float("nan"), float("inf")):
-        with pytest.raises(InputError, match=r"deadline is .*; it must be a number of seconds above 0"):
-            EndpointSettings(deadline=wrong)
 
 
 # The client

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ from audio_compositionality.encoders.loading.controls import CONTROLS, control
 from audio_compositionality.encoders.protocols import AudioLanguageModel, ModelCard
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks.base import Inputs, Measure, Samples, Scores, TaskError, TaskInfo
 
 OPTIONS = RunOptions(progress=False)
@@ -62,6 +61,7 @@ class Task:
         "none",
         "",
     )
+    spec = Spec
     drawings = ()
 
     def inputs(self, row, settings):
@@ -124,7 +124,7 @@ def scored(model, data=None, options=OPTIONS, **how):
 
 @pytest.mark.parametrize("hears", [True, False])
 def test_a_model_learns_from_the_rows_of_train_before_it_is_asked_and_only_then(tmp_path, hears):
-    data, model, options = Questions(), Learns(hears), replace(OPTIONS, store=tmp_path)
+    data, model, options = Questions(), Learns(hears), OPTIONS.changed(store=tmp_path)
     _, answers = scored(model, data, options)
     train = [row for row in data.rows if row["split"] == "train"]
     expected = f"70 {70 if hears else 0} {sum(row['answer'] == 'a0' for row in train)}"
@@ -137,12 +137,12 @@ def test_a_model_learns_from_the_rows_of_train_before_it_is_asked_and_only_then(
         assert not {f"{id}/audio" for id in ids} & set(data.read)
     assert scored(model, data, options)[1] == answers
     assert len(model.lessons) == 1
-    scored(model, data, replace(options, force=True))
+    scored(model, data, options.changed(force=True))
     assert len(model.lessons) == 2
 
 
 def test_stored_answers_are_not_those_after_another_training(tmp_path):
-    model, options = Learns(), replace(OPTIONS, store=tmp_path)
+    model, options = Learns(), OPTIONS.changed(store=tmp_path)
     answers = [scored(model, Questions(trained=n, fingerprint=f"{n}"), options)[1] for n in (4, 6, 4)]
     assert [texts[0][:3] for texts in answers] == ["4 4", "6 6", "4 4"]
     assert len(model.lessons) == 2
@@ -165,7 +165,7 @@ def test_a_damaged_clip_to_learn_from_is_an_error_unless_left_out():
     with pytest.raises(ClipError, match=r"'r3/audio': is damaged; --skip-invalid leaves it out"):
         scored(Learns(), data)
     model = Learns()
-    scored(model, data, replace(OPTIONS, skip_invalid=True))
+    scored(model, data, OPTIONS.changed(skip_invalid=True))
     assert np.isnan(model.lessons[0][1][3])
     assert np.isfinite(model.lessons[0][1]).sum() == 69
 
@@ -184,7 +184,7 @@ class TestOtherAudio:
         heard = {}
         for size in (1, 7, 64):
             model = control(Hears(), CONTROLS["other-audio"])
-            _, heard[size] = scored(model, data, replace(OPTIONS, batch_size=size))
+            _, heard[size] = scored(model, data, OPTIONS.changed(batch_size=size))
         assert heard[1] == heard[7] == heard[64]
         asked = [row for row in data.rows if row["split"] == "test"]
         group_of = {row["id"][1:]: row["group"] for row in data.rows}
@@ -212,7 +212,7 @@ class TestOtherAudio:
         model = control(Hears(), CONTROLS["other-audio"])
         with pytest.raises(ClipError, match=data.damaged):
             scored(model, data)
-        (result,), left = scored(model, data, replace(OPTIONS, skip_invalid=True))
+        (result,), left = scored(model, data, OPTIONS.changed(skip_invalid=True))
         assert left == [number for number in heard if number != heard[0]]
         assert "r35/audio" in {clip.id for clip in result.skipped}
 
@@ -251,5 +251,5 @@ def test_answers_that_are_none_are_refused(given, words, tmp_path):
 
     for model in (Wrong(), WrongOfLabels()):
         with pytest.raises(ModelError, match=words):
-            scored(model, options=replace(OPTIONS, store=tmp_path))
+            scored(model, options=OPTIONS.changed(store=tmp_path))
     assert not list(tmp_path.rglob("0*.json"))

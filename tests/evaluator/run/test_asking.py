@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import StoreError
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks.answerers.base import certain
 from audio_compositionality.tasks.answerers.label_readers import Oracle
 from audio_compositionality.tasks.answerers.text_only import First
@@ -28,8 +28,16 @@ from .test_answers import Hears, Questions, Task
 OPTIONS = RunOptions(progress=False)
 
 
+class OrdersSpec(Spec):
+    orders: int = 1
+    scoring: str = "generate"
+    long: bool = False
+
+
 class Orders(Task):
     """Each question under one or both orders of its two options."""
+
+    spec = OrdersSpec
 
     def inputs(self, row, settings):
         if row["split"] != "test":
@@ -40,7 +48,7 @@ class Orders(Task):
         return Inputs(("audio",) * len(options), (), prompts, options, settings["scoring"], long)
 
     def settings(self, rows, requested):
-        return {"orders": 1, "scoring": "generate", "long": False, **requested}
+        return self.spec(**requested).values()
 
 
 class Scores(Hears):
@@ -66,13 +74,13 @@ class Scores(Hears):
 
 def scored(model, settings=None, options=OPTIONS, data=None):
     task = Orders()
-    evaluate_models([model], data or Questions(), [task], replace(options, settings=settings or {}))
+    evaluate_models([model], data or Questions(), [task], options.changed(settings=settings or {}))
     return task.answers
 
 
 @pytest.mark.parametrize("by", ["letters", "options"])
 def test_the_likeliest_option_is_the_answer_in_whatever_order(by, tmp_path):
-    model, options = Scores(), replace(OPTIONS, store=tmp_path)
+    model, options = Scores(), OPTIONS.changed(store=tmp_path)
     answers = scored(model, {"scoring": by, "orders": 2}, options)
     numbers = [int(row["id"][1:]) for row in Questions().rows if row["split"] == "test"]
     assert answers == [letter for number in numbers for letter in (("", "") if number % 3 == 0 else ("A", "B"))]
@@ -84,7 +92,7 @@ def test_the_likeliest_option_is_the_answer_in_whatever_order(by, tmp_path):
 
 
 def test_answers_of_one_way_to_ask_are_not_taken_for_those_of_another(tmp_path):
-    model, options = Scores(), replace(OPTIONS, store=tmp_path, batch_size=64)
+    model, options = Scores(), OPTIONS.changed(store=tmp_path, batch_size=64)
     hows = [{"scoring": by, "orders": orders} for by in ("generate", "letters", "options") for orders in (1, 2)]
     first = [scored(model, how, options) for how in hows]
     assert len([*tmp_path.rglob("key.json")]) == len(model.calls) == 6
@@ -98,7 +106,7 @@ def test_who_tells_no_likelihoods_is_refused_before_anything_is_asked_or_left_ou
         scored(Hears(), {"scoring": "letters"})
     with pytest.raises(TaskError, match="tells no likelihoods"):
         scored(control(Hears(), CONTROLS["without-audio"]), {"scoring": "options"})
-    options = replace(OPTIONS, settings={"scoring": "letters"})
+    options = OPTIONS.changed(settings={"scoring": "letters"})
     with pytest.warns(UserWarning, match=f"left out: {words}"):
         results = evaluate_models([Hears(), Scores()], Questions(), [Orders()], options, leave_out=True)
     assert [result.model.id for result in results] == ["scores"]
@@ -159,7 +167,7 @@ class Tells(Hears):
 class TestTold:
     def test_why_an_answer_ended_is_kept_and_those_that_were_cut_are_counted(self, tmp_path):
         model = Tells()
-        for options in (replace(OPTIONS, store=tmp_path), OPTIONS):
+        for options in (OPTIONS.changed(store=tmp_path), OPTIONS):
             with pytest.warns(UserWarning, match="'tells': 4 of 8 answers were cut at the most tokens"):
                 (result,) = evaluate_models([model], Questions(), [Orders()], options)
             assert result.cut_answers == 4
@@ -171,7 +179,7 @@ class TestTold:
 
     def test_no_answer_that_was_there_before_a_failure_is_asked_for_again(self, tmp_path):
         """Of 200 questions in calls of 24, with files of 16, two of which are finished together."""
-        data, options = Questions(asked=200), replace(OPTIONS, store=tmp_path)
+        data, options = Questions(asked=200), OPTIONS.changed(store=tmp_path)
         broken = Tells(breaks_at=107)
         for asked in (broken, control(broken, CONTROLS["without-audio"])):
             broken.answered = 0
@@ -181,7 +189,7 @@ class TestTold:
         (begun,) = (tmp_path / "tells").rglob("*.begun")
         # The last line is torn, and another is of other answers.
         begun.write_bytes(begun.read_bytes()[:-9] + b'\n["0", "[0, \\"B\\", {}]"]\n')
-        none = replace(options, max_questions=0)
+        none = options.changed(max_questions=0)
         whole = Tells()
         with pytest.warns(UserWarning, match=r"\.begun is left out, and its question is asked again") as told:
             assert len(scored(whole, options=none, data=data)) == 200
@@ -193,13 +201,13 @@ class TestTold:
         assert again.calls == []
         forced = Tells(breaks_at=3)
         with pytest.raises(ModelError):
-            scored(forced, options=replace(options, force=True), data=data)
+            scored(forced, options=options.changed(force=True), data=data)
         rest = Tells()
         scored(rest, options=options, data=data)
         assert rest.answered == 197
 
     def test_a_folder_in_the_place_of_answers_that_are_there_is_named(self, tmp_path):
-        options = replace(OPTIONS, store=tmp_path)
+        options = OPTIONS.changed(store=tmp_path)
         with pytest.raises(ModelError):
             scored(Tells(breaks_at=3), options=options, data=Questions())
         (begun,) = tmp_path.rglob("*.begun")
@@ -212,12 +220,12 @@ class TestTold:
         class Behind(Tells):
             device = "server"
 
-        options = replace(OPTIONS, store=tmp_path)
+        options = OPTIONS.changed(store=tmp_path)
         with pytest.raises(ModelError):
             scored(Behind(breaks_at=5), options=options)
         with pytest.raises(InputError, match="asked 3 questions"):
-            scored(Behind(), options=replace(options, max_questions=2))
-        assert len(scored(Behind(), options=replace(options, max_questions=3))) == 8
+            scored(Behind(), options=options.changed(max_questions=2))
+        assert len(scored(Behind(), options=options.changed(max_questions=3))) == 8
 
 
 def test_a_model_that_scores_in_some_ways_is_refused_for_others_before_it_is_asked():
@@ -236,7 +244,7 @@ def test_a_model_that_scores_in_some_ways_is_refused_for_others_before_it_is_ask
 @pytest.mark.filterwarnings("ignore:.*answers were cut")
 def test_a_model_that_forms_batches_is_given_what_it_wants_or_fewer_where_they_are_asked_for(size, calls):
     model = Tells()
-    scored(model, options=replace(OPTIONS, batch_size=size), data=Questions(asked=40))
+    scored(model, options=OPTIONS.changed(batch_size=size), data=Questions(asked=40))
     assert model.calls == calls
     assert innermost(control(model, CONTROLS["noise-audio"])) is model
 
@@ -251,7 +259,7 @@ def test_a_clip_that_a_model_refuses_is_named_or_left_out():
 
     with pytest.raises(ClipError, match="clip 'r36/audio': it is too long; --skip-invalid leaves it out"):
         scored(Picky())
-    answers = scored(Picky(), options=replace(OPTIONS, skip_invalid=True))
+    answers = scored(Picky(), options=OPTIONS.changed(skip_invalid=True))
     assert answers == ["35", "37", "39", "40", "41", "42"]
 
 
@@ -289,14 +297,14 @@ class TestTooLong:
         assert earlier.asked == short.asked == 0
 
     def test_what_fits_in_truth_or_is_answered_already_is_not_refused(self, tmp_path):
-        options = replace(OPTIONS, store=tmp_path)
+        options = OPTIONS.changed(store=tmp_path)
         assert len(scored(Short(1.0), data=Lasting(), options=options)) == 8
         assert len(scored(Short(), data=Lasting(), options=options)) == 8
         # A row that is wrong about its clip, and rows that say nothing.
         assert len(scored(Short(1.0), data=Lasting(2.0))) == len(scored(Short(), data=Questions())) == 8
 
     def test_some_may_be_left_out_but_not_all(self):
-        skipping = replace(OPTIONS, skip_invalid=True)
+        skipping = OPTIONS.changed(skip_invalid=True)
         assert len(scored(Short(), data=Lasting(first=0.3), options=skipping)) == 8
         with pytest.raises(InputError, match=r"8 of 8 .*: give shorter ones\. Nothing was run"):
             scored(Short(), data=Lasting(), options=skipping)
@@ -327,19 +335,19 @@ class TestMostQuestions:
         model = Behind()
         for asked in (model, control(model, CONTROLS["without-audio"])):
             with pytest.raises(InputError, match=r"to be asked 16 questions, and no more than 15 .*--max-questions"):
-                scored(asked, {"orders": 2}, replace(OPTIONS, max_questions=15))
+                scored(asked, {"orders": 2}, OPTIONS.changed(max_questions=15))
         with pytest.raises(InputError, match="16 are more than 9"):
             scored(control(Behind(9), CONTROLS["without-audio"]), {"orders": 2})
         assert model.asked == 0
-        assert len(scored(model, {"orders": 2}, replace(OPTIONS, max_questions=16))) == 16
+        assert len(scored(model, {"orders": 2}, OPTIONS.changed(max_questions=16))) == 16
 
     def test_answers_in_the_store_and_models_of_this_machine_do_not_count(self, tmp_path):
-        options = replace(OPTIONS, store=tmp_path)
+        options = OPTIONS.changed(store=tmp_path)
         scored(Behind(), options=options)
-        none = replace(options, max_questions=0)
+        none = options.changed(max_questions=0)
         assert len(scored(Behind(), options=none)) == len(scored(Hears(), options=none)) == 8
         with pytest.raises(InputError, match="asked 8 questions"):
-            scored(Behind(), options=replace(none, force=True))
+            scored(Behind(), options=none.changed(force=True))
 
 
 class Long(Hears):
@@ -354,7 +362,7 @@ class Long(Hears):
 def test_models_may_answer_as_long_as_a_task_needs():
     for model in (Long(), control(Long(), CONTROLS["without-audio"])):
         for long, id in ((False, model.card.id), (True, model.card.id.replace("16", "1024"))):
-            (result,) = evaluate_models([model], Questions(), [Orders()], replace(OPTIONS, settings={"long": long}))
+            (result,) = evaluate_models([model], Questions(), [Orders()], OPTIONS.changed(settings={"long": long}))
             assert result.model.id == id
     already, unlimited = Long(4096), Hears()
     assert with_new_tokens(already, 1024) is already

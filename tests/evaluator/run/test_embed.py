@@ -21,7 +21,6 @@ from audio_compositionality.evaluator.run.embed import embed_configuration, fill
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.processes import Processes
 from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreError
-from audio_compositionality.support.errors import InputError
 
 from .numbered import Numbered
 
@@ -86,14 +85,6 @@ def test_every_clip_is_embedded_once_and_no_batch_crosses_a_shard(tmp_path, root
     assert all(len(shards) == 1 for shards in shards_of(store, first))
     assert max(len(batch) for batch in first) == (batch_size or 4)
     assert sum(map(len, encoder.batches[len(first) :])) == 16
-
-
-def test_a_batch_larger_than_a_shard_is_refused(tmp_path):
-    encoder = Number()
-    options = RunOptions(store=tmp_path, batch_size=65, progress=False)
-    with pytest.raises(InputError, match="batch_size is 65; it must be 64 or less"):
-        embed_configuration(encoder, Numbered(150), options)
-    assert not encoder.batches
 
 
 def test_only_missing_shards_are_computed_and_the_bytes_are_the_same(tmp_path):

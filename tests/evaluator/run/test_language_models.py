@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,7 +48,7 @@ def model(request, folders):
 @pytest.mark.parametrize("how", ["letters", "options", "generate"])
 def test_random_weights_are_at_chance_and_killed_is_as_uninterrupted(model, data, how, tmp_path):
     settings = {"orders": "cyclic", "scoring": how}
-    options = replace(OPTIONS, settings=settings, store=tmp_path / "store", out=tmp_path / "out")
+    options = OPTIONS.changed(settings=settings, store=tmp_path / "store", out=tmp_path / "out")
     (result,) = evaluate_models([model], data, [TASK], options)
     measures = result.measures
     # Groups of up to four twins are drawn: the wider error is that of 5 groups, not of 25 questions.
@@ -61,7 +60,7 @@ def test_random_weights_are_at_chance_and_killed_is_as_uninterrupted(model, data
     assert len(files) == 6
     for path in files[1:4:2]:
         path.unlink()
-    (again,) = evaluate_models([model], data, [TASK], replace(options, out=None))
+    (again,) = evaluate_models([model], data, [TASK], options.changed(out=None))
     assert set(again.seconds) == {"embed_rest", "score"}
     assert (again.measures, again.samples_sha256) == (measures, result.samples_sha256)
 
@@ -69,7 +68,7 @@ def test_random_weights_are_at_chance_and_killed_is_as_uninterrupted(model, data
 @pytest.mark.slow
 def test_the_letter_is_that_of_the_scores_that_the_model_gives_alone(model, data, tmp_path):
     opened = open_task(TASK, data, {"scoring": "letters", "orders": "cyclic"})
-    options = replace(OPTIONS, store=tmp_path)
+    options = OPTIONS.changed(store=tmp_path)
     answers = compute_answers(model, opened, options).answers
     facts = [one for path in sorted(tmp_path.rglob("0*.json")) for one in json.loads(path.read_text())["facts"]]
     clips = {clip.id: clip for clip in data.clips()}
@@ -78,7 +77,7 @@ def test_the_letter_is_that_of_the_scores_that_the_model_gives_alone(model, data
         (alone,) = model.score_options([clip], [prompt], [opened.options[place]], "letters")
         np.testing.assert_allclose(facts[place]["log_likelihoods"], alone, atol=1e-4)
         assert answers[place] == "ABCD"[int(np.argmax(alone))]
-    by_one = compute_answers(model, opened, replace(OPTIONS, batch_size=1)).answers
+    by_one = compute_answers(model, opened, OPTIONS.changed(batch_size=1)).answers
     assert sum(one != other for one, other in zip(answers, by_one, strict=True)) <= 1
 
 
@@ -92,7 +91,7 @@ def test_reasons_are_written_in_as_many_tokens_as_they_need(folders, data, monke
         return ["It is long. <answer>A</answer>"] * len(prompts)
 
     monkeypatch.setattr(kind, "answer", answer)
-    (result,) = evaluate_models([model], data, [TASK], replace(OPTIONS, settings={"prompt": "reason"}))
+    (result,) = evaluate_models([model], data, [TASK], OPTIONS.changed(settings={"prompt": "reason"}))
     assert result.model.id == f"{model.card.id}@tokens=1024"
     assert set(lengths) == {1024}
     assert len(lengths[1024]) == result.measures["n"] == 25

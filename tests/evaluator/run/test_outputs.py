@@ -13,7 +13,7 @@ from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.protocols import AudioLanguageModel, AudioTextEncoder, ModelCard
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskInfo, independent_samples
 
 INFO = TaskInfo(
@@ -54,6 +54,7 @@ class Ragged:
 class Captions:
     """Every clip of a row and its caption; or a question about the first clip."""
 
+    spec = Spec
     drawings = ()
 
     def __init__(self, info: TaskInfo, asks: bool = False) -> None:
@@ -119,7 +120,7 @@ def test_clips_of_all_lengths_and_texts_are_embedded_once_and_come_in_the_order_
     assert sorted(model.texts) == ["0 tones", "0 tones", "1 tones", "1 tones"]
     evaluate_models([model], data, [task], options)
     assert len(model.texts) == 4
-    evaluate_models([model], data, [task], replace(options, force=True))
+    evaluate_models([model], data, [task], options.changed(force=True))
     assert len(model.texts) == 8
 
 
@@ -173,7 +174,7 @@ def test_a_row_with_a_clip_that_cannot_be_used_is_not_asked_about(tmp_path):
         evaluate_models([model], data, [task], options)
     assert model.batches == []
     for _ in range(2):
-        (result,) = evaluate_models([model], data, [task], replace(options, skip_invalid=True))
+        (result,) = evaluate_models([model], data, [task], options.changed(skip_invalid=True))
         assert [(clip.id, clip.reason) for clip in result.skipped] == [("r5/clip/0", "is silent")]
         assert result.n == 7
         assert [answer.rpartition(" ")[2] for answer in task.seen.answers] == [f"r{n}?" for n in range(8) if n != 5]
@@ -227,12 +228,3 @@ def test_tasks_that_share_a_recipe_share_its_embeddings(tmp_path, stored):
         # Each is embedded a second time, in other company.
         assert model.clips == 2 * times * len(data.clip_ids)
         assert (tasks[0].seen.clips == tasks[1].seen.clips).all()
-
-
-@pytest.mark.parametrize(
-    ("size", "rule"), [(0, "0; it must be 1 or more"), (65, "65; it must be 64 or less: so many make a file")]
-)
-def test_a_batch_size_that_no_batch_can_have_is_refused_for_answers_too(size, rule):
-    task = Captions(replace(INFO, model=AudioLanguageModel), asks=True)
-    with pytest.raises(InputError, match=f"batch_size is {rule}"):
-        evaluate_models([Talker()], Ragged(4), [task], RunOptions(batch_size=size, progress=False))

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+from pydantic import Field
 
 from audio_compositionality.encoders.protocols import AudioEncoder
-from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskError, TaskInfo, independent_samples
+from audio_compositionality.support.spec import Spec
+from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskInfo, independent_samples, settings_among
 
 JITTER = 1e-4
 """Standard deviation of what differs between two computations of the same score."""
+
+
+class GuessSpec(Spec):
+    """Nothing but the seeds that it has anyway."""
+
+    seeds: int = Field(3, ge=3, le=3, description="Of the fit.")
 
 
 class Guess:
@@ -34,6 +42,7 @@ class Guess:
         warning="None.",
         citation="",
     )
+    spec = GuessSpec
     drawings = ()
 
     def __init__(self, **changes):
@@ -46,8 +55,7 @@ class Guess:
         return self.needs
 
     def settings(self, rows, requested):
-        if requested.get("seeds", 3) != 3:
-            raise TaskError("seeds")
+        settings_among(self.spec, {name: value for name, value in requested.items() if value != [0, 1, 2]})
         return {"seeds": [0, 1, 2], "share": 0.5}
 
     def score(self, rows, outputs, settings, device, progress):

@@ -20,6 +20,7 @@ from audio_compositionality.evaluator.submissions.record import verification_fil
 from audio_compositionality.evaluator.submissions.rounded import RoundedEmbeddings
 from audio_compositionality.evaluator.submissions.submission import parse_submission
 from audio_compositionality.evaluator.submissions.verification import verify, verify_local
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks import registry
 from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskInfo, independent_samples
 
@@ -53,6 +54,7 @@ class Said:
         warning="None.",
         citation="",
     )
+    spec = Spec
     drawings = ()
 
     def inputs(self, row, settings):

@@ -10,6 +10,7 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks.base import (
     Drawing,
     Inputs,
@@ -42,6 +43,7 @@ class ToyTask:
         warning="A made-up score: it shows how a task is made.",
         citation=_METRIC.citation,
     )
+    spec = Spec  # nothing can be set
     drawings: tuple[Drawing, ...] = ()
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
