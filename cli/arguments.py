@@ -79,7 +79,10 @@ def add_batch_size(parser: argparse.ArgumentParser) -> None:
 def add_store(parser: argparse.ArgumentParser) -> None:
     """Add `options.store`."""
     parser.add_argument(
-        "--store", type=Path, metavar="DIR", help="folder that keeps embeddings and answers; default in the user's cache"
+        "--store",
+        type=Path,
+        metavar="DIR",
+        help="folder that keeps embeddings and answers; default in the user's cache",
     )
 
 

@@ -38,7 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     data_options.add_data(parser)
     data_options.add_skip_invalid(parser)
-    parser.add_argument("--nouns", type=arguments.whole("--nouns"), default=NOUNS, metavar="N", help=f"most nouns to list; default {NOUNS}")
+    parser.add_argument(
+        "--nouns",
+        type=arguments.whole("--nouns"),
+        default=NOUNS,
+        metavar="N",
+        help=f"most nouns to list; default {NOUNS}",
+    )
 
 
 def run(options: argparse.Namespace) -> None:

@@ -59,7 +59,9 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
     from audio_compositionality.dataset_builder.data_spec import DataSpec, described, recognised
 
     fields = data_fields()
-    named = {name: text for name, text in pairs([text for text in options.set if "=" in text]).items() if name in fields}
+    named = {
+        name: text for name, text in pairs([text for text in options.set if "=" in text]).items() if name in fields
+    }
     (values,) = divided([*named.values()], [Group("the data", lambda: fields)])
     if options.preset is not None and "preset" in values:
         raise InputError("--preset and --set preset=... are both given; give one")
@@ -91,11 +93,12 @@ def data_groups(spec: DataSpec, recipes: Iterable[str] | None = None) -> list[Gr
         spec: of the data.
         recipes: names of those that are wanted.
     """
+    from audio_compositionality.dataset_builder.data_spec import FIELDS, recognised
     from audio_compositionality.dataset_builder.open_data import settable
 
     names = None if recipes is None else tuple(recipes)
     return [
-        Group("the data", data_fields),
+        Group("the data", data_fields, FIELDS[recognised(spec.data).kind]),
         Group("what is made of the data", lambda: settable(spec, names)),
     ]
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from audio_compositionality.encoders.protocols import Model
     from audio_compositionality.tasks.base import Task
 
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_models(parser, nargs="*")

@@ -89,10 +89,8 @@ def read_request(options: argparse.Namespace, out: Path | None = None) -> Reques
         DatasetError: no such data.
     """
     from audio_compositionality.evaluator.run.options import RunOptions
-    from audio_compositionality.evaluator.run.store import check_batch_size, store_root
+    from audio_compositionality.evaluator.run.store import store_root
 
-    if options.batch_size is not None:
-        check_batch_size(options.batch_size, "--batch-size")
     tasks = arguments.chosen_tasks(options)
     spec = data_options.data_spec(options)
     groups = [
@@ -105,7 +103,9 @@ def read_request(options: argparse.Namespace, out: Path | None = None) -> Reques
     if getattr(options, "seeds", None) is not None:
         if "seeds" in of_tasks:
             raise InputError("--seeds and --set seeds=... are both given; give one")
-        of_tasks["seeds"] = divided([f"seeds={options.seeds}"], [Group("tasks", lambda: _task_fields(None))])[0]["seeds"]
+        of_tasks["seeds"] = divided([f"seeds={options.seeds}"], [Group("tasks", lambda: _task_fields(None))])[0][
+            "seeds"
+        ]
     _check_together(of_tasks, tasks)
     protocol = of_run.pop("protocol", None) or _protocol_of(spec)
     how = RunOptions(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic.fields import FieldInfo
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import settings_table, read_values
+from audio_compositionality.support.spec import read_values, settings_table
 from audio_compositionality.support.table import print_table
 
 HELP = "help"
@@ -25,10 +25,12 @@ class Group:
     Attributes:
         title: what they are settings of.
         fields: by name; what has them is imported when they are asked for.
+        shown: names of those that are listed; None for all.
     """
 
     title: str
     fields: Callable[[], Mapping[str, FieldInfo]]
+    shown: Collection[str] | None = None
 
 
 class ListedError(Exception):
@@ -76,7 +78,9 @@ def divided(texts: Sequence[str], groups: Sequence[Group]) -> list[dict[str, Any
     """
     if HELP in texts:
         for group in groups:
-            fields = group.fields()
+            fields = {
+                name: field for name, field in group.fields().items() if group.shown is None or name in group.shown
+            }
             if fields:
                 print_table(settings_table(fields, f"Settings of {group.title} (--set NAME=VALUE)"))
                 print()

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import Field
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import Spec
+from audio_compositionality.support.spec import Spec, read_yaml
 from audio_compositionality.support.text import first_line, listed, nearest, plain, shown
 
 from .data import DatasetError
@@ -55,9 +54,6 @@ _TEXTS = ("path", "caption", "dataset", "split_name")
 """Columns of the published tables of CompA-CLAP."""
 
 _FILE_COLUMN = "file_name"
-
-_LARGEST = 2**16
-"""Bytes of a ``data.yaml``."""
 
 
 class DataSpec(Spec):
@@ -232,7 +228,7 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
         yield _of_shards(folder, found)
         return
     sound = next((found[suffix] for suffix in AUDIO_SUFFIXES if suffix in found), None)
-    said = next((found[suffix] for suffix in _LABEL_FILES if suffix in found), None)
+    said = _labels_among(folder, found)
     if sound is not None:
         yield Reading("recordings", str(folder), "a folder of recordings")
     if said is not None and (sound is None or (said.suffix != ".csv" and _is_beside(said))):
@@ -241,7 +237,8 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
         held = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
         names = plain(shown(held)) or "nothing"
         raise DatasetError(
-            f"{str(folder)!r} holds {names}: no sound files, no Parquet, no {MANIFEST_NAME} of a data set that was built"
+            f"{str(folder)!r} holds {names}: no sound files, no Parquet, no {MANIFEST_NAME} of a data set that was built. "
+            f"Strong labels of a format that the files do not say: --data labels:{folder} --set format=NAME"
         )
 
 
@@ -254,6 +251,17 @@ def _first_files(folder: Path) -> dict[str, Path]:
             if not name.startswith("."):
                 found.setdefault(Path(name).suffix.lower(), Path(root, name))
     return found
+
+
+def _labels_among(folder: Path, found: Mapping[str, Path]) -> Path | None:
+    """A file of strong labels of a folder; None where none of a known format is there."""
+    from .sounds.formats import format_of
+
+    file = next((found[suffix] for suffix in _LABEL_FILES if suffix in found), None)
+    try:
+        return None if file is None or not format_of(folder) else file
+    except DatasetError:
+        return None
 
 
 def _is_beside(labels: Path) -> bool:
@@ -293,7 +301,9 @@ def _in_file(path: Path) -> Reading:
 
 def _is_of_questions(columns: Collection[str]) -> bool:
     names = {column.lower() for column in columns}
-    return "question" in names and bool(names & {"options", "choices", "answer", "answers", "option_a", "choice_a", "a"})
+    return "question" in names and bool(
+        names & {"options", "choices", "answer", "answers", "option_a", "choice_a", "a"}
+    )
 
 
 def _columns_of(path: Path) -> tuple[str, ...]:
@@ -304,7 +314,9 @@ def _columns_of(path: Path) -> tuple[str, ...]:
         with path.open(encoding="utf-8-sig") as stream:
             head = stream.read(_HEAD)
     except ValueError:
-        raise DatasetError(f"{str(path)!r} is no text in UTF-8; data are a folder, a table, a preset or a Hub id") from None
+        raise DatasetError(
+            f"{str(path)!r} is no text in UTF-8; data are a folder, a table, a preset or a Hub id"
+        ) from None
     first = head.split("\n", 1)[0]
     if path.suffix.lower() == ".jsonl":
         return _keys_of(first)
@@ -336,7 +348,10 @@ def described(data: str | Path, **given: Any) -> DataSpec:
     path = Path(data).expanduser()
     if path.suffix not in _YAML or not path.is_file():
         return DataSpec(data=data if isinstance(data, Path) else str(data), **given)
-    values = read_yaml(path)
+    try:
+        values = read_yaml(path)
+    except InputError as error:
+        raise DatasetError(str(error)) from error
     # The description of a data set of others is data by itself.
     if "dataset" in values:
         return DataSpec(data=f"dataset:{path}", **given)
@@ -346,23 +361,6 @@ def described(data: str | Path, **given: Any) -> DataSpec:
         return DataSpec(**{**{name: _beside(path, name, value) for name, value in values.items()}, **given})
     except InputError as error:
         raise DatasetError(f"{path}: {error}") from error
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """The keys and values of a YAML file.
-
-    Raises:
-        DatasetError: it cannot be read, is too large, or has no keys.
-    """
-    if path.stat().st_size > _LARGEST:
-        raise DatasetError(f"{path} has {path.stat().st_size:,} bytes; a description of data has at most {_LARGEST:,}")
-    try:
-        values = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        raise DatasetError(f"{path} cannot be read as YAML: {first_line(error)}") from error
-    if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
-        raise DatasetError(f"{path} has lines such as data: recordings, and label: instrument")
-    return values
 
 
 def _beside(file: Path, name: str, value: Any) -> Any:

@@ -272,9 +272,7 @@ def open_sounds(spec: DataSpec, reading: Reading, *, skip_invalid: bool = False,
         format, options = _format(spec)
         strong = {"strong_labels": spec.labels, "format": format, "label_options": options}
     folder, table = (reading.source, None) if reading.kind == "recordings" else (spec.audio, reading.source)
-    return open_recordings(
-        folder, table=table, **columns, **strong, skip_invalid=skip_invalid, progress=progress
-    )
+    return open_recordings(folder, table=table, **columns, **strong, skip_invalid=skip_invalid, progress=progress)
 
 
 def _of_labels(
@@ -305,7 +303,10 @@ def _of_labels(
         progress=progress,
     )
     data = annotated_data(recordings, recipes=names, changes=changes)
-    notes = (*((WARNING,) if spec.negatives_labels else ()), *_skipped(recordings.source, [*recordings.left_out.items()]))
+    notes = (
+        *((WARNING,) if spec.negatives_labels else ()),
+        *_skipped(recordings.source, [*recordings.left_out.items()]),
+    )
     return Opened(data, reading, {}, (*notes, *notes_of(data)))
 
 

@@ -185,7 +185,9 @@ class _Table:
             return labels_of_table(texts, None)
         for line, (name, text) in enumerate(zip(names, texts, strict=True), 2):
             if not text:
-                raise SoundError(f"{self._name}: the {label} of {name!r} (line {line}) is empty; leave out what has none")
+                raise SoundError(
+                    f"{self._name}: the {label} of {name!r} (line {line}) is empty; leave out what has none"
+                )
         return labels_of_table(texts, separator)
 
 

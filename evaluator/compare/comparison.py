@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.data import Configuration, Data, DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.opening import RenderedData, is_preset, opened_preset
-from audio_compositionality.dataset_builder.stored import StoredData
 from audio_compositionality.dataset_builder.sounds.opening import RECORDINGS_OF
+from audio_compositionality.dataset_builder.stored import StoredData
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import nearest, shortened

@@ -1,0 +1,185 @@
+"""`data`: what data are read as, what they can be scored by, and what that costs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from audio_compositionality.support.errors import InputError
+
+from . import data_options
+from .command import Command
+from .settings import divided
+
+if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.data_spec import DataSpec
+    from audio_compositionality.dataset_builder.open_data import Opened
+    from audio_compositionality.evaluator.run.costs import Cost
+    from audio_compositionality.support.table import Table
+
+BASELINE = "log-mel-statistics"
+"""The model whose time is measured."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("data", metavar="SPEC", help="as --data of other commands takes it: docs/data.md")
+    parser.add_argument(
+        "--preset", metavar="NAME", help="size of what is made of sounds of yours: mini (default) or full"
+    )
+    data_options.add_settings(parser)
+    data_options.add_skip_invalid(parser)
+    parser.add_argument(
+        "--write", type=Path, metavar="FILE", help="write all that can be said of these data to a commented data.yaml"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Open the data and say what they are; write their description where that is asked for."""
+    from audio_compositionality.dataset_builder.data_spec import recognised
+    from audio_compositionality.support.table import print_table
+
+    if options.write is not None and options.write.exists():
+        raise InputError(f"{options.write} is there already; give a name that is not")
+    if options.write is not None and options.write.suffix not in (".yaml", ".yml"):
+        raise InputError(f"--write is {str(options.write)!r}; the name of a description ends with .yaml")
+    spec = data_options.data_spec(options)
+    reading = recognised(spec.data)
+    print(f"{reading.source} is read as {reading.what}.", flush=True)
+    if options.write is not None:
+        _write(options.write, spec, reading.kind)
+        print(f"{options.write} is written: --data {options.write} takes it.", flush=True)
+    recipes = _recipes(spec)
+    _, changes = divided(options.set, data_options.data_groups(spec, recipes))
+    opened = data_options.open_with_notes(options, spec, changes, recipes)
+    costs = _costs(opened)
+    print_table(_scored(opened, costs))
+    print()
+    for line in _lines(opened, costs, str(options.write or options.data)):
+        print(line)
+
+
+def _recipes(spec: DataSpec) -> list[str] | None:
+    """The recipes of all tasks that such data can have; None of those that are stored."""
+    from audio_compositionality.dataset_builder.data_spec import recognised
+    from audio_compositionality.dataset_builder.open_data import recipes_for
+    from audio_compositionality.dataset_builder.opening import opened_preset
+    from audio_compositionality.tasks.registry import scored_recipes
+
+    reading = recognised(spec.data)
+    every = opened_preset(reading.source).recipes if reading.kind == "preset" else recipes_for(spec)
+    return None if every is None else [recipe for recipe in every if recipe in scored_recipes()]
+
+
+def _costs(opened: Opened) -> dict[str, Cost]:
+    from audio_compositionality.evaluator.run.costs import cost_of
+
+    return {recipe: cost_of(opened.data.configuration(recipe)) for recipe in opened.data.recipes}
+
+
+def _scored(opened: Opened, costs: Mapping[str, Cost]) -> Table:
+    """A table of the tasks: on how many rows and clips, or why not."""
+    from audio_compositionality.support.table import Cell, Column, Row, Table
+    from audio_compositionality.tasks.base import TaskError
+    from audio_compositionality.tasks.registry import list_tasks
+
+    rows = []
+    for task in list_tasks():
+        recipe, cost = task.info.recipe, costs.get(task.info.recipe)
+        reason = opened.left_out.get(recipe, "")
+        if cost is not None:
+            try:
+                task.settings(opened.data.configuration(recipe).rows, {})
+            except TaskError as error:
+                reason = str(error)
+        if cost is None and not reason:
+            continue
+        counts = (None, None, None) if cost is None or reason else (cost.rows, cost.clips, cost.seconds / 60)
+        cells = [Cell(task.info.name), *map(Cell, counts), Cell(reason or "yes")]
+        rows.append(Row(tuple(cells)))
+    columns = (
+        Column("task", numeric=False),
+        Column("rows", digits=None),
+        Column("clips", digits=None),
+        Column("minutes", "of sound", digits=1),
+        Column("can be scored", "or why it cannot", numeric=False),
+    )
+    return Table("What these data can be scored by", columns, tuple(rows), (), "data")
+
+
+def _lines(opened: Opened, costs: Mapping[str, Cost], name: str) -> list[str]:
+    """What it costs, and what to do next."""
+    from audio_compositionality.encoders.loading.registry import load_encoder
+    from audio_compositionality.evaluator.run.costs import seconds_per_clip, stored_megabytes
+
+    if not costs:
+        return []
+    model = load_encoder(BASELINE)
+    seconds = sum(
+        seconds_per_clip(model, opened.data.configuration(recipe)) * cost.clips for recipe, cost in costs.items()
+    )
+    clips, minutes = sum(cost.clips for cost in costs.values()), sum(cost.seconds for cost in costs.values()) / 60
+    return [
+        f"All of it is {clips:,} clips, {minutes:,.0f} min of sound. {BASELINE} takes about {max(seconds, 1):,.0f} s here, "
+        f"measured on a few clips, and {stored_megabytes(model, list(costs.values())):,.1f} MB of embeddings.",
+        f"Next: audio-compositionality run MODEL --data {name}",
+    ]
+
+
+def _write(path: Path, spec: DataSpec, kind: str) -> None:
+    """Write a commented description: what is said, and what could be."""
+    import yaml
+
+    from audio_compositionality.dataset_builder.data_spec import FIELDS, DataSpec
+    from audio_compositionality.support.files import write_whole
+    from audio_compositionality.support.spec import default_of, rule_of
+
+    def line(name: str, value: object) -> str:
+        return yaml.safe_dump({name: value}, allow_unicode=True, width=1000, sort_keys=False).rstrip()
+
+    given = {
+        name: [_from(path, one) for one in value] if isinstance(value, tuple) else _from(path, value)
+        for name, value in spec.given().items()
+    }
+    lines = ["# What these data are; --data takes this file. Lines that begin with # say what could be said.", ""]
+    lines += [line("data", _from(path, spec.data)), ""]
+    for name in FIELDS[kind]:
+        field = DataSpec.model_fields[name]
+        lines.append(f"# {field.description} ({rule_of(field)})")
+        lines.append(line(name, given[name]) if name in given else f"# {name}: {default_of(field)}")
+        lines.append("")
+    lines += ["# Settings of what is made of them, by name: --set help lists all.", *_settings(given)]
+    write_whole(path, "\n".join(lines) + "\n")
+
+
+def _from(file: Path, value: Any) -> Any:
+    """A path that is there as seen from the folder of a file; any other value as it is."""
+    if not isinstance(value, str) or not Path(value).exists():
+        return value
+    return os.path.relpath(value, file.parent)
+
+
+def _settings(given: Mapping[str, object]) -> list[str]:
+    import yaml
+
+    settings = given.get("settings")
+    return [yaml.safe_dump({"settings": settings}).rstrip()] if settings else ["# settings:", "#   seed: 0"]
+
+
+COMMAND = Command(
+    summary="what data are read as, what they can be scored by, and what it costs",
+    description="Look at data: what they are read as, which tasks can score them and which cannot and why, and what that "
+    "costs.",
+    add_arguments=add_arguments,
+    run=run,
+    examples="""\
+  audio-compositionality data animals
+      a folder of recordings, animals/dog/1.wav and so on, or with a metadata.csv
+  audio-compositionality data validation.tsv --set audio=desed/audio --write desed.yaml
+      strong labels and their sound; the file that is written says what else could be said of them
+""",
+    place=45,
+)
