@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from audio_compositionality.support.errors import InputError
 
@@ -14,8 +14,8 @@ from . import asking
 from .arguments import names_of
 
 if TYPE_CHECKING:
+    from audio_compositionality.encoders.base import Model
     from audio_compositionality.encoders.options import EncoderOptions
-    from audio_compositionality.encoders.protocols import AudioEncoder, Model
     from audio_compositionality.evaluator.run.processes import Processes
     from audio_compositionality.tasks.base import Task
 
@@ -149,9 +149,9 @@ def loaded_models(
     Raises:
         AudioCompositionalityError: one of them cannot be had.
     """
-    from audio_compositionality.encoders.loading.controls import control, split_control
-    from audio_compositionality.encoders.loading.registry import is_twin, load_layers, load_model
-    from audio_compositionality.encoders.protocols import AudioLanguageModel, Learner
+    from audio_compositionality.encoders.loading.controls import Controlled
+    from audio_compositionality.encoders.loading.names import is_twin, split_control
+    from audio_compositionality.encoders.loading.registry import load_layers, load_model
 
     layers, encoder, seeds = asked_layers(options), _without_layer(options), twin_seeds(options)
     device = processes.device(options.device)
@@ -169,8 +169,9 @@ def loaded_models(
                 at_layer = replace(encoder, layer=None if layers is None else layers[0])
                 kind, inner = split_control(name)
                 shared = None if kind is None else loaded.get((inner, seed))
-                if kind is not None and isinstance(shared, AudioLanguageModel) and not isinstance(shared, Learner):
-                    model = cast("Model", control(shared, kind))
+                answers = shared is not None and "answer" in shared.abilities and "learn" not in shared.abilities
+                if kind is not None and shared is not None and answers:
+                    model = Controlled(shared, kind)
                 else:
                     model = load_model(name, device=device, options=at_layer, seed=seed)
                 loaded[name, seed] = model
@@ -203,18 +204,16 @@ def check_kinds(models: Sequence[Model], tasks: Sequence[Task], options: argpars
             check_model_kind(task, model)
 
 
-def loaded_encoders(names: Sequence[str], options: argparse.Namespace, processes: Processes) -> list[AudioEncoder]:
+def loaded_encoders(names: Sequence[str], options: argparse.Namespace, processes: Processes) -> list[Model]:
     """Models by their names, see `loaded_models`, all of which embed clips.
 
     Raises:
         InputError: one does not.
         AudioCompositionalityError: one of them cannot be had.
     """
-    from audio_compositionality.encoders.protocols import AudioEncoder
-
     encoders = []
     for model in loaded_models(names, options, processes):
-        if not isinstance(model, AudioEncoder):
+        if "audio" not in model.abilities:
             raise InputError(f"{model.card.id!r} embeds no clips")
         encoders.append(model)
     return encoders

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.support.text import nearest
 
 from . import scenes
@@ -46,7 +46,7 @@ class ATre:
         question="Can a small model rebuild the embedding of a scene from the attributes of its sources?",
         benchmark="coat",
         recipe="a_tre",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="test scenes",
         measures=_METRIC.measures,
         ranks_by="a_tre_centred",

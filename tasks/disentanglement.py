@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
 from .factor_rows import (
@@ -51,7 +51,7 @@ class Disentanglement:
         question="Is a factor still read where another has levels that the probe never heard?",
         benchmark="axes",
         recipe="factors",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="clips",
         measures=tuple(replace(measure, shown=measure.name in _SHOWN) for measure in _PARTED.described),
         ranks_by="unseen",

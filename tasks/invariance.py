@@ -15,7 +15,7 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.bases import SAME
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
 from .metric_files import describe_metric
@@ -62,7 +62,7 @@ class Invariance:
         question="Does gain, noise, a filter or reverberation move an embedding less than other content does?",
         benchmark="axes",
         recipe="transforms",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="clips with copies",
         measures=_PARTED.described,
         ranks_by="abx",

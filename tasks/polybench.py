@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
 from audio_compositionality.dataset_builder.texts.questions.rows import CLIP, check_question_row
+from audio_compositionality.encoders.base import LANGUAGE_MODEL
 from audio_compositionality.encoders.language_models.options import REASON_TOKENS
-from audio_compositionality.encoders.protocols import AudioLanguageModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
@@ -202,7 +202,7 @@ class Polybench:
         "what, and when?",
         benchmark="polybench",
         recipe="polybench",
-        model=AudioLanguageModel,
+        needs=LANGUAGE_MODEL,
         samples="questions",
         measures=_measures(),
         ranks_by="accuracy",

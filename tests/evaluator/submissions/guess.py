@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import AudioEncoder
 from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskError, TaskInfo, independent_samples
 
 JITTER = 1e-4
