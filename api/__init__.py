@@ -9,7 +9,8 @@ import lazy_loader
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.open_data import open_data
-    from audio_compositionality.encoders.loading.registry import list_models, load_model
+    from audio_compositionality.encoders.loading.names import list_models
+    from audio_compositionality.encoders.loading.registry import load_model
     from audio_compositionality.evaluator.run.evaluate import evaluate
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.tasks.registry import list_tasks
@@ -20,7 +21,8 @@ _load = lazy_loader.attach(
     __name__,
     submod_attrs={
         "dataset_builder.open_data": ["open_data"],
-        "encoders.loading.registry": ["list_models", "load_model"],
+        "encoders.loading.names": ["list_models"],
+        "encoders.loading.registry": ["load_model"],
         "evaluator.run.evaluate": ["evaluate"],
         "evaluator.run.options": ["RunOptions"],
         "tasks.registry": ["list_tasks"],

@@ -51,7 +51,7 @@ def _measured() -> dict[str, Any]:
 
     from audio_compositionality.dataset_builder.opening import RenderedData
     from audio_compositionality.dataset_builder.recipes import load_recipe
-    from audio_compositionality.encoders.protocols import ModelCard
+    from audio_compositionality.encoders.base import ModelCard
     from audio_compositionality.evaluator.run.embed import open_store
     from audio_compositionality.evaluator.run.evaluate import evaluate
     from audio_compositionality.evaluator.run.options import RunOptions

@@ -44,7 +44,7 @@ def run(_: argparse.Namespace) -> None:
 
 def _make_up_results(folder: Path, models: int) -> None:
     from audio_compositionality.dataset_builder.open_data import open_data
-    from audio_compositionality.encoders.protocols import ModelCard
+    from audio_compositionality.encoders.base import ModelCard
     from audio_compositionality.evaluator.results.result import SampleTable, save_result
     from audio_compositionality.evaluator.run.evaluate import make_result
     from audio_compositionality.evaluator.run.opened import open_task

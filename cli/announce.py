@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def kept_outputs(tasks: Sequence[Task]) -> str:
     """What is kept of models that do some tasks: embeddings, answers, or both."""
-    from audio_compositionality.encoders.protocols import AudioLanguageModel
+    from audio_compositionality.encoders.base import LANGUAGE_MODEL
 
-    answers = {task.info.model is AudioLanguageModel for task in tasks}
+    answers = {task.info.needs == LANGUAGE_MODEL for task in tasks}
     return " and ".join(
         name for name, of_answers in (("embeddings", False), ("answers", True)) if of_answers in answers
     )

@@ -214,7 +214,7 @@ def check_models(names: Sequence[str]) -> None:
     Raises:
         ModelError: there is no such model, file or folder.
     """
-    from audio_compositionality.encoders.loading.registry import check_name
+    from audio_compositionality.encoders.loading.names import check_name
 
     for name in names:
         check_name(name)

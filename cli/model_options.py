@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic.fields import FieldInfo
 
@@ -15,9 +15,9 @@ from audio_compositionality.support.errors import InputError
 from .settings import Group, divided
 
 if TYPE_CHECKING:
+    from audio_compositionality.encoders.base import Model
     from audio_compositionality.encoders.language_models.options import LanguageOptions
     from audio_compositionality.encoders.options import EncoderOptions
-    from audio_compositionality.encoders.protocols import AudioEncoder, Model
     from audio_compositionality.evaluator.run.processes import Processes
     from audio_compositionality.tasks.base import Task
 
@@ -142,9 +142,9 @@ def loaded_models(
     Raises:
         AudioCompositionalityError: one of them cannot be had.
     """
-    from audio_compositionality.encoders.loading.controls import control, split_control
-    from audio_compositionality.encoders.loading.registry import is_twin, load_layers, load_model
-    from audio_compositionality.encoders.protocols import AudioLanguageModel, Learner
+    from audio_compositionality.encoders.loading.controls import Controlled
+    from audio_compositionality.encoders.loading.names import is_twin, split_control
+    from audio_compositionality.encoders.loading.registry import load_layers, load_model
 
     layers, encoder, seeds = settings.layers, settings.options, settings.twin_seeds
     place = processes.device(device)
@@ -162,8 +162,9 @@ def loaded_models(
                 at_layer = encoder.changed(layer=None if layers is None else layers[0])
                 kind, inner = split_control(name)
                 shared = None if kind is None else loaded.get((inner, seed))
-                if kind is not None and isinstance(shared, AudioLanguageModel) and not isinstance(shared, Learner):
-                    model = cast("Model", control(shared, kind))
+                answers = shared is not None and "answer" in shared.abilities and "learn" not in shared.abilities
+                if kind is not None and shared is not None and answers:
+                    model = Controlled(shared, kind)
                 else:
                     model = load_model(name, device=place, options=at_layer, seed=seed)
                 loaded[name, seed] = model
@@ -198,18 +199,16 @@ def check_kinds(models: Sequence[Model], tasks: Sequence[Task], options: argpars
 
 def loaded_encoders(
     names: Sequence[str], settings: ModelSettings, device: str | None, processes: Processes
-) -> list[AudioEncoder]:
+) -> list[Model]:
     """Models by their names, see `loaded_models`, all of which embed clips.
 
     Raises:
         InputError: one does not.
         AudioCompositionalityError: one of them cannot be had.
     """
-    from audio_compositionality.encoders.protocols import AudioEncoder
-
     encoders = []
     for model in loaded_models(names, settings, device, processes):
-        if not isinstance(model, AudioEncoder):
+        if "audio" not in model.abilities:
             raise InputError(f"{model.card.id!r} embeds no clips")
         encoders.append(model)
     return encoders

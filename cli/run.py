@@ -18,7 +18,7 @@ from .imports import import_evaluate
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.opening import RenderedData
-    from audio_compositionality.encoders.protocols import Model
+    from audio_compositionality.encoders.base import Model
     from audio_compositionality.tasks.base import Task
 
 
@@ -93,11 +93,12 @@ def _names(
         scored: all tasks.
     """
     from audio_compositionality.encoders.loading.controls import CONTROLS
-    from audio_compositionality.encoders.loading.registry import has_twins, list_models
+    from audio_compositionality.encoders.loading.names import list_models
+    from audio_compositionality.encoders.loading.registry import has_twins
     from audio_compositionality.encoders.loading.twins import UNTRAINED
 
-    kinds = {task.info.model for task in scored}
-    baselines = [one.name for one in list_models() if one.is_baseline and (any(map(one.can_be, kinds)) or not kinds)]
+    kinds = {task.info.needs for task in scored}
+    baselines = [one.name for one in list_models() if one.is_baseline and (any(map(one.can_do, kinds)) or not kinds)]
     wanted = [control for task in tasks or () for control in task.info.controls]
     baselines += [
         control for control in dict.fromkeys(wanted) if not control.endswith(":") and control not in baselines
@@ -110,7 +111,7 @@ def _names(
     beside: dict[str, list[str]] = {}
     for name in dict.fromkeys(given):
         if name not in baselines:
-            twins = [prefix for prefix in prefixes if prefix not in of_input and has_twins(name)]
+            twins = [prefix for prefix in prefixes if prefix not in of_input and has_twins(name, prefix)]
             controls = [prefix for prefix in prefixes if prefix in of_input and not name.startswith(of_input)]
             beside[name] = [f"{prefix}{name}" for prefix in (*twins, *controls) if f"{prefix}{name}" not in given]
     return baselines, beside
@@ -119,7 +120,8 @@ def _names(
 def _sensible(twins: Sequence[str], given: Sequence[Model]) -> list[str]:
     """The twins and controls of a model without the controls of what it does not do: who has learnt to answer by sound,
     or reads labels, is not told what is heard."""
-    from audio_compositionality.encoders.loading.controls import can_control, split_control
+    from audio_compositionality.encoders.loading.controls import can_control
+    from audio_compositionality.encoders.loading.names import split_control
 
     kinds = {twin: split_control(twin)[0] for twin in twins}
     return [twin for twin, kind in kinds.items() if kind is None or all(can_control(model, kind) for model in given)]

@@ -13,6 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the benchmarks and the tasks, a table each."""
+    from audio_compositionality.encoders.base import kind_name
     from audio_compositionality.support.table import Cell, Column, Row, Table, print_table
     from audio_compositionality.tasks.groups import benchmark_info
     from audio_compositionality.tasks.registry import list_benchmarks, list_tasks
@@ -29,7 +30,7 @@ def run(options: argparse.Namespace) -> None:
     rows = []
     for task in list_tasks():
         info = task.info
-        words = (info.model.__name__, "on request" if info.on_request else "by default", info.question)
+        words = (kind_name(info.needs), "on request" if info.on_request else "by default", info.question)
         rows.append(Row((*map(Cell, (info.name, info.benchmark, info.title)), Cell(info.version), *map(Cell, words))))
     legend = (
         "--tasks takes names of tasks with commas between them, --benchmark all tasks of one benchmark. Without "

@@ -236,7 +236,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _check_encoder(init: str) -> None:
     """Refuse, before anything is trained, what could not be published afterwards."""
-    from audio_compositionality.encoders.loading.public_names import absolute_name
+    from audio_compositionality.encoders.loading.names import absolute_name
     from audio_compositionality.training.pushing import check_encoder
     from audio_compositionality.training.settings import ALIGN
 

@@ -80,7 +80,7 @@ def recipes() -> str:
 
 def models() -> str:
     """The models that have a name."""
-    from audio_compositionality.encoders.loading.registry import list_models
+    from audio_compositionality.encoders.loading.names import list_models
 
     rows = [
         (

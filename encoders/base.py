@@ -1,29 +1,106 @@
-"""The base class that audio encoders share, and the checks of what goes into a model and comes out of it.
+"""The one base class of all models that hear, `Model`, and the checks of what goes into a model and comes out of it.
 
-The encoders work in two stages, so that a pipeline can overlap them: `prepare` (resampling and the front end) and
-`forward` (the model).
+Which methods a class has is what its models can do (`Model.abilities`). Encoders work in two stages, so that a pipeline
+can overlap them: `prepare` (resampling and the front end) and `forward` (the model).
 """
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import soxr
 from numpy.typing import ArrayLike, NDArray
 
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.support.text import listed
 
-from .protocols import AudioEncoder, ModelCard
+from .options import DEFAULT_OPTIONS, EncoderOptions
 
 Features = TypeVar("Features")
 FloatArray = NDArray[np.float32]
 
 INT16_SCALE = 32_768
 """16-bit samples are divided by this, so that full scale is [-1, 1)."""
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""What the options of a question are called, in their order."""
+
+By = Literal["letters", "options"]
+"""What likelihoods are of: the first token of an option's letter, of all that the model may begin its answer with; or
+the mean of the tokens of its text."""
+
+Event = Mapping[str, Any]
+"""``onset`` and ``offset``, seconds from the start of the clip, and ``label``, a text; as in the column ``events``."""
+
+OnAnswer = Callable[[Sequence[tuple[int, "str | list[float]", Mapping[str, Any]]]], object]
+"""Called with answers that have come: of each the place of its question in the call, what it is, a text or the
+log-likelihoods of options, and what is known of it beside, as JSON values by name: ``finish_reason``, which is
+``length`` of an answer that was cut, and ``tokens``, how many were written."""
+
+ABILITIES = {
+    "audio": ("embed", "embed clips"),
+    "frames": ("embed_frames", "embed frames"),
+    "text": ("embed_text", "embed texts"),
+    "answer": ("answer", "answer questions"),
+    "score": ("score_options", "score given answers"),
+    "learn": ("learn", "learn from questions"),
+    "events": ("detect_events", "detect events"),
+    "labels": ("", "read labels in place of sound"),
+    "read": ("", "answer without a clip"),
+}
+"""What a model can do: by the word of the ability its method, where there is one, and the verb for messages."""
+
+ENCODER = frozenset({"audio"})
+TEXT_ENCODER = frozenset({"audio", "text"})
+LANGUAGE_MODEL = frozenset({"answer"})
+"""The kinds of models that tasks ask for, by the abilities that they need."""
+
+_KINDS = {ENCODER: "audio encoder", TEXT_ENCODER: "audio–text encoder", LANGUAGE_MODEL: "audio language model"}
+
+
+def kind_name(needs: frozenset[str]) -> str:
+    """A kind of model in words, by the abilities that it needs."""
+    verbs = listed([verb for word, (_, verb) in ABILITIES.items() if word in needs])
+    return _KINDS.get(needs, f"model that can {verbs}")
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What exactly is run.
+
+    Attributes:
+        id: name of the model; result files are named by it.
+        revision: a version for a baseline, the commit of a Hub repository or the SHA-256 of the weights and settings of
+            a folder; of a twin its seed with what is known of the model: commit, weights, settings.
+        sample_rate: rate in Hz that the model works at. Clips at any rate are resampled to it.
+        output_dim: length of an embedding; None of a model that gives none.
+        weights_sha256: SHA-256 of the weights; None where there are none, and of a twin.
+        parameters: number of weights of the part of the model that is run; None where it is not known or none.
+        paradigm: how the model was trained, in words; None where it is not known.
+        licence: of the weights, as their publisher states it; None where it is not known.
+        trained_on: data that the weights were trained on, both towers, in words; None where it is not stated.
+        front_end_version: counted up when a change to the front end changes embeddings, so that stored ones are not
+            taken for new ones.
+        options: layer, pooling and precision that it is run with.
+    """
+
+    id: str
+    revision: str
+    sample_rate: int
+    output_dim: int | None
+    weights_sha256: str | None = None
+    parameters: int | None = None
+    paradigm: str | None = None
+    licence: str | None = None
+    trained_on: str | None = None
+    front_end_version: int = 1
+    options: EncoderOptions = field(default=DEFAULT_OPTIONS)
 
 
 class ModelError(AudioCompositionalityError):
@@ -50,24 +127,301 @@ class GivenClip:
     """A clip, as a model that answers is given it.
 
     Attributes:
-        waveform: float32 [samples] in [-1, 1].
+        waveform: float32 [samples] in [-1, 1]; of a model that reads labels empty.
         sample_rate: Hz.
+        row: all columns of the recipe, without the sound, for a model that reads labels; else None.
     """
 
     waveform: FloatArray
     sample_rate: int
+    row: Mapping[str, Any] | None = None
 
 
-class StagedEncoder(ABC, Generic[Features]):
-    """An encoder in two stages. A subclass sets `card` and implements the two underscored methods.
+class Window(Protocol):
+    """Questions of several calls that are under way together."""
+
+    def wait_for_room(self) -> None:
+        """Wait until the next call is wanted, so that there is always something to ask.
+
+        Raises:
+            Exception: a question has failed.
+        """
+        ...
+
+
+class Model:
+    """A model that hears. Its methods refuse; a subclass sets `card` and has those that it can do.
 
     Attributes:
         card: what it is.
-        device: torch device of the model; one without a model computes on the CPU.
+        device: torch device that it computes on, such as ``cpu`` or ``cuda:0``.
+        on_answers: called with each answer of `answer` or `score_options` as soon as it is there, before the others of
+            the same call, never by two threads at a time, by models that tell; None where nobody listens.
+        asks_about_others: whether it has to be given, for each prompt, the clip of another one.
     """
 
     card: ModelCard
     device: str = "cpu"
+    on_answers: OnAnswer | None = None
+    asks_about_others: bool = False
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """What it can do, words of `ABILITIES`: by default those whose methods its class has.
+
+        ``labels`` is of a model that answers from the rows of clips (`GivenClip.row`) and hears nothing, ``read`` of
+        one that also answers a prompt with no clip.
+        """
+        methods = ((word, method) for word, (method, _) in ABILITIES.items() if method)
+        return frozenset(word for word, name in methods if getattr(type(self), name) is not getattr(Model, name))
+
+    def require(self, ability: str) -> None:
+        """Refuse what it cannot do.
+
+        Raises:
+            ModelError: names the model and what it can do.
+        """
+        if ability not in self.abilities:
+            raise self.refusal(ability)
+
+    def refusal(self, ability: str) -> ModelError:
+        """The error about something that it cannot do."""
+        able = [verb for word, (_, verb) in ABILITIES.items() if word in self.abilities]
+        can = f"it can {listed(able)}" if able else "there is nothing that it can do"
+        return ModelError(f"'{self.card.id}' cannot {ABILITIES[ability][1]}; {can}")
+
+    @property
+    def clips_card(self) -> ModelCard:
+        """The card under which its embeddings of clips are known."""
+        return self.card
+
+    def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Any:
+        """The first stage of `embed`, which may run ahead of the second; by default nothing is done in it."""
+        return waveforms, sample_rate
+
+    def forward(self, features: Any) -> FloatArray:
+        """The second stage of `embed`: float32 [n, output_dim] of what `prepare` returned."""
+        return check_embeddings(self.embed(*features), self)
+
+    def embed(self, waveforms: ArrayLike, sample_rate: int) -> FloatArray:
+        """Embed clips of equal length.
+
+        Args:
+            waveforms: [n, samples], floating within [-1, 1], or int16.
+            sample_rate: their rate in Hz.
+
+        Returns:
+            float32 [n, output_dim]; a row depends on its own clip only.
+        """
+        raise self.refusal("audio")
+
+    def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
+        """Embed every frame of clips; arguments as `embed` has them.
+
+        Returns:
+            float32 [n, frames, dim], the distance between frames in seconds. Frame i is about the sound around
+            (i + 1/2) times that distance.
+        """
+        raise self.refusal("frames")
+
+    def embed_text(self, texts: Sequence[str]) -> FloatArray:
+        """Embed texts into the space of clips: float32 [n, output_dim]; a row depends on its own text only."""
+        raise self.refusal("text")
+
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """Answer prompts, each about its clips.
+
+        Args:
+            clips: of each prompt a list, today of one clip: an object with ``waveform``, float32 [samples] in [-1, 1],
+                and ``sample_rate`` in Hz; see `GivenClip`.
+            prompts: as many.
+
+        Returns:
+            a text each, as long as prompts; it depends on its own clips and prompt only.
+        """
+        raise self.refusal("answer")
+
+    def score_options(
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
+    ) -> list[list[float]]:
+        """The log-likelihood of each option as the answer to one prompt about its clips.
+
+        Args:
+            clips: as those of `answer`.
+            prompts: as many.
+            options: of each prompt two or more texts, in the order in which the prompt calls them A, B, C and so on.
+            by: one of `scorings`; see `By`.
+
+        Returns:
+            for each prompt a natural logarithm for each option, at most 0; they depend on its own clips, prompt and
+            options only.
+        """
+        raise self.refusal("score")
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """Learn from questions with their answers, and forget what was learnt before; the same again gives the same.
+
+        Args:
+            rows: of the split ``train``, without their sound; all columns of the recipe.
+            clips: the clip of each row in order. They are read as they are asked for, so that a model of text alone
+                asks for none. The samples of one that cannot be used are NaN.
+        """
+        raise self.refusal("learn")
+
+    def detect_events(self, clips: Sequence[Any]) -> list[list[Event]]:
+        """The events of each clip, in any order; clips as those of a prompt in `answer`."""
+        raise self.refusal("events")
+
+    @property
+    def scorings(self) -> tuple[str, ...]:
+        """Values of ``by`` that `score_options` takes."""
+        return ("letters", "options") if "score" in self.abilities else ()
+
+    @property
+    def batch_size(self) -> int | None:
+        """How many questions a batch has of a model that forms batches of its own, such as of clips of similar length;
+        None of others."""
+        return None
+
+    @property
+    def questions_per_call(self) -> int | None:
+        """How many questions such a model wants in a call."""
+        return None
+
+    @property
+    def limit_seconds(self) -> float | None:
+        """The longest clip that it answers about; None where it knows of no limit."""
+        return None
+
+    @property
+    def new_tokens(self) -> int | None:
+        """How many tokens an answer may have; None where it knows of no such number."""
+        return None
+
+    def with_new_tokens(self, count: int) -> Model:
+        """The same model with answers of so many tokens; its id says so.
+
+        Raises:
+            ModelError: it knows of no such number.
+        """
+        raise ModelError(f"'{self.card.id}' knows of no number of tokens")
+
+    def check_questions(self, count: int) -> None:
+        """Refuse so many further questions, where each costs and they are too many; nothing is asked."""
+
+    def window(self, most: int) -> AbstractContextManager[Window | None]:
+        """Take further questions while earlier ones are under way, so that none waits for the slowest.
+
+        While the block lasts, calls return an empty list as soon as their questions are checked and taken, and
+        `on_answers`, as it is at the call, is called with each answer once it is there, by any thread. At the end of
+        the block all answers are there. Where it fails, those that are under way are told of before.
+
+        Args:
+            most: questions that may be under way at a time.
+
+        Returns:
+            the window; None of a model that answers each call before the next.
+        """
+        return nullcontext()
+
+    def single_clips(self, clips: Sequence[Sequence[Any]]) -> list[Any]:
+        """The clip of each prompt, for a model that takes one.
+
+        Raises:
+            ModelError: a prompt is about none, or about several.
+        """
+        return [self.single_clip(some, place) for place, some in enumerate(clips)]
+
+    def single_clip(self, clips: Sequence[Any], place: int) -> Any:
+        """The only clip of the prompt at a place; raises as `single_clips`."""
+        if not isinstance(clips, Sequence):
+            raise ModelError(f"clips are a list for each prompt, [[clip], …], but that of prompt {place} is no list")
+        if len(clips) != 1:
+            count = len(clips) or "no"
+            raise ModelError(f"'{self.card.id}' takes one clip a prompt, but prompt {place} is about {count} clips")
+        return clips[0]
+
+    def rows_of(self, clips: Sequence[Sequence[Any]]) -> list[Mapping[str, Any]]:
+        """The row of the clip of each prompt, for a model that reads labels.
+
+        Raises:
+            ModelError: a clip has none.
+        """
+        rows = [getattr(clip, "row", None) for clip in self.single_clips(clips)]
+        if any(row is None for row in rows):
+            raise ModelError(f"'{self.card.id}' hears nothing: it answers from the labels of rows (GivenClip.row)")
+        return [row for row in rows if row is not None]
+
+
+class Wrapper(Model, ABC):
+    """A model around another one, whose words about how it is asked are the other's. A subclass says what it can do.
+
+    Attributes:
+        model: the other.
+    """
+
+    def __init__(self, model: Model) -> None:
+        """Take a model; `make_card` has to work by then."""
+        self.model = model
+        self.device = model.device
+        self.card = self.make_card()
+
+    @abstractmethod
+    def make_card(self) -> ModelCard:
+        """The card, from that of the other."""
+
+    @property
+    def scorings(self) -> tuple[str, ...]:
+        """See `Model`."""
+        return self.model.scorings
+
+    @property
+    def batch_size(self) -> int | None:
+        """See `Model`."""
+        return self.model.batch_size
+
+    @property
+    def questions_per_call(self) -> int | None:
+        """See `Model`."""
+        return self.model.questions_per_call
+
+    @property
+    def limit_seconds(self) -> float | None:
+        """See `Model`."""
+        return self.model.limit_seconds
+
+    @property
+    def new_tokens(self) -> int | None:
+        """See `Model`."""
+        return self.model.new_tokens
+
+    @property
+    def on_answers(self) -> OnAnswer | None:  # type: ignore[override]
+        """See `Model`."""
+        return self.model.on_answers
+
+    @on_answers.setter
+    def on_answers(self, listener: OnAnswer | None) -> None:
+        self.model.on_answers = listener
+
+    def with_new_tokens(self, count: int) -> Self:
+        """See `Model`."""
+        other = copy.copy(self)
+        other.model = self.model.with_new_tokens(count)
+        other.card = other.make_card()
+        return other
+
+    def check_questions(self, count: int) -> None:
+        """See `Model`."""
+        self.model.check_questions(count)
+
+    def window(self, most: int) -> AbstractContextManager[Window | None]:
+        """See `Model`."""
+        return self.model.window(most)
+
+
+class StagedEncoder(Model, ABC, Generic[Features]):
+    """An encoder in two stages. A subclass sets `card` and implements the two underscored methods."""
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Features:
         """Validate clips, bring them to the encoder's rate and compute what its model takes.
@@ -94,7 +448,7 @@ class StagedEncoder(ABC, Generic[Features]):
         return check_embeddings(self._run_model(features), self)
 
     def embed(self, waveforms: ArrayLike | Sequence[ArrayLike], sample_rate: int) -> FloatArray:
-        """Embed clips: `forward(prepare(waveforms, sample_rate))`; see `AudioEncoder.embed`.
+        """Embed clips: `forward(prepare(waveforms, sample_rate))`; see `Model.embed`.
 
         Clips of different lengths may be given as a list of [samples] arrays. Those of one length are embedded
         together, so that none is padded to another's length.
@@ -183,7 +537,7 @@ def resample(clips: FloatArray, source_rate: int, target_rate: int) -> FloatArra
     return resampled
 
 
-def output_dim_of(encoder: AudioEncoder) -> int:
+def output_dim_of(encoder: Model) -> int:
     """Length of the embeddings of an encoder.
 
     Raises:
@@ -194,7 +548,7 @@ def output_dim_of(encoder: AudioEncoder) -> int:
     return encoder.card.output_dim
 
 
-def check_embeddings(embeddings: NDArray[Any], encoder: AudioEncoder, count: int | None = None) -> FloatArray:
+def check_embeddings(embeddings: NDArray[Any], encoder: Model, count: int | None = None) -> FloatArray:
     """Embeddings as float32 [n, output_dim], known to be finite.
 
     Args:

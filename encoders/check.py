@@ -1,6 +1,7 @@
 """What a newcomer runs before anything else: is a model one, and does it hear, read and answer as its author thinks?
 
-Every check gives whether it passed, what was measured, and, where it failed, what that usually means. The faults that
+Every check is a function of a list: of the ability that it needs, with what a failure usually means below the first
+line of its docstring. It gives whether it passed and what was measured. The faults that
 are looked for are those that wrappers of audio models have had again and again: a wrong sample rate, an embedding that
 changes with the clips beside it, random crops, rows in another order, padding taken for sound, seconds that are not
 heard.
@@ -8,62 +9,85 @@ heard.
 
 from __future__ import annotations
 
+import inspect
+import re
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
+from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.table import Cell, Column, Row, Table
+from audio_compositionality.support.text import first_line
 
-from .base import ModelError
-from .check_answers import (
-    AnswerSession,
-    check_answers,
-    check_answers_batch,
-    check_answers_deterministic,
-    check_answers_hear,
-    check_answers_memory,
-    check_answers_speed,
-    check_letters,
+from .base import ClipError, GivenClip, Model, ModelError, StagedEncoder, output_dim_of
+from .check_sounds import (
+    TONE_FREQUENCIES,
+    Array,
+    cosines,
+    distances,
+    make_bursts,
+    make_tones,
+    memory_growth,
+    prompt_of,
+    question_row,
+    relative_difference,
+    row_sound,
 )
-from .check_findings import (
-    SHORT_SECONDS,
-    Finding,
-    Session,
-    Status,
-    check_alike,
-    check_batch,
-    check_deterministic,
-    check_dtype,
-    check_embeds,
-    check_finite,
-    check_int16,
-    check_level,
-    check_memory,
-    check_order,
-    check_quiet,
-    check_rate,
-    check_seconds,
-    check_sensitive,
-    check_shape,
-    check_short,
-    check_speed,
-    message_of,
-)
-from .check_sounds import memory_growth
-from .check_texts import (
-    check_text_batch,
-    check_text_deterministic,
-    check_text_dtype,
-    check_text_embeds,
-    check_text_order,
-    check_text_sensitive,
-)
+from .company import allowed_in_company
 from .loading.registry import load_model
 from .options import DEFAULT_OPTIONS, EncoderOptions
-from .protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder, Model
 
 if TYPE_CHECKING:
     import torch
+
+CLIP_SECONDS = 10
+"""Length of the longest clips that most data here have, in seconds."""
+
+SHORT_SECONDS = 2
+"""Length of the clips of most checks in seconds, so that these are quick."""
+
+RATES = (16_000, 32_000, 44_100, 48_000)
+"""Rates in Hz at which the same tones must give nearly the same embeddings."""
+
+REPEATED = 1e-6
+"""Largest relative difference between embeddings of the same clip: a few roundings of float32."""
+
+DIFFERENT = 1e-5
+"""Smallest relative difference between embeddings of different clips; that of an untrained network may be small."""
+
+HEARD = 1e-3
+"""Smallest effect of a burst of sound in one second, in parts of its effect in the second where it has the most."""
+
+ALIKE = 0.99
+"""Mean cosine of embeddings of different clips above which they are nearly one."""
+
+QUIET = 0.01
+"""Gain (-40 dB) at which a sound must still not be silence."""
+
+Status = Literal["pass", "fail", "warn", "info"]
+Finding = tuple[Status, str]
+
+
+TEXTS = (
+    "a dog barks",
+    "a bell rings, and then a quiet crowd begins to cheer far away",
+    "rain",
+    "Two people talk while a car passes!",
+)
+"""Texts of different lengths, one with an exclamation mark: by its number, padding has been told from words."""
+
+SWAPPED = ("a dog barks before a bell rings", "a bell rings before a dog barks")
+"""Two texts of the same words."""
+
+
+TRAINED = 16
+"""Questions that a model learns from that learns."""
+
+_LETTER = re.compile(r"[A-Z]")
 
 
 @dataclass(frozen=True)
@@ -84,12 +108,121 @@ class Check:
     hint: str = ""
 
 
+@dataclass
+class Session:
+    """A model under check, and what has been learnt of it so far.
+
+    Attributes:
+        model: the model.
+        memory: says how far memory has grown.
+        seconds: length of the clips of most checks.
+        embeddings: of four tones of ten seconds.
+    """
+
+    model: Model
+    memory: Callable[[], str]
+    seconds: float = SHORT_SECONDS
+    embeddings: Array = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def rate(self) -> int:
+        """The model's own, in Hz."""
+        return self.model.card.sample_rate
+
+    def tones(self, rate: int | None = None) -> Array:
+        """Four tones: see `make_tones`."""
+        return make_tones(rate or self.rate, self.seconds)
+
+    def noise(self) -> Array:
+        """A clip of noise, float32 [1, samples]."""
+        return np.random.default_rng(0).normal(0, 0.1, (1, round(self.seconds * self.rate))).astype(np.float32)
+
+    def embed(self, clips: Any, rate: int | None = None) -> Array:
+        """Embeddings of clips, by default at the model's rate."""
+        return np.asarray(self.model.embed(clips, rate or self.rate))
+
+    def embed_text(self, texts: Sequence[str]) -> Array:
+        """Embeddings of texts."""
+        return np.asarray(self.model.embed_text(list(texts)))
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """Questions of each kind, about clips of different lengths."""
+        return [question_row(number, "test") for number in range(4)]
+
+    @cached_property
+    def is_taught(self) -> bool:
+        """Whether it learns; it has then."""
+        learns = "learn" in self.model.abilities
+        if learns:
+            rows = [question_row(number, "train") for number in range(TRAINED)]
+            self.model.learn(rows, (self.clip(row) for row in rows))
+        return learns
+
+    def clip(self, row: dict[str, Any]) -> GivenClip:
+        """The clip of a row, at the model's own rate; to a model that reads labels it is the row."""
+        return GivenClip(row_sound(row, self.rate), self.rate, row if "labels" in self.model.abilities else None)
+
+    @cached_property
+    def clips(self) -> list[GivenClip]:
+        """The clip of each question."""
+        return [self.clip(row) for row in self.rows]
+
+    def ask(self, places: Sequence[int], clips: Sequence[GivenClip] | None = None) -> list[str]:
+        """The answers to some of the questions, together, about their own clips or others."""
+        prompts = [prompt_of(self.rows[place]) for place in places]
+        about = [self.clips[place] for place in places] if clips is None else clips
+        given: Any = self.model.answer([[clip] for clip in about], prompts)
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise ModelError(f"a {type(given).__name__} came back, but must be a list of texts")
+        if len(given) != len(places):
+            raise ModelError(f"{len(given)} answers to {len(places)} prompts, but must be one to each")
+        if not all(isinstance(answer, str) for answer in given):
+            wrong = next(type(answer).__name__ for answer in given if not isinstance(answer, str))
+            raise ModelError(f"a {wrong} is among the answers, but each must be a text (str)")
+        return list(given)
+
+
 @dataclass(frozen=True)
 class _Test:
+    """A check.
+
+    Attributes:
+        name: what it checks.
+        ability: of the models that it is of.
+        after: names of those that have to pass before it is run.
+        unless: it is left out of models with this ability, which have another of its name.
+        run: what it finds.
+    """
+
     name: str
-    needs: tuple[str, ...]
-    run: Callable[[Any], Finding]
-    hint: str = ""
+    ability: str
+    after: tuple[str, ...]
+    unless: str
+    run: Callable[[Session], Finding]
+
+    @property
+    def hint(self) -> str:
+        """What a failure usually means: all but the first paragraph of the docstring, in one line."""
+        return " ".join((inspect.getdoc(self.run) or "").partition("\n\n")[2].split())
+
+    def is_of(self, model: Model) -> bool:
+        """Whether a model is checked so."""
+        return self.ability in model.abilities and self.unless not in model.abilities
+
+
+_TESTS: list[_Test] = []
+"""All checks, in their order."""
+
+
+def _check(name: str, ability: str, *after: str, unless: str = "") -> Callable[..., Callable[[Session], Finding]]:
+    """Put a function into the list of checks; see `_Test`."""
+
+    def register(run: Callable[[Session], Finding]) -> Callable[[Session], Finding]:
+        _TESTS.append(_Test(name, ability, after, unless, run))
+        return run
+
+    return register
 
 
 def check_model(
@@ -110,28 +243,19 @@ def check_model(
     if isinstance(model, str):
         try:
             loaded = load_model(model, device=device, options=options)
-            if not isinstance(loaded, AudioEncoder | AudioLanguageModel):
+            if not loaded.abilities & {"audio", "answer"}:
                 raise ModelError(f"'{model}' is a {type(loaded).__name__}, which neither embeds sound nor answers")
         except Exception as error:
             return [Check("loads", "fail", message_of(error), _LOADS)]
         model, card = loaded, loaded.card
         values = "answers" if card.output_dim is None else f"{card.output_dim} values"
         checks.append(Check("loads", "pass", f"{card.id}, {card.sample_rate:,} Hz, {values}, {card.revision}"))
-    if isinstance(model, AudioEncoder):
-        tests = (*_TESTS, *(_TEXT_TESTS if isinstance(model, AudioTextEncoder) else ()), *_COSTS)
-        checks += _checks(tests, Session(model, memory))
-    if isinstance(model, AudioLanguageModel):
-        costs = () if isinstance(model, AudioEncoder) else (_ANSWER_MEMORY,)
-        checks += _checks((*_ANSWER_TESTS, *costs), AnswerSession(model, memory))
-    return checks
-
-
-def _checks(tests: Iterable[_Test], session: Session | AnswerSession) -> list[Check]:
-    """The result of each test; one that needs what has failed is not run."""
-    checks: list[Check] = []
+    session = Session(model, memory)
     blocked: set[str] = set()
-    for test in tests:
-        missing = next((name for name in test.needs if name in blocked), None)
+    for test in _TESTS:
+        if not test.is_of(model):
+            continue
+        missing = next((name for name in test.after if name in blocked), None)
         if missing is not None:
             blocked.add(test.name)
             checks.append(Check(test.name, "info", f"not run, as '{missing}' did not pass"))
@@ -143,7 +267,7 @@ def _checks(tests: Iterable[_Test], session: Session | AnswerSession) -> list[Ch
     return checks
 
 
-def _run(test: _Test, session: Session | AnswerSession) -> Finding:
+def _run(test: _Test, session: Session) -> Finding:
     try:
         return test.run(session)
     except Exception as error:
@@ -174,177 +298,431 @@ _BASIC = ("embeds", "finite", "shape")
 _STEADY = (*_BASIC, "deterministic")
 _HEARING = (*_STEADY, "sensitive")
 
-_TESTS: Sequence[_Test] = (
-    _Test(
-        "embeds",
-        (),
-        check_embeds,
-        "Clips may last 10 s. A model with a shorter window must see them in pieces; one with a longer window pads "
-        "them. If the message is about a shape, embed must return one row a clip: [n, output_dim].",
-    ),
-    _Test(
-        "finite",
-        ("embeds",),
-        check_finite,
-        "A logarithm or a division without a floor (log(0), normalisation of silence), or float16 that overflows.",
-    ),
-    _Test(
-        "shape",
-        ("embeds", "finite"),
-        check_shape,
-        "One row a clip, [n, output_dim]: frames are not pooled, the batch is squeezed or transposed, or output_dim is "
-        "that of another layer.",
-    ),
-    _Test(
-        "dtype",
-        _BASIC,
-        check_dtype,
-        "Embeddings are stored and scored as float32: cast them (array.astype(numpy.float32)), pooling in float32.",
-    ),
-    _Test(f"clips of {SHORT_SECONDS} s", _BASIC, check_short),
-    _Test(
-        "deterministic",
-        _BASIC,
-        check_deterministic,
-        "The same clips gave other embeddings the second time: dropout or batch statistics are on (call eval()), a "
-        "long clip is cropped at random, noise is added (dither), or the object keeps something from call to call.",
-    ),
-    _Test(
-        "sensitive",
-        _STEADY,
-        check_sensitive,
-        "Different sounds gave the same embedding: weights that were not loaded, input scaled to nothing (int16 taken "
-        "for float), a constant token pooled, or padding that drowns the clip.",
-    ),
-    _Test(
-        "seconds",
-        _HEARING,
-        check_seconds,
-        "A part of the clip is not heard: the model crops to its window, or only the first frames are pooled. Embed "
-        "the clip in pieces and average them.",
-    ),
-    _Test(
-        "quiet",
-        _HEARING,
-        check_quiet,
-        "A quiet sound gave the embedding of silence: a threshold or a voice detector in the front end, or samples "
-        "that were rounded to whole numbers.",
-    ),
-    _Test(
-        "alike",
-        _STEADY,
-        check_alike,
-        "Embeddings of different sounds are nearly one vector, as an untrained network's are. Scores that compare "
-        "whole embeddings will be high whatever the model hears: read the centred ones, and "
-        "those of untrained:MODEL where the model has an untrained twin.",
-    ),
-    _Test(
-        "batch",
-        _STEADY,
-        check_batch,
-        "The embedding of a clip depends on the clips beside it: normalisation over the batch, batch normalisation in "
-        "training mode, or padding to the longest clip without a mask.",
-    ),
-    _Test(
-        "order",
-        _HEARING,
-        check_order,
-        "Row i is not clip i: clips are sorted by length or level and not put back, or shards are joined in another "
-        "order.",
-    ),
-    _Test(
-        "rate",
-        _HEARING,
-        check_rate,
-        "The sample rate of the input is ignored: clips are not resampled to the model's own, and everything sounds "
-        "higher or lower. (The baseline 'random', which only knows whether two clips are the same bits, fails here and "
-        "nowhere else.)",
-    ),
-    _Test(
-        "int16",
-        _STEADY,
-        check_int16,
-        "16-bit samples must be divided by 32,768: the same clip as int16 and as float gave different embeddings.",
-    ),
-    _Test("level", _HEARING, check_level),
-)
 
-_TEXT_TESTS: Sequence[_Test] = (
-    _Test(
-        "texts",
-        _BASIC,
-        check_text_embeds,
-        "embed_text takes a list of str and returns one row a text, of as many values as a clip has: both are "
-        "projected to the space that they share. Its tokenizer and weights must be there.",
-    ),
-    _Test("texts: dtype", ("texts",), check_text_dtype, "Cast them as those of clips: array.astype(numpy.float32)."),
-    _Test(
-        "texts: deterministic",
-        ("texts",),
-        check_text_deterministic,
-        "The same texts gave other embeddings the second time: dropout is on (call eval()), or the object keeps "
-        "something from call to call.",
-    ),
-    _Test(
-        "texts: batch",
-        ("texts", "texts: deterministic"),
-        check_text_batch,
-        "The embedding of a text depends on the texts beside it: padding without a mask, the last token taken at the "
-        "end of the padding, or rows in another order.",
-    ),
-    _Test(
-        "texts: sensitive",
-        ("texts", "texts: deterministic"),
-        check_text_sensitive,
-        "Different texts gave the same embedding: a token at the same place is taken that has not seen the others, or "
-        "the tokenizer knows no words.",
-    ),
-    _Test(
-        "texts: order",
-        ("texts", "texts: sensitive"),
-        check_text_order,
-        "Texts of the same words are one to it, as to a bag of words: no task of order or of binding can be solved.",
-    ),
-)
-"""Of encoders that embed text as well."""
+@_check("embeds", "audio")
+def _embeds(session: Session) -> Finding:
+    """Clips of ten seconds give embeddings.
 
-_COSTS: Sequence[_Test] = (
-    _Test("speed", _BASIC, check_speed),
-    _Test("memory", _BASIC, check_memory),
-)
+    Clips may last 10 s. A model with a shorter window must see them in pieces; one with a longer window pads them.
+    If the message is about a shape, embed must return one row a clip: [n, output_dim].
+    """
+    clips = make_tones(session.rate, CLIP_SECONDS)
+    try:
+        session.embeddings = session.embed(clips)
+    except ClipError:
+        # It is about a value that is not finite, which the next check reports.
+        session.embeddings = np.full((len(clips), output_dim_of(session.model)), np.nan, np.float32)
+    return "pass", f"{len(clips)} clips of {CLIP_SECONDS} s"
 
-_ANSWERS = ("answers",)
 
-_ANSWER_TESTS: Sequence[_Test] = (
-    _Test(
-        "answers",
-        (),
-        check_answers,
-        "answer(clips, prompts) takes clips with waveform and sample_rate, of different lengths, and as many prompts; "
-        "it returns a list with one str for each.",
-    ),
-    _Test(
-        "answers: letters",
-        _ANSWERS,
-        check_letters,
-        "Options are asked for by their letter. Other words are read by rules, and what they cannot read is wrong.",
-    ),
-    _Test(
-        "answers: deterministic",
-        _ANSWERS,
-        check_answers_deterministic,
-        "The same question got another answer the second time: sampling is on (decode greedily), or dropout is.",
-    ),
-    _Test(
-        "answers: batch",
-        (*_ANSWERS, "answers: deterministic"),
-        check_answers_batch,
-        "An answer depends on the questions beside it: padding without a mask, padding on the right before text is "
-        "generated, or answers in another order. Use --batch-size 1, or mend it.",
-    ),
-    _Test("answers: silence", _ANSWERS, check_answers_hear),
-    _Test("answers: speed", _ANSWERS, check_answers_speed),
-)
-"""Of models that answer."""
+@_check("finite", "audio", "embeds")
+def _finite(session: Session) -> Finding:
+    """Embeddings of tones and of silence are finite.
 
-_ANSWER_MEMORY = _Test("memory", _ANSWERS, check_answers_memory)
+    A logarithm or a division without a floor (log(0), normalisation of silence), or float16 that overflows.
+    """
+    try:
+        silent = session.embed(np.zeros((1, CLIP_SECONDS * session.rate), np.float32))
+    except ClipError as error:
+        return "fail", f"silence: {error}"
+    for what, embeddings in (("tones", session.embeddings), ("silence", silent)):
+        bad = int((~np.isfinite(embeddings)).sum())
+        if bad:
+            return "fail", f"{what}: {bad} values are NaN or infinite"
+    return "pass", "tones and silence"
+
+
+@_check("shape", "audio", "embeds", "finite")
+def _shape(session: Session) -> Finding:
+    """There is one row a clip.
+
+    One row a clip, [n, output_dim]: frames are not pooled, the batch is squeezed or transposed, or output_dim is
+    that of another layer.
+    """
+    expected, shape = (len(TONE_FREQUENCIES), session.model.card.output_dim), session.embeddings.shape
+    return ("pass", f"{shape}") if shape == expected else ("fail", f"{shape}, but must be {expected}")
+
+
+@_check("dtype", "audio", *_BASIC)
+def _dtype(session: Session) -> Finding:
+    """Embeddings are float32.
+
+    Embeddings are stored and scored as float32: cast them (array.astype(numpy.float32)), pooling in float32.
+    """
+    dtype = session.embeddings.dtype
+    return "pass" if dtype == np.float32 else "fail", str(dtype)
+
+
+@_check(f"clips of {SHORT_SECONDS} s", "audio", *_BASIC)
+def _short(session: Session) -> Finding:
+    """Learn whether short clips are taken."""
+    try:
+        session.embed(session.tones())
+    except Exception as error:
+        session.seconds = CLIP_SECONDS
+        return "info", f"refused ({message_of(error)}); the next checks take clips of {CLIP_SECONDS} s"
+    return "info", "accepted; the next checks take them"
+
+
+@_check("deterministic", "audio", *_BASIC)
+def _deterministic(session: Session) -> Finding:
+    """The same clips give the same embeddings again.
+
+    The same clips gave other embeddings the second time: dropout or batch statistics are on (call eval()), a long
+    clip is cropped at random, noise is added (dither), or the object keeps something from call to call.
+    """
+    tones = session.tones()
+    first = session.embed(tones)
+    session.embed(tones[::-1][:2])
+    difference = relative_difference(session.embed(tones), first)
+    return _within(difference, REPEATED), f"relative difference {difference:.1e}"
+
+
+@_check("sensitive", "audio", *_STEADY)
+def _sensitive(session: Session) -> Finding:
+    """Different sounds give different embeddings.
+
+    Different sounds gave the same embedding: weights that were not loaded, input scaled to nothing (int16 taken for
+    float), a constant token pooled, or padding that drowns the clip.
+    """
+    noise = session.noise()
+    embeddings = session.embed(np.concatenate([session.tones(), noise, np.zeros_like(noise)]))
+    between = distances(embeddings, embeddings)[np.triu_indices(len(embeddings), 1)]
+    norm = float(np.linalg.norm(embeddings, axis=1).mean())
+    smallest = float(between.min()) / norm if norm else 0.0
+    text = f"embeddings of six sounds differ by {smallest:.1e} of their norm at least"
+    return "pass" if smallest >= DIFFERENT else "fail", text
+
+
+@_check("seconds", "audio", *_HEARING)
+def _seconds(session: Session) -> Finding:
+    """Sound in every second of the clip changes the embedding.
+
+    A part of the clip is not heard: the model crops to its window, or only the first frames are pooled. Embed the
+    clip in pieces and average them.
+    """
+    bursts = make_bursts(session.rate, CLIP_SECONDS)
+    # A few at a time, which every machine has the memory for that has it for the check of clips of this length.
+    embeddings = np.concatenate([session.embed(bursts[start : start + 4]) for start in range(0, len(bursts), 4)])
+    effect = distances(embeddings[1:], embeddings[:1])[:, 0]
+    # Counted from 1, as people count: the last second of ten is the tenth.
+    deaf = [f"{second}" for second, size in enumerate(effect, 1) if size <= HEARD * effect.max()]
+    if effect.max() <= DIFFERENT * np.linalg.norm(embeddings[0]):
+        deaf = [f"{second}" for second in range(1, len(effect) + 1)]
+    if deaf:
+        return "fail", f"sound in these seconds, 1 to {CLIP_SECONDS}, changes nothing: {', '.join(deaf)}"
+    return "pass", f"sound in each changes the embedding, at least {effect.min() / effect.max():.2g} of the most"
+
+
+@_check("quiet", "audio", *_HEARING)
+def _quiet(session: Session) -> Finding:
+    """A quiet sound is not silence.
+
+    A quiet sound gave the embedding of silence: a threshold or a voice detector in the front end, or samples that
+    were rounded to whole numbers.
+    """
+    tones = session.tones()
+    embeddings = session.embed(np.concatenate([QUIET * tones, np.zeros_like(tones[:1])]))
+    norm = float(np.linalg.norm(embeddings, axis=1).max())
+    nearest = float(distances(embeddings[:-1], embeddings[-1:]).min()) / norm if norm else 0.0
+    text = f"tones at -40 dB differ from silence by {nearest:.1e} of the norm at least"
+    return "pass" if nearest >= DIFFERENT else "fail", text
+
+
+@_check("alike", "audio", *_STEADY)
+def _alike(session: Session) -> Finding:
+    """Measure how much alike embeddings of different sounds are.
+
+    Embeddings of different sounds are nearly one vector, as an untrained network's are. Scores that compare whole
+    embeddings will be high whatever the model hears: read the centred ones, and those of untrained:MODEL where the
+    model has an untrained twin.
+    """
+    embeddings = session.embed(np.concatenate([session.tones(), session.noise()]))
+    mean = float(cosines(embeddings)[np.triu_indices(len(embeddings), 1)].mean())
+    return "warn" if mean > ALIKE else "info", f"mean cosine of embeddings of different sounds {mean:.4f}"
+
+
+@_check("batch", "audio", *_STEADY)
+def _batch(session: Session) -> Finding:
+    """An embedding does not depend on the clips beside it.
+
+    The embedding of a clip depends on the clips beside it: normalisation over the batch, batch normalisation in
+    training mode, or padding to the longest clip without a mask.
+    """
+    tones = session.tones()
+    alone = np.concatenate([session.embed(tone[None]) for tone in tones])
+    # A row is compared with the nearest one: whether it is in its place is another check.
+    worst = _to_nearest(session.embed(tones), alone)
+    value = f"relative difference {worst:.1e} in a batch"
+    if isinstance(session.model, StagedEncoder) and session.seconds < CLIP_SECONDS:
+        longer = make_tones(session.rate, session.seconds + 1)
+        mixed = session.model.embed([tones[0], longer[1], longer[2]], session.rate)
+        padded = relative_difference(mixed[:1], alone[:1])
+        value += f", {padded:.1e} beside longer clips"
+        worst = max(worst, padded)
+    return _within(worst, allowed_in_company(session.model.card.options.precision)), value
+
+
+@_check("order", "audio", *_HEARING)
+def _order(session: Session) -> Finding:
+    """Row i is clip i.
+
+    Row i is not clip i: clips are sorted by length or level and not put back, or shards are joined in another
+    order.
+    """
+    tones = session.tones()
+    count = len(tones)
+    plain = session.embed(tones)
+    # A cycle and an exchange generate every permutation, so that no other order of rows agrees with both.
+    for order in (np.roll(np.arange(count), 1), np.array([1, 0, *range(2, count)])):
+        nearest = distances(session.embed(tones[order]), plain).argmin(axis=1)
+        if not np.array_equal(nearest, order):
+            return "fail", f"clips {order.tolist()} gave the embeddings of clips {nearest.tolist()}"
+    return "pass", f"{count} clips in three orders"
+
+
+@_check("rate", "audio", *_HEARING)
+def _rate(session: Session) -> Finding:
+    """The same sounds at another rate give nearly the same embeddings.
+
+    The sample rate of the input is ignored: clips are not resampled to the model's own, and everything sounds
+    higher or lower. (The baseline 'random', which only knows whether two clips are the same bits, fails here and
+    nowhere else.)
+    """
+    reference = session.embed(session.tones())
+    other_rates = [rate for rate in RATES if rate != session.rate]
+    worst = 0.0
+    for rate in other_rates:
+        matrix = distances(session.embed(session.tones(rate), rate), reference)
+        for tone, row in enumerate(matrix):
+            if row.argmin() != tone:
+                heard = TONE_FREQUENCIES[int(row.argmin())]
+                return "fail", (
+                    f"a tone of {TONE_FREQUENCIES[tone]:.0f} Hz in a clip at {rate:,} Hz is closest to {heard:.0f} Hz "
+                    f"at {session.rate:,} Hz"
+                )
+            worst = max(worst, float(row[tone] / np.delete(row, tone).min()))
+    return "pass", (
+        f"tones at {', '.join(f'{rate:,}' for rate in other_rates)} Hz are closest to themselves, "
+        f"at {worst:.1e} of the distance to the next"
+    )
+
+
+@_check("int16", "audio", *_STEADY)
+def _int16(session: Session) -> Finding:
+    """16-bit samples give the same embeddings as floating ones.
+
+    16-bit samples must be divided by 32,768: the same clip as int16 and as float gave different embeddings.
+    """
+    samples = np.round(session.tones()[:2] * 32_767).astype(np.int16)
+    difference = relative_difference(session.embed(samples), session.embed(samples / np.float32(32_768)))
+    return _within(difference, REPEATED), f"relative difference {difference:.1e}"
+
+
+@_check("level", "audio", *_HEARING)
+def _level(session: Session) -> Finding:
+    """Measure what half the level changes."""
+    tones = session.tones()
+    embeddings = session.embed(tones)
+    softer = session.embed(0.5 * tones)
+    between = distances(embeddings, embeddings)[np.triu_indices(len(tones), 1)].mean()
+    moved = np.diag(distances(softer, embeddings)).mean()
+    return "info", f"6 dB less moves an embedding by {moved / between:.2g} of the distance between tones"
+
+
+@_check("texts", "text", *_BASIC)
+def _text_embeds(session: Session) -> Finding:
+    """Texts give finite embeddings of the length that clips have.
+
+    embed_text takes a list of str and returns one row a text, of as many values as a clip has: both are projected
+    to the space that they share. Its tokenizer and weights must be there.
+    """
+    embeddings = session.embed_text(TEXTS)
+    expected = (len(TEXTS), output_dim_of(session.model))
+    if embeddings.shape != expected:
+        return "fail", f"{embeddings.shape}, but must be {expected}"
+    bad = int((~np.isfinite(embeddings)).sum())
+    return ("fail", f"{bad} values are NaN or infinite") if bad else ("pass", f"{len(TEXTS)} texts, {expected}")
+
+
+@_check("texts: dtype", "text", "texts")
+def _text_dtype(session: Session) -> Finding:
+    """Embeddings of texts are float32.
+
+    Cast them as those of clips: array.astype(numpy.float32).
+    """
+    dtype = session.embed_text(TEXTS[:1]).dtype
+    return "pass" if dtype == np.float32 else "fail", str(dtype)
+
+
+@_check("texts: deterministic", "text", "texts")
+def _text_deterministic(session: Session) -> Finding:
+    """The same texts give the same embeddings again.
+
+    The same texts gave other embeddings the second time: dropout is on (call eval()), or the object keeps something
+    from call to call.
+    """
+    first = session.embed_text(TEXTS)
+    session.embed_text(TEXTS[::-1][:2])
+    difference = relative_difference(session.embed_text(TEXTS), first)
+    return "pass" if difference <= REPEATED else "fail", f"relative difference {difference:.1e}"
+
+
+@_check("texts: batch", "text", "texts", "texts: deterministic")
+def _text_batch(session: Session) -> Finding:
+    """A text's embedding does not depend on the texts beside it, and row i is text i.
+
+    The embedding of a text depends on the texts beside it: padding without a mask, the last token taken at the end
+    of the padding, or rows in another order.
+    """
+    together = session.embed_text(TEXTS)
+    alone = np.concatenate([session.embed_text([text]) for text in TEXTS])
+    difference = relative_difference(together, alone)
+    if difference <= allowed_in_company(session.model.card.options.precision):
+        return "pass", f"relative difference {difference:.1e} in a batch"
+    places = distances(together, alone).argmin(axis=1).tolist()
+    if places != list(range(len(TEXTS))):
+        return "fail", f"in a batch, rows 0 to {len(TEXTS) - 1} are nearest to those of the texts {places}"
+    return "fail", f"relative difference {difference:.1e} in a batch"
+
+
+@_check("texts: sensitive", "text", "texts", "texts: deterministic")
+def _text_sensitive(session: Session) -> Finding:
+    """Different texts give different embeddings.
+
+    Different texts gave the same embedding: a token at the same place is taken that has not seen the others, or the
+    tokenizer knows no words.
+    """
+    embeddings = session.embed_text(TEXTS)
+    between = distances(embeddings, embeddings)[np.triu_indices(len(TEXTS), 1)]
+    norm = float(np.linalg.norm(embeddings, axis=1).mean())
+    smallest = float(between.min()) / norm if norm else 0.0
+    text = f"embeddings of {len(TEXTS)} texts differ by {smallest:.1e} of their norm at least"
+    return "pass" if smallest >= DIFFERENT else "fail", text
+
+
+@_check("texts: order", "text", "texts", "texts: sensitive")
+def _text_order(session: Session) -> Finding:
+    """Measure what another order of the same words changes.
+
+    Texts of the same words are one to it, as to a bag of words: no task of order or of binding can be solved.
+    """
+    swapped = session.embed_text(SWAPPED)
+    embeddings = session.embed_text(TEXTS)
+    between = distances(embeddings, embeddings)[np.triu_indices(len(TEXTS), 1)].mean()
+    moved = float(distances(swapped[:1], swapped[1:])[0, 0] / between)
+    text = f"the same words in another order move an embedding by {moved:.2g} of the distance between texts"
+    return "warn" if moved < DIFFERENT else "info", text
+
+
+@_check("speed", "audio", *_BASIC)
+def _speed(session: Session) -> Finding:
+    """Measure clips a second."""
+    clips = make_tones(session.rate, CLIP_SECONDS)
+    parts = []
+    for size in (1, 4):
+        session.embed(clips[:size])
+        start = time.perf_counter()
+        session.embed(clips[:size])
+        parts.append(f"{size / (time.perf_counter() - start):.3g} clips/s in batches of {size}")
+    return "info", f"{', '.join(parts)} ({CLIP_SECONDS} s each, on {session.model.device})"
+
+
+@_check("memory", "audio", *_BASIC)
+def _memory(session: Session) -> Finding:
+    """Say how far memory has grown."""
+    return "info", session.memory()
+
+
+def _within(difference: float, bound: float) -> Status:
+    return "pass" if difference <= bound else "fail"
+
+
+def _to_nearest(rows: Array, reference: Array) -> float:
+    nearest = distances(rows, reference).argmin(axis=1)
+    return relative_difference(rows, reference[nearest])
+
+
+@_check("answers", "answer")
+def _answers(session: Session) -> Finding:
+    """There is a text for each prompt, about clips of different lengths.
+
+    answer(clips, prompts) takes clips with waveform and sample_rate, of different lengths, and as many prompts; it
+    returns a list with one str for each.
+    """
+    taught = f", after {TRAINED} to learn from" if session.is_taught else ""
+    answers = session.ask(range(len(session.rows)))
+    return "pass", f"{len(answers)} questions about clips of 3 to 5 s{taught}"
+
+
+@_check("answers: letters", "answer", "answers")
+def _letters(session: Session) -> Finding:
+    """Say how answers look.
+
+    Options are asked for by their letter. Other words are read by rules, and what they cannot read is wrong.
+    """
+    answers = session.ask(range(len(session.rows)))
+    letters = sum(_LETTER.fullmatch(answer.strip()) is not None for answer in answers)
+    return "pass" if letters == len(answers) else "warn", f"{letters} of {len(answers)} are one letter: {answers}"
+
+
+@_check("answers: deterministic", "answer", "answers")
+def _answers_deterministic(session: Session) -> Finding:
+    """The same questions give the same answers again.
+
+    The same question got another answer the second time: sampling is on (decode greedily), or dropout is.
+    """
+    first, again = (session.ask(range(len(session.rows))) for _ in range(2))
+    return "pass" if first == again else "fail", _differing(first, again)
+
+
+@_check("answers: batch", "answer", "answers", "answers: deterministic")
+def _answers_batch(session: Session) -> Finding:
+    """An answer does not depend on the questions beside it, and answer i is to prompt i.
+
+    An answer depends on the questions beside it: padding without a mask, padding on the right before text is
+    generated, or answers in another order. Use --batch-size 1, or mend it.
+    """
+    places = range(len(session.rows))
+    together, alone = session.ask(places), [session.ask([place])[0] for place in places]
+    backwards = session.ask(places[::-1])[::-1]
+    if together != alone:
+        return "fail", f"in a batch and alone: {_differing(together, alone)}"
+    return (
+        "pass" if backwards == alone else "fail",
+        f"in a batch, turned round, and alone: {_differing(backwards, alone)}",
+    )
+
+
+@_check("answers: silence", "answer", "answers")
+def _answers_hear(session: Session) -> Finding:
+    """Say whether answers change when there is nothing to hear."""
+    if "labels" in session.model.abilities:
+        return "info", "it is told labels and hears nothing"
+    places = range(len(session.rows))
+    silence = [GivenClip(np.zeros_like(clip.waveform), clip.sample_rate) for clip in session.clips]
+    differing = sum(a != b for a, b in zip(session.ask(places), session.ask(places, silence), strict=True))
+    return "info", f"{differing} of {len(places)} answers are other about silence"
+
+
+@_check("answers: speed", "answer", "answers")
+def _answers_speed(session: Session) -> Finding:
+    """Measure answers a second."""
+    start = time.perf_counter()
+    session.ask(range(len(session.rows)))
+    speed = len(session.rows) / max(time.perf_counter() - start, 1e-9)
+    return "info", f"{speed:.3g} answers/s in batches of {len(session.rows)} (on {session.model.device})"
+
+
+_check("memory", "answer", "answers", unless="audio")(_memory)
+
+
+def _differing(one: Sequence[str], other: Sequence[str]) -> str:
+    count = sum(a != b for a, b in zip(one, other, strict=True))
+    return f"{count} of {len(one)} answers differ"
+
+
+def message_of(error: Exception) -> str:
+    """The first line of an error of ours; of any other with its type."""
+    text = first_line(error)
+    return text if isinstance(error, AudioCompositionalityError) else f"{type(error).__name__}: {text}"

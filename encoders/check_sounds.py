@@ -1,4 +1,8 @@
-"""What the checks of an encoder are made with: sounds, comparisons of embeddings, and the memory that was needed."""
+"""What checks of models are made with: sounds, questions, comparisons of embeddings, and the memory that was needed.
+
+The questions are multiple-choice, in the words and with the columns that the data have, about clips of different
+lengths in which a low and a high tone overlap or do not.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +52,63 @@ def make_bursts(sample_rate: int, seconds: int) -> Array:
         start = round((second + 0.1) * sample_rate)
         clips[1 + second, start : start + length] += burst
     return clips.astype(np.float32)
+
+
+_LAST_LINE = "Answer with one letter only."
+
+
+def prompt_of(row: dict[str, Any]) -> str:
+    """The prompt of a row: the question, a line for each option with its letter, and that a letter is wanted."""
+    lettered = [f"{chr(ord('A') + place)}. {option}" for place, option in enumerate(row["options"])]
+    return "\n".join([row["question"], *lettered, _LAST_LINE])
+
+
+def question_row(number: int, split: str) -> dict[str, Any]:
+    """A question about two tones, with all columns that questions have; the numbers from 0 on take turns."""
+    place = number % 4 if split == "test" else number // 4 % 4
+    # What overlaps is asked where something does.
+    together, longer = number % 2 == 0 or place == 3, number % 4 < 2
+    seconds, end = 3.0 + number % 3, 1.9 if longer else 1.2
+    start = end - 0.7 if together else end + 0.25
+    low, high = {"onset": 0.2, "offset": end}, {"onset": start, "offset": start + (0.8 if longer else 1.5)}
+    asked: tuple[tuple[str, str, str, str, str, tuple[str, ...], str], ...] = (
+        ("counting", "kinds", "", "", "How many different kinds of sound can be heard?", ("1", "2"), "2"),
+        (
+            *("duration", "total", "", "", "Which of these is heard longest in total?"),
+            ("low tone", "high tone"),
+            "low tone" if longer else "high tone",
+        ),
+        (
+            *("concurrency", "anchor", "low tone", "alone", "Is the low tone always heard alone?"),
+            ("Yes", "No"),
+            "No" if together else "Yes",
+        ),
+        (
+            *("classification", "overlap", "low tone", "", "Which of these overlaps in time with the low tone?"),
+            ("high tone", "dog"),
+            "high tone",
+        ),
+    )
+    task, variant, anchor, polarity, question, options, answer = asked[place]
+    # Right answers stand at both places.
+    options = options[::-1] if number // 2 % 2 else options
+    return {
+        **{"id": f"{split}-{number}", "split": split, "question": question, "options": list(options), "answer": answer},
+        **{"task": task, "variant": variant, "anchor": anchor, "polarity": polarity, "template": "", "unit": ""},
+        **{"group": f"{split}-{number}", "recording": f"{split}-{number}", "source": "check", "start": 0.0},
+        **{"duration": seconds, "resolution": 0.0, "polyphony": 1 + together, "overlap": 0.7 * together},
+        **{"gap": None, "level_difference": None},
+        "events": [{**low, "label": "low tone"}, {**high, "label": "high tone"}],
+    }
+
+
+def row_sound(row: dict[str, Any], rate: int) -> NDArray[np.float32]:
+    """The sound of a row at a rate in Hz, float32 [samples]."""
+    sound = np.zeros(round(row["duration"] * rate), np.float32)
+    for event, tone in zip(row["events"], (0, 3), strict=True):
+        start, stop = round(event["onset"] * rate), round(event["offset"] * rate)
+        sound[start:stop] += make_tones(rate, (stop - start) / rate)[tone][: stop - start]
+    return sound
 
 
 def cosines(embeddings: Array) -> NDArray[np.float64]:

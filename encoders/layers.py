@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from .base import Features, FloatArray, check_embeddings
+from .base import Features, FloatArray, ModelCard, check_embeddings
 from .inference import inference
 from .model_encoder import Hidden, ModelEncoder
-from .protocols import ModelCard
 
 if TYPE_CHECKING:
     import torch

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .base import Features, FloatArray, ModelError, StagedEncoder, check_embeddings
+from .base import Features, FloatArray, ModelCard, ModelError, StagedEncoder, check_embeddings
 from .inference import inference
 from .options import EncoderOptions
-from .protocols import ModelCard
 
 if TYPE_CHECKING:
     import torch
@@ -87,16 +86,7 @@ class ModelEncoder(StagedEncoder[Features]):
             return super().prepare(waveforms, sample_rate)
 
     def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
-        """Embed every frame of clips.
-
-        Args:
-            waveforms: [n, samples]; see `AudioEncoder.embed`.
-            sample_rate: their rate in Hz.
-
-        Returns:
-            float32 [n, frames, dim], the distance between frames in seconds. Frame i is about the sound around
-            (i + 1/2) times that distance.
-        """
+        """Embed every frame of clips; see `Model.embed_frames`."""
         features = self.prepare(waveforms, sample_rate)
         with inference(self.device, self.card.options.precision):
             hidden = self._run_encode(features)

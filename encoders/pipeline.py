@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from audio_compositionality.support.errors import InputError
 
-from .base import ClipError, FloatArray, StagedEncoder, check_embeddings, output_dim_of
+from .base import ClipError, FloatArray, Model, check_embeddings, output_dim_of
 from .layers import LayeredEncoder, deepest, embed_layers
-from .protocols import AudioEncoder
 
 Result = TypeVar("Result")
 
@@ -33,7 +32,7 @@ class ClipBatch(Protocol):
 
     @property
     def waveforms(self) -> NDArray[Any]:
-        """[n, samples]; see `AudioEncoder.embed`."""
+        """[n, samples]; see `Model.embed`."""
 
     @property
     def sample_rate(self) -> int:
@@ -82,7 +81,7 @@ class _End:
 
 
 def embed_batches(
-    encoder: AudioEncoder, batches: Iterable[ClipBatch], *, skip_invalid: bool = False
+    encoder: Model, batches: Iterable[ClipBatch], *, skip_invalid: bool = False
 ) -> Generator[EmbeddedBatch]:
     """Embed batches of clips, one after the other.
 
@@ -91,7 +90,7 @@ def embed_batches(
     generator does, so close a generator that is not read to its end (`contextlib.closing`).
 
     Args:
-        encoder: any `AudioEncoder`; one without stages is given whole batches.
+        encoder: any `Model`; one without stages is given whole batches.
         batches: clips, in batches of any sizes; see `ClipBatch`.
         skip_invalid: leave out clips that cannot be embedded instead of raising an error. The place of such a clip
             in its batch is taken by another clip of it, so that the embeddings of the others do not change by a bit.
@@ -147,18 +146,18 @@ def _embedded(prepared: _Prepared, embeddings: FloatArray) -> EmbeddedBatch:
     return EmbeddedBatch(prepared.ids, embeddings, prepared.errors)
 
 
-def _first_stage(encoder: AudioEncoder, batch: ClipBatch, skip_invalid: bool) -> _Prepared:
+def _first_stage(encoder: Model, batch: ClipBatch, skip_invalid: bool) -> _Prepared:
     rows = len(batch.waveforms)
     if len(batch.ids) != rows:
         raise InputError(f"a batch has {len(batch.ids)} ids for {rows} waveforms; there must be one each")
     if not skip_invalid:
-        return _Prepared(batch.ids, _prepare(encoder, batch.waveforms, batch.sample_rate), None, {})
+        return _Prepared(batch.ids, encoder.prepare(batch.waveforms, batch.sample_rate), None, {})
     errors = dict(batch.errors)
-    features = _leave_out(batch, errors, lambda clips: _prepare(encoder, clips, batch.sample_rate))
+    features = _leave_out(batch, errors, lambda clips: encoder.prepare(clips, batch.sample_rate))
     return _Prepared(batch.ids, features, batch, errors)
 
 
-def _second_stage(encoder: AudioEncoder, prepared: _Prepared) -> FloatArray:
+def _second_stage(encoder: Model, prepared: _Prepared) -> FloatArray:
     rows = len(prepared.ids)
     if prepared.batch is None:
         return _embed(encoder, prepared.features, rows)
@@ -172,7 +171,7 @@ def _second_stage(encoder: AudioEncoder, prepared: _Prepared) -> FloatArray:
         embeddings = _leave_out(
             prepared.batch,
             prepared.errors,
-            lambda clips: _embed(encoder, _prepare(encoder, clips, rate), rows),
+            lambda clips: _embed(encoder, encoder.prepare(clips, rate), rows),
         )
         if embeddings is not None:
             return embeddings
@@ -209,15 +208,8 @@ def _first_valid(errors: Mapping[int, str], rows: int) -> int:
     return next(row for row in range(rows) if row not in errors)
 
 
-def _prepare(encoder: AudioEncoder, waveforms: NDArray[Any], sample_rate: int) -> Any:
-    if isinstance(encoder, StagedEncoder):
-        return encoder.prepare(waveforms, sample_rate)
-    return waveforms, sample_rate
-
-
-def _embed(encoder: AudioEncoder, features: Any, rows: int) -> FloatArray:
-    embeddings = encoder.forward(features) if isinstance(encoder, StagedEncoder) else encoder.embed(*features)
-    return check_embeddings(embeddings, encoder, rows)
+def _embed(encoder: Model, features: Any, rows: int) -> FloatArray:
+    return check_embeddings(encoder.forward(features), encoder, rows)
 
 
 @contextmanager
@@ -238,7 +230,7 @@ def _blame(ids: Sequence[str]) -> Iterator[None]:
 class _Feeder:
     """Prepared batches, made by a thread of its own that ends when the `with` block is left, however it is left."""
 
-    def __init__(self, encoder: AudioEncoder, batches: Iterable[ClipBatch], skip_invalid: bool) -> None:
+    def __init__(self, encoder: Model, batches: Iterable[ClipBatch], skip_invalid: bool) -> None:
         self._encoder = encoder
         self._batches = batches
         self._skip_invalid = skip_invalid

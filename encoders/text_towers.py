@@ -5,14 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .base import Features, FloatArray, ModelError
+from .base import Features, FloatArray, Model, ModelError
 from .inference import inference
 from .layers import LayeredEncoder
-from .protocols import AudioTextEncoder, ModelCard
 from .texts import check_text_embeddings, check_texts, quoted
 
 if TYPE_CHECKING:
@@ -37,19 +36,13 @@ class TextTower:
     max_tokens: int
 
 
-class TextedTower(ABC):
+class TextedTower(Model, ABC):
     """What embeds texts, with a text tower; a subclass loads it in `_load_text_tower`.
 
     Texts of as many tokens are embedded together and none is padded, so that a text's embedding does not depend on the
     texts beside it.
-
-    Attributes:
-        card: what it is.
-        device: torch device of the tower.
     """
 
-    card: ModelCard
-    device: str
     _text_tower: TextTower | None = None
 
     def embed_text(self, texts: Sequence[str]) -> FloatArray:
@@ -72,7 +65,7 @@ class TextedTower(ABC):
         listed = check_texts(texts)
         if self._text_tower is None:
             self._text_tower = self._load_text_tower()
-        return check_text_embeddings(self._run_text(self._text_tower, listed), cast(AudioTextEncoder, self), listed)
+        return check_text_embeddings(self._run_text(self._text_tower, listed), self, listed)
 
     @abstractmethod
     def _load_text_tower(self) -> TextTower:

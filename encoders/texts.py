@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shortened
 
-from .base import FloatArray, ModelError, output_dim_of
-from .protocols import AudioEncoder
+from .base import FloatArray, Model, ModelError, output_dim_of
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
@@ -45,7 +44,7 @@ def check_texts(texts: Sequence[str]) -> list[str]:
     return listed
 
 
-def check_text_embeddings(embeddings: NDArray[Any], encoder: AudioEncoder, texts: Sequence[str]) -> FloatArray:
+def check_text_embeddings(embeddings: NDArray[Any], encoder: Model, texts: Sequence[str]) -> FloatArray:
     """Embeddings of texts as float32 [n, output_dim], known to be finite.
 
     Args:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from huggingface_hub import constants
 
-from audio_compositionality.encoders.loading.registry import hub_id_of
+from audio_compositionality.encoders.loading.names import hub_id_of
 from audio_compositionality.evaluator.results.result import Skipped
 from audio_compositionality.evaluator.submissions.submission import preset_with
 from audio_compositionality.hub.errors import Repository

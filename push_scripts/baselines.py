@@ -8,8 +8,9 @@ from pathlib import Path
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.opening import rendered_preset
-from audio_compositionality.encoders.loading.registry import list_models, load_model
-from audio_compositionality.encoders.protocols import Model
+from audio_compositionality.encoders.base import Model
+from audio_compositionality.encoders.loading.names import list_models
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.results.result import Result, ResultError, result_path
 from audio_compositionality.evaluator.run.evaluate import Report, differences, evaluate_models
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
@@ -78,7 +79,7 @@ def missing_baselines(org: str, preset: str, *, hub: Hub | None = None, device: 
         lacking = tuple(
             one
             for one in opened
-            if isinstance(model, one.task.info.model)
+            if one.task.info.needs <= model.abilities
             and all(result.task != one.task.info.name or differences(result, model.card, one) for result in present)
         )
         if lacking:

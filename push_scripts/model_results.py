@@ -13,7 +13,7 @@ import yaml
 from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
 from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
-from audio_compositionality.encoders.loading.registry import hub_id_of
+from audio_compositionality.encoders.loading.names import hub_id_of
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Commit

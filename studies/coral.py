@@ -21,8 +21,8 @@ from scipy import linalg
 from audio_compositionality.dataset_builder.data import Configuration, Data
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.encoders.base import ENCODER, Model, ModelCard
 from audio_compositionality.encoders.inference import resolve_device
-from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.run.embed import embed_configuration, refuse_skipped
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
@@ -170,7 +170,7 @@ def coral_distance(source: Floats, target: Floats) -> float:
 
 
 def coral_check(
-    model: AudioEncoder,
+    model: Model,
     recordings: str | Path,
     data: Data | Path | str = "mini",
     *,
@@ -234,10 +234,10 @@ def coral_check(
 
 
 def _default_tasks(data: Data) -> list[Task]:
-    return [task for task in default_tasks(data.recipes) if task.info.model is AudioEncoder]
+    return [task for task in default_tasks(data.recipes) if task.info.needs == ENCODER]
 
 
-def _check_task(opened: OpenedTask, model: AudioEncoder) -> None:
+def _check_task(opened: OpenedTask, model: Model) -> None:
     check_model_kind(opened.task, model)
     if opened.texts or opened.prompts:
         raise TaskError(
@@ -245,9 +245,7 @@ def _check_task(opened: OpenedTask, model: AudioEncoder) -> None:
         )
 
 
-def _embed_recordings(
-    recordings: Sounds, model: AudioEncoder, options: RunOptions
-) -> tuple[Floats, list[dict[str, str]]]:
+def _embed_recordings(recordings: Sounds, model: Model, options: RunOptions) -> tuple[Floats, list[dict[str, str]]]:
     """Embeddings [clips, dim] of those that can be embedded, and the others."""
     configuration: Configuration = recordings
     store = embed_configuration(model, configuration, options)
@@ -264,7 +262,7 @@ def _embed_recordings(
 
 
 def _change_of_task(
-    opened: OpenedTask, model: AudioEncoder, natural: Floats, options: RunOptions
+    opened: OpenedTask, model: Model, natural: Floats, options: RunOptions
 ) -> tuple[CoralTask, list[dict[str, str]]]:
     store = embed_configuration(model, opened.configuration, options.changed(out=None))
     opened, synthetic, skipped = embedded_rows(store, store.load(), opened, options.skip_invalid)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.support.spec import Spec
 
 from . import scenes
@@ -42,7 +42,7 @@ class ACoat:
         question="Is adding the same sources to two different scenes the same step in the space of embeddings?",
         benchmark="coat",
         recipe="a_coat",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="quadruples",
         measures=(*_METRIC.measures, *_STEP_VARIANCES),
         ranks_by="adjusted",

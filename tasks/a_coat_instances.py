@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.support.spec import Spec
 
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
@@ -30,7 +30,7 @@ class ACoatInstances:
         question="Is a class that is added to a scene the same one, by another instance and in another context?",
         benchmark="coat",
         recipe="a_coat_instances",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="blocks",
         measures=_METRIC.measures,
         ranks_by="top1",

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec, TypedAs
 
@@ -105,7 +105,7 @@ class ATre:
         question="Can a small model rebuild the embedding of a scene from the attributes of its sources?",
         benchmark="coat",
         recipe="a_tre",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="test scenes",
         measures=_METRIC.measures,
         ranks_by="a_tre_centred",

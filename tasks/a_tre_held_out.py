@@ -13,7 +13,7 @@ from audio_compositionality.dataset_builder.columns import check_columns
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.sources import METADATA
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.text import nearest
@@ -82,7 +82,7 @@ class ATreHeldOut:
         question="Can a scene be rebuilt from its attributes where two of them meet as they never did in training?",
         benchmark="coat",
         recipe="a_tre",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="scenes",
         # None says that it is `fitted`, since ridge regression is exact. Results of the Transformer, which is not, have
         # other settings than the default ones, so that they can be neither submitted nor verified.

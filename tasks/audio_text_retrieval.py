@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioTextEncoder
+from audio_compositionality.encoders.base import TEXT_ENCODER
 from audio_compositionality.support.spec import Spec
 
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
@@ -32,7 +32,7 @@ class AudioTextRetrieval:
         question="Is the clip of a caption found among all clips, and a caption of a clip among all captions?",
         benchmark="comp_a",
         recipe="audio_text_retrieval",
-        model=AudioTextEncoder,
+        needs=TEXT_ENCODER,
         samples="clips",
         measures=_METRIC.measures,
         ranks_by="text_to_audio_r1",

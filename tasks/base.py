@@ -97,7 +97,7 @@ class TaskInfo:
         question: what it asks of a model, one sentence.
         benchmark: the group that it belongs to.
         recipe: name of the recipe whose configuration it scores.
-        model: protocol that a model must have: `AudioEncoder`, `AudioTextEncoder` or `AudioLanguageModel`.
+        needs: abilities that a model must have: `ENCODER`, `TEXT_ENCODER` or `LANGUAGE_MODEL` of `encoders.base`.
         samples: what is scored, in words and the plural: "quadruples".
         measures: all numbers that it gives; the first is its score.
         ranks_by: name of the measure that tables and boards sort by.
@@ -139,7 +139,7 @@ class TaskInfo:
     question: str
     benchmark: str
     recipe: str
-    model: type
+    needs: frozenset[str]
     samples: str
     measures: tuple[Measure, ...]
     ranks_by: str

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.support.spec import Spec
 
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
@@ -32,7 +32,7 @@ class Binding:
         question="Is it told which voice says which word, where voices and words are the same?",
         benchmark="coat",
         recipe="binding",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="trials",
         measures=_METRIC.measures,
         ranks_by="binding",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioTextEncoder
+from audio_compositionality.encoders.base import TEXT_ENCODER
 from audio_compositionality.support.spec import Spec
 
 from .base import Drawing, Floats, Inputs, Number, Outputs, Samples, Scores, TaskError, TaskInfo
@@ -101,7 +101,7 @@ def pair_info(name: str, title: str, question: str, recipe: str, controls: tuple
         question=question,
         benchmark="comp_a",
         recipe=recipe,
-        model=AudioTextEncoder,
+        needs=TEXT_ENCODER,
         samples="items",
         measures=_METRIC.measures,
         ranks_by="group",

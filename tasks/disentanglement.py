@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskInfo, settings_among
 from .factor_rows import (
@@ -60,7 +60,7 @@ class Disentanglement:
         question="Is a factor still read where another has levels that the probe never heard?",
         benchmark="axes",
         recipe="factors",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="clips",
         measures=tuple(replace(measure, shown=measure.name in _SHOWN) for measure in _PARTED.described),
         ranks_by="unseen",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, settings_among
 from .factor_rows import (
@@ -62,7 +62,7 @@ class Equivariance:
         question="Can the change of one factor be read from two embeddings, and the second foretold from it?",
         benchmark="axes",
         recipe="factors",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="clips",
         measures=(*_CROSSED.described, *_STARS.described),
         ranks_by="r_equivariance",

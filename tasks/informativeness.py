@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskInfo, settings_among
 from .factor_rows import (
@@ -48,7 +48,7 @@ class Informativeness:
         question="Can timbre, pitch, rate and amplitude of a source be read from its embedding?",
         benchmark="axes",
         recipe="factors",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="clips",
         measures=_PARTED.described,
         ranks_by="informativeness",

@@ -15,7 +15,7 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.bases import SAME
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.support.spec import Spec
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
@@ -63,7 +63,7 @@ class Invariance:
         question="Does gain, noise, a filter or reverberation move an embedding less than other content does?",
         benchmark="axes",
         recipe="transforms",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="clips with copies",
         measures=_PARTED.described,
         ranks_by="abx",

@@ -15,7 +15,7 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.bases import DIFFERING
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.support.spec import Spec
 
 from . import scenes
@@ -57,7 +57,7 @@ class OnsetInvariance:
         question="Do other onsets of the same sources move an embedding less than another source does?",
         benchmark="axes",
         recipe="transforms",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="scenes",
         measures=(*(_MEASURES[name] for name in _NAMES), *_OF_FACTORS),
         ranks_by="abx",

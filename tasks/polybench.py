@@ -16,8 +16,8 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
 from audio_compositionality.dataset_builder.texts.questions.rows import CLIP, check_question_row
+from audio_compositionality.encoders.base import LANGUAGE_MODEL
 from audio_compositionality.encoders.language_models.options import REASON_TOKENS
-from audio_compositionality.encoders.protocols import AudioLanguageModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
@@ -237,7 +237,7 @@ class Polybench:
         "what, and when?",
         benchmark="polybench",
         recipe="polybench",
-        model=AudioLanguageModel,
+        needs=LANGUAGE_MODEL,
         samples="questions",
         measures=_measures(),
         ranks_by="accuracy",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, settings_among
 from .factor_rows import WARNING
@@ -45,7 +45,7 @@ class RateBinding:
         question="Which of two sources is the faster, where both clips have the same rates and the same loudness?",
         benchmark="axes",
         recipe="rate_binding",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="clips",
         measures=tuple(measure for measure in _PARTED.described if measure.name != _MEAN),
         ranks_by=f"{UNSEEN}_informativeness",

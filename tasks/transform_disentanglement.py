@@ -10,7 +10,7 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.transforms import load_transform
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, settings_among
 from .factor_rows import FACTORS, labels_of
@@ -67,7 +67,7 @@ class TransformDisentanglement:
         question="Is a label still read from a clip after a transform that the probe never heard?",
         benchmark="axes",
         recipe="transforms",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="clips with copies",
         measures=(*_PARTED.described, *_FACTORS.described),
         ranks_by="shift_after",

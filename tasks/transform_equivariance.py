@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskInfo, settings_among
 from .metric_files import describe_metric
@@ -60,7 +60,7 @@ class TransformEquivariance:
         question="Can the strength of a transform be read from two embeddings, and the second foretold from it?",
         benchmark="axes",
         recipe="transforms",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="clips with copies",
         measures=_PARTED.described,
         ranks_by="r_equivariance",

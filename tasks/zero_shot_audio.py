@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioTextEncoder
+from audio_compositionality.encoders.base import TEXT_ENCODER
 from audio_compositionality.support.spec import Spec
 
 from .base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo
@@ -29,7 +29,7 @@ class ZeroShotAudio:
         question="Is the text of what is heard nearer to a clip than those of all other classes?",
         benchmark="comp_a",
         recipe="zero_shot_audio",
-        model=AudioTextEncoder,
+        needs=TEXT_ENCODER,
         samples="clips",
         measures=_METRIC.measures,
         ranks_by="top1",

@@ -12,12 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.families.aligned import AlignedEncoder, FrozenEncoder
-from audio_compositionality.encoders.loading.public_names import absolute_name
+from audio_compositionality.encoders.loading.names import absolute_name
 from audio_compositionality.encoders.networks.aligned import AlignedConfig, AlignedModel, fresh_aligned
 from audio_compositionality.encoders.networks.tiny_clap import tiny_tokenizer
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
-from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.evaluator.run.embed import embed_configuration
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import store_root

@@ -38,9 +38,9 @@ from .settings import HARD, MODULAR, Stage, TrainingSettings
 from .texts import TextSettings
 
 if TYPE_CHECKING:
-    from audio_compositionality.encoders.protocols import AudioTextEncoder
+    from audio_compositionality.encoders.base import Model
 
-Validate = Callable[["AudioTextEncoder", int], Mapping[str, float]]
+Validate = Callable[["Model", int], Mapping[str, float]]
 """Scores of a model at a step, by name; the first decides which model is the best."""
 
 BEST = "best"

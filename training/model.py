@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from audio_compositionality.encoders.loading.registry import hub_id_of, list_models
-from audio_compositionality.encoders.loading.twins import Twin, split_twin
+from audio_compositionality.encoders.loading.names import hub_id_of, list_models, split_twin
+from audio_compositionality.encoders.loading.twins import Twin
 from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.files import permit_as_new
 from audio_compositionality.support.text import listed, nearest
@@ -28,9 +28,9 @@ from .tokens import Tokens
 if TYPE_CHECKING:
     from transformers import ClapFeatureExtractor, PreTrainedModel
 
+    from audio_compositionality.encoders.base import Model
     from audio_compositionality.encoders.loading.built import BuiltCheckpoint
     from audio_compositionality.encoders.loading.checkpoints import Checkpoint
-    from audio_compositionality.encoders.protocols import AudioTextEncoder
 
 MAX_SCALE = 100.0
 """The most that cosines are multiplied by (Radford et al., 2021, arXiv 2103.00020, section 2.5)."""
@@ -80,7 +80,7 @@ class TwoTowers(nn.Module):
         self.train(mode=False)
 
     @abstractmethod
-    def open_encoder(self) -> AudioTextEncoder:
+    def open_encoder(self) -> Model:
         """The model as it is now, with copies of the weights, as `load_model` would give it; on the same device."""
 
     def embed_audio(self, features: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audio_compositionality.encoders.families.aligned import MODEL_TYPE
-from audio_compositionality.encoders.loading.public_names import is_public
+from audio_compositionality.encoders.loading.names import is_public
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Changes, Commit, Content
 from audio_compositionality.hub.errors import Repository

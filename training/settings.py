@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from audio_compositionality.encoders.loading.twins import split_twin
+from audio_compositionality.encoders.loading.names import split_twin
 from audio_compositionality.support.text import first_line, nearest
 
 from .errors import TrainingError

@@ -16,8 +16,7 @@ from audio_compositionality.dataset_builder.data import Clip, Data, DatasetError
 from audio_compositionality.dataset_builder.opening import RenderedConfiguration
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.base import ValidatedRecipe
-from audio_compositionality.encoders.base import StagedEncoder
-from audio_compositionality.encoders.protocols import AudioTextEncoder
+from audio_compositionality.encoders.base import TEXT_ENCODER, Model
 from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
@@ -70,7 +69,7 @@ class Validation:
         texts += [text for trial in self.trials for text in (trial.true, *trial.false)]
         return list(dict.fromkeys(texts))
 
-    def __call__(self, encoder: AudioTextEncoder, step: int = 0) -> dict[str, float]:
+    def __call__(self, encoder: Model, step: int = 0) -> dict[str, float]:
         """Score a model.
 
         Args:
@@ -97,21 +96,15 @@ class Validation:
         score = float(np.mean(deciding)) if deciding else scores.get(f"{CAPTION}.{SAME}", math.nan)
         return {SCORE: score, **scores}
 
-    def _embed(self, encoder: AudioTextEncoder, what: str, clips: Iterator[Clip]) -> NDArray[np.float32]:
+    def _embed(self, encoder: Model, what: str, clips: Iterator[Clip]) -> NDArray[np.float32]:
         """Embeddings of some clips, whose features are kept under a name."""
         what = f"{type(encoder).__qualname__} {what}"
         if what not in self._features:
             bar = tqdm(clips, desc="clips for validation", unit="clip", disable=None if self.progress else True)
             self._features[what] = [
-                encoder.prepare(batch.waveforms, batch.sample_rate)
-                if isinstance(encoder, StagedEncoder)
-                else (batch.waveforms, batch.sample_rate)
-                for batch in in_batches(bar, BATCH)
+                encoder.prepare(batch.waveforms, batch.sample_rate) for batch in in_batches(bar, BATCH)
             ]
-        prepared = self._features[what]
-        if isinstance(encoder, StagedEncoder):
-            return np.concatenate([encoder.forward(batch) for batch in prepared])
-        return np.concatenate([encoder.embed(*batch) for batch in prepared])
+        return np.concatenate([encoder.forward(batch) for batch in self._features[what]])
 
 
 def open_validation(
@@ -166,7 +159,7 @@ class _Items(RenderedConfiguration):
 
 
 def _text_tasks() -> list[Task]:
-    return [task for task in list_tasks() if task.info.model is AudioTextEncoder]
+    return [task for task in list_tasks() if task.info.needs == TEXT_ENCODER]
 
 
 def _item_tasks(train: TrainingData, most: int) -> tuple[tuple[OpenedTask, ...], tuple[str, ...]]:

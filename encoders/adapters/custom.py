@@ -1,7 +1,8 @@
 """Models of users: a class in a Python file, or one that an installed package offers.
 
 A class needs `sample_rate` and `embed(waveforms, sample_rate)`, no more, and `embed_text(texts)` where it embeds texts
-too; `CustomEncoder` does the rest. One that only answers needs `answer(clips, prompts)` instead (`custom_answers`).
+too. One that answers needs `answer(clips, prompts)`, of one clip a prompt, beside or instead. `CustomModel` does the
+rest.
 Loading one runs its code, as importing any Python module does.
 """
 
@@ -12,21 +13,33 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line, nearest
 
-from ..base import FloatArray, ModelError, WaveformEncoder, check_embeddings, check_sample_rate
+from ..base import (
+    ABILITIES,
+    By,
+    Event,
+    FloatArray,
+    GivenClip,
+    ModelCard,
+    ModelError,
+    WaveformEncoder,
+    check_embeddings,
+    check_sample_rate,
+    resample,
+)
 from ..inference import inference
-from ..protocols import ModelCard
 from ..texts import check_text_embeddings, check_texts
 
 if TYPE_CHECKING:
@@ -40,8 +53,8 @@ class ModelCodeError(ModelError):
 class Embedder(Protocol):
     """What a class must have to be run as an encoder.
 
-    With `embed_text(texts)`, which takes a list of str and returns floating [n, output_dim], it is an
-    `AudioTextEncoder`: texts and clips are embedded into one space.
+    With `embed_text(texts)`, which takes a list of str and returns floating [n, output_dim], it embeds texts and clips
+    into one space.
 
     It may also have `id` (default: the name of the class), `revision` (default: of a file its digest, of a package
     its version, either with the digest of the weights of its torch modules), `output_dim` (default: learnt from a
@@ -63,32 +76,110 @@ class Embedder(Protocol):
         ...
 
 
-class CustomEncoder(WaveformEncoder):
-    """An `Embedder` run as an encoder: its clips are checked and brought to its own rate, its output is checked."""
+class CustomModel(WaveformEncoder):
+    """A user's object run as a model that can do what the object can.
 
-    def __init__(self, embedder: Embedder, *, name: str, source: str) -> None:
-        """Read what the embedder says of itself, and embed a second of noise.
+    Its clips are checked and brought to its own rate, what it embeds is checked, its errors name their line. Its card
+    is made of what it says of itself; see `Embedder`.
+    """
+
+    def __init__(self, made: Any, *, name: str, source: str) -> None:
+        """Read what the object says of itself; of one that embeds, embed a second of noise.
 
         Args:
-            embedder: the object.
+            made: the object.
             name: what messages call it.
             source: the revision where it has none: what code it is.
 
         Raises:
-            ModelError: if it lacks `sample_rate` or `embed`, or `embed` returns no embeddings.
+            ModelError: if it lacks `sample_rate`, or neither embeds nor answers, or `embed` returns no embeddings.
             ModelCodeError: if `embed` raises an error.
         """
-        self._name = name
-        self._embedder = embedder
-        for attribute in ("sample_rate", "embed"):
-            if not hasattr(embedder, attribute):
-                raise ModelError(f"'{name}' has no {attribute}; an encoder needs sample_rate and embed")
-        if not callable(embedder.embed):
+        self._name, self._made = name, made
+        self._abilities = _abilities_of(made)
+        embeds = hasattr(made, "embed") or "answer" not in self._abilities
+        needs = (
+            "an encoder needs sample_rate and embed" if embeds else "a model that answers needs sample_rate and answer"
+        )
+        for attribute in ("sample_rate", "embed") if embeds else ("sample_rate",):
+            if not hasattr(made, attribute):
+                raise ModelError(f"'{name}' has no {attribute}; {needs}")
+        if embeds and not callable(made.embed):
             raise ModelError(f"'{name}': embed is no method; it must be embed(waveforms, sample_rate)")
-        self.device = device_of(embedder)
-        card, stated_dim = stated_card(embedder, name, source), getattr(embedder, "output_dim", None)
-        output_dim = self._measure_dim(card.sample_rate) if stated_dim is None else int(stated_dim)
-        self.card = replace(card, output_dim=output_dim)
+        self.device = device_of(made)
+        self.card = stated_card(made, name, source)
+        if embeds:
+            stated_dim = getattr(made, "output_dim", None)
+            output_dim = self._measure_dim(self.card.sample_rate) if stated_dim is None else int(stated_dim)
+            self.card = replace(self.card, output_dim=output_dim)
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """What the object can do, by its methods."""
+        return self._abilities
+
+    def prepare(self, waveforms: ArrayLike, sample_rate: int) -> FloatArray:
+        """As `StagedEncoder.prepare`, of an object that embeds."""
+        self.require("audio")
+        return super().prepare(waveforms, sample_rate)
+
+    def embed_text(self, texts: Sequence[str]) -> FloatArray:
+        """Embed texts; see `Model.embed_text`.
+
+        Raises:
+            InputError: on what is no list of texts.
+            ModelError: `embed_text` returns no embeddings of the length that clips have.
+            ModelCodeError: it raises an error.
+        """
+        self.require("text")
+        listed = check_texts(texts)
+        with inference(self.device), user_code(self._name):
+            embeddings = to_array(self._made.embed_text(listed), self._name)
+        return check_text_embeddings(embeddings, self, listed)
+
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """As the object's, about clips at its rate, one a prompt; of one that is told labels, from the rows.
+
+        Raises:
+            ModelError: a prompt is about several clips.
+            ModelCodeError: its code raises an error.
+        """
+        self.require("answer")
+        if "labels" in self.abilities:
+            rows = self.rows_of(clips)
+            with user_code(self._name):
+                told: list[str] = self._made.answer_from_labels(rows, prompts)
+                return told
+        with inference(self.device), user_code(self._name):
+            answers: list[str] = self._made.answer(self._brought(self.single_clips(clips)), prompts)
+            return answers
+
+    def score_options(
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
+    ) -> list[list[float]]:
+        """As the object's, about clips at its rate; raises as `answer`."""
+        self.require("score")
+        with inference(self.device), user_code(self._name):
+            brought = self._brought(self.single_clips(clips))
+            scores: list[list[float]] = self._made.score_options(brought, prompts, options, by)
+            return scores
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """As the object's, from clips at its rate."""
+        self.require("learn")
+        with user_code(self._name):
+            self._made.learn(rows, (one for clip in clips for one in self._brought([clip])))
+
+    def detect_events(self, clips: Sequence[Any]) -> list[list[Event]]:
+        """As the object's, in clips at its rate."""
+        self.require("events")
+        with inference(self.device), user_code(self._name):
+            events: list[list[Event]] = self._made.detect_events(self._brought(clips))
+            return events
+
+    def _brought(self, clips: Sequence[Any]) -> list[GivenClip]:
+        rate = self.card.sample_rate
+        return [GivenClip(resample(clip.waveform[None], clip.sample_rate, rate)[0], rate) for clip in clips]
 
     def _measure_dim(self, rate: int) -> int:
         noise = np.random.default_rng(0).normal(0, 0.1, (1, rate)).astype(np.float32)
@@ -101,27 +192,20 @@ class CustomEncoder(WaveformEncoder):
 
     def _embed(self, clips: FloatArray, rate: int) -> np.ndarray[Any, Any]:
         with inference(self.device), user_code(self._name):
-            return to_array(self._embedder.embed(clips, rate), self._name)
+            return to_array(self._made.embed(clips, rate), self._name)
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         return check_embeddings(self._embed(features, self.card.sample_rate), self, len(features))
 
 
-class CustomTextEncoder(CustomEncoder):
-    """An `Embedder` with `embed_text`, run as an audio–text encoder."""
-
-    def embed_text(self, texts: Sequence[str]) -> FloatArray:
-        """Embed texts; see `AudioTextEncoder.embed_text`.
-
-        Raises:
-            InputError: on what is no list of texts.
-            ModelError: `embed_text` returns no embeddings of the length that clips have.
-            ModelCodeError: it raises an error.
-        """
-        listed = check_texts(texts)
-        with inference(self.device), user_code(self._name):
-            embeddings = to_array(self._embedder.embed_text(listed), self._name)  # type: ignore[attr-defined]
-        return check_text_embeddings(embeddings, self, listed)
+def _abilities_of(made: Any) -> frozenset[str]:
+    """What a user's object can do, by its methods; what goes with answering only where it answers."""
+    methods = {word: method for word, (method, _) in ABILITIES.items() if method and word != "frames"}
+    able = {word for word, method in methods.items() if callable(getattr(made, method, None))}
+    if callable(getattr(made, "answer_from_labels", None)):
+        # It hears nothing, of which no likelihood could be.
+        able = able - {"score"} | {"answer", "labels"}
+    return frozenset(able if "answer" in able else able & {"audio", "text", "events"})
 
 
 def stated_card(made: Any, name: str, source: str) -> ModelCard:

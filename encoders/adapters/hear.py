@@ -29,6 +29,7 @@ from audio_compositionality.support.files import sha256_of_file
 
 from ..base import (
     FloatArray,
+    ModelCard,
     ModelError,
     StagedEncoder,
     WaveformEncoder,
@@ -41,7 +42,6 @@ from ..loading.listing import Adapter
 from ..loading.registry import load_encoder
 from ..model_encoder import ModelEncoder
 from ..options import DEFAULT_OPTIONS, EncoderOptions
-from ..protocols import ModelCard
 from .custom import check_module, count_parameters, source_digest, source_revision, to_array, user_code, weights_digest
 
 RATES = (16_000, 22_050, 44_100, 48_000)

@@ -23,12 +23,11 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from ..base import FloatArray, ModelError, WaveformEncoder, check_embeddings, output_dim_of
+from ..base import FloatArray, ModelCard, ModelError, WaveformEncoder, check_embeddings, output_dim_of
 from ..inference import inference
 from ..loading.listing import Adapter
 from ..loading.registry import load_encoder
 from ..options import DEFAULT_OPTIONS, EncoderOptions
-from ..protocols import ModelCard
 from .custom import count_parameters, device_of, to_array, user_code, weights_digest
 
 PREFIX = "mteb"

@@ -10,14 +10,13 @@ from typing import Any
 
 import torch
 
-from ..base import FloatArray, ModelError, check_sample_rate
+from ..base import FloatArray, ModelCard, ModelError, check_sample_rate
 from ..inference import resolve_device
 from ..loading.listing import Adapter
+from ..loading.names import split_file
 from ..loading.registry import load_encoder
-from ..loading.user_classes import split_file_spec
 from ..model_encoder import Hidden, ModelEncoder
 from ..options import DEFAULT_OPTIONS, EncoderOptions
-from ..protocols import ModelCard
 from .custom import (
     call_without_arguments,
     check_module,
@@ -86,7 +85,7 @@ def load_xares_encoder(spec: str, device: torch.device | None, options: EncoderO
     Raises:
         ModelError: if there is no such file or class, or it is no encoder of X-ARES.
     """
-    path, attribute = split_file_spec(spec)
+    path, attribute = split_file(spec)
     model = call_without_arguments(load_attribute(path, attribute), spec)
     if isinstance(model, torch.nn.Module):
         model = model.to(resolve_device(device))

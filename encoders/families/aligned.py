@@ -10,10 +10,9 @@ import numpy as np
 
 from audio_compositionality.support.errors import InputError
 
-from ..base import FloatArray, ModelError, StagedEncoder, output_dim_of
+from ..base import FloatArray, Model, ModelError, StagedEncoder, output_dim_of
 from ..inference import inference
 from ..options import EncoderOptions
-from ..protocols import AudioEncoder
 from ..text_towers import TextedTower, TextTower
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class FrozenEncoder:
     name: str
     seed: int
     options: EncoderOptions
-    model: AudioEncoder
+    model: Model
 
     @classmethod
     def load(cls, name: str, *, seed: int, options: EncoderOptions, device: Any = None) -> FrozenEncoder:
@@ -64,7 +63,7 @@ class FrozenEncoder:
             model = load_model(name, device=device, options=options, seed=seed)
         finally:
             _is_inner.reset(outer)
-        if not isinstance(model, AudioEncoder):
+        if "audio" not in model.abilities:
             raise ModelError(f"'{name}' embeds no sound, so there is nothing to align with text")
         return cls(name, seed, options, model)
 
@@ -158,8 +157,8 @@ def _check(checkpoint: Checkpoint) -> None:
     Raises:
         ModelError: it does.
     """
+    from ..loading.names import is_public
     from ..loading.networks import check_network, check_whole
-    from ..loading.public_names import is_public
     from ..networks.aligned import AlignedModel
 
     config = checkpoint.config

@@ -14,16 +14,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.support.errors import InputError
 
-from ..base import INT16_SCALE, FloatArray, WaveformEncoder
+from ..base import INT16_SCALE, By, FloatArray, ModelCard, WaveformEncoder
 from ..loading.listing import ModelListing
-from ..protocols import ModelCard
 from ..texts import check_texts
 
 BASELINE_DIM = 768
@@ -72,23 +71,18 @@ class RandomVector(WaveformEncoder):
         return np.stack([seeded_normals(clip.tobytes(), BASELINE_DIM) for clip in _rounded(features)])
 
     def embed_text(self, texts: Sequence[str]) -> FloatArray:
-        """Embed texts; see `AudioTextEncoder.embed_text`."""
+        """Embed texts; see `Model.embed_text`."""
         return np.stack([seeded_normals(text.encode(), BASELINE_DIM, b"text") for text in check_texts(texts)])
 
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """One of the letters before the options of each prompt, seeded by the prompt and the clip; see
-        `AudioLanguageModel.answer`. To a prompt without such options the answer is empty."""
-        return [self._letter(clip, prompt) for clip, prompt in zip(clips, prompts, strict=True)]
+        `Model.answer`. To a prompt without such options the answer is empty."""
+        return [self._letter(clip, prompt) for clip, prompt in zip(self.single_clips(clips), prompts, strict=True)]
 
     def score_options(
-        self,
-        clips: Sequence[Any],
-        prompts: Sequence[str],
-        options: Sequence[Sequence[str]],
-        by: Literal["letters", "options"],
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
     ) -> list[list[float]]:
-        """0 of the option whose letter `answer` gives, minus infinity of the others; see
-        `OptionScorer.score_options`."""
+        """0 of the option whose letter `answer` gives, minus infinity of the others; see `Model.score_options`."""
         places = ["ABCDEFGHIJKLMNOPQRSTUVWXYZ".find(letter or " ") for letter in self.answer(clips, prompts)]
         return [
             [0.0 if place == taken else -math.inf for place in range(len(texts))]

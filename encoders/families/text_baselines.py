@@ -34,7 +34,7 @@ class BagOfWords(LogMelStatistics):
         return np.stack([row @ _projection() for row in super()._run_model(features)])
 
     def embed_text(self, texts: Sequence[str]) -> FloatArray:
-        """Embed texts; see `AudioTextEncoder.embed_text`. One without a word is a vector of zeros."""
+        """Embed texts; see `Model.embed_text`. One without a word is a vector of zeros."""
         return np.stack([_sum_of(words_of(text)) for text in check_texts(texts)])
 
 

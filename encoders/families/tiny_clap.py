@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..base import Model
 from ..inference import resolve_device
 from ..loading.listing import ModelListing
 from ..options import DEFAULT_OPTIONS
-from ..protocols import Model
 
 NAME = "tiny-clap"
 PARADIGM = "untrained"

@@ -7,16 +7,26 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from audio_compositionality.support.errors import InputError
 
-from ..base import ClipError, FloatArray, ModelError, check_sample_rate, check_waveforms, resample
+from ..base import (
+    LETTERS,
+    By,
+    ClipError,
+    FloatArray,
+    Model,
+    ModelCard,
+    ModelError,
+    check_sample_rate,
+    check_waveforms,
+    resample,
+)
 from ..inference import inference
 from ..options import EncoderOptions
-from ..protocols import LETTERS, ModelCard, OnAnswer
 from .batches import Batches, Question
 from .front_end import FrontEnd, Inputs
 from .invariance import difference_alone_and_together, tolerance
@@ -36,10 +46,8 @@ CPU_BATCH_SIZE, GPU_BATCH_SIZE = 4, 16
 
 BATCHES_PER_CALL = 8
 
-By = Literal["letters", "options"]
 
-
-class TransformersLanguageModel:
+class TransformersLanguageModel(Model):
     """A model of transformers that answers questions about clips.
 
     Decoding is greedy: the likeliest token each time, whatever generation_config.json says; of that only the tokens
@@ -53,12 +61,7 @@ class TransformersLanguageModel:
         device: torch device that it computes on; of a model that is spread over several the first.
         options: how it is run, the precision resolved.
         front_end: turns clips and prompts into its input.
-        on_answers: see `Teller`.
     """
-
-    card: ModelCard
-    device: str
-    on_answers: OnAnswer | None = None
 
     def __init__(self, checkpoint: Checkpoint, family: Family, device: torch.device, options: EncoderOptions) -> None:
         """Load a model.
@@ -104,7 +107,7 @@ class TransformersLanguageModel:
 
     @property
     def limit_seconds(self) -> float:
-        """See `LengthLimited`."""
+        """How long a clip it hears."""
         return self.front_end.limit_seconds
 
     @property
@@ -124,8 +127,8 @@ class TransformersLanguageModel:
         model.card = replace(self.card, id=plain_id + model.options.suffix)
         return model
 
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """Answer one prompt about each clip; see `AudioLanguageModel.answer`.
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """Answer one prompt about each clip; see `Model.answer`.
 
         Returns:
             what the model writes, special tokens left out and else unchanged: at most `options.max_new_tokens` tokens.
@@ -154,9 +157,13 @@ class TransformersLanguageModel:
         return [texts[place] for place in range(len(questions))]
 
     def score_options(
-        self, clips: Sequence[Any], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By = "letters"
+        self,
+        clips: Sequence[Sequence[Any]],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: By = "letters",
     ) -> list[list[float]]:
-        """The log-likelihood of each option of each prompt; see `OptionScorer.score_options`.
+        """The log-likelihood of each option of each prompt; see `Model.score_options`.
 
         Raises:
             InputError: as `answer`, or a prompt has less than two options, one without text, more than there are
@@ -187,14 +194,14 @@ class TransformersLanguageModel:
         count = next((place for place, token in enumerate(written, 1) if token in ends), None)
         return {"finish_reason": "length" if count is None else "stop", "tokens": count or len(written)}
 
-    def _questions(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[Question]:
+    def _questions(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[Question]:
         """Questions that are known to be valid, their clips at the model's rate."""
         if len(clips) != len(prompts):
             raise InputError(f"there are {len(clips)} clips and {len(prompts)} prompts; there must be as many")
         for row, prompt in enumerate(prompts):
             if not isinstance(prompt, str) or not prompt.strip():
                 raise InputError(f"prompt {row} is {prompt!r}; it must be a text")
-        waveforms = [self._waveform(clip, row) for row, clip in enumerate(clips)]
+        waveforms = [self._waveform(clip, row) for row, clip in enumerate(self.single_clips(clips))]
         chats = [self.front_end.chat(prompt) for prompt in prompts]
         return [Question(chat, waveform) for chat, waveform in zip(chats, waveforms, strict=True)]
 

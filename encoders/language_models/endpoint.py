@@ -1,7 +1,7 @@
 """A model that hears and answers behind any OpenAI-compatible server: vLLM, a Space, a vendor.
 
 `load_endpoint("endpoint:MODEL@URL")` makes one. Its key, where the server wants one, is that of the environment
-variable AUDIO_COMPOSITIONALITY_ENDPOINT_KEY (`endpoint_name.KEY_VARIABLE`). It is read when questions are sent, kept in
+variable AUDIO_COMPOSITIONALITY_ENDPOINT_KEY (`names.KEY_VARIABLE`). It is read when questions are sent, kept in
 no model, and masked in whatever the server says.
 """
 
@@ -17,21 +17,32 @@ from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import plain, shortened
 
-from ..base import ClipError, FloatArray, ModelError, check_sample_rate, check_waveforms, resample
+from ..base import (
+    LETTERS,
+    By,
+    ClipError,
+    FloatArray,
+    Model,
+    ModelCard,
+    ModelError,
+    check_sample_rate,
+    check_waveforms,
+    resample,
+)
+from ..loading.names import KEY_VARIABLE, Address, parse_endpoint
 from ..options import DEFAULT_OPTIONS, EncoderOptions
-from ..protocols import LETTERS, ModelCard, OnAnswer
 from ..texts import check_texts
 from .endpoint_calls import Clock, EndpointError, Failure, Pace, failure_of, out_of_time, refusal_of
 from .endpoint_http import RedirectError, Server, TooLargeError
+from .endpoint_key import SERVER, masked_answer, read_key
 from .endpoint_messages import Reply, SoundClip, letter_scores, question_of, reply_of
-from .endpoint_name import KEY_VARIABLE, SERVER, Address, masked_answer, parse_endpoint, read_key
 from .endpoint_settings import DEFAULT_SETTINGS, MOST_THREADS, EndpointSettings
 from .endpoint_window import Window, open_window
 from .options import LanguageOptions, language_options
@@ -43,21 +54,19 @@ _HELLO = "Answer with the letter A."
 """What is asked about a second of silence, to learn what the server says that it runs."""
 
 
-class EndpointModel:
-    """A model behind a server; it answers by `answer`, by `answer_texts` without sound, and scores letters.
+class EndpointModel(Model):
+    """A model behind a server; it answers, also prompts without a clip, and scores letters.
 
     Attributes:
         card: its id is that of its address; the revision is the name that the server has for what it runs, where
             that is another than it was asked for, else ``unknown``.
         device: ``server``.
         settings: how the server is asked.
-        on_answers: see `Teller`.
-        scorings: see `LimitedScorer`: a server tells no likelihoods of given texts.
+        scorings: a server tells no likelihoods of given texts.
     """
 
     device = SERVER
     scorings = ("letters",)
-    on_answers: OnAnswer | None = None
 
     def __init__(
         self,
@@ -104,6 +113,11 @@ class EndpointModel:
         return f"{type(self).__name__}({self.card.id!r})"
 
     @property
+    def abilities(self) -> frozenset[str]:
+        """It also answers prompts without a clip."""
+        return super().abilities | {"read"}
+
+    @property
     def batch_size(self) -> int:
         """How many questions are under way at a time."""
         return self.settings.concurrency
@@ -116,7 +130,7 @@ class EndpointModel:
 
     @property
     def limit_seconds(self) -> float | None:
-        """See `LengthLimited`."""
+        """The longest clip that it takes, where the settings say so."""
         return self.settings.limit_seconds
 
     @property
@@ -138,7 +152,7 @@ class EndpointModel:
 
     @contextmanager
     def window(self, most: int) -> Iterator[Window | None]:
-        """See `Windowed`.
+        """See `Model.window`.
 
         Raises:
             ModelError: one is open already.
@@ -168,34 +182,27 @@ class EndpointModel:
                 "allow more, or ask about fewer rows"
             )
 
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """Answer one prompt about each clip; see `AudioLanguageModel.answer`.
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """Answer prompts, each about a clip or, with an empty list, about none; see `Model.answer`.
 
         Empty answers, refusals and answers that were cut come as they are; `on_answers` is told which they are.
 
         Raises:
             InputError: there are not as many prompts as clips, or an empty one.
             ClipError: a clip is no sound, or longer than the model takes.
+            ModelError: a prompt is about several clips.
             EndpointError: more questions than allowed, or one that the server does not answer.
         """
         return [reply.text for reply in self.replies(clips, prompts)]
 
-    def answer_texts(self, prompts: Sequence[str]) -> list[str]:
-        """Answer prompts without sound, as a language model does; otherwise as `answer`."""
-        return [reply.text for reply in self.replies(None, prompts)]
-
-    def replies(self, clips: Sequence[Any] | None, prompts: Sequence[str]) -> list[Reply]:
-        """As `answer`, with what the server says beside the text; `clips` is None for prompts without sound."""
+    def replies(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[Reply]:
+        """As `answer`, with what the server says beside the text."""
         return self._ask(clips, prompts, lambda place, reply: (reply.text, reply.facts), max_tokens=self.max_tokens)
 
     def score_options(
-        self,
-        clips: Sequence[Any],
-        prompts: Sequence[str],
-        options: Sequence[Sequence[str]],
-        by: Literal["letters", "options"],
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
     ) -> list[list[float]]:
-        """The log-likelihood of each option's letter as the first token of the answer; see `OptionScorer`.
+        """The log-likelihood of each option's letter as the first token of the answer; see `Model.score_options`.
 
         A letter with and without a space in front of it is one. Of a letter that is not among the likeliest tokens,
         which are all that a server tells of, it is an upper bound: the least of theirs, or what they leave over. All
@@ -205,38 +212,6 @@ class EndpointModel:
             ModelError: `by` is ``options``, or the server gives no log-probabilities.
             InputError, ClipError, EndpointError: see `answer`.
         """
-        return self._score(clips, prompts, options, by)
-
-    def score_texts(
-        self, prompts: Sequence[str], options: Sequence[Sequence[str]], by: Literal["letters", "options"]
-    ) -> list[list[float]]:
-        """As `score_options`, for prompts without sound."""
-        return self._score(None, prompts, options, by)
-
-    def identify(self, *, hears: bool = True) -> None:
-        """Ask the server one thing, about a second of silence, to learn what it runs; the card says it from then on.
-
-        A wrong key, URL or name shows then, and not after the data are made. It does not count as a question.
-
-        Args:
-            hears: whether the model takes sound; else it is asked without.
-
-        Raises:
-            EndpointError: the server does not answer.
-        """
-        silence = SoundClip(np.zeros(self.settings.sample_rate, np.float32), self.settings.sample_rate)
-        reply = self._send([silence if hears else None], [_HELLO], max_tokens=self.max_tokens)[0]
-        named = reply.model
-        if self.settings.revision is None and named and named != self.address.model:
-            self.card = replace(self.card, revision=shortened(named, 100))
-
-    def _score(
-        self,
-        clips: Sequence[Any] | None,
-        prompts: Sequence[str],
-        options: Sequence[Sequence[str]],
-        by: Literal["letters", "options"],
-    ) -> list[list[float]]:
         if by != "letters":
             raise ModelError(
                 f"'{self.card.id}' cannot score by {by}: a server tells no likelihoods of given texts; by letters, or "
@@ -258,6 +233,23 @@ class EndpointModel:
         replies = self._ask(clips, prompts, scored, max_tokens=1, logprobs=True, top_logprobs=most)
         return [scores[place] for place in range(len(replies))]
 
+    def identify(self, *, hears: bool = True) -> None:
+        """Ask the server one thing, about a second of silence, to learn what it runs; the card says it from then on.
+
+        A wrong key, URL or name shows then, and not after the data are made. It does not count as a question.
+
+        Args:
+            hears: whether the model takes sound; else it is asked without.
+
+        Raises:
+            EndpointError: the server does not answer.
+        """
+        silence = SoundClip(np.zeros(self.settings.sample_rate, np.float32), self.settings.sample_rate)
+        reply = self._send([silence if hears else None], [_HELLO], max_tokens=self.max_tokens)[0]
+        named = reply.model
+        if self.settings.revision is None and named and named != self.address.model:
+            self.card = replace(self.card, revision=shortened(named, 100))
+
     def _letter_scores(self, reply: Reply, count: int) -> tuple[list[float], int]:
         """The log-likelihoods of so many letters as a reply's first token, and how many of them are upper bounds."""
         if reply.is_refused:
@@ -271,7 +263,7 @@ class EndpointModel:
 
     def _ask(
         self,
-        clips: Sequence[Any] | None,
+        clips: Sequence[Sequence[Any]],
         prompts: Sequence[str],
         answer_of: Callable[[int, Reply], tuple[str | list[float], dict[str, Any]]],
         **parameters: Any,
@@ -283,9 +275,9 @@ class EndpointModel:
         """
         listener = self.on_answers
         texts = check_texts(prompts) if len(prompts) else []
-        if clips is not None and len(clips) != len(texts):
+        if len(clips) != len(texts):
             raise InputError(f"there are {len(texts)} prompts about {len(clips)} clips; there must be as many")
-        sounds = [None] * len(texts) if clips is None else [self._checked(clip, row) for row, clip in enumerate(clips)]
+        sounds = [self._checked(some, row) if len(some) else None for row, some in enumerate(clips)]
         with self._lock:
             self.check_questions(len(texts))
             self._questions += len(texts)
@@ -300,7 +292,8 @@ class EndpointModel:
             return []
         return self._send(sounds, texts, tell, **parameters)
 
-    def _checked(self, clip: Any, row: int) -> SoundClip:
+    def _checked(self, clips: Sequence[Any], row: int) -> SoundClip:
+        clip = self.single_clip(clips, row)
         waveform, rate = np.asarray(clip.waveform), check_sample_rate(clip.sample_rate)
         try:
             samples = check_waveforms(waveform[None])

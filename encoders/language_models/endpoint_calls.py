@@ -17,6 +17,7 @@ from audio_compositionality.support.retries import LONGEST_WAIT, WAITS, requeste
 from audio_compositionality.support.text import first_line, shortened
 
 from ..base import ModelError
+from ..loading.names import ENDPOINT, KEY_VARIABLE
 from .endpoint_http import (
     MOST_BYTES,
     MOST_REDIRECTS,
@@ -27,7 +28,7 @@ from .endpoint_http import (
     RedirectError,
     TooLargeError,
 )
-from .endpoint_name import KEY_VARIABLE, PREFIX, masked
+from .endpoint_key import masked
 from .endpoint_settings import EndpointSettings
 
 RETRIED = frozenset({429, 500, 502, 503, 504})
@@ -222,7 +223,7 @@ def _redirect(error: RedirectError, key: str | None, model: str) -> Failure:
         what = f"more than {MOST_REDIRECTS} times" if error.status in REPEATED else "in a way that loses the question"
         reason = f"the server {source} redirects ({error.status}) within it {what}"
         return Failure(reason, "give the URL that it redirects to, up to /v1", error.status)
-    name = f"{PREFIX}{model}@" + ("URL" if error.endpoint is None else masked(error.endpoint, key))
+    name = f"{ENDPOINT}{model}@" + ("URL" if error.endpoint is None else masked(error.endpoint, key))
     reason = f"the server redirects ({error.status}) from {source} to {target}, where nothing was sent"
     return Failure(reason, f"if that is the one to ask, name it: {shortened(name, LONGEST_WORDS)}", error.status)
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import INT16_SCALE, FloatArray, ModelError
-from ..protocols import LETTERS
+from ..base import INT16_SCALE, LETTERS, FloatArray, ModelError
 from .endpoint_calls import Failure, no_completion, words_in
 
 _SPACES = " \t\n\r▁Ġ"

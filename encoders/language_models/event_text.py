@@ -2,43 +2,23 @@
 
     detector hears -> events as text -> language model answers
 
-Anything that detects events (`EventDetector`) goes with anything that answers texts (`TextModel`), such as a model
-behind a server, and with any model that hears and answers: that one is given silence beside the text. What the cascade
+Any model that detects events goes with any that answers: one that reads prompts without a clip, such as a model behind
+a server, is given the text alone, any other silence beside the text. What the cascade
 cannot answer is lost in between, or not understood by the one that reads.
 """
 
 from __future__ import annotations
 
-import copy
 import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, Protocol, cast, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import plain
 
-from ..base import GivenClip, ModelError
-from ..protocols import (
-    AudioLanguageModel,
-    Learner,
-    LengthLimited,
-    LimitedScorer,
-    ModelCard,
-    OnAnswer,
-    OptionScorer,
-    QuestionCounter,
-    Teller,
-    Window,
-    Windowed,
-    Writer,
-)
-
-Event = Mapping[str, Any]
-"""``onset`` and ``offset``, seconds from the start of the clip, and ``label``, a text; as in the column ``events``."""
+from ..base import By, Event, GivenClip, Model, ModelCard, ModelError, Wrapper
 
 TEXT_VERSION = 1
 """Counted up when the text of the same events becomes another."""
@@ -50,205 +30,100 @@ _HEAD = "These sounds were detected in a recording, with the seconds in which th
 _NONE = "No sounds were detected in a recording."
 
 
-@runtime_checkable
-class EventDetector(Protocol):
-    """Anything that says what is heard in clips, and when."""
-
-    def detect_events(self, clips: Sequence[Any]) -> list[list[Event]]:
-        """The events of each clip, in any order.
-
-        Args:
-            clips: as those of `AudioLanguageModel.answer`.
-        """
-        ...
-
-
-@runtime_checkable
-class TextModel(Protocol):
-    """A language model: it answers prompts without sound.
-
-    Attributes:
-        card: what it is.
-        device: where it runs.
-    """
-
-    @property
-    def card(self) -> ModelCard: ...  # noqa: D102
-
-    @property
-    def device(self) -> str: ...  # noqa: D102
-
-    def answer_texts(self, prompts: Sequence[str]) -> list[str]:
-        """Answer prompts: a text each, in order."""
-        ...
-
-
-@runtime_checkable
-class TextScorer(TextModel, Protocol):
-    """A language model that also tells how likely it is to answer with each of some options."""
-
-    def score_texts(
-        self, prompts: Sequence[str], options: Sequence[Sequence[str]], by: Literal["letters", "options"]
-    ) -> list[list[float]]:
-        """As `OptionScorer.score_options`, without clips."""
-        ...
-
-
-class EventTextModel:
-    """A language model that answers questions about clips from a detector's events; an `AudioLanguageModel`.
+class EventTextModel(Wrapper):
+    """A language model that answers questions about clips from a detector's events.
 
     Attributes:
         card: its id is ``heard-as-text:DETECTOR:MODEL``, its revision that of both and of the text.
         device: that of the language model.
+        model: the language model.
+        detector: of events.
     """
 
-    card: ModelCard
-    device: str
-
-    def __init__(
-        self, detector: EventDetector, model: TextModel | AudioLanguageModel, *, detector_card: ModelCard
-    ) -> None:
+    def __init__(self, detector: Model, model: Model) -> None:
         """Put the two together.
 
         Args:
-            detector: of events.
-            model: a language model; one that answers texts is given no sound, any other silence as long as the clip.
-            detector_card: says what the detector is; answers are stored under it.
+            detector: of events; where it learns, the whole does.
+            model: a language model; one that reads prompts without a clip is given no sound, any other silence as long
+                as the clip.
         """
-        self._detector = detector
-        self._model = model
-        self.device = model.device
-        self.card = _card(detector_card, model.card)
-        self._detector_card = detector_card
+        self.detector = detector
+        super().__init__(model)
+
+    def make_card(self) -> ModelCard:
+        """The card of a cascade, of those of its parts."""
+        detector, model = self.detector.card, self.model.card
+        return ModelCard(
+            id=f"{PREFIX}:{detector.id}:{model.id}",
+            revision=f"{detector.revision}+{model.revision}+text-{TEXT_VERSION}",
+            sample_rate=detector.sample_rate,
+            output_dim=None,
+            paradigm="text cascade (a detector's events, read by a language model)",
+            trained_on=detector.trained_on,
+            front_end_version=detector.front_end_version,
+        )
 
     @property
-    def scorings(self) -> tuple[str, ...]:
-        """See `LimitedScorer`: those of the language model."""
-        if isinstance(self._model, LimitedScorer):
-            return self._model.scorings
-        return ("letters", "options") if isinstance(self._model, (TextScorer, OptionScorer)) else ()
+    def abilities(self) -> frozenset[str]:
+        """It answers, scores where the language model does, and learns where the detector does."""
+        return self.model.abilities & {"answer", "score"} | self.detector.abilities & {"learn"}
 
     @property
     def limit_seconds(self) -> float | None:
-        """See `LengthLimited`: of a language model that is given silence."""
-        is_limited = isinstance(self._model, LengthLimited) and not isinstance(self._model, TextModel)
-        return cast(LengthLimited, self._model).limit_seconds if is_limited else None
+        """That of a language model that is given silence."""
+        return None if "read" in self.model.abilities else self.model.limit_seconds
 
-    @property
-    def new_tokens(self) -> int:
-        """See `Writer`: those of the language model; of one that knows of no such number more than any task needs."""
-        return self._model.new_tokens if isinstance(self._model, Writer) else sys.maxsize
-
-    def with_new_tokens(self, count: int) -> EventTextModel:
-        """See `Writer`.
-
-        Raises:
-            ModelError: the language model knows of no such number.
-        """
-        if not isinstance(self._model, Writer):
-            raise ModelError(f"'{self._model.card.id}' knows of no number of tokens")
-        model = copy.copy(self)
-        model._model = self._model.with_new_tokens(count)
-        model.card = _card(self._detector_card, model._model.card)
-        return model
-
-    def check_questions(self, count: int) -> None:
-        """See `QuestionCounter`: the language model refuses."""
-        if isinstance(self._model, QuestionCounter):
-            self._model.check_questions(count)
-
-    @property
-    def on_answers(self) -> OnAnswer | None:
-        """See `Teller`: the language model tells; None of one that does not."""
-        return self._model.on_answers if isinstance(self._model, Teller) else None
-
-    @on_answers.setter
-    def on_answers(self, listener: OnAnswer | None) -> None:
-        if isinstance(self._model, Teller):
-            self._model.on_answers = listener
-
-    def window(self, most: int) -> AbstractContextManager[Window | None]:
-        """See `Windowed`: that of the language model; none of one that has none."""
-        return self._model.window(most) if isinstance(self._model, Windowed) else nullcontext()
-
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """Answer one prompt about each clip; see `AudioLanguageModel.answer`.
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """Answer one prompt about each clip; see `Model.answer`.
 
         Raises:
             InputError: there are not as many prompts as clips.
             ModelError: the detector gives no events that can be told, or what the language model raises.
         """
-        told = self._told(clips, prompts)
-        if isinstance(self._model, TextModel):
-            return self._model.answer_texts(told)
-        return self._model.answer(_silence(clips), told)
+        return self.model.answer(*self._told(clips, prompts))
 
     def score_options(
-        self,
-        clips: Sequence[Any],
-        prompts: Sequence[str],
-        options: Sequence[Sequence[str]],
-        by: Literal["letters", "options"],
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
     ) -> list[list[float]]:
-        """The log-likelihood of each option; see `OptionScorer`.
+        """The log-likelihood of each option; see `Model.score_options`.
 
         Raises:
             ModelError: the language model cannot tell.
         """
-        if isinstance(self._model, TextScorer):
-            return self._model.score_texts(self._told(clips, prompts), options, by)
-        if isinstance(self._model, OptionScorer):
-            return self._model.score_options(_silence(clips), self._told(clips, prompts), options, by)
-        raise ModelError(f"'{self._model.card.id}' tells no likelihoods of options; it can only answer")
+        if "score" not in self.abilities:
+            raise ModelError(f"'{self.model.card.id}' tells no likelihoods of options; it can only answer")
+        return self.model.score_options(*self._told(clips, prompts), options, by)
 
-    def _told(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """As the detector's."""
+        self.detector.learn(rows, clips)
+
+    def _told(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> tuple[list[list[Any]], list[str]]:
+        """What the language model is given: silence as long as each clip, or nothing, and the prompts with events."""
         if len(clips) != len(prompts):
             raise InputError(f"there are {len(prompts)} prompts about {len(clips)} clips; there must be as many")
+        single = self.single_clips(clips)
         # Several questions are asked about one clip; it is listened to once.
-        different = list({id(clip): clip for clip in clips}.values())
-        events = self._detector.detect_events(different)
+        different = list({id(clip): clip for clip in single}.values())
+        events = self.detector.detect_events(different)
         if len(events) != len(different):
             raise ModelError(
                 f"the detector of '{self.card.id}' gave events of {len(events)} clips for {len(different)}; it must "
                 "give a list for each"
             )
         events_of = {id(clip): listed for clip, listed in zip(different, events, strict=True)}
-        return [prompt_with_events(events_of[id(clip)], prompt) for clip, prompt in zip(clips, prompts, strict=True)]
+        told = [prompt_with_events(events_of[id(clip)], prompt) for clip, prompt in zip(single, prompts, strict=True)]
+        if "read" in self.model.abilities:
+            return [[] for _ in single], told
+        return silence_of([(len(clip.waveform), clip.sample_rate) for clip in single]), told
 
 
-class LearningEventTextModel(EventTextModel):
-    """One whose detector learns from the split ``train`` before; a `Learner`."""
-
-    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """As the detector's; see `Learner.learn`."""
-        cast(Learner, self._detector).learn(rows, clips)
-
-
-def event_text_model(
-    detector: EventDetector, model: TextModel | AudioLanguageModel, detector_card: ModelCard
-) -> EventTextModel:
-    """A cascade, which learns where its detector does; arguments as `EventTextModel` has them."""
-    kind = LearningEventTextModel if isinstance(detector, Learner) else EventTextModel
-    return kind(detector, model, detector_card=detector_card)
-
-
-def _card(detector: ModelCard, model: ModelCard) -> ModelCard:
-    """The card of a cascade, of those of its parts."""
-    return ModelCard(
-        id=f"{PREFIX}:{detector.id}:{model.id}",
-        revision=f"{detector.revision}+{model.revision}+text-{TEXT_VERSION}",
-        sample_rate=detector.sample_rate,
-        output_dim=None,
-        paradigm="text cascade (a detector's events, read by a language model)",
-        trained_on=detector.trained_on,
-        front_end_version=detector.front_end_version,
-    )
-
-
-def _silence(clips: Sequence[Any]) -> list[GivenClip]:
-    """Silence as long as each clip; that of one length is one array."""
-    silence = {length: np.zeros(length, np.float32) for length in {len(clip.waveform) for clip in clips}}
-    return [GivenClip(silence[len(clip.waveform)], clip.sample_rate) for clip in clips]
+def silence_of(clips: Sequence[tuple[int, int]]) -> list[list[Any]]:
+    """Silence for each prompt, as a list of one clip, of so many samples at a rate in Hz; that of one length is one
+    array."""
+    silence = {length: np.zeros(length, np.float32) for length in {length for length, _ in clips}}
+    return [[GivenClip(silence[length], rate)] for length, rate in clips]
 
 
 def prompt_with_events(events: Sequence[Event], prompt: str) -> str:

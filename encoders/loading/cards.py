@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..base import ModelCard
 from ..options import EncoderOptions
-from ..protocols import ModelCard
 from .twins import Twin
 
 if TYPE_CHECKING:

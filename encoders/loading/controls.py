@@ -9,22 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..base import FloatArray, GivenClip, ModelError, StagedEncoder, check_embeddings
-from ..language_models.event_text import TEXT_VERSION, EventTextModel, TextModel, TextScorer, prompt_with_events
-from ..protocols import (
-    AudioEncoder,
-    AudioLanguageModel,
-    AudioTextEncoder,
-    LabelReader,
-    Learner,
-    Model,
-    ModelCard,
-    OptionScorer,
-)
+from ..base import By, FloatArray, GivenClip, Model, ModelCard, ModelError, StagedEncoder, Wrapper
+from ..language_models.event_text import TEXT_VERSION, EventTextModel, prompt_with_events, silence_of
 from ..texts import check_texts, words_of
 from .clip_changes import (
     PADDED_SECONDS,
@@ -120,165 +111,124 @@ CONTROLS = {
 """Every kind of control, by name."""
 
 
-class Controlled:
+class Controlled(Wrapper, StagedEncoder[Any]):
     """A model that is given something else than it is asked about.
 
     Its card is the model's, but for the id, which has the control's name in front of it, and the paradigm.
+
+    Attributes:
+        model: what stands under the control.
+        kind: what is done to what it is given.
     """
 
-    card: ModelCard
-    device: str
-
     def __init__(self, model: Model, kind: ControlKind) -> None:
-        """Take a model that is loaded."""
-        self._model: Any = model
-        self._kind = kind
-        self.card = replace(model.card, id=kind.prefix + model.card.id, paradigm=f"control ({kind.meaning})")
-        self.device = model.device
+        """Take a model that is loaded.
+
+        Raises:
+            ModelError: there is nothing in it that the control is of.
+        """
+        self.kind = kind
+        self._abilities = abilities_under(model, kind)
+        super().__init__(model)
+
+    def make_card(self) -> ModelCard:
+        """The model's, which says what is done."""
+        card, kind = self.model.card, self.kind
+        revision = f"{card.revision}+text-{TEXT_VERSION}" if kind.tells else card.revision
+        return replace(card, id=kind.prefix + card.id, revision=revision, paradigm=f"control ({kind.meaning})")
 
     @property
-    def inner(self) -> tuple[Model, ControlKind]:
-        """The model, and what is done to what it is given."""
-        return self._model, self._kind
-
-    def _changed(self, clips: FloatArray, sample_rate: int) -> FloatArray:
-        return clips if self._kind.clips is None else self._kind.clips(clips, sample_rate)
-
-
-class ControlledEncoder(Controlled, StagedEncoder[Any]):
-    """An audio encoder that is given other clips than it is asked about."""
+    def abilities(self) -> frozenset[str]:
+        """Those of the model that the control is of."""
+        return self._abilities
 
     @property
     def clips_card(self) -> ModelCard:
-        """The card under which its embeddings of clips are known: the model's, where they are given as they are."""
-        if self._kind.clips is not None:
-            return self.card
-        card: ModelCard = self._model.clips_card if isinstance(self._model, ControlledEncoder) else self._model.card
-        return card
+        """The model's, where clips are given as they are."""
+        return self.card if self.kind.clips is not None else self.model.clips_card
+
+    @property
+    def asks_about_others(self) -> bool:  # type: ignore[override]
+        """Whether whoever asks has to give it the clips of other questions."""
+        return self.kind.moves or self.model.asks_about_others
+
+    @property
+    def limit_seconds(self) -> float | None:
+        """The model's; none where it is given words alone."""
+        return None if self._gives_words_alone else self.model.limit_seconds
+
+    @property
+    def _gives_words_alone(self) -> bool:
+        return self.kind.tells and "read" in self.model.abilities
 
     def _extract_features(self, clips: FloatArray) -> Any:
         changed = self._changed(clips, self.card.sample_rate)
-        if isinstance(self._model, StagedEncoder):
-            return self._model.prepare(changed, self.card.sample_rate), len(clips)
-        return (changed, self.card.sample_rate), len(clips)
+        return self.model.prepare(changed, self.card.sample_rate), len(clips)
 
     def _run_model(self, features: Any) -> FloatArray:
         inputs, count = features
-        if isinstance(self._model, StagedEncoder):
-            embeddings = self._model.forward(inputs)
-        else:
-            embeddings = check_embeddings(self._model.embed(*inputs), self._model)
-        return _as_many(embeddings, count)
+        return _as_many(self.model.forward(inputs), count)
 
+    def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Any:
+        """As the model's, of the changed clips."""
+        self.require("audio")
+        return super().prepare(waveforms, sample_rate)
 
-class ControlledTextEncoder(ControlledEncoder):
-    """An audio–text encoder that is given other clips or texts than it is asked about."""
+    def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
+        """As the model's, of the changed clips."""
+        self.require("frames")
+        clips = np.asarray(waveforms)
+        frames, seconds = self.model.embed_frames(self._changed(clips, sample_rate), sample_rate)
+        return _as_many(frames, len(clips)), seconds
 
     def embed_text(self, texts: Sequence[str]) -> FloatArray:
         """As the model's, of the changed texts."""
+        self.require("text")
         listed = check_texts(texts)
-        changed = listed if self._kind.texts is None else self._kind.texts(listed)
-        embeddings = cast(AudioTextEncoder, self._model).embed_text(changed)
-        return _as_many(embeddings, len(listed))
+        changed = listed if self.kind.texts is None else self.kind.texts(listed)
+        return _as_many(self.model.embed_text(changed), len(listed))
 
-
-class ControlledAnswerer(Controlled):
-    """A model that answers, about other clips than it is asked about."""
-
-    @property
-    def moves(self) -> bool:
-        """Whether whoever asks has to give it the clips of other questions."""
-        inner = self._model
-        return self._kind.moves or (isinstance(inner, ControlledAnswerer) and inner.moves)
-
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """As the model's, about the changed clips."""
-        return cast(AudioLanguageModel, self._model).answer(self._given(clips), prompts)
-
-    def _given(self, clips: Sequence[Any]) -> list[GivenClip]:
-        return [GivenClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate) for clip in clips]
-
-
-class ControlledScorer(ControlledAnswerer):
-    """A model that scores options, about other clips than it is asked about."""
-
-    def score_options(
-        self,
-        clips: Sequence[Any],
-        prompts: Sequence[str],
-        options: Sequence[Sequence[str]],
-        by: Literal["letters", "options"],
-    ) -> list[list[float]]:
-        """As the model's, about the changed clips."""
-        return cast(OptionScorer, self._model).score_options(self._given(clips), prompts, options, by)
-
-
-class ControlledLearner(ControlledAnswerer):
-    """A model that learns from clips as they are, and answers about others."""
-
-    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """As the model's."""
-        cast(Learner, self._model).learn(rows, clips)
-
-
-class ToldAnswerer(Controlled):
-    """A model that answers, told as text what is heard in clips and when; a `LabelReader`.
-
-    A model that answers texts alone is given the text alone, any other silence as long as the clip with it. What is
-    right so and wrong with sound was not heard; what is wrong so was not understood.
-    """
-
-    def __init__(self, model: Model, kind: ControlKind) -> None:
-        """Take a model that is loaded."""
-        super().__init__(model, kind)
-        self.card = replace(self.card, revision=f"{self.card.revision}+text-{TEXT_VERSION}")
-
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """It hears nothing.
-
-        Raises:
-            ModelError: always.
-        """
-        raise ModelError(f"'{self.card.id}' hears nothing: it answers from the labels of rows (answer_from_labels)")
-
-    def answer_from_labels(self, rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[str]:
-        """Answer one prompt about each row; see `LabelReader.answer_from_labels`.
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """As the model's, about what it is given instead.
 
         Raises:
             ModelError: a row does not say what is heard when, or what the model raises.
         """
-        told = _told(rows, prompts)
-        if isinstance(self._model, TextModel):
-            return self._model.answer_texts(told)
-        return cast(AudioLanguageModel, self._model).answer(self._silence(rows), told)
+        self.require("answer")
+        return self.model.answer(*self._asked(clips, prompts))
 
-    def _silence(self, rows: Sequence[Mapping[str, Any]]) -> list[GivenClip]:
-        """Silence as long as the clip of each row; that of one length is one array."""
-        rate = self.card.sample_rate
-        lengths = [round(float(row["duration"]) * rate) for row in rows]
-        silence = {length: np.zeros(length, np.float32) for length in set(lengths)}
-        return [GivenClip(silence[length], rate) for length in lengths]
-
-
-class ToldScorer(ToldAnswerer):
-    """A model that scores options, told as text what is heard in clips and when."""
-
-    def score_options_from_labels(
-        self,
-        rows: Sequence[Mapping[str, Any]],
-        prompts: Sequence[str],
-        options: Sequence[Sequence[str]],
-        by: Literal["letters", "options"],
+    def score_options(
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
     ) -> list[list[float]]:
-        """The log-likelihood of each option; see `OptionScorer`, and `answer_from_labels` of what is told.
+        """As the model's, about what it is given instead; raises as `answer`."""
+        self.require("score")
+        return self.model.score_options(*self._asked(clips, prompts), options, by)
 
-        Raises:
-            ModelError: as `answer_from_labels`.
-        """
-        told = _told(rows, prompts)
-        if isinstance(self._model, TextScorer):
-            return self._model.score_texts(told, options, by)
-        return cast(OptionScorer, self._model).score_options(self._silence(rows), told, options, by)
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """As the model's, from clips as they are."""
+        self.require("learn")
+        self.model.learn(rows, clips)
+
+    def _changed(self, clips: FloatArray, sample_rate: int) -> FloatArray:
+        return clips if self.kind.clips is None else self.kind.clips(clips, sample_rate)
+
+    def _asked(
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]
+    ) -> tuple[Sequence[Sequence[Any]], Sequence[str]]:
+        """What the model is asked instead: about clips that are changed; or about silence as long as each, or nothing
+        where it reads words alone, with what is heard when in front of the prompt."""
+        if self.kind.tells:
+            rows = self.rows_of(clips)
+            told = _told(rows, prompts)
+            if self._gives_words_alone:
+                return [[] for _ in rows], told
+            rate = self.card.sample_rate
+            return silence_of([(round(float(row["duration"]) * rate), rate) for row in rows]), told
+        changed = [
+            [GivenClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate) for clip in some]
+            for some in clips
+        ]
+        return changed, prompts
 
 
 def _told(rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[str]:
@@ -301,66 +251,56 @@ def _as_many(embeddings: FloatArray, count: int) -> FloatArray:
     return embeddings if len(embeddings) == count else np.repeat(embeddings, count, axis=0)
 
 
-def control(model: Model, kind: ControlKind) -> Controlled:
-    """A model under a control; it can do what the model can, as far as the control is of that.
+def abilities_under(model: Model, kind: ControlKind) -> frozenset[str]:
+    """What a model can do under a control: what it can, as far as the control is of that.
 
     Raises:
         ModelError: there is nothing in it that the control is of.
     """
     name = f"'{kind.prefix}{model.card.id}': '{model.card.id}'"
-    if isinstance(model, LabelReader):
+    able = model.abilities
+    if "labels" in able:
         raise ModelError(f"{name} is told labels and hears nothing, so there is nothing to control")
-    embeds, reads = isinstance(model, AudioEncoder), isinstance(model, AudioTextEncoder)
-    answers = isinstance(model, AudioLanguageModel) and kind.texts is None
-    if kind.texts is not None and not reads:
-        raise ModelError(f"{name} embeds no text, so there is nothing to control")
-    if kind.moves and not answers:
-        raise ModelError(f"{name} answers no questions, so none can be asked about another clip")
+    if kind.texts is not None:
+        if "text" not in able:
+            raise ModelError(f"{name} embeds no text, so there is nothing to control")
+        return able & {"audio", "text"}
     if kind.tells:
-        return _told_answerer(model, kind, name)
-    bases: list[type[Controlled]] = []
-    if embeds and not kind.moves:
-        bases.append(ControlledTextEncoder if reads else ControlledEncoder)
-    if answers:
-        parts: list[type[Controlled]] = [ControlledLearner] if isinstance(model, Learner) else []
-        parts += [ControlledScorer] if isinstance(model, OptionScorer) else []
-        bases += parts or [ControlledAnswerer]
-    if not bases:
+        _check_tellable(model, name)
+        return able & {"answer", "score"} | {"labels"}
+    if kind.moves and "answer" not in able:
+        raise ModelError(f"{name} answers no questions, so none can be asked about another clip")
+    left = able & ({"answer", "score", "learn"} if kind.moves else {*_EMBEDS, "answer", "score", "learn"})
+    if not left:
         raise ModelError(f"{name} neither embeds nor answers")
-    made: type[Controlled] = bases[0] if len(bases) == 1 else type("ControlledModel", tuple(bases), {})
-    return made(model, kind)
+    return left
 
 
-def can_control(model: Model, kind: ControlKind) -> bool:
-    """Whether a control is of anything that a model can do; see `control`."""
-    try:
-        control(model, kind)
-    except ModelError:
-        return False
-    return True
+_EMBEDS = {"audio", "frames", "text"}
 
 
-def _told_answerer(model: Model, kind: ControlKind, name: str) -> ToldAnswerer:
-    """A model that is told what is heard.
+def _check_tellable(model: Model, name: str) -> None:
+    """Refuse a model that does not answer, has learnt from what it hears, or is given something else already.
 
     Raises:
-        ModelError: it does not answer, has learnt from what it hears, or is given something else already.
+        ModelError: it is one.
     """
-    if not isinstance(model, AudioLanguageModel):
+    if "answer" not in model.abilities:
         raise ModelError(f"{name} answers no questions, so it cannot be told what is heard")
-    if isinstance(model, Learner):
+    if "learn" in model.abilities:
         raise ModelError(
             f"{name} has learnt from questions without such a list, so it would not know what to do with it"
         )
     if isinstance(model, EventTextModel):
-        raise ModelError(f"{name} is told what a detector has heard; ask for '{kind.prefix}' of its language model")
+        raise ModelError(f"{name} is told what a detector has heard; ask for '{EVENTS_AS_TEXT}:' of its language model")
     if isinstance(model, Controlled):
         raise ModelError(f"{name} is a control of what is heard, and here nothing is")
-    return (ToldScorer if isinstance(model, OptionScorer) else ToldAnswerer)(model, kind)
 
 
-def split_control(name: str) -> tuple[ControlKind | None, str]:
-    """The control that a name asks for, and the name of the model; None of a model as it is."""
-    first, colon, rest = name.partition(":")
-    kind = CONTROLS.get(first) if colon else None
-    return (None, name) if kind is None else (kind, rest)
+def can_control(model: Model, kind: ControlKind) -> bool:
+    """Whether a control is of anything that a model can do; see `abilities_under`."""
+    try:
+        abilities_under(model, kind)
+    except ModelError:
+        return False
+    return True

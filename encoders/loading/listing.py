@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.discovery import Registry
 
+from ..base import Model
 from ..options import EncoderOptions
-from ..protocols import Model
 from .downloads import WeightsFile
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ class ModelListing:
         abilities = {"sound": self.embeds_sound, "text": self.embeds_text, "answers": self.answers}
         return ", ".join(name for name, is_able in abilities.items() if is_able)
 
-    def can_be(self, protocol: type) -> bool:
-        """Whether it has all that one of the protocols of models asks for."""
-        abilities = {"embed": self.embeds_sound, "embed_text": self.embeds_text, "answer": self.answers}
-        return all(is_able for name, is_able in abilities.items() if hasattr(protocol, name))
+    def can_do(self, needs: frozenset[str]) -> bool:
+        """Whether it has all of some abilities, as far as a listing says."""
+        stated = {"audio": self.embeds_sound, "text": self.embeds_text, "answer": self.answers}
+        return all(is_able for word, is_able in stated.items() if word in needs)
 
     @property
     def weights(self) -> str:

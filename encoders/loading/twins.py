@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..base import ModelError
-
 if TYPE_CHECKING:
     import torch
 
@@ -129,18 +127,3 @@ TWINS = {
 
 UNTRAINED = TWINS["untrained"].prefix
 """Stands in front of the name of the twin that a model is judged beside."""
-
-
-def split_twin(name: str) -> tuple[TwinKind | None, str]:
-    """The twin that a name asks for, and the name of the model; None of a model as it is.
-
-    Raises:
-        ModelError: it asks for a twin of a twin.
-    """
-    first, colon, rest = name.partition(":")
-    kind = TWINS.get(first) if colon else None
-    if kind is None:
-        return None, name
-    if rest.partition(":")[0] in TWINS and ":" in rest:
-        raise ModelError(f"'{name}' is a twin of a twin; put one of {', '.join(TWINS)} in front of a model's name")
-    return kind, rest

@@ -31,7 +31,7 @@ def descriptions_in(comparison: Comparison) -> list[int]:
 def _describes(listing: ModelListing, info: TaskInfo) -> bool:
     """Whether a baseline does plainly what a task scores: describe sound, or sound and texts, or answer."""
     can_do = (listing.embeds_text, listing.answers)
-    return listing.is_reference and can_do == (hasattr(info.model, "embed_text"), hasattr(info.model, "answer"))
+    return listing.is_reference and can_do == ("text" in info.needs, "answer" in info.needs)
 
 
 def description_names(info: TaskInfo) -> str:

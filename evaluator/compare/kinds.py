@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from enum import Enum
 
-from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder
+from audio_compositionality.encoders.base import kind_name
 from audio_compositionality.evaluator.results.result import Model
 from audio_compositionality.tasks.base import TaskInfo
-
-TASK_KINDS: dict[type, str] = {
-    AudioEncoder: "audio encoders",
-    AudioTextEncoder: "audio–text encoders",
-    AudioLanguageModel: "audio language models",
-}
-"""What tasks ask models to be, in words."""
 
 
 def asked_of(info: TaskInfo) -> str:
     """What a task asks models to be, in words."""
-    return TASK_KINDS.get(info.model, info.model.__name__)
+    return kind_name(info.needs).replace("encoder", "encoders").replace("model", "models")
 
 
 UNTRAINED_PARADIGM = "untrained"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from audio_compositionality.encoders.protocols import LETTERS
+from audio_compositionality.encoders.base import LETTERS
 from audio_compositionality.evaluator.compare.comparison import Comparison
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, StrictBool, StrictInt, StringConstraints, model_validator
 
+from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.support.files import safe_file_name, sha256_of, write_together
 from audio_compositionality.support.text import shortened
 

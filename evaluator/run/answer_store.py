@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.support.checked_files import NO_DIGEST, DamagedError, parsed_line, sealed_line
 from audio_compositionality.support.files import write_whole
 from audio_compositionality.tasks.base import GENERATE, Scoring

@@ -8,16 +8,15 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Clip, Row
-from audio_compositionality.encoders.base import ClipError
-from audio_compositionality.encoders.loading.controls import ControlledAnswerer
-from audio_compositionality.encoders.protocols import AudioLanguageModel, LabelReader, Learner, Model, ModelCard
+from audio_compositionality.encoders.base import ClipError, Model, ModelCard
 from audio_compositionality.tasks.base import TaskError
 
 from .answer_store import Answer, AnswerShard, AnswerStore, answer_store, scoring_of
-from .asking import Answers, Asked, ask, ask_of_labels, questions_per_call, scoring_problem, window_of
+from .asking import Answers, Asked, ask, questions_per_call, scoring_problem
 from .blocks import clips_at
 from .embed import recorded_error
 from .opened import OpenedTask
@@ -48,26 +47,26 @@ class Answered:
     cut: int | None
 
 
-def learning_problem(model: object, card: ModelCard, opened: OpenedTask) -> str | None:
+def learning_problem(model: Model, opened: OpenedTask) -> str | None:
     """Why a model cannot learn what a task asks; None where it can, or does not learn.
 
     It learns from the split ``train`` of the same configuration, whose fingerprint is that of all splits: answers that
     are stored under it are those after the same training.
     """
-    if not isinstance(model, Learner) or not opened.prompts or _train_rows(opened):
+    if "learn" not in model.abilities or not opened.prompts or _train_rows(opened):
         return None
     configuration = opened.configuration
     return (
-        f"{card.id!r} learns from questions with their answers, and {configuration.source} has no row of "
+        f"{model.card.id!r} learns from questions with their answers, and {configuration.source} has no row of "
         f"{configuration.recipe} in the split {TRAIN!r}: give data that have, or leave the model out"
     )
 
 
 def asking_problem(model: Model, opened: OpenedTask) -> str | None:
     """Why a model cannot be asked what a task asks; None where it can, or does not answer at all."""
-    if not opened.prompts or not isinstance(model, AudioLanguageModel):
-        return learning_problem(model, model.card, opened)
-    return scoring_problem(model, scoring_of(opened)) or learning_problem(model, model.card, opened)
+    if not opened.prompts or "answer" not in model.abilities:
+        return learning_problem(model, opened)
+    return scoring_problem(model, scoring_of(opened)) or learning_problem(model, opened)
 
 
 def left_unasked(models: Sequence[Model], opened: Sequence[OpenedTask], leave_out: bool) -> set[tuple[int, str]]:
@@ -91,7 +90,7 @@ def left_unasked(models: Sequence[Model], opened: Sequence[OpenedTask], leave_ou
 
 
 def compute_answers(
-    model: AudioLanguageModel, opened: OpenedTask, options: RunOptions, processes: Processes | None = None
+    model: Model, opened: OpenedTask, options: RunOptions, processes: Processes | None = None
 ) -> Answered | None:
     """The answers to the prompts of all rows, a batch after the other; without the rows of clips that are invalid.
 
@@ -120,9 +119,9 @@ def compute_answers(
     calls = _calls(store, questions_per_call(model, options), processes)
     share = [shard for call in calls for shard in call]
     stage = stage_of(store, share, options.force)
-    if stage != "read" and isinstance(model, Learner):
-        _teach(model, model.card, opened, options)
-    given = _other_clips(opened) if isinstance(model, ControlledAnswerer) and model.moves else ids
+    if stage != "read" and "learn" in model.abilities:
+        _teach(model, opened, options)
+    given = _other_clips(opened) if model.asks_about_others else ids
     if options.force:
         for shard in share:
             store.discard(shard)
@@ -191,7 +190,7 @@ def _refuse_recorded(store: AnswerStore, ids: Sequence[str]) -> None:
 
 class _Shards:
     """The shards that are being asked for. Those that are whole are written at the end of their call; in a window, see
-    `Windowed`, as soon as the last answer has come, by whatever thread.
+    `Model.window`, as soon as the last answer has come, by whatever thread.
     """
 
     def __init__(self, store: AnswerStore, on_done: Callable[[int], object], in_window: bool) -> None:
@@ -249,7 +248,7 @@ class _Shards:
 def _fill(
     store: AnswerStore,
     calls: Sequence[Sequence[int]],
-    model: AudioLanguageModel,
+    model: Model,
     asked: Asked,
     opened: OpenedTask,
     options: RunOptions,
@@ -257,7 +256,7 @@ def _fill(
 ) -> None:
     """Ask what is missing, call by call. Answers that a model tells of before its call is done are kept at once."""
     size = questions_per_call(model, options)
-    with window_of(model, size) as window:
+    with model.window(size) as window:
         kept = _Shards(store, on_done, window is not None)
         for call in calls:
             shards = [shard for shard in call if not store.has(shard)]
@@ -274,7 +273,7 @@ _NONE = Answers({}, {})
 
 
 def _given(
-    model: AudioLanguageModel,
+    model: Model,
     places: Sequence[int],
     asked: Asked,
     opened: OpenedTask,
@@ -289,11 +288,12 @@ def _given(
         kept.keep([(places[number], answer) for number, answer in answers])
 
     part = asked.of(places)
-    if isinstance(model, LabelReader):
-        given = ask_of_labels(model, model.card, part, keep, waits=waits)
-        kept.done(len(places) if waits else 0)
-        return given
-    clips = _clips_of(opened, part.ids, options.skip_invalid)
+    if "labels" in model.abilities:
+        # It hears nothing, so that no clip is made for it.
+        nothing = np.zeros(0, np.float32)
+        clips = [Clip(id, nothing, model.card.sample_rate) for id in part.ids]
+    else:
+        clips = _clips_of(opened, part.ids, options.skip_invalid)
     return ask(
         model, clips, part, questions_per_call(model, options), options.skip_invalid, keep, kept.done, waits=waits
     )
@@ -303,9 +303,9 @@ def _train_rows(opened: OpenedTask) -> list[Row]:
     return [row for row in opened.configuration.rows if row["split"] == TRAIN]
 
 
-def _teach(model: Learner, card: ModelCard, opened: OpenedTask, options: RunOptions) -> None:
+def _teach(model: Model, opened: OpenedTask, options: RunOptions) -> None:
     """Let a model learn from the rows of the split for it, whose clips are read as it asks for them."""
-    problem = learning_problem(model, card, opened)
+    problem = learning_problem(model, opened)
     if problem:
         raise TaskError(problem)
     rows = _train_rows(opened)
@@ -322,7 +322,7 @@ def _teach(model: Learner, card: ModelCard, opened: OpenedTask, options: RunOpti
         for start in range(0, len(ids), ITEMS_PER_SHARD)
         for clip in _clips_of(opened, ids[start : start + ITEMS_PER_SHARD], options.skip_invalid)
     )
-    model.learn(rows, tqdm(clips, f"{card.id}, to learn from", len(ids), unit="clip", disable=hidden, leave=None))
+    model.learn(rows, tqdm(clips, f"{model.card.id}, to learn from", len(ids), unit="clip", disable=hidden, leave=None))
 
 
 def _other_clips(opened: OpenedTask) -> list[str]:

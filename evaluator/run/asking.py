@@ -4,27 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any
+
+import numpy as np
 
 from audio_compositionality.dataset_builder.data import Clip, Row
-from audio_compositionality.encoders.base import ClipError, ModelError
-from audio_compositionality.encoders.loading.under_controls import innermost
-from audio_compositionality.encoders.protocols import (
-    LETTERS,
-    AudioLanguageModel,
-    BatchFormer,
-    LabelReader,
-    LabelScorer,
-    LimitedScorer,
-    Model,
-    ModelCard,
-    OptionScorer,
-    Teller,
-    Window,
-    Windowed,
-)
+from audio_compositionality.encoders.base import LETTERS, By, ClipError, GivenClip, Model, ModelCard, ModelError
 from audio_compositionality.tasks.base import GENERATE, Scoring, TaskError
 
 from .answer_store import Answer
@@ -67,7 +54,7 @@ class Asked:
     scoring: Scoring
 
     @property
-    def by(self) -> Literal["letters", "options"]:
+    def by(self) -> By:
         """What likelihoods are of, where answers are taken by them."""
         return "options" if self.scoring == "options" else "letters"
 
@@ -82,75 +69,36 @@ class Asked:
         )
 
 
-def scoring_problem(model: AudioLanguageModel, scoring: Scoring) -> str | None:
+def scoring_problem(model: Model, scoring: Scoring) -> str | None:
     """Why a model's answers cannot be taken in a way; None where they can."""
-    if scoring == GENERATE:
+    if scoring == GENERATE or scoring in model.scorings:
         return None
-    inside = innermost(cast(Model, model))
-    if isinstance(inside, LimitedScorer) and scoring not in inside.scorings:
-        valid = ", ".join((GENERATE, *inside.scorings))
+    if model.scorings:
+        valid = ", ".join((GENERATE, *model.scorings))
         return (
             f"{model.card.id!r} cannot be scored by {scoring}, which takes likelihoods that it does not tell; valid "
             f"choices of --scoring are {valid}"
         )
-    scores = isinstance(model, LabelScorer) if isinstance(model, LabelReader) else isinstance(model, OptionScorer)
-    if scores:
-        return None
     return (
         f"{model.card.id!r} tells no likelihoods of given answers (score_options), so its answers cannot be scored by "
         f"{scoring}: score it by what it writes (--scoring {GENERATE})"
     )
 
 
-def questions_per_call(model: AudioLanguageModel, options: RunOptions) -> int:
+def questions_per_call(model: Model, options: RunOptions) -> int:
     """Questions that a model is given at a time: as many as it wants, where it forms batches of its own that are not
     larger than what is asked for; else as many as are asked for, or as clips are embedded.
 
     Raises:
         InputError: less than 1 is asked for, or more than 64.
     """
-    former = innermost(model)
     size = batch_size_of(model, options)
-    if isinstance(former, BatchFormer) and (options.batch_size is None or former.batch_size <= size):
-        return former.questions_per_call
-    return size
-
-
-@contextmanager
-def window_of(model: AudioLanguageModel | LabelReader, most: int) -> Iterator[Window | None]:
-    """The window that a model is asked through, see `Windowed`; None of one that has none."""
-    inside = innermost(cast(Model, model))
-    with inside.window(most) if isinstance(inside, Windowed) else nullcontext() as window:
-        yield window
-
-
-def ask_of_labels(
-    model: LabelReader, card: ModelCard, asked: Asked, on_answers: OnAnswers, *, waits: bool = True
-) -> Answers:
-    """The answers of a model that is told labels.
-
-    Args:
-        model: to be asked.
-        card: of the model.
-        asked: the questions.
-        on_answers: called with answers before all are there, by models that tell of them.
-        waits: whether the model gives the answers; else it only tells of them, see `Windowed`.
-
-    Raises:
-        ModelError: they are no texts or numbers, or not as many as prompts.
-    """
-    with _listening(model, asked, card, on_answers) as facts:
-        if asked.scoring != GENERATE and isinstance(model, LabelScorer):
-            scores = model.score_options_from_labels(asked.rows, asked.prompts, asked.options, asked.by)
-            given = _likeliest(scores, asked.options, card, facts) if waits else []
-        else:
-            texts = model.answer_from_labels(asked.rows, asked.prompts)
-            given = _with_facts(checked_texts(texts, len(asked.prompts), card), facts) if waits else []
-    return Answers(dict(enumerate(given)), {})
+    wanted, own = model.questions_per_call, model.batch_size
+    return wanted if wanted and own and (options.batch_size is None or own <= size) else size
 
 
 def ask(
-    model: AudioLanguageModel,
+    model: Model,
     clips: Sequence[Clip],
     asked: Asked,
     size: int,
@@ -170,7 +118,7 @@ def ask(
         skip_invalid: go on without a clip that the model refuses.
         on_answers: called with answers before all of a call are there, by models that tell of them.
         on_done: called with a number of questions as soon as so many are done, but for those that are only told of.
-        waits: see `ask_of_labels`.
+        waits: whether the model gives the answers; else it only tells of them, see `Model.window`.
 
     Raises:
         ClipError: the model refuses a clip, which is not to be left out.
@@ -191,7 +139,7 @@ def ask(
                 on_answers([(places[place], answer) for place, answer in some])
 
             try:
-                with _listening(model, part, model.card, tell) as facts:
+                with _listening(model, part, tell) as facts:
                     given = _answers(model, [clips[place] for place in batch], part, facts, waits)
             except ClipError as error:
                 place = batch[error.row]
@@ -208,28 +156,25 @@ def ask(
 
 
 @contextmanager
-def _listening(
-    model: AudioLanguageModel | LabelReader, asked: Asked, card: ModelCard, on_answers: OnAnswers
-) -> Iterator[dict[int, Mapping[str, Any]]]:
+def _listening(model: Model, asked: Asked, on_answers: OnAnswers) -> Iterator[dict[int, Mapping[str, Any]]]:
     """While a model is asked: what it tells of answers is passed on; what it says of them beside, by place."""
-    inside, facts = innermost(cast(Model, model)), dict[int, Mapping[str, Any]]()
-    if not isinstance(inside, Teller):
-        yield facts
-        return
+    facts = dict[int, Mapping[str, Any]]()
 
     def tell(told: Sequence[tuple[int, str | list[float], Mapping[str, Any]]]) -> None:
         answers: list[tuple[int, Answer]] = []
         for place, given, beside in told:
             facts[place] = dict(beside)
-            answer = (given, beside) if isinstance(given, str) else _likely(given, asked.options[place], card, beside)
+            answer = (
+                (given, beside) if isinstance(given, str) else _likely(given, asked.options[place], model.card, beside)
+            )
             answers.append((place, answer))
         on_answers(answers)
 
-    inside.on_answers = tell
+    model.on_answers = tell
     try:
         yield facts
     finally:
-        inside.on_answers = None
+        model.on_answers = None
 
 
 def checked_texts(given: Any, count: int, card: ModelCard) -> tuple[str, ...]:
@@ -249,16 +194,20 @@ def checked_texts(given: Any, count: int, card: ModelCard) -> tuple[str, ...]:
 
 
 def _answers(
-    model: AudioLanguageModel, clips: Sequence[Clip], asked: Asked, facts: Mapping[int, Mapping[str, Any]], waits: bool
+    model: Model, clips: Sequence[Clip], asked: Asked, facts: Mapping[int, Mapping[str, Any]], waits: bool
 ) -> list[Answer]:
     """The answers to one call, with what the model has told beside; none where it only tells of them."""
+    given: list[list[Any]] = [[clip] for clip in clips]
+    if "labels" in model.abilities:
+        nothing, rate = np.zeros(0, np.float32), model.card.sample_rate
+        given = [[GivenClip(nothing, rate, row)] for row in asked.rows]
     if asked.scoring != GENERATE:
         problem = scoring_problem(model, asked.scoring)
-        if problem is not None or not isinstance(model, OptionScorer):
+        if problem is not None:
             raise TaskError(problem)
-        scores = model.score_options(clips, asked.prompts, asked.options, asked.by)
+        scores = model.score_options(given, asked.prompts, asked.options, asked.by)
         return _likeliest(scores, asked.options, model.card, facts) if waits else []
-    texts = model.answer(clips, asked.prompts)
+    texts = model.answer(given, asked.prompts)
     return _with_facts(checked_texts(texts, len(asked.prompts), model.card), facts) if waits else []
 
 

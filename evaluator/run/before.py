@@ -8,17 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from audio_compositionality.encoders.language_models.endpoint_name import SERVER
-from audio_compositionality.encoders.language_models.event_text import TextModel
-from audio_compositionality.encoders.loading.under_controls import innermost, with_new_tokens
-from audio_compositionality.encoders.protocols import (
-    AudioLanguageModel,
-    LabelReader,
-    LengthLimited,
-    Model,
-    ModelCard,
-    QuestionCounter,
-)
+from audio_compositionality.encoders.base import Model, ModelCard
+from audio_compositionality.encoders.language_models.endpoint_key import SERVER
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed
@@ -32,7 +23,10 @@ from .outputs import can_do
 def with_long_answers(models: Sequence[Model], opened: Sequence[OpenedTask]) -> list[Model]:
     """Models whose answers may have as many tokens as the tasks need; those of which no task needs more as they are."""
     needed = max((one.new_tokens or 0 for task in opened for one in task.inputs), default=0)
-    return [with_new_tokens(model, needed) for model in models]
+    return [
+        model if model.new_tokens is None or model.new_tokens >= needed else model.with_new_tokens(needed)
+        for model in models
+    ]
 
 
 def warn_of_other_data(out: Path, opened: Sequence[OpenedTask]) -> None:
@@ -97,9 +91,8 @@ def check_questions(
                 f"(--max-questions): allow {count:,}, show options in one order, or give data with fewer questions. "
                 "None was asked"
             )
-        inside = innermost(model)
-        if count and isinstance(inside, QuestionCounter):
-            inside.check_questions(count)
+        if count:
+            model.check_questions(count)
 
 
 def check_lengths(
@@ -122,11 +115,7 @@ def check_lengths(
         InputError: a model hears less than the longest clip, or than all clips where some may be left out.
     """
     for model, asked in _to_be_asked(models, opened, done):
-        inside = innermost(model)
-        # Who reads words alone, and is told what is heard, is given no clip.
-        if not isinstance(inside, LengthLimited) or (isinstance(model, LabelReader) and isinstance(inside, TextModel)):
-            continue
-        limit = inside.limit_seconds
+        limit = model.limit_seconds
         for one in asked:
             if limit is not None and questions_left(model.card, one, options):
                 _check_length(model.card.id, limit, one, options.skip_invalid)
@@ -160,6 +149,6 @@ def _to_be_asked(
 ) -> Iterator[tuple[Model, list[OpenedTask]]]:
     """The models that answer, each with the tasks that it is going to be asked; arguments as `check_questions`."""
     for number, model in enumerate(models):
-        if isinstance(model, AudioLanguageModel):
+        if "answer" in model.abilities:
             possible = [one for one in opened if one.prompts and can_do(one.task, model)]
             yield model, [one for one in possible if (number, one.task.info.name) not in done]

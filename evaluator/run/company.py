@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.base import ModelCard, ModelError
 from audio_compositionality.encoders.check_sounds import relative_difference
 from audio_compositionality.encoders.company import allowed_in_company
-from audio_compositionality.encoders.protocols import ModelCard
 
 from .store import EmbeddingShard, EmbeddingStore
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from audio_compositionality.dataset_builder.data import Configuration
 
 if TYPE_CHECKING:
-    from audio_compositionality.encoders.protocols import AudioEncoder
+    from audio_compositionality.encoders.base import Model
 
 TRIED = 4
 """Clips that a rate is measured by; one more is embedded before, so that what is done once does not count."""
@@ -49,7 +49,7 @@ def cost_of(configuration: Configuration) -> Cost:
     return Cost(configuration.recipe, len(configuration.rows), count, mean * count)
 
 
-def seconds_per_clip(model: AudioEncoder, configuration: Configuration) -> float:
+def seconds_per_clip(model: Model, configuration: Configuration) -> float:
     """Seconds that one clip takes on this machine, rendered or read and embedded by itself.
 
     Raises:
@@ -67,6 +67,6 @@ def seconds_per_clip(model: AudioEncoder, configuration: Configuration) -> float
     return sum(taken[1:] or taken) / max(len(taken[1:] or taken), 1)
 
 
-def stored_megabytes(model: AudioEncoder, costs: Sequence[Cost]) -> float:
+def stored_megabytes(model: Model, costs: Sequence[Cost]) -> float:
     """MB that the embeddings take in the store."""
     return sum(cost.clips for cost in costs) * (model.card.output_dim or 0) * _BYTES / 1e6

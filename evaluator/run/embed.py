@@ -13,12 +13,10 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import ClipBatch, Configuration, DatasetError
-from audio_compositionality.encoders.base import ClipError
+from audio_compositionality.encoders.base import ClipError, Model
 from audio_compositionality.encoders.layers import LayeredEncoder
-from audio_compositionality.encoders.loading.controls import ControlledEncoder
 from audio_compositionality.encoders.memory import free_memory, is_out_of_memory
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches, embed_batches_at_layers
-from audio_compositionality.encoders.protocols import AudioEncoder, Model
 from audio_compositionality.support.text import first_line
 
 from .blocks import KeptClip, batches_by_length, batches_in_order, clips_at
@@ -38,24 +36,21 @@ Value = TypeVar("Value")
 AnyModel = TypeVar("AnyModel", bound=Model)
 
 
-def open_store(model: AudioEncoder, configuration: Configuration, options: RunOptions) -> EmbeddingStore:
+def open_store(model: Model, configuration: Configuration, options: RunOptions) -> EmbeddingStore:
     """The store for a model's embeddings of all clips of a configuration; in memory where `options.store` is None.
 
     A model under a control that changes texts alone shares that of the model.
     """
-    card = model.clips_card if isinstance(model, ControlledEncoder) else model.card
-    key = StoreKey.of(card, configuration.recipe, configuration.fingerprint)
+    key = StoreKey.of(model.clips_card, configuration.recipe, configuration.fingerprint)
     return EmbeddingStore(options.store, key, configuration.clip_ids)
 
 
-def embed_configuration(model: AudioEncoder, configuration: Configuration, options: RunOptions) -> EmbeddingStore:
+def embed_configuration(model: Model, configuration: Configuration, options: RunOptions) -> EmbeddingStore:
     """Embed every clip of a configuration into a store; see `embed_at_layers`."""
     return embed_at_layers([model], configuration, options)[0]
 
 
-def embed_at_layers(
-    models: Sequence[AudioEncoder], configuration: Configuration, options: RunOptions
-) -> list[EmbeddingStore]:
+def embed_at_layers(models: Sequence[Model], configuration: Configuration, options: RunOptions) -> list[EmbeddingStore]:
     """Embed every clip of a configuration into stores; what is there already is not computed again.
 
     Several processes, see `join_processes`, compute each its own shards and wait for each other. Clips are given in an
@@ -97,7 +92,7 @@ def models_by_pass(models: Sequence[AnyModel]) -> list[list[AnyModel]]:
 
 def fill_stores(
     stores: Sequence[EmbeddingStore],
-    models: Sequence[AudioEncoder],
+    models: Sequence[Model],
     configuration: Configuration,
     options: RunOptions,
     processes: Processes,
@@ -165,7 +160,7 @@ def _is_there(store: EmbeddingStore, shard: int) -> bool:
 
 def _check_company(
     stores: Sequence[EmbeddingStore],
-    models: Sequence[AudioEncoder],
+    models: Sequence[Model],
     configuration: Configuration,
     share: Sequence[int],
     batch_size: int,
@@ -192,7 +187,7 @@ def _check_company(
 
 
 def _stream(
-    models: Sequence[AudioEncoder], batches: Iterator[ClipBatch], skip_invalid: bool
+    models: Sequence[Model], batches: Iterator[ClipBatch], skip_invalid: bool
 ) -> Generator[list[EmbeddedBatch]]:
     """What each model gives of each batch."""
     layers = [model for model in models if isinstance(model, LayeredEncoder)]
@@ -232,9 +227,7 @@ def recorded_error(reason: str, folder: Path | None, place: int, clip_id: str) -
     )
 
 
-def precision_deviation(
-    model: AudioEncoder, configuration: Configuration, skipped: Sequence[str]
-) -> dict[str, float] | None:
+def precision_deviation(model: Model, configuration: Configuration, skipped: Sequence[str]) -> dict[str, float] | None:
     """What a lower precision changes: `ModelEncoder.precision_deviation`, and ``clips``, the number of clips it is of.
 
     They are the first 16 of the configuration that are not in `skipped`, as far as they have one length. None where
@@ -327,7 +320,7 @@ class _Gathering:
         return EmbeddingShard(self._embeddings, self._errors)
 
 
-def within_memory(work: Callable[[int], Value], size: int, model: AudioEncoder) -> Value:
+def within_memory(work: Callable[[int], Value], size: int, model: Model) -> Value:
     """`work(size)`, with half the size whenever it runs out of memory.
 
     Raises:

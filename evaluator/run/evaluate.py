@@ -15,8 +15,8 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.encoders.inference import resolve_device
-from audio_compositionality.encoders.protocols import AudioEncoder, Model, ModelCard
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.results.result import (
     Deviation,
@@ -269,7 +269,7 @@ def _score(
     """The result of what a model made of a task, and its samples; `options.device` is that of fits."""
     left, skipped = computed.opened, computed.skipped
     deviation = None
-    if isinstance(model, AudioEncoder) and left.clip_ids:
+    if "audio" in model.abilities and left.clip_ids:
         deviation = precision_deviation(model, left.configuration, list(skipped))
     more = processes.count - 1
     result, samples = score_outputs(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, AudioTextEncoder, Model
+from audio_compositionality.encoders.base import ABILITIES, Model, kind_name
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
 
@@ -65,12 +65,13 @@ def check_model_kind(task: Task, model: Model) -> None:
     Raises:
         TaskError: says what the task needs, and the command that lists models.
     """
-    if not isinstance(model, task.info.model):
+    needs = task.info.needs
+    if missing := [method for word, (method, _) in ABILITIES.items() if word in needs - model.abilities]:
         raise TaskError(
-            f"'{model.card.id}' is no {task.info.model.__name__}, which the task {task.info.name} needs: it lacks "
-            f"{' or '.join(_missing(task.info.model, model))}"
+            f"'{model.card.id}' is no {kind_name(needs)}, which the task {task.info.name} needs: it lacks "
+            f"{' or '.join(missing)}"
         )
-    if hasattr(task.info.model, "embed_text") and not has_text_space(model):
+    if "text" in needs and not has_text_space(model):
         raise TaskError(
             f"'{model.card.id}' is asked for a layer or a pooling, where {task.info.name} cannot be scored: texts are "
             "embedded into the space of the model's own output"
@@ -110,10 +111,6 @@ def has_text_space(model: Model) -> bool:
     return model.card.options.layer is None and model.card.options.pooling is None
 
 
-def _missing(protocol: type, model: Model) -> list[str]:
-    return [name for name in ("embed", "embed_text", "answer") if hasattr(protocol, name) and not hasattr(model, name)]
-
-
 def compute_outputs(
     model: Model,
     opened: OpenedTask,
@@ -146,19 +143,19 @@ def compute_outputs(
         ProcessError: another process has failed.
     """
     started = time.perf_counter()
-    if opened.prompts and isinstance(model, AudioLanguageModel):
+    if opened.prompts and "answer" in model.abilities:
         answered = compute_answers(model, opened, options, processes)
         if answered is None:
             return None
         outputs, elapsed = Outputs(answers=answered.answers), time.perf_counter() - started
         return ModelOutputs(answered.opened, outputs, answered.skipped, answered.stage, elapsed, answered.cut)
     texts, text_stage = None, ""
-    if processes.is_main and opened.texts and isinstance(model, AudioTextEncoder):
+    if processes.is_main and opened.texts and "text" in model.abilities:
         # First: a text that is too long, or a tokenizer that cannot be had, should not cost an hour of clips.
         texts, text_stage = _texts(model, opened, options)
     store, stage, seconds = None, "embed", None
-    if opened.clip_ids and isinstance(model, AudioEncoder):
-        beside = [other for other in layers if isinstance(other, AudioEncoder) and other is not model]
+    if opened.clip_ids and "audio" in model.abilities:
+        beside = [other for other in layers if "audio" in other.abilities and other is not model]
         filled = Filled() if filled is None else filled
         store, stage, seconds = _filled_store([model, *beside], opened, options, processes, filled)
     if not processes.is_main:
@@ -175,7 +172,7 @@ def compute_outputs(
 
 
 def _filled_store(
-    models: Sequence[AudioEncoder], opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled
+    models: Sequence[Model], opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled
 ) -> tuple[EmbeddingStore, str, float | None]:
     """The store with all clips of a task's configuration by the first of some layers of a model, those of the others
     being filled beside it: that of an earlier task of the same recipe, where one is; the stage, see `ModelOutputs`, by
@@ -219,9 +216,7 @@ def embedded_rows(
     return left, left.clip_outputs(content.embeddings), skipped
 
 
-def _texts(
-    model: AudioTextEncoder, opened: OpenedTask, options: RunOptions
-) -> tuple[dict[str, NDArray[np.floating]], str]:
+def _texts(model: Model, opened: OpenedTask, options: RunOptions) -> tuple[dict[str, NDArray[np.floating]], str]:
     """The embedding of each different text of a task; and the stage, see `ModelOutputs`."""
     store = text_store(model.card, opened, options)
     stage = stage_of(store, range(store.num_shards), options.force)

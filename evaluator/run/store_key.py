@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Literal
 
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.base import ModelCard
 
 Kind = Literal["clips", "texts", "answers"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.encoders.protocols import AudioTextEncoder, ModelCard
+from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.encoders.texts import check_text_embeddings
 
 from .company import accept_or_refuse, chosen_again, size_again
@@ -29,7 +29,7 @@ def text_store(card: ModelCard, opened: OpenedTask, options: RunOptions) -> Embe
     return EmbeddingStore(options.store, key, [digest_of_texts([text]) for text in unique])
 
 
-def fill_texts(store: EmbeddingStore, model: AudioTextEncoder, opened: OpenedTask, options: RunOptions) -> None:
+def fill_texts(store: EmbeddingStore, model: Model, opened: OpenedTask, options: RunOptions) -> None:
     """Embed the texts that a store lacks, a shard at a time: whoever is stopped goes on behind the last whole one.
 
     They come in the order of the store, and some are embedded again at the end, as clips are; see `fill_stores`.
@@ -61,7 +61,7 @@ def fill_texts(store: EmbeddingStore, model: AudioTextEncoder, opened: OpenedTas
         accept_or_refuse([store], unchecked, numbers, [again], [model.card], "text")
 
 
-def _embedded(model: AudioTextEncoder, texts: Sequence[str], most: int = ITEMS_PER_SHARD) -> NDArray[np.float32]:
+def _embedded(model: Model, texts: Sequence[str], most: int = ITEMS_PER_SHARD) -> NDArray[np.float32]:
     """Embeddings of texts [n, dim], so many in a batch or, where memory does not suffice, fewer."""
 
     def embed(size: int) -> NDArray[np.float32]:
@@ -71,5 +71,5 @@ def _embedded(model: AudioTextEncoder, texts: Sequence[str], most: int = ITEMS_P
     return within_memory(embed, most, model)
 
 
-def _embed(model: AudioTextEncoder, texts: list[str]) -> NDArray[np.float32]:
+def _embed(model: Model, texts: list[str]) -> NDArray[np.float32]:
     return check_text_embeddings(np.asarray(model.embed_text(texts)), model, texts)

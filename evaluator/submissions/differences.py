@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from audio_compositionality.encoders.protocols import AudioLanguageModel
+from audio_compositionality.encoders.base import LANGUAGE_MODEL
 from audio_compositionality.evaluator.compare.statistics import UNBOUNDED
 from audio_compositionality.evaluator.results.result import Result, SampleTable
 from audio_compositionality.tasks.base import Measure, TaskInfo
@@ -124,7 +124,7 @@ def sample_differences(info: TaskInfo, claimed: SampleTable, recomputed: SampleT
     """
     exact = {measure.column for measure in info.with_intervals if not measure.fitted}
     exact -= {measure.column for measure in info.with_intervals if measure.fitted}
-    if info.model is AudioLanguageModel:
+    if info.needs == LANGUAGE_MODEL:
         exact |= set(recomputed.columns)
     differences = []
     for name, values in recomputed.columns.items():

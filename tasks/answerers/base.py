@@ -8,10 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 from audio_compositionality.dataset_builder.texts.questions.base import Wording, read_wording
-from audio_compositionality.encoders.protocols import LETTERS, ModelCard
+from audio_compositionality.encoders.base import LETTERS, By, Model, ModelCard
 from audio_compositionality.tasks.question_prompts import read_prompt
 
 SAMPLE_RATE = 32_000
@@ -85,21 +85,17 @@ def certain(texts: Sequence[str], options: Sequence[Sequence[str]]) -> list[list
     ]
 
 
-class Chooser(ABC):
+class Chooser(Model, ABC):
     """An answerer that writes nothing but the letter of the option that it takes, so that any scoring is the same."""
 
     @abstractmethod
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """See `AudioLanguageModel.answer`."""
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """See `Model.answer`."""
 
     def score_options(
-        self,
-        clips: Sequence[Any],
-        prompts: Sequence[str],
-        options: Sequence[Sequence[str]],
-        by: Literal["letters", "options"],
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
     ) -> list[list[float]]:
-        """See `OptionScorer.score_options`, and `certain`."""
+        """See `Model.score_options`, and `certain`."""
         return certain(self.answer(clips, prompts), options)
 
 

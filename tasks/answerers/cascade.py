@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.texts.questions.base import spoken
-from audio_compositionality.encoders.base import FloatArray, ModelError, resample
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.base import FloatArray, ModelCard, ModelError, resample
 
 from .base import SAMPLE_RATE, card_of
 from .detector import DetectorAnswerer
@@ -79,7 +78,7 @@ class Cascade(DetectorAnswerer):
         )
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Learner.learn`. A clip that several rows have is learnt from once.
+        """See `Model.learn`. A clip that several rows have is learnt from once.
 
         Raises:
             ModelError: the rows have no events.

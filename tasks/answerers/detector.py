@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.encoders.base import FloatArray, ModelError, resample
-from audio_compositionality.encoders.language_models.event_text import Event
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.base import Event, FloatArray, ModelCard, ModelError, resample
 
 from .base import SAMPLE_RATE, Chooser, letters
 from .symbolic import RULES_VERSION, place_of_answer
@@ -48,7 +46,6 @@ class DetectorAnswerer(Chooser):
     sample_rate: int = SAMPLE_RATE
     threshold: float = 0.5
     median_seconds: float = 0.3
-    device: str = "cpu"
 
     @abstractmethod
     def detect(self, waveforms: FloatArray, rate: int) -> Any:
@@ -95,13 +92,13 @@ class DetectorAnswerer(Chooser):
                 bounds = f"at least {least:g}" if math.isinf(most) else f"between {least:g} and {most:g}"
                 raise ModelError(f"'{name}': {attribute} is {value!r}, but must be a number of {bounds}")
 
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """See `AudioLanguageModel.answer`.
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """See `Model.answer`.
 
         Raises:
             ModelError: what `detect` gives is not what it should be.
         """
-        heard = iter(self.events(clips))
+        heard = iter(self.events(self.single_clips(clips)))
         return letters(prompts, lambda asked, prompt: place_of_answer(asked, next(heard)))
 
     def events(self, clips: Sequence[Any]) -> list[Annotation]:
@@ -121,7 +118,7 @@ class DetectorAnswerer(Chooser):
         return [heard[place] for place in range(len(clips))]
 
     def detect_events(self, clips: Sequence[Any]) -> list[list[Event]]:
-        """See `EventDetector.detect_events`: as `events`, for a language model to read."""
+        """See `Model.detect_events`: as `events`, for a language model to read."""
         return [
             [{"onset": event.onset, "offset": event.offset, "label": event.label} for event in heard.events]
             for heard in self.events(clips)

@@ -6,49 +6,38 @@ it misses, no detector can get. `present` knows which labels there are and not w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
 
 from audio_compositionality.dataset_builder.texts.questions.base import YES, spoken
 from audio_compositionality.dataset_builder.texts.questions.kinds import PRESENCE, PRESENT
 from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of
-from audio_compositionality.encoders.base import ModelError
 
-from .base import Prompted, card_of, certain, drawn, letters
+from .base import Chooser, Prompted, card_of, drawn, letters
 from .symbolic import place_of_answer
 
 
-class _LabelReader:
-    """An answerer that is told labels."""
+class _LabelReader(Chooser):
+    """An answerer that is told labels: of a row, what is heard when is read, and not its answer."""
 
-    card = card_of("label-reader", "told labels", kind="control")
-    device = "cpu"
+    @property
+    def abilities(self) -> frozenset[str]:
+        """It reads labels in place of sound."""
+        return super().abilities | {"labels"}
 
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """It hears nothing.
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """See `Model.answer`.
 
         Raises:
-            ModelError: always.
+            ModelError: a clip has no row.
         """
-        raise ModelError(f"'{self.card.id}' hears nothing: it answers from the labels of rows (answer_from_labels)")
-
-    def answer_from_labels(self, rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[str]:
-        """See `LabelReader.answer_from_labels`; of a row, what is heard when is read, and not its answer."""
-        row_of = iter(rows)
+        row_of = iter(self.rows_of(clips))
         return letters(prompts, lambda asked, prompt: self._place(asked, prompt, dict(next(row_of))))
 
-    def score_options_from_labels(
-        self,
-        rows: Sequence[Mapping[str, Any]],
-        prompts: Sequence[str],
-        options: Sequence[Sequence[str]],
-        by: Literal["letters", "options"],
-    ) -> list[list[float]]:
-        """See `LabelScorer.score_options_from_labels`, and `certain`."""
-        return certain(self.answer_from_labels(rows, prompts), options)
-
+    @abstractmethod
     def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
-        raise NotImplementedError
+        """The place of the option that is taken."""
 
 
 class Oracle(_LabelReader):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
+from audio_compositionality.encoders.base import Model
 from audio_compositionality.encoders.loading.listing import ModelListing
-from audio_compositionality.encoders.protocols import Model
 
 from .base import SAMPLE_RATE
 

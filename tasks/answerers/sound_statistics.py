@@ -69,7 +69,6 @@ class Statistics(Chooser):
     """
 
     card = card_of("statistics", "nine statistics of the whole sound and logistic regression")
-    device = "cpu"
 
     def __init__(self) -> None:
         """It has yet to learn."""
@@ -77,7 +76,7 @@ class Statistics(Chooser):
         self._mean = self._deviation = np.ones(len(NAMES))
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Learner.learn`."""
+        """See `Model.learn`."""
         from sklearn.feature_extraction import DictVectorizer
         from sklearn.linear_model import LogisticRegression
 
@@ -97,9 +96,9 @@ class Statistics(Chooser):
             matrix = vectorizer.fit_transform(features[kind])
             self._models[kind] = vectorizer, LogisticRegression(max_iter=500).fit(matrix, right[kind])
 
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """See `AudioLanguageModel.answer`."""
-        clip_of = iter(clips)
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """See `Model.answer`."""
+        clip_of = iter(self.single_clips(clips))
         return letters(prompts, lambda asked, prompt: self._place(asked, prompt, next(clip_of)))
 
     def _place(self, asked: Prompted, prompt: str, clip: Any) -> int:

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.language_models.endpoint_name import is_endpoint
+from audio_compositionality.encoders.base import Model, ModelError
 from audio_compositionality.encoders.language_models.event_text import (
     PREFIX,
-    EventDetector,
     EventTextModel,
-    TextModel,
-    event_text_model,
 )
-from audio_compositionality.encoders.loading.listing import Adapter, named_models
-from audio_compositionality.encoders.loading.registry import check_name, load_model
+from audio_compositionality.encoders.loading.listing import Adapter
+from audio_compositionality.encoders.loading.names import check_name, is_endpoint, split_detector
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.protocols import AudioLanguageModel, LabelReader, Learner, Model
 
 if TYPE_CHECKING:
     import torch
@@ -47,11 +43,7 @@ def split_cascade(spec: str) -> tuple[str, str]:
     Raises:
         ModelError: there are no two.
     """
-    detector, _, model = spec.partition(":")
-    if detector not in named_models():
-        file, _, rest = spec.partition(".py:")
-        attribute, _, model = rest.partition(":")
-        detector = f"{file}.py:{attribute}"
+    detector, model = split_detector(spec)
     if not model:
         raise ModelError(f"the name of a language model that reads what is heard is {_FORM}")
     return detector, model
@@ -70,9 +62,9 @@ def load_cascade(spec: str, device: torch.device | None, options: EncoderOptions
     """
     name, reader_name = split_cascade(spec)
     detector = load_model(name, device=device)
-    if not isinstance(detector, EventDetector):
+    if "events" not in detector.abilities:
         raise ModelError(f"'{name}' detects no events (detect_events); the form is {_FORM}")
-    reader: Model | TextModel
+    reader: Model
     if is_endpoint(reader_name):
         # Imported only where it is needed: the client takes a second.
         from audio_compositionality.encoders.language_models.endpoint import load_endpoint
@@ -80,10 +72,10 @@ def load_cascade(spec: str, device: torch.device | None, options: EncoderOptions
         reader = load_endpoint(reader_name, options, hears=False)
     else:
         reader = load_model(reader_name, device=device, options=options)
-    cannot = isinstance(reader, (Learner, LabelReader, EventTextModel))
-    if cannot or not isinstance(reader, (TextModel, AudioLanguageModel)):
+    able = reader.abilities
+    if isinstance(reader, EventTextModel) or able & {"learn", "labels"} or "answer" not in able:
         raise ModelError(f"'{reader.card.id}' cannot read what is heard: it must be a model that answers as it is")
-    return event_text_model(detector, reader, detector.card)
+    return EventTextModel(detector, reader)
 
 
 ADAPTER = Adapter(PREFIX, load_cascade, answers=True, check=check_cascade)

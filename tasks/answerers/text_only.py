@@ -26,10 +26,9 @@ class First(Chooser):
     """Takes the first option."""
 
     card = card_of("first", "takes the first option")
-    device = "cpu"
 
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """See `AudioLanguageModel.answer`."""
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """See `Model.answer`."""
         return letters(prompts, lambda asked, prompt: 0)
 
 
@@ -37,10 +36,9 @@ class Longest(Chooser):
     """Takes the option with most characters; of several the first."""
 
     card = card_of("longest", "takes the longest option")
-    device = "cpu"
 
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """See `AudioLanguageModel.answer`."""
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """See `Model.answer`."""
         return letters(prompts, lambda asked, prompt: max(range(len(asked.options)), key=_length(asked.options)))
 
 
@@ -56,7 +54,6 @@ class Majority(Chooser):
     """
 
     card = card_of("majority", "the text that was right most often among questions to learn from")
-    device = "cpu"
 
     def __init__(self) -> None:
         """It has yet to learn."""
@@ -66,7 +63,7 @@ class Majority(Chooser):
         self._places: dict[tuple[str, int], Counter[int]] = {}
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Learner.learn`; no clip is asked for."""
+        """See `Model.learn`; no clip is asked for."""
         self._sets, self._right = defaultdict(Counter), defaultdict(Counter)
         self._there, self._places = defaultdict(Counter), defaultdict(Counter)
         for row in rows:
@@ -76,8 +73,8 @@ class Majority(Chooser):
             self._there[asked.kind].update(asked.options)
             self._places[asked.kind, len(asked.options)][asked.options.index(answer)] += 1
 
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """See `AudioLanguageModel.answer`."""
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """See `Model.answer`."""
         return letters(prompts, self._place)
 
     def _place(self, asked: Prompted, prompt: str) -> int:
@@ -103,14 +100,13 @@ class Blind(Chooser):
     """
 
     card = card_of("blind", "logistic regression over the text of questions")
-    device = "cpu"
 
     def __init__(self) -> None:
         """It has yet to learn."""
         self._models: dict[str, tuple[DictVectorizer, LogisticRegression]] = {}
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Learner.learn`; no clip is asked for."""
+        """See `Model.learn`; no clip is asked for."""
         from sklearn.feature_extraction import DictVectorizer
         from sklearn.linear_model import LogisticRegression
 
@@ -126,8 +122,8 @@ class Blind(Chooser):
             model = LogisticRegression(max_iter=200).fit(vectorizer.fit_transform(features[kind]), right[kind])
             self._models[kind] = vectorizer, model
 
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """See `AudioLanguageModel.answer`."""
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """See `Model.answer`."""
         return letters(prompts, self._place)
 
     def _place(self, asked: Prompted, prompt: str) -> int:

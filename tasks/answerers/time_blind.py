@@ -87,7 +87,6 @@ class TimeBlind(Chooser):
     """
 
     card = card_of("time-blind", "mean and deviation over time of log-mel bands and a random forest")
-    device = "cpu"
 
     _statistics: Callable[[FloatArray], NDArray[np.float64]] = staticmethod(band_statistics)
 
@@ -96,7 +95,7 @@ class TimeBlind(Chooser):
         self._forests: dict[str, tuple[RandomForestClassifier, dict[str, int]]] = {}
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Learner.learn`; a clip that cannot be used is not learnt from."""
+        """See `Model.learn`; a clip that cannot be used is not learnt from."""
         from sklearn.ensemble import RandomForestClassifier
 
         given: dict[str, list[tuple[Prompted, NDArray[np.float64], str]]] = defaultdict(list)
@@ -112,9 +111,10 @@ class TimeBlind(Chooser):
             forest = RandomForestClassifier(TREES, random_state=SEED, n_jobs=1)
             self._forests[kind] = forest.fit(table, [answer for *_, answer in examples]), places
 
-    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        """See `AudioLanguageModel.answer`."""
-        given = [(prompted(prompt), self._heard(clip)) for clip, prompt in zip(clips, prompts, strict=True)]
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """See `Model.answer`."""
+        single = self.single_clips(clips)
+        given = [(prompted(prompt), self._heard(clip)) for clip, prompt in zip(single, prompts, strict=True)]
         votes: dict[int, dict[str, float]] = {}
         # A forest is slow to start: each is asked once.
         for kind, (forest, places) in self._forests.items():

@@ -8,7 +8,8 @@ import torch
 
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.encoders.language_models.options import LanguageOptions, language_options
-from audio_compositionality.encoders.loading.registry import list_models, load_model
+from audio_compositionality.encoders.loading.names import list_models
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError

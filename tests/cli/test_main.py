@@ -282,7 +282,7 @@ def test_the_first_use_registers_the_metrics(tmp_path):
 def test_tasks_that_are_named_bring_their_controls():
     from audio_compositionality.cli.run import _names
     from audio_compositionality.encoders.loading.controls import CONTROLS
-    from audio_compositionality.encoders.loading.registry import list_models
+    from audio_compositionality.encoders.loading.names import list_models
     from audio_compositionality.encoders.loading.twins import TWINS
     from audio_compositionality.tasks.registry import list_tasks, load_task
 

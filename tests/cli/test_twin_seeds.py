@@ -7,7 +7,7 @@ from argparse import Namespace
 import pytest
 
 from audio_compositionality.cli.model_options import twin_seeds
-from audio_compositionality.encoders.loading.registry import is_twin
+from audio_compositionality.encoders.loading.names import is_twin
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.verdicts import verdicts
 from audio_compositionality.support.errors import InputError

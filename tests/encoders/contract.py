@@ -17,9 +17,8 @@ import numpy as np
 import pytest
 import soxr
 
-from audio_compositionality.encoders.base import StagedEncoder
+from audio_compositionality.encoders.base import AudioEncoder, AudioTextEncoder, StagedEncoder
 from audio_compositionality.encoders.loading.registry import has_twins, load_encoder
-from audio_compositionality.encoders.protocols import AudioEncoder, AudioTextEncoder
 from audio_compositionality.support.errors import InputError
 
 BATCHED = 1e-4

@@ -11,10 +11,10 @@ import pytest
 import torch
 import transformers
 
+from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.protocols import ModelCard
 
 from .contract import encoder_name
 

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.base import (
+    AudioEncoder,
+    AudioLanguageModel,
     ClipError,
+    ModelCard,
     ModelError,
     StagedEncoder,
     check_waveforms,
@@ -12,7 +15,6 @@ from audio_compositionality.encoders.base import (
     resample,
 )
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, ModelCard
 
 
 class Minimal:

@@ -10,7 +10,7 @@ import pytest
 import torch
 import transformers
 
-from audio_compositionality.encoders.base import StagedEncoder, check_waveforms, resample
+from audio_compositionality.encoders.base import ModelCard, StagedEncoder, check_waveforms, resample
 from audio_compositionality.encoders.check import Check, all_passed, check_model, check_table
 from audio_compositionality.encoders.check_sounds import (
     cosines,
@@ -20,7 +20,6 @@ from audio_compositionality.encoders.check_sounds import (
     relative_difference,
 )
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.protocols import ModelCard
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "band_energies.py"
 

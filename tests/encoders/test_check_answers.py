@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, check_question_row
+from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.check import all_passed, check_model, check_table
 from audio_compositionality.encoders.check_answers import prompt_of, question_row, row_sound
-from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.tasks.answerers.base import prompted
 from audio_compositionality.tasks.answerers.symbolic import place_of_answer
 from audio_compositionality.tasks.question_prompts import direct_prompt

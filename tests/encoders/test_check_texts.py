@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.check import Check, check_model
 from audio_compositionality.encoders.check_texts import TEXTS
-from audio_compositionality.encoders.protocols import ModelCard
 
 DIM = 16
 

@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.base import ClipError, ModelCard, ModelError
 from audio_compositionality.encoders.families.whisper import WhisperEncoder
 from audio_compositionality.encoders.layers import LayeredEncoder, deepest, embed_layers
 from audio_compositionality.encoders.loading.registry import load_layers, load_model
 from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.pipeline import embed_batches, embed_batches_at_layers
-from audio_compositionality.encoders.protocols import ModelCard
 
 from .contract import different_clips, encoder_name, relative_error
 from .families.test_families import RATES

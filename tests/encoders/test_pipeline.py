@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.encoders.base import ClipError, StagedEncoder
+from audio_compositionality.encoders.base import AudioEncoder, ClipError, ModelCard, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches
-from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
 
 
 @dataclass

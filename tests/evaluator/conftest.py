@@ -12,7 +12,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.opening import open_data
-from audio_compositionality.encoders.loading.twins import split_twin
+from audio_compositionality.encoders.loading.names import split_twin
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.results.result import Result, SampleTable, save_result
 from audio_compositionality.support.files import sha256_of

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load, save
 
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.base import ModelCard
 
 FILES = ("embeddings.safetensors", "result.json", "samples.csv")
 

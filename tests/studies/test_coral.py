@@ -8,9 +8,8 @@ from scipy import linalg, stats
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
-from audio_compositionality.encoders.base import ClipError
+from audio_compositionality.encoders.base import ClipError, ModelCard
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.metrics.a_coat.a_coat import a_coat_scores
 from audio_compositionality.metrics.a_tre.a_tre import a_tre

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.protocols import AudioTextEncoder
+from audio_compositionality.encoders.base import AudioTextEncoder
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.registry import load_benchmark, load_task
 

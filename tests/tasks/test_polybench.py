@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.opening import rendered_preset
-from audio_compositionality.encoders.protocols import AudioLanguageModel
+from audio_compositionality.encoders.base import AudioLanguageModel
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Inputs, Outputs, TaskError

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio_compositionality.encoders.protocols import LETTERS
+from audio_compositionality.encoders.base import LETTERS
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.question_prompts import (
     PROMPTS,

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.loading.public_names import absolute_name, is_public
+from audio_compositionality.encoders.base import AudioTextEncoder, ModelError
+from audio_compositionality.encoders.loading.names import absolute_name, is_public
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.protocols import AudioTextEncoder
 from audio_compositionality.training.align import frozen_features, open_aligned
 from audio_compositionality.training.data import open_training
 from audio_compositionality.training.errors import TrainingError

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.encoders.base import WaveformEncoder
+from audio_compositionality.encoders.base import ModelCard, WaveformEncoder
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.training import near_texts
 from audio_compositionality.training.data import TrainingSplits, open_training
 from audio_compositionality.training.errors import TrainingError

@@ -17,8 +17,8 @@ from ..tokens import Tokens
 if TYPE_CHECKING:
     from transformers import ClapFeatureExtractor, ClapModel
 
+    from audio_compositionality.encoders.base import Model
     from audio_compositionality.encoders.loading.checkpoints import Checkpoint
-    from audio_compositionality.encoders.protocols import AudioTextEncoder
 
 PROJECTIONS = ("audio_projection.", "text_projection.")
 SCALE, TEXT_SCALE = "logit_scale_a", "logit_scale_t"
@@ -99,7 +99,7 @@ class ClapTowers(TwoTowers):
         norm.running_mean.copy_(frames.mean(dim=0))
         norm.running_var.copy_(frames.var(dim=0, correction=0).clamp(min=1e-6))
 
-    def open_encoder(self) -> AudioTextEncoder:
+    def open_encoder(self) -> Model:
         """See `TwoTowers`."""
         from audio_compositionality.encoders.families.clap import ClapEncoder
         from audio_compositionality.encoders.options import DEFAULT_OPTIONS

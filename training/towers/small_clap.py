@@ -10,8 +10,8 @@ from ..model import TowersFamily, TwoTowers
 from ..settings import TINY
 
 if TYPE_CHECKING:
+    from audio_compositionality.encoders.base import Model
     from audio_compositionality.encoders.loading.checkpoints import Checkpoint
-    from audio_compositionality.encoders.protocols import AudioTextEncoder
 
 
 class SmallTowers(TwoTowers):
@@ -25,7 +25,7 @@ class SmallTowers(TwoTowers):
         """Set the mean and the deviation of the bands, over clips and frames."""
         self.model.audio_model.measure(features)
 
-    def open_encoder(self) -> AudioTextEncoder:
+    def open_encoder(self) -> Model:
         """See `TwoTowers`."""
         from audio_compositionality.encoders.families.small_clap import SmallClapEncoder
         from audio_compositionality.encoders.options import DEFAULT_OPTIONS

@@ -12,7 +12,8 @@ from scipy.signal import resample_poly
 
 from audio_compositionality.encoders.adapters.custom import ModelCodeError, count_parameters, device_of, weights_digest
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.loading.registry import has_twins, list_models, load_encoder, load_model
+from audio_compositionality.encoders.loading.names import list_models
+from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.pipeline import embed_batches
 
@@ -195,7 +196,7 @@ def test_a_device_is_passed_on(write: Write) -> None:
 def test_a_staged_encoder_is_used_as_it_is(write: Write) -> None:
     text = """
 from audio_compositionality.encoders.base import StagedEncoder
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.base import ModelCard
 
 class Mine(StagedEncoder):
     card = ModelCard("mine", "r", 16_000, 2)
@@ -354,7 +355,7 @@ def test_an_error_of_the_class_names_its_line_and_keeps_its_cause(write: Write) 
 
 def test_a_language_model_is_used_as_it_is(write: Write) -> None:
     text = """
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.base import ModelCard
 
 class Answers:
     card = ModelCard("answers", "1", 16_000, None)

@@ -10,15 +10,15 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
-from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.protocols import (
+from audio_compositionality.encoders.base import (
     AudioEncoder,
     AudioLanguageModel,
     LabelReader,
     Learner,
+    ModelError,
     OptionScorer,
 )
+from audio_compositionality.encoders.loading.registry import load_model
 
 Write = Callable[[str], str]
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
-from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.base import AudioEncoder, AudioTextEncoder, ModelError
 from audio_compositionality.encoders.check import check_model
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.protocols import AudioEncoder, AudioTextEncoder
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "words_and_bands.py"
 

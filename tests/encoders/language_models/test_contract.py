@@ -14,11 +14,10 @@ import pytest
 import soxr
 import torch
 
-from audio_compositionality.encoders.base import ClipError
+from audio_compositionality.encoders.base import AudioEncoder, AudioLanguageModel, ClipError, OptionScorer
 from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
 from audio_compositionality.encoders.language_models.listing import family_of
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, OptionScorer
 
 from .conftest import Folder, Load
 from .tiny import OPTIONS, PROMPTS, Sound, sounds

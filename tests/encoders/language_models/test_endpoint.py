@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.base import AudioLanguageModel, ClipError, LabelReader, ModelError, OptionScorer
 from audio_compositionality.encoders.language_models.endpoint import EndpointModel, load_endpoint
 from audio_compositionality.encoders.language_models.endpoint_calls import EndpointError, Failure, Pace
-from audio_compositionality.encoders.language_models.endpoint_name import KEY_VARIABLE, parse_endpoint
 from audio_compositionality.encoders.language_models.endpoint_settings import EndpointSettings
 from audio_compositionality.encoders.language_models.options import REASON_TOKENS, LanguageOptions
-from audio_compositionality.encoders.loading.registry import check_name, has_twins, load_model
+from audio_compositionality.encoders.loading.names import KEY_VARIABLE, check_name, parse_endpoint
+from audio_compositionality.encoders.loading.registry import has_twins, load_model
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.protocols import AudioLanguageModel, LabelReader, OptionScorer
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS
 

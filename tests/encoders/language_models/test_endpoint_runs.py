@@ -14,15 +14,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.base import (
+    BatchFormer,
+    ClipError,
+    ModelError,
+    QuestionCounter,
+    Teller,
+    Windowed,
+    Writer,
+)
 from audio_compositionality.encoders.language_models.endpoint import EndpointModel
 from audio_compositionality.encoders.language_models.endpoint_calls import EndpointError
-from audio_compositionality.encoders.language_models.endpoint_name import parse_endpoint
 from audio_compositionality.encoders.language_models.endpoint_settings import EndpointSettings
 from audio_compositionality.encoders.language_models.endpoint_window import open_window
 from audio_compositionality.encoders.loading.controls import CONTROLS, control
+from audio_compositionality.encoders.loading.names import parse_endpoint
 from audio_compositionality.encoders.loading.under_controls import innermost, with_new_tokens
-from audio_compositionality.encoders.protocols import BatchFormer, QuestionCounter, Teller, Windowed, Writer
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 

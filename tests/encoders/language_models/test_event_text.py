@@ -10,9 +10,15 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.base import (
+    AudioLanguageModel,
+    Learner,
+    ModelCard,
+    ModelError,
+    OptionScorer,
+    QuestionCounter,
+)
 from audio_compositionality.encoders.language_models.endpoint import EndpointModel
-from audio_compositionality.encoders.language_models.endpoint_name import parse_endpoint
 from audio_compositionality.encoders.language_models.event_text import (
     EventDetector,
     EventTextModel,
@@ -22,14 +28,8 @@ from audio_compositionality.encoders.language_models.event_text import (
     prompt_with_events,
 )
 from audio_compositionality.encoders.loading.controls import CONTROLS, can_control, control
+from audio_compositionality.encoders.loading.names import parse_endpoint
 from audio_compositionality.encoders.loading.under_controls import with_new_tokens
-from audio_compositionality.encoders.protocols import (
-    AudioLanguageModel,
-    Learner,
-    ModelCard,
-    OptionScorer,
-    QuestionCounter,
-)
 from audio_compositionality.support.errors import InputError
 
 HEAD = "These sounds were detected in a recording, with the seconds in which they are heard:"

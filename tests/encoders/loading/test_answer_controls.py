@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import Clip
-from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.loading.clip_changes import NOISE_LEVEL, STRETCH, shuffled_clips
-from audio_compositionality.encoders.loading.controls import CONTROLS, control
-from audio_compositionality.encoders.protocols import (
+from audio_compositionality.encoders.base import (
     AudioEncoder,
     AudioLanguageModel,
     AudioTextEncoder,
     Learner,
     ModelCard,
+    ModelError,
 )
+from audio_compositionality.encoders.loading.clip_changes import NOISE_LEVEL, STRETCH, shuffled_clips
+from audio_compositionality.encoders.loading.controls import CONTROLS, control
 
 
 class Listener:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from audio_compositionality.cli.arguments import MODEL_HELP
-from audio_compositionality.encoders.base import ClipError, ModelError
-from audio_compositionality.encoders.loading.controls import CONTROLS, PLAIN_TEXT, control, split_control
-from audio_compositionality.encoders.loading.registry import check_name, has_twins, load_encoder, load_model
+from audio_compositionality.encoders.base import AudioTextEncoder, ClipError, ModelCard, ModelError
+from audio_compositionality.encoders.loading.controls import CONTROLS, PLAIN_TEXT, control
+from audio_compositionality.encoders.loading.names import check_name, split_control
+from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.pipeline import embed_batches
-from audio_compositionality.encoders.protocols import AudioTextEncoder, ModelCard
 
 Saved = Callable[[str], Path]
 

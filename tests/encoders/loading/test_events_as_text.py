@@ -7,11 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.base import (
+    AudioLanguageModel,
+    LabelReader,
+    Learner,
+    ModelCard,
+    ModelError,
+    OptionScorer,
+)
 from audio_compositionality.encoders.language_models.event_text import TEXT_VERSION, prompt_with_events
 from audio_compositionality.encoders.loading.controls import CONTROLS, control
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.protocols import AudioLanguageModel, LabelReader, Learner, ModelCard, OptionScorer
 
 KIND = CONTROLS["events-as-text"]
 EVENTS = [{"onset": 0.5, "offset": 2.0, "label": "bell"}, {"onset": 0.0, "offset": 1.0, "label": "reed"}]

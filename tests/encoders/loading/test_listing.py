@@ -12,13 +12,14 @@ import pytest
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading import listing
 from audio_compositionality.encoders.loading.listing import ANY_OTHER, adapters, architectures, named_models
-from audio_compositionality.encoders.loading.registry import has_twins, hub_id_of, list_models, load_model
+from audio_compositionality.encoders.loading.names import hub_id_of, list_models
+from audio_compositionality.encoders.loading.registry import has_twins, load_model
 from audio_compositionality.support.discovery import Registry
 
 ONE_FILE_FAMILY = """
 from audio_compositionality.encoders.base import StagedEncoder
 from audio_compositionality.encoders.loading.listing import ModelListing
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.base import ModelCard
 
 
 class Loudness(StagedEncoder):
@@ -38,7 +39,8 @@ MODELS = (ModelListing("loudness", 1, 8_000, "by hand", "MIT", "how loud a clip 
 def test_listing_and_a_baseline_import_neither_torch_nor_transformers() -> None:
     code = """
 import sys
-from audio_compositionality.encoders.loading.registry import has_twins, list_models, load_model
+from audio_compositionality.encoders.loading.registry import has_twins, load_model
+from audio_compositionality.encoders.loading.names import list_models
 names = [listing.name for listing in list_models()]
 load_model("downsample").embed([[0.0] * 32_000], 32_000)
 assert has_twins("whisper-base")

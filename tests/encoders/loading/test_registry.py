@@ -10,7 +10,8 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from audio_compositionality.encoders.loading.registry import list_models, load_model
+from audio_compositionality.encoders.loading.names import list_models
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.files import sha256_of_file
 
 HubCache = Callable[[str, Path, list[str]], Path]

@@ -14,8 +14,9 @@ from safetensors.torch import save_file
 from audio_compositionality.cli.arguments import MODEL_HELP
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.checkpoints import open_checkpoint
-from audio_compositionality.encoders.loading.registry import check_name, has_twins, load_encoder, load_layers
-from audio_compositionality.encoders.loading.twins import TWINS, UNTRAINED, Twin, shuffle_matrices, split_twin
+from audio_compositionality.encoders.loading.names import check_name, split_twin
+from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_layers
+from audio_compositionality.encoders.loading.twins import TWINS, UNTRAINED, Twin, shuffle_matrices
 from audio_compositionality.encoders.loading.weights import Weights
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Data
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.base import ModelCard
 
 WIDTH = 64
 

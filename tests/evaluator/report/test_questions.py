@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import Clip, check_range
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.evaluator.compare import comparison as comparison_module
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.group_tables import comparison_tables

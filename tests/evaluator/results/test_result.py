@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.evaluator.results.result import (
     Model,
     Result,

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from audio_compositionality.cli.main import main
+from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
-from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.evaluator.run.evaluate import evaluate
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.processes import join_processes

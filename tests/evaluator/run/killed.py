@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from audio_compositionality.encoders.base import StagedEncoder
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.base import ModelCard, StagedEncoder
 from audio_compositionality.evaluator.run.embed import embed_configuration, open_store
 from audio_compositionality.evaluator.run.options import RunOptions
 

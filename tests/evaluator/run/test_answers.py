@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import Clip, check_range
-from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.base import AudioLanguageModel, ClipError, ModelCard, ModelError
 from audio_compositionality.encoders.loading.controls import CONTROLS, control
-from audio_compositionality.encoders.protocols import AudioLanguageModel, ModelCard
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.support.spec import Spec

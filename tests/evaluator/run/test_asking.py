@@ -8,10 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.base import ClipError, ModelCard, ModelError
 from audio_compositionality.encoders.loading.controls import CONTROLS, control
 from audio_compositionality.encoders.loading.under_controls import innermost, with_new_tokens
-from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.encoders.base import ClipError, StagedEncoder
-from audio_compositionality.encoders.protocols import ModelCard
+from audio_compositionality.encoders.base import ClipError, ModelCard, StagedEncoder
 from audio_compositionality.evaluator.run.embed import embed_configuration, fill_stores, open_store
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.processes import Processes

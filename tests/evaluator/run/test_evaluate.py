@@ -10,10 +10,9 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.opening import RenderedData, open_data, rendered_preset
-from audio_compositionality.encoders.base import ClipError, StagedEncoder
+from audio_compositionality.encoders.base import AudioEncoder, ClipError, ModelCard, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import score_table

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.layers import LayeredEncoder
 from audio_compositionality.encoders.model_encoder import Hidden
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.protocols import ModelCard
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.evaluator.run.embed import embed_at_layers, embed_configuration, models_by_pass, open_store
 from audio_compositionality.evaluator.run.evaluate import evaluate_models

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import Clip, check_range
-from audio_compositionality.encoders.base import ClipError
-from audio_compositionality.encoders.protocols import AudioLanguageModel, AudioTextEncoder, ModelCard
+from audio_compositionality.encoders.base import AudioLanguageModel, AudioTextEncoder, ClipError, ModelCard
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.support.spec import Spec

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.base import AudioEncoder, ModelCard, ModelError
 from audio_compositionality.encoders.loading.controls import CONTROLS, control
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.protocols import AudioEncoder, ModelCard
 from audio_compositionality.evaluator.run import evaluate as evaluation
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.protocols import ModelCard
 
 
 class BandEnergies:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from audio_compositionality.encoders.protocols import AudioEncoder
 from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskInfo, independent_samples, settings_among
 
@@ -29,7 +28,7 @@ class Guess:
         question="Does a fit agree with itself?",
         benchmark="toy",
         recipe="a_coat",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="quadruples",
         measures=(
             Measure("guess", "guess", "mean cosine, with noise", column="score", fitted=True, spread="seed_std"),

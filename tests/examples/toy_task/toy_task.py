@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.protocols import AudioEncoder
+from audio_compositionality.encoders.base import AudioEncoder
 from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks.base import (
     Drawing,

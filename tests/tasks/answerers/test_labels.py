@@ -8,9 +8,8 @@ import pytest
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.texts.questions.check import fault_of
 from audio_compositionality.dataset_builder.texts.questions.controls import present_share
-from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.base import LETTERS, ModelError
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.protocols import LETTERS
 from audio_compositionality.tasks.answerers.base import UNPARSED, asked_in
 from audio_compositionality.tasks.answerers.symbolic import place_of_answer
 from audio_compositionality.tasks.question_prompts import direct_prompt

@@ -11,10 +11,9 @@ import torch
 
 from audio_compositionality.dataset_builder.opening import rendered_preset
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
-from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.base import AudioLanguageModel, Learner, ModelError
 from audio_compositionality.encoders.check import all_passed, check_model
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.protocols import AudioLanguageModel, Learner
 from audio_compositionality.metrics.polybench.polybench import in_means
 from audio_compositionality.tasks.answerers import cascade
 from audio_compositionality.tasks.answerers.base import UNPARSED

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from audio_compositionality.encoders.base import AudioEncoder, AudioLanguageModel, LabelReader, Learner
 from audio_compositionality.encoders.loading.listing import named_models
-from audio_compositionality.encoders.loading.registry import check_name, has_twins, list_models, load_model
-from audio_compositionality.encoders.protocols import AudioEncoder, AudioLanguageModel, LabelReader, Learner
+from audio_compositionality.encoders.loading.names import check_name, list_models
+from audio_compositionality.encoders.loading.registry import has_twins, load_model
 from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
 from audio_compositionality.evaluator.results.result import Model as ResultModel
 from audio_compositionality.support.errors import InputError

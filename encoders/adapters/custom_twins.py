@@ -1,0 +1,189 @@
+"""Twins of users' classes, `untrained:` and `shuffled:`.
+
+A class has both without further words where it is a `torch.nn.Module`, or names the attribute that holds one:
+``network = "encoder"``. Fresh weights are those that its modules give themselves by ``reset_parameters()``, models of
+transformers those of a new one of the same configuration. Any other says what its untrained twin is: ``def
+untrained(self)`` returns it.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from audio_compositionality.support.files import sha256_of
+from audio_compositionality.support.text import shown
+
+from ..base import ModelCard, ModelError
+from ..loading.twins import Twin, TwinKind
+from .custom import to_array, user_code, weights_digest
+
+if TYPE_CHECKING:
+    import torch
+
+_OWN_WAY = "untrained"
+"""The method that returns the untrained twin."""
+
+_NAMES_NETWORK = "network"
+"""The attribute that names the one that holds the network."""
+
+
+def can_make_twin(factory: Any, kind: TwinKind) -> bool:
+    """Whether a class says of itself that it has a twin of a kind; nothing is made.
+
+    Args:
+        factory: a class, or a function that makes the object, of which nothing is known before it is called.
+        kind: of the twin.
+    """
+    # What has not been imported no class is derived from.
+    torch = sys.modules.get("torch")
+    has_network = isinstance(factory, type) and (
+        isinstance(getattr(factory, _NAMES_NETWORK, None), str)
+        or (torch is not None and issubclass(factory, torch.nn.Module))
+    )
+    return has_network or (kind.is_fresh and callable(getattr(factory, _OWN_WAY, None)))
+
+
+def twin_of(made: Any, name: str, twin: Twin) -> Any:
+    """The twin of a user's object; its network is changed in place.
+
+    torch's random numbers begin with the seed of the twin, whichever way it is made.
+
+    Args:
+        made: the object, on any device.
+        name: what messages call it.
+        twin: which.
+
+    Raises:
+        ModelError: it has no network and does not say how, its ``untrained()`` returns the same weights, or weights of
+            the network have no known way to be fresh.
+        ModelCodeError: its code raises an error.
+    """
+    import torch
+
+    if twin.kind.is_fresh and callable(getattr(made, _OWN_WAY, None)):
+        return _own_twin(made, name, twin)
+    network = _network_of(made, name, twin.kind)
+    # What is drawn on the CPU is the same on every machine.
+    device = next((weight.device for weight in network.parameters()), torch.device("cpu"))
+    network.to("cpu")
+    if twin.kind.change is None:
+        _give_fresh_weights(network, name, twin.seed)
+    else:
+        twin.kind.change(network, twin.seed, ("",))
+    network.to(device)
+    return made
+
+
+def twin_card(card: ModelCard, made: ModelCard, twin: Twin) -> ModelCard:
+    """The card of a twin.
+
+    Args:
+        card: of the model.
+        made: that the twin states.
+        twin: which.
+    """
+    return replace(
+        made,
+        id=twin.kind.prefix + card.id,
+        revision=f"seed-{twin.seed}-{card.revision}",
+        weights_sha256=None,
+        paradigm=twin.kind.paradigm,
+        # Fresh weights are nobody's; permuted ones are still somebody's work.
+        licence=None if twin.kind.is_fresh else card.licence,
+        trained_on=None,
+    )
+
+
+def _own_twin(made: Any, name: str, twin: Twin) -> Any:
+    """What ``untrained()`` returns, known to have other weights, or else other embeddings, than the model."""
+    import torch
+
+    before = _identity(made, name)
+    with torch.random.fork_rng(devices=[]), user_code(name):
+        torch.manual_seed(twin.seed)
+        other = made.untrained()
+    if not any(callable(getattr(other, method, None)) for method in ("embed", "answer")):
+        raise ModelError(
+            f"'{name}': untrained() returned a {type(other).__name__}, but must return the twin, which embeds or "
+            "answers as the model does"
+        )
+    if before is not None and _identity(other, name) == before:
+        raise ModelError(
+            f"'{name}': untrained() returned the same weights; a twin has the architecture of the model and weights "
+            "that no training has made"
+        )
+    return other
+
+
+def _identity(made: Any, name: str) -> str | None:
+    """A digest of the weights of an object, of one without torch modules of what it embeds of a second of noise; None
+    of one that has neither."""
+    digest = weights_digest(made)
+    if digest is not None or not callable(getattr(made, "embed", None)):
+        return digest
+    rate = int(getattr(made, "sample_rate", 0)) or made.card.sample_rate
+    noise = np.random.default_rng(0).normal(0, 0.1, (1, rate)).astype(np.float32)
+    with user_code(name):
+        return sha256_of(to_array(made.embed(noise, rate), name).tobytes())
+
+
+def _network_of(made: Any, name: str, kind: TwinKind) -> torch.nn.Module:
+    import torch
+
+    attribute = getattr(type(made), _NAMES_NETWORK, None)
+    network = getattr(made, attribute, None) if isinstance(attribute, str) else made
+    if isinstance(network, torch.nn.Module):
+        return network
+    if isinstance(attribute, str):
+        raise ModelError(
+            f"'{name}': {_NAMES_NETWORK} is {attribute!r}, and its attribute {attribute} is a "
+            f"{type(network).__name__}; it must be a torch.nn.Module"
+        )
+    own = f", or write def {_OWN_WAY}(self), which returns the twin" if kind.is_fresh else ""
+    raise ModelError(
+        f"'{kind.prefix}{name}': '{name}' is made by code of its own, so nothing here can {kind.deed}: derive it from "
+        f'torch.nn.Module, name the attribute that holds one ({_NAMES_NETWORK} = "encoder"){own}'
+    )
+
+
+def _give_fresh_weights(network: torch.nn.Module, name: str, seed: int) -> None:
+    """Give a network on the CPU fresh weights, in place.
+
+    Raises:
+        ModelError: some have no known way to be fresh; they are named.
+    """
+    import torch
+
+    with torch.no_grad(), torch.random.fork_rng(devices=[]), user_code(name):
+        torch.manual_seed(seed)
+        for weight in network.parameters():
+            if weight.is_floating_point():
+                # What still is none afterwards was not drawn.
+                weight.fill_(float("nan"))
+        _reset(network)
+    left = [key for key, weight in network.named_parameters() if bool(torch.isnan(weight).any())]
+    if left:
+        raise ModelError(
+            f"'{name}': nothing says how these of its weights are drawn: {shown(left)}. Give the module that has them "
+            f"reset_parameters(), or the class def {_OWN_WAY}(self), which returns the twin"
+        )
+
+
+def _reset(module: torch.nn.Module) -> None:
+    """Draw the weights of a module: first those of its parts, then its own."""
+    fresh = getattr(type(module), "_from_config", None)
+    if fresh is not None and hasattr(module, "config"):
+        # A model of transformers, which draws the weights of all its parts.
+        module.load_state_dict(fresh(module.config).state_dict())
+        return
+    for part in module.children():
+        _reset(part)
+    for method in ("reset_parameters", "_reset_parameters"):
+        reset = getattr(module, method, None)
+        if callable(reset):
+            reset()
+            return

@@ -1,0 +1,387 @@
+"""The names of models that the command line and `load_model` take: one grammar, parsed here. Nothing is run.
+
+    NAME    = {CONTROL:} [TWIN:] [tower:] MODEL
+    CONTROL = a word of `CONTROLS`          TWIN = a word of `TWINS`
+    MODEL   = LISTED | LISTED=PATH          a name of `list_models`, or it with weights of one's own
+            | ADAPTER:REST                  hear:MODULE[:WEIGHTS], xares:FILE.py:CLASS, mteb:NAME,
+                                            heard-as-text:DETECTOR:MODEL
+            | endpoint:MODEL@URL            behind an OpenAI-compatible server
+            | FILE.py:CLASS | INSTALLED     a class of one's own, or an entry point of an installed package
+            | FOLDER | ORG/NAME             of transformers: a local folder, or a repository of the Hub
+
+docs/models.md has a line on each.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Literal, TypeVar
+from urllib.parse import urlsplit
+
+from ..base import ModelError
+from .controls import CONTROLS, ControlKind
+from .listing import ModelListing, adapters, named_models
+from .twins import TWINS, TwinKind
+
+TOWER = "tower:"
+"""Stands in front of the name of a model that hears and answers, where its audio encoder is meant."""
+
+ENDPOINT = "endpoint:"
+"""What the name of a model behind a server begins with."""
+
+KEY_VARIABLE = "AUDIO_COMPOSITIONALITY_ENDPOINT_KEY"
+"""The environment variable that holds the key for such a server, and the only place where one is looked for.
+
+One name of ours: tokens and keys that a user has set for others, such as HF_TOKEN, go to no server that a name says.
+"""
+
+GROUP = "audio_compositionality.encoders"
+"""Entry points of this group are classes of models: NAME = "module:Class"."""
+
+_SUFFIX = ".py"
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_ENDPOINT = re.compile(r"(?P<model>[!-~]+?)@(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>[!-~]*)")
+_ENDPOINT_FORM = f"{ENDPOINT}MODEL@URL, such as {ENDPOINT}Qwen/Qwen2-Audio-7B-Instruct@http://localhost:8000/v1"
+_USUAL_PATHS = ("", "/v1")
+
+Form = Literal["listed", "adapter", "endpoint", "file", "installed", "folder", "hub", "unknown"]
+Kind = TypeVar("Kind", ControlKind, TwinKind)
+
+
+@dataclass(frozen=True)
+class ModelName:
+    """A name, taken apart.
+
+    Attributes:
+        text: as it was typed.
+        controls: in front, the outermost first.
+        twin: which twin of the model; None for the model itself.
+        is_tower: whether the audio encoder of a model that answers is meant.
+        model: the name of the model itself.
+        form: what the model is by its name; ``unknown`` where nothing has that name.
+    """
+
+    text: str
+    controls: tuple[ControlKind, ...]
+    twin: TwinKind | None
+    is_tower: bool
+    model: str
+    form: Form
+
+    @property
+    def front(self) -> str:
+        """What stands in front of the name of the model."""
+        return self.text[: len(self.text) - len(self.model)]
+
+    @property
+    def uncontrolled(self) -> str:
+        """The name less its controls."""
+        return self.text[sum(len(kind.prefix) for kind in self.controls) :]
+
+    @property
+    def listing(self) -> ModelListing | None:
+        """Of a listed model what is known of it."""
+        return named_models()[self.model.partition("=")[0]] if self.form == "listed" else None
+
+    @property
+    def path(self) -> str:
+        """Where the weights of one's own of a listed model are; empty where there are none."""
+        return self.model.partition("=")[2] if self.form == "listed" else ""
+
+    @property
+    def prefix(self) -> str:
+        """Of a model of an adapter its prefix."""
+        return self.model.partition(":")[0]
+
+    @property
+    def rest(self) -> str:
+        """Of a model of an adapter what stands behind the prefix."""
+        return self.model.partition(":")[2]
+
+    def check(self) -> None:
+        """Refuse a name that `load_model` would refuse whatever it holds, without importing what runs models.
+
+        Raises:
+            ModelError: nothing has that name: no listed model, file, folder, installed class or Hub id.
+        """
+        if self.is_tower and self.form not in ("folder", "hub", "unknown"):
+            raise ModelError(
+                f"'{self.uncontrolled}': {TOWER} stands in front of a folder or a Hub id of a model that hears and "
+                f"answers, and '{self.model}' is neither"
+            )
+        if self.form == "adapter":
+            adapters()[self.prefix].check(self.rest)
+        elif self.form == "file":
+            split_file(self.model)
+        elif self.form == "folder" and not Path(self.model).expanduser().joinpath("config.json").is_file():
+            raise ModelError(
+                f"folder '{self.model}' holds no config.json; pass a folder that a transformers model was saved to "
+                "with save_pretrained()"
+            )
+        elif self.form == "unknown":
+            raise ModelError(self._unknown())
+
+    def _unknown(self) -> str:
+        plain = self.model
+        if "/" in plain:
+            return f"there is no folder '{plain}', and it is no Hub id (org/name) either"
+        valid = [listing.name for listing in list_models()]
+        close = difflib.get_close_matches(plain.partition("=")[0], valid, n=3, cutoff=0.6)
+        close = close or [candidate for candidate in valid if plain and candidate.startswith(plain)][:3]
+        front = self.uncontrolled[: len(self.uncontrolled) - len(plain)]
+        if close:
+            quoted = " or ".join(f"'{front}{suggestion}'" for suggestion in close)
+            return f"unknown model '{self.uncontrolled}'; did you mean {quoted}?"
+        return (
+            f"unknown model '{self.uncontrolled}'; pass one of {', '.join(valid)}, a Hub id (org/name), an existing "
+            "folder with config.json, preprocessor_config.json and safetensors weights, or a class of your own as "
+            "path/to/file.py:ClassName"
+        )
+
+
+def parse_name(text: str) -> ModelName:
+    """A name, taken apart.
+
+    Raises:
+        ModelError: it asks for a twin of a twin or of a control, or for a part or a twin of a model behind a server, or
+            names such a model wrongly.
+    """
+    controls, rest = [], text
+    while (found := split_control(rest))[0] is not None:
+        controls.append(found[0])
+        rest = found[1]
+    twin, model = split_twin(rest)
+    inner, controlled = split_control(model)
+    if twin is not None and inner is not None:
+        raise ModelError(
+            f"'{rest}' is a twin of a control; ask for a control of a twin, '{inner.prefix}{twin.prefix}{controlled}'"
+        )
+    plain = model.removeprefix(TOWER)
+    is_tower = plain != model
+    if is_endpoint(plain):
+        address = parse_endpoint(plain)
+        if twin is not None or is_tower:
+            deed = "take a part of it" if twin is None else twin.deed
+            raise ModelError(f"'{address.id}' runs on a server, so nothing here can {deed}")
+    return ModelName(text, tuple(controls), twin, is_tower, plain, _form_of(plain))
+
+
+def _form_of(model: str) -> Form:
+    first, colon, _ = model.partition(":")
+    listed, is_local, path = model.partition("=")
+    if is_endpoint(model):
+        return "endpoint"
+    # A file first: to ask for the adapters imports them.
+    if is_file(first):
+        return "file"
+    if colon and first in adapters():
+        return "adapter"
+    if listed in named_models() and bool(path) == bool(is_local):
+        return "listed"
+    if is_file(model):
+        return "file"
+    if model in installed_classes():
+        return "installed"
+    if model and Path(model).expanduser().is_dir():
+        return "folder"
+    return "hub" if _HUB_ID.fullmatch(model) else "unknown"
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that `load_model` would refuse whatever it holds; see `parse_name` and `ModelName.check`."""
+    parse_name(name).check()
+
+
+def split_control(name: str) -> tuple[ControlKind | None, str]:
+    """The first control that a name asks for, and the name of the model; None of a model as it is."""
+    return _split(name, CONTROLS)
+
+
+def split_twin(name: str) -> tuple[TwinKind | None, str]:
+    """The twin that a name asks for, and the name of the model; None of a model as it is.
+
+    Raises:
+        ModelError: it asks for a twin of a twin.
+    """
+    kind, rest = _split(name, TWINS)
+    if kind is not None and _split(rest, TWINS)[0] is not None:
+        raise ModelError(f"'{name}' is a twin of a twin; put one of {', '.join(TWINS)} in front of a model's name")
+    return kind, rest
+
+
+def _split(name: str, kinds: Mapping[str, Kind]) -> tuple[Kind | None, str]:
+    first, colon, rest = name.partition(":")
+    kind = kinds.get(first) if colon else None
+    return (None, name) if kind is None else (kind, rest)
+
+
+def is_twin(name: str) -> bool:
+    """Whether a name asks for a twin, be it under controls: what `load_model` makes of it depends on the seed."""
+    return parse_name(name).twin is not None
+
+
+def hub_id_of(name: str) -> str | None:
+    """The Hub repository of the model that a name stands for; None where there is none."""
+    listing = named_models().get(name)
+    if listing is not None:
+        return listing.source if isinstance(listing.source, str) else None
+    return name if _HUB_ID.fullmatch(name) else None
+
+
+def is_public(name: str) -> bool:
+    """Whether `load_model` takes a name anywhere: a listed one or a Hub id, with or without what may stand in front.
+
+    Raises:
+        ModelError: see `parse_name`.
+    """
+    model = parse_name(name).model
+    return hub_id_of(model) is not None or model in {listing.name for listing in list_models()}
+
+
+def absolute_name(name: str) -> str:
+    """A name by which a model is found from any folder: its own folder or file by the whole path.
+
+    Raises:
+        ModelError: see `parse_name`.
+    """
+    parsed = parse_name(name)
+    if parsed.path:
+        return f"{parsed.front}{parsed.model.partition('=')[0]}={Path(parsed.path).expanduser().resolve()}"
+    return f"{parsed.front}{Path(parsed.model).expanduser().resolve()}" if parsed.form == "folder" else name
+
+
+def list_models() -> list[ModelListing]:
+    """The models that are known by name: baselines, pretrained models, and classes of installed packages.
+
+    `load_model` takes others too: see there.
+    """
+    listed = named_models()
+    installed = [
+        ModelListing(name, None, None, "not stated", "not stated", f"installed by {describe_installed(point)}")
+        for name, point in sorted(installed_classes().items())
+        if name not in listed
+    ]
+    return [*listed.values(), *installed]
+
+
+def is_file(spec: str) -> bool:
+    """Whether a name stands for a class in a file."""
+    return spec.endswith(_SUFFIX) or spec.rpartition(":")[0].endswith(_SUFFIX)
+
+
+def split_file(spec: str) -> tuple[Path, str]:
+    """Path and class of ``path/to/file.py:ClassName``.
+
+    Raises:
+        ModelError: if there is no class, or no such file.
+    """
+    file, colon, attribute = spec.rpartition(":") if not spec.endswith(_SUFFIX) else (spec, "", "")
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise ModelError(f"'{spec}': there is no file '{file}'")
+    if not colon or not attribute:
+        raise ModelError(f"'{spec}' names no class of the file; give {path.name}:ClassName")
+    return path, attribute
+
+
+def split_detector(spec: str) -> tuple[str, str]:
+    """The names of the detector and of the language model in ``DETECTOR:MODEL``, where DETECTOR is a listed name or
+    ``path/to/file.py:ClassName``; the second is empty where there is none."""
+    detector, _, model = spec.partition(":")
+    if detector not in named_models():
+        file, _, rest = spec.partition(f"{_SUFFIX}:")
+        attribute, _, model = rest.partition(":")
+        detector = f"{file}{_SUFFIX}:{attribute}"
+    return detector, model
+
+
+def installed_classes() -> dict[str, EntryPoint]:
+    """The entry points of installed packages that are models, by name; none of them is imported."""
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def describe_installed(point: EntryPoint) -> str:
+    """Which distribution an entry point belongs to, and its version."""
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown distribution"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A model behind a server.
+
+    Attributes:
+        model: what the server calls it.
+        url: of the server, up to what `/chat/completions` is appended to; holds no credentials.
+    """
+
+    model: str
+    url: str
+
+    @property
+    def host(self) -> str:
+        """The server's name and port. The path is left out: at some gateways it holds a key."""
+        return urlsplit(self.url).netloc
+
+    @property
+    def id(self) -> str:
+        """What results call the model, and what its answers are kept under.
+
+        Servers of one host are told apart by a digest of their paths, where these are not the usual ones.
+        """
+        path = urlsplit(self.url).path
+        digest = "" if path in _USUAL_PATHS else f"~{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+        return f"{ENDPOINT}{self.model}@{self.host}{digest}"
+
+    @property
+    def is_open_to_listeners(self) -> bool:
+        """Whether what is sent goes to another machine unencrypted."""
+        parts = urlsplit(self.url)
+        if parts.scheme == "https" or parts.hostname == "localhost":
+            return False
+        try:
+            return not ip_address(parts.hostname or "").is_loopback
+        except ValueError:
+            return True
+
+
+def is_endpoint(name: str) -> bool:
+    """Whether a name stands for a model behind a server."""
+    return name.startswith(ENDPOINT)
+
+
+def parse_endpoint(name: str) -> Address:
+    """The model and the server of `endpoint:MODEL@URL`.
+
+    Raises:
+        ModelError: it is none, or the URL is of another scheme than http and https, or has a place for credentials: a
+            user, a query, a fragment. The message shows nothing of the URL but its scheme.
+    """
+    # Everything after the first @ may hold a password, where somebody has mistyped it.
+    match = _ENDPOINT.fullmatch(name.removeprefix(ENDPOINT))
+    if match is None:
+        raise ModelError(f"the name of a model behind a server is {_ENDPOINT_FORM}")
+    model, scheme, rest = match["model"], match["scheme"].lower(), match["rest"]
+    what = f"'{ENDPOINT}{model}@{scheme}://…'"
+    if scheme not in ("http", "https"):
+        raise ModelError(f"{what}: the URL must begin with http:// or https://")
+    if "@" in rest.partition("/")[0] or re.search(r"[?#\\]", rest):
+        raise ModelError(
+            f"{what}: the URL must be http(s)://HOST[:PORT][/PATH], without user, password, ? and #: names stand in "
+            f"result files; the key belongs into the environment variable {KEY_VARIABLE}"
+        )
+    try:
+        parts = urlsplit(f"{scheme}://{rest}")
+        valid = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise ModelError(f"{what}: the URL has no valid host or port; it must be http(s)://HOST[:PORT][/PATH]")
+    # One server has one name, in whatever case it is typed.
+    return Address(model, f"{scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}")
