@@ -18,7 +18,6 @@ from .imports import import_evaluate
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.opening import RenderedData
-    from audio_compositionality.encoders.base import Model
     from audio_compositionality.tasks.base import Task
 
 
@@ -28,6 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     scoring.add_scoring(parser)
     arguments.add_seeds(parser, default="1")
     arguments.add_out(parser)
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="say what would be scored, downloaded, asked and written, and how long it takes; score nothing",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -38,35 +42,63 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.opening import RenderedData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
+    from audio_compositionality.evaluator.run.planning import Named, planned
 
     data, tasks = request.open_data(options)
     is_preset = recognised(request.data.data).kind == "preset"
-    judging = None if is_preset and request.tasks is None else tasks
-    baselines, beside = _names(options.models, judging, tasks)
+    is_judged = not is_preset or request.tasks is not None
+    if options.dry_run:
+        _tell_costs(options, request, data, tasks, is_judged)
+        return
     processes = arguments.processes_of_run()
+    # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
+    loaded = {}
+    for name in dict.fromkeys(options.models):
+        loaded[name] = model_options.loaded_models([name], request.model, options.device, processes)
+        model_options.check_kinds(loaded[name], tasks, options, data.source)
+    given = [Named(name, tuple(models)) for name, models in loaded.items()]
+    plan = planned(given, tasks, is_named=options.tasks is not None, is_judged=is_judged)
     store = request.how.store
     if processes.is_main:
         where = f"the preset {data.source}" if is_preset else data.source
-        networks = [one for name, twins in beside.items() for one in (name, *twins)]
-        print(_opening(where, baselines, networks, options.out, store, kept_outputs(tasks)), flush=True)
-    # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
+        networks = plan.names[len(plan.baselines) :]
+        print(_opening(where, plan.baselines, networks, options.out, store, kept_outputs(plan.tasks)), flush=True)
     as_they_are = model_options.ModelSettings(None, request.model.options.changed(**_PLAIN))
-    models = model_options.loaded_models(baselines, as_they_are, options.device, processes)
-    for name, twins in beside.items():
-        given = model_options.loaded_models([name], request.model, options.device, processes)
-        model_options.check_kinds(given, tasks, options, data.source)
-        there = {name: given[0]} if len(given) == 1 else {}
-        beside_it = _sensible(twins, given)
-        models += [*given, *model_options.loaded_models(beside_it, request.model, options.device, processes, there)]
-    how = request.with_protocol(tasks)
-    how = how.changed(settings={**_quick_settings(data, tasks), **how.settings})
+    models = model_options.loaded_models(plan.baselines, as_they_are, options.device, processes)
+    for name, others in plan.beside.items():
+        there = {name: loaded[name][0]} if len(loaded[name]) == 1 else {}
+        beside = model_options.loaded_models(others, request.model, options.device, processes, there)
+        models += [*loaded[name], *beside]
+    how = request.with_protocol(plan.tasks)
+    how = how.changed(settings={**_quick_settings(data, plan.tasks), **how.settings})
     if processes.is_main:
         import_evaluate()
-    results = evaluate_models(models, data, tasks, how, on_result=print_result, leave_out=True)
+    results = evaluate_models(models, data, list(plan.tasks), how, on_result=print_result, leave_out=True)
     if processes.is_main:
         print_end(results, options.out, store)
         is_made = isinstance(data, RenderedData) and not is_preset
         _write_report(options.out, options.typed, data if is_made else None if is_preset else data.source)
+
+
+def _tell_costs(
+    options: argparse.Namespace, request: scoring.Request, data: Data, tasks: Sequence[Task], is_judged: bool
+) -> None:
+    """Say what a run would score, download, ask and write."""
+    from audio_compositionality.evaluator.run.costs import costs_of_plan, plan_table
+    from audio_compositionality.evaluator.run.planning import Named, planned
+    from audio_compositionality.support.table import print_table
+
+    given = [Named(name) for name in dict.fromkeys(options.models)]
+    plan = planned(given, tasks, is_named=options.tasks is not None, is_judged=is_judged)
+    costs = costs_of_plan(plan, data)
+    print_table(plan_table(costs))
+    print()
+    minutes = sum(one.seconds or 0 for one in costs) / 60
+    unknown = [one.name for one in costs if one.download]
+    without = f", without {', '.join(unknown)}, which nobody can tell before they are here" if unknown else ""
+    print(f"Scored would be {', '.join(task.info.name for task in plan.tasks)}.")
+    print(f"Embedding takes about {minutes:,.1f} min on this machine as busy as it is now{without}.")
+    print(f"Results would go to {options.out}, {kept_outputs(plan.tasks)} to {request.how.store}.")
 
 
 _PLAIN = {"layer": None, "pooling": None, "compile": False}
@@ -79,52 +111,6 @@ def _quick_settings(data: Data, tasks: Sequence[Task]) -> dict[str, Any]:
         if "seeds" in task.settings(data.configuration(task.info.recipe).rows, {}):
             return {"seeds": [0]}
     return {}
-
-
-def _names(
-    given: Sequence[str], tasks: Sequence[Task] | None, scored: Sequence[Task]
-) -> tuple[list[str], dict[str, list[str]]]:
-    """Names of the baselines; and for each of the models what stands beside it: its untrained twin, where tasks judge
-    by it, and what tasks that are named want.
-
-    Args:
-        given: the models.
-        tasks: that are named; None where none are.
-        scored: all tasks.
-    """
-    from audio_compositionality.encoders.loading.controls import CONTROLS
-    from audio_compositionality.encoders.loading.names import list_models
-    from audio_compositionality.encoders.loading.registry import has_twins
-    from audio_compositionality.encoders.loading.twins import UNTRAINED
-
-    kinds = {task.info.needs for task in scored}
-    baselines = [one.name for one in list_models() if one.is_baseline and (any(map(one.can_do, kinds)) or not kinds)]
-    wanted = [control for task in tasks or () for control in task.info.controls]
-    baselines += [
-        control for control in dict.fromkeys(wanted) if not control.endswith(":") and control not in baselines
-    ]
-    # Tasks say beside which twin a model is judged: one that has to read the question says nothing untrained.
-    judged = {task.info.twin[0] for task in tasks or ()} or {UNTRAINED}
-    usual = [UNTRAINED] if UNTRAINED in judged else []
-    prefixes = dict.fromkeys([*usual, *(control for control in wanted if control.endswith(":"))])
-    of_input = tuple(kind.prefix for kind in CONTROLS.values())
-    beside: dict[str, list[str]] = {}
-    for name in dict.fromkeys(given):
-        if name not in baselines:
-            twins = [prefix for prefix in prefixes if prefix not in of_input and has_twins(name, prefix)]
-            controls = [prefix for prefix in prefixes if prefix in of_input and not name.startswith(of_input)]
-            beside[name] = [f"{prefix}{name}" for prefix in (*twins, *controls) if f"{prefix}{name}" not in given]
-    return baselines, beside
-
-
-def _sensible(twins: Sequence[str], given: Sequence[Model]) -> list[str]:
-    """The twins and controls of a model without the controls of what it does not do: who has learnt to answer by sound,
-    or reads labels, is not told what is heard."""
-    from audio_compositionality.encoders.loading.controls import can_control
-    from audio_compositionality.encoders.loading.names import split_control
-
-    kinds = {twin: split_control(twin)[0] for twin in twins}
-    return [twin for twin, kind in kinds.items() if kind is None or all(can_control(model, kind) for model in given)]
 
 
 def _opening(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
-from audio_compositionality.dataset_builder.data import Configuration
+from audio_compositionality.dataset_builder.data import Configuration, Data
+from audio_compositionality.encoders.base import Model
+from audio_compositionality.encoders.loading.names import parse_name
+from audio_compositionality.encoders.loading.registry import load_encoder
+from audio_compositionality.support.cache import cache_folder
+from audio_compositionality.support.table import Cell, Column, Row, Table
 
-if TYPE_CHECKING:
-    from audio_compositionality.encoders.base import Model
+from .planning import Named, Plan
 
 TRIED = 4
 """Clips that a rate is measured by; one more is embedded before, so that what is done once does not count."""
@@ -70,3 +73,95 @@ def seconds_per_clip(model: Model, configuration: Configuration) -> float:
 def stored_megabytes(model: Model, costs: Sequence[Cost]) -> float:
     """MB that the embeddings take in the store."""
     return sum(cost.clips for cost in costs) * (model.card.output_dim or 0) * _BYTES / 1e6
+
+
+def to_download(name: str) -> str:
+    """What of a model has to be fetched before it can be run, in words; empty where all of it is here.
+
+    Args:
+        name: as `load_model` takes it.
+
+    Raises:
+        ModelError: nothing has that name.
+    """
+    parsed = parse_name(name)
+    listing = parsed.listing
+    source = parsed.model if parsed.form == "hub" else None if listing is None or parsed.path else listing.source
+    if source is None:
+        return ""
+    if isinstance(source, str):
+        from huggingface_hub import try_to_load_from_cache
+
+        is_here = isinstance(try_to_load_from_cache(source, "config.json"), str)
+        return "" if is_here else f"{source} of the Hub"
+    if parsed.twin is not None and parsed.twin.is_fresh:
+        return ""
+    is_here = (cache_folder() / "weights" / source.name).exists()
+    return "" if is_here else f"{source.name}, {source.size / 1e6:,.0f} MB"
+
+
+@dataclass(frozen=True)
+class ModelCost:
+    """What one model of a plan costs.
+
+    Attributes:
+        name: of the model.
+        clips: that it embeds.
+        questions: that it is put.
+        seconds: that its clips take here; None where the model is not here, or answers.
+        megabytes: of its embeddings in the store; None likewise.
+        download: what has to be fetched; empty where nothing has to be.
+    """
+
+    name: str
+    clips: int
+    questions: int
+    seconds: float | None
+    megabytes: float | None
+    download: str
+
+
+def costs_of_plan(plan: Plan, data: Data) -> list[ModelCost]:
+    """The costs of each model; those that embed and are here are loaded, and embed a few clips."""
+    costs = {recipe: cost_of(data.configuration(recipe)) for recipe in {task.info.recipe for task in plan.tasks}}
+    return [_cost_of_model(name, plan, data, costs) for name in plan.names]
+
+
+def _cost_of_model(name: str, plan: Plan, data: Data, costs: Mapping[str, Cost]) -> ModelCost:
+    known, download = Named(parse_name(name).model), to_download(name)
+    tasks = [task for task in plan.tasks if known.does(task)]
+    asked = {task.info.recipe for task in tasks if "answer" in task.info.needs}
+    embedded = {task.info.recipe for task in tasks} - asked
+    clips, questions = (sum(costs[recipe].clips for recipe in of) for of in (embedded, asked))
+    seconds = megabytes = None
+    if not download and embedded:
+        model = load_encoder(name)
+        seconds = sum(costs[one].clips * seconds_per_clip(model, data.configuration(one)) for one in sorted(embedded))
+        megabytes = stored_megabytes(model, [costs[one] for one in embedded])
+    return ModelCost(name, clips, questions, seconds, megabytes, download)
+
+
+def plan_table(costs: Sequence[ModelCost]) -> Table:
+    """The costs of each model as a table."""
+    columns = (
+        Column("model", numeric=False),
+        Column("clips", "to embed", digits=None),
+        Column("questions", digits=None),
+        Column("minutes", "measured on a few clips", digits=1),
+        Column("MB", "of embeddings", digits=1),
+        Column("download", numeric=False),
+    )
+    rows = [
+        Row(
+            (
+                Cell(one.name),
+                Cell(one.clips or None),
+                Cell(one.questions or None),
+                Cell(None if one.seconds is None else one.seconds / 60),
+                Cell(one.megabytes),
+                Cell(one.download),
+            )
+        )
+        for one in costs
+    ]
+    return Table("What would be run", columns, tuple(rows), (), "plan")
