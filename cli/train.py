@@ -267,20 +267,14 @@ def _compare(options: argparse.Namespace, settings: TrainingSettings) -> None:
 
 def _settings(options: argparse.Namespace) -> TrainingSettings:
     """The settings of the file and, before them, those that are typed."""
-    from dataclasses import fields
+    from audio_compositionality.support.spec import read_yaml
+    from audio_compositionality.training.settings import ALIGN, STAGE_OPTIONS, TrainingSettings
 
-    from audio_compositionality.training.settings import (
-        ALIGN,
-        STAGE_OPTIONS,
-        TrainingSettings,
-        read_settings,
-        settings_of,
-    )
-
-    values: dict[str, Any] = {} if options.settings is None else read_settings(options.settings)
-    names = [field.name for field in fields(TrainingSettings) if field.name != "data"]
-    typed = {name: getattr(options, name, None) for name in (*names, *STAGE_OPTIONS)}
-    given = {name: value for name, value in typed.items() if value is not None}
+    values: dict[str, Any] = {} if options.settings is None else read_yaml(options.settings)
+    typed = {name: getattr(options, name, None) for name in TrainingSettings.model_fields if name != "data"}
+    given: dict[str, Any] = {name: value for name, value in typed.items() if value is not None}
+    if "log_to" in given:
+        given["log_to"] = given["log_to"].split(",")
     for name in given.keys() & set(STAGE_OPTIONS):
         given[name] = _numbers(name, given[name])
     if options.sounds is not None and options.data is None and "data" not in values:
@@ -298,7 +292,7 @@ def _settings(options: argparse.Namespace) -> TrainingSettings:
         if options.set is not None:
             raise InputError("--set is about recordings: name them with --recordings DIR or --dataset ID")
         given["data"] = options.data or values.get("data") or DATA
-    return settings_of({**values, **given})
+    return TrainingSettings(**{**values, **given})
 
 
 def _described(options: argparse.Namespace) -> str:

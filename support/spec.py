@@ -103,17 +103,13 @@ class Spec(BaseModel):
         return read_values(texts, cls.settable(), cls.__name__)
 
     @classmethod
-    def from_yaml(cls, path: Path, **typed: Any) -> Self:
-        """The spec that a YAML file states.
-
-        Args:
-            path: of the file, a line ``name: value`` a field.
-            typed: values that come before those of the file.
+    def from_yaml(cls, path: Path) -> Self:
+        """The spec that a YAML file states, a line ``name: value`` a field.
 
         Raises:
             InputError: the file cannot be read, or states what is no field or out of its range: file, key and rule.
         """
-        values = {**read_yaml(path), **typed}
+        values = read_yaml(path)
         try:
             return cls(**values)
         except InputError as error:
@@ -291,7 +287,7 @@ def _read(name: str, text: str, field: FieldInfo) -> Any:
     if _typed_as(field) is not None:
         return text
     if get_origin(annotation) in (tuple, list):
-        given = () if text == "empty" else tuple(part.strip() for part in text.split(",") if part.strip())
+        given = _parts(text)
     elif get_origin(annotation) is Literal:
         given = {str(choice): choice for choice in get_args(annotation)}.get(text, text)
     try:
@@ -301,8 +297,16 @@ def _read(name: str, text: str, field: FieldInfo) -> Any:
 
 
 def _unread(value: Any, field: FieldInfo) -> Any:
-    """A value; of a text or a truth value in place of a number, which pydantic would read, nothing that is valid."""
+    """A value; of a text or a truth value in place of a number, which pydantic would read, nothing that is valid.
+
+    A text in place of a list is read as one that is typed.
+    """
     kind = _without_none(field.annotation)
+    if get_origin(kind) is tuple and isinstance(value, str) and _is_typable(kind) and _typed_as(field) is None:
+        try:
+            return _adapter(kind).validate_python(_parts(value))
+        except ValidationError:
+            return value
     if get_origin(kind) is tuple and isinstance(value, list | tuple):
         return _NOTHING if any(_is_other(part, get_args(kind)[0]) for part in value) else value
     return _NOTHING if _is_other(value, kind) else value
@@ -314,6 +318,10 @@ def _is_other(value: Any, kind: Any) -> bool:
     if kind is bool:
         return not isinstance(value, bool)
     return isinstance(value, bool) and (kind in (int, float) or get_origin(kind) is Literal)
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return () if text == "empty" else tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 @cache
