@@ -239,9 +239,9 @@ def _stage(place: int, given: Mapping[str, Any] | Stage, options: Mapping[str, A
     stated = {name: value for name, value in {**stated, **chosen}.items() if value is not None}
     defaults, steps = STAGE_DEFAULTS.get(str(stated.get("kind"))), stated.get("steps")
     usual: dict[str, Any] = {}
-    if defaults is not None and isinstance(steps, int):
-        rate = defaults.fresh if fresh else defaults.trained
-        usual = {"learning_rate": rate, "warm_up": min(defaults.warm_up, steps // 3)}
+    if defaults is not None:
+        rate, third = defaults.fresh if fresh else defaults.trained, steps // 3 if isinstance(steps, int) else 0
+        usual = {"learning_rate": rate, "warm_up": max(0, min(defaults.warm_up, third))}
     try:
         return Stage(**{**usual, **stated})
     except InputError as error:
