@@ -47,18 +47,18 @@ def _stage(init: str, kind: str, folder: Path, chunk: int | None = None) -> None
     from audio_compositionality.training.features import prepare_features
     from audio_compositionality.training.loop import Trainer
     from audio_compositionality.training.model import open_towers
-    from audio_compositionality.training.settings import settings_of
+    from audio_compositionality.training.settings import TrainingSettings
     from audio_compositionality.training.texts import TextSettings
 
     recipe = training_recipes()[0]
     stages = f"{kind}:{STEPS}"
-    settings = settings_of({"stages": stages, "data": recipe, "init": init, "batch_size": BATCH_SIZE, "chunk": chunk})
+    settings = TrainingSettings(stages=stages, data=recipe, init=init, batch_size=BATCH_SIZE, chunk=chunk)
     towers = open_towers(init)
     data = open_training(recipe, train_rows=256, validation_rows=1).train
     features = prepare_features(data, towers.open_front_end())
     most = settings.modular_negatives if kind == "modular" else settings.negatives
     texts = TextSettings.of(kind, most, settings.positives)
-    batches = Batches(data, features, towers.tokeniser, BatchSettings(texts, BATCH_SIZE))
+    batches = Batches(data, features, towers.tokeniser, BatchSettings(texts=texts, batch_size=BATCH_SIZE))
     bare = _bare(towers, [batches.batch(step) for step in range(WARM_UP)])
 
     def ours() -> tuple[float, float]:

@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 
 from .errors import InputError
 from .table import Cell, Column, Row, Table
-from .text import first_line, nearest
+from .text import first_line, listed, nearest
 
 _WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
@@ -103,17 +103,13 @@ class Spec(BaseModel):
         return read_values(texts, cls.settable(), cls.__name__)
 
     @classmethod
-    def from_yaml(cls, path: Path, **typed: Any) -> Self:
-        """The spec that a YAML file states.
-
-        Args:
-            path: of the file, a line ``name: value`` a field.
-            typed: values that come before those of the file.
+    def from_yaml(cls, path: Path) -> Self:
+        """The spec that a YAML file states, a line ``name: value`` a field.
 
         Raises:
             InputError: the file cannot be read, or states what is no field or out of its range: file, key and rule.
         """
-        values = {**read_yaml(path), **typed}
+        values = read_yaml(path)
         try:
             return cls(**values)
         except InputError as error:
@@ -212,18 +208,23 @@ def read_yaml(path: Path) -> dict[str, Any]:
         InputError: it cannot be read, is too large, or is no mapping of values as settings have them: a file may name
             one list many times, and be endless when it is shown.
     """
-    import yaml
-
     try:
         with path.open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise InputError(f"{path} has more than {LARGEST_FILE:,} bytes, too many for a file of settings")
-        values = yaml.load(content.decode(), _yaml_loader())  # it is a SafeLoader
     except OSError as error:
         raise InputError(f"cannot read the settings in {path}: {error.strerror or error}") from error
-    except InputError:
-        raise
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"{path} has more than {LARGEST_FILE:,} bytes, too many for a file of settings")
+    return parse_yaml(content, str(path))
+
+
+def parse_yaml(content: bytes | str, path: str) -> dict[str, Any]:
+    """The values in the content of a YAML file of settings; see `read_yaml`."""
+    import yaml
+
+    try:
+        text = content.decode() if isinstance(content, bytes) else content
+        values = yaml.load(text, _yaml_loader())  # it is a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is no YAML: {getattr(error, 'problem', None) or first_line(error)}") from error
     if not isinstance(values, dict):
@@ -232,7 +233,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return {str(name): value for name, value in values.items()}
 
 
-def check_depth(values: Mapping[str, Any], path: Path) -> None:
+def check_depth(values: Mapping[str, Any], path: str | Path) -> None:
     """Refuse settings that nothing has: lists in one another.
 
     Raises:
@@ -291,7 +292,7 @@ def _read(name: str, text: str, field: FieldInfo) -> Any:
     if _typed_as(field) is not None:
         return text
     if get_origin(annotation) in (tuple, list):
-        given = () if text == "empty" else tuple(part.strip() for part in text.split(",") if part.strip())
+        given = _parts(text)
     elif get_origin(annotation) is Literal:
         given = {str(choice): choice for choice in get_args(annotation)}.get(text, text)
     try:
@@ -301,8 +302,16 @@ def _read(name: str, text: str, field: FieldInfo) -> Any:
 
 
 def _unread(value: Any, field: FieldInfo) -> Any:
-    """A value; of a text or a truth value in place of a number, which pydantic would read, nothing that is valid."""
+    """A value; of a text or a truth value in place of a number, which pydantic would read, nothing that is valid.
+
+    A text in place of a list is read as one that is typed.
+    """
     kind = _without_none(field.annotation)
+    if get_origin(kind) is tuple and isinstance(value, str) and _is_typable(kind) and _typed_as(field) is None:
+        try:
+            return _adapter(kind).validate_python(_parts(value))
+        except ValidationError:
+            return value
     if get_origin(kind) is tuple and isinstance(value, list | tuple):
         return _NOTHING if any(_is_other(part, get_args(kind)[0]) for part in value) else value
     return _NOTHING if _is_other(value, kind) else value
@@ -314,6 +323,10 @@ def _is_other(value: Any, kind: Any) -> bool:
     if kind is bool:
         return not isinstance(value, bool)
     return isinstance(value, bool) and (kind in (int, float) or get_origin(kind) is Literal)
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return () if text == "empty" else tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 @cache
@@ -336,8 +349,9 @@ def _first_fault(spec: type[Spec], error: ValidationError, values: Mapping[str, 
     if detail["type"] == "extra_forbidden":
         return InputError(f"there is no setting {name!r}; {nearest(name, spec.settable())}")
     rule = rule_of(spec.model_fields[name])
-    if name not in values:
-        return InputError(f"{name} is missing; it is {rule}")
+    missing = [str(one["loc"][0]) for one in details if one["type"] == "missing" and one["loc"][0] not in values]
+    if name in missing:
+        return InputError(f"{name} is missing; it is {rule}" if len(missing) == 1 else f"{listed(missing)} are missing")
     value = values[name]
     return InputError(f"{name} is {_written(value)}; it must be {rule}{_closest(value, spec.model_fields[name])}")
 
@@ -385,6 +399,8 @@ def _choices(annotation: Any) -> tuple[Any, ...]:
 
 def _kind(annotation: Any) -> str:
     kind = _without_none(annotation)
+    if get_origin(kind) in (dict, Mapping):
+        return "values by their names"
     if get_origin(kind) is not tuple:
         return _WORDS.get(kind, "one of its kind")
     parts = get_args(kind)

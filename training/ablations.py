@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -77,19 +77,19 @@ def variants(settings: TrainingSettings) -> dict[str, TrainingSettings]:
     for kind in dict.fromkeys(stage.kind for stage in stages):
         rest = tuple(stage for stage in stages if stage.kind != kind)
         if rest:
-            named[f"without {kind}"] = replace(settings, stages=rest)
+            named[f"without {kind}"] = settings.changed(stages=rest)
     if {HARD, MODULAR} <= {stage.kind for stage in stages}:
         rest = tuple(stage for stage in stages if stage.kind not in (HARD, MODULAR))
         if rest:
-            named[f"without {HARD} and {MODULAR}"] = replace(settings, stages=rest)
+            named[f"without {HARD} and {MODULAR}"] = settings.changed(stages=rest)
     for place in range(len(stages) - 1):
         order = (*stages[:place], stages[place + 1], stages[place], *stages[place + 2 :])
         if [stage.kind for stage in order] != [stage.kind for stage in stages]:
-            named[_order(order)] = replace(settings, stages=order)
+            named[_order(order)] = settings.changed(stages=order)
     if any(stage.kind == MODULAR for stage in stages):
         for most in PARTS:
             if most < settings.positives:
-                named[f"{most} {'part' if most == 1 else 'parts'}"] = replace(settings, positives=most)
+                named[f"{most} {'part' if most == 1 else 'parts'}"] = settings.changed(positives=most)
     # Of two names for the same, such as the only other stage left, one is enough.
     unique: dict[str, TrainingSettings] = {}
     for name, one in named.items():
@@ -174,7 +174,7 @@ def run_ablations(
         # Seed by seed, so that a stopped run has whole comparisons.
         for name, one in named.items():
             folder = Path(out) / f"{name.replace(' ', '-')}-seed{seed}"
-            train(replace(one, seed=seed), folder)
+            train(one.changed(seed=seed), folder)
             folders.setdefault(name, []).append(folder)
     tasks = _tasks(folders[FULL][0])
     tested = rendered_preset("mini", recipes=[task.info.recipe for task in tasks]) if data is None else data

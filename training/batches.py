@@ -13,8 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec
 
 from .batch import Batch
 from .data import TrainingData, TrainingRow
@@ -54,38 +56,25 @@ class ArrayFeatures:
         return torch.from_numpy(np.asarray(self.values[clips], np.float32))
 
 
-@dataclass(frozen=True)
-class BatchSettings:
-    """What decides the batches of a stage.
+class BatchSettings(Spec):
+    """What decides the batches of a stage."""
 
-    Attributes:
-        texts: which texts, and so which rows.
-        batch_size: rows of a step, over all processes together.
-        seed: of the training.
-        stage: number of the stage, from 0.
-        process: number of this process, from 0, of
-        processes: that share every batch in equal parts.
+    texts: TextSettings = Field(description="Which texts, and so which rows.")
+    batch_size: int = Field(ge=2, description="Rows of a step, over all processes together; a row is told from others.")
+    seed: int = Field(0, ge=0, description="Of the training.")
+    stage: int = Field(0, ge=0, description="Number of the stage.")
+    process: int = Field(0, ge=0, description="Number of this process.")
+    processes: int = Field(1, ge=1, description="Processes that share every batch in equal parts.")
 
-    Raises:
-        InputError: sizes that are not positive, or a batch that the processes cannot share.
-    """
-
-    texts: TextSettings
-    batch_size: int
-    seed: int = 0
-    stage: int = 0
-    process: int = 0
-    processes: int = 1
-
-    def __post_init__(self) -> None:
-        if self.processes < 1 or not 0 <= self.process < self.processes:
+    @model_validator(mode="after")
+    def _can_be_shared(self) -> BatchSettings:
+        if self.process >= self.processes:
             raise InputError(f"process {self.process} of {self.processes}: processes are numbered from 0")
-        if self.batch_size < 2:
-            raise InputError(f"batch_size is {self.batch_size}; a row is told from others, so there must be 2 or more")
         if self.batch_size % self.processes:
             raise InputError(
                 f"batch_size is {self.batch_size}, which {self.processes} processes cannot share in equal parts"
             )
+        return self
 
 
 class Batches:

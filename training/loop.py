@@ -250,10 +250,9 @@ class Trainer:
     def _batches(self, number: int, neighbours: NDArray[np.int64] | None) -> Batches:
         stage, settings = self.settings.stages[number], self.settings
         most = settings.modular_negatives if stage.kind == MODULAR else settings.negatives
-        texts = TextSettings.of(stage.kind, most, settings.positives)  # type: ignore[arg-type]
         how = BatchSettings(
-            texts,
-            settings.batch_size,
+            texts=TextSettings.of(stage.kind, most, settings.positives),
+            batch_size=settings.batch_size,
             seed=settings.seed,
             stage=number,
             process=self.processes.rank,

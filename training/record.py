@@ -13,10 +13,11 @@ from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.records import RECORD, RECORD_VERSION, check_recorded_files, read_values
 from audio_compositionality.support.checked_files import DamagedError, sealed_json
 from audio_compositionality.support.files import write_together
+from audio_compositionality.support.spec import check_depth
 from audio_compositionality.support.text import first_line
 
 from .errors import TrainingError
-from .settings import TrainingSettings, check_depth, differences
+from .settings import TrainingSettings, differences
 
 SETTINGS = "settings.yaml"
 
@@ -97,6 +98,7 @@ def read_record(out: Path) -> dict[str, Any] | None:
 
     Raises:
         TrainingError: it cannot be read, or is not what was written.
+        InputError: its settings have lists in one another.
     """
     path = out / RECORD
     if not path.exists():

@@ -5,22 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import Field
 
 from audio_compositionality.encoders.loading.tokenizers import longest_text, tokenise_with
-from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import nearest, shortened
+from audio_compositionality.support.spec import Spec
+from audio_compositionality.support.text import shortened
 
 from .errors import TrainingError
+from .settings import StageKind
 
 if TYPE_CHECKING:
     from .data import TrainingRow
     from .tokens import Tokens
-
-StageKind = Literal["contrastive", "hard", "modular"]
-"""What is learnt: that a clip's caption is its own; that near texts are false; that parts are true as well."""
 
 ABSENT = "absent"
 """The kind of negatives that name what is not heard, by which nobody learns how parts are joined."""
@@ -35,40 +34,22 @@ MOST_KEPT = 1_000_000
 _NUMBER = np.dtype(np.int32)
 
 
-@dataclass(frozen=True)
-class TextSettings:
-    """Which texts a stage learns from.
+class TextSettings(Spec):
+    """Which texts a stage learns from."""
 
-    Attributes:
-        kind: of the stage.
-        negatives: K, most texts of a row that are false of its clip.
-        positives: P, most texts of a row beside the caption that are true of its clip.
-
-    Raises:
-        InputError: no such kind, or a number below 0.
-    """
-
-    kind: StageKind
-    negatives: int
-    positives: int
-
-    def __post_init__(self) -> None:
-        kinds = get_args(StageKind)
-        if self.kind not in kinds:
-            raise InputError(f"unknown stage {self.kind!r}; {nearest(self.kind, kinds)}")
-        for name in ("negatives", "positives"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} is {getattr(self, name)}; it must be 0 or more")
+    kind: StageKind = Field(description="Of the stage.")
+    negatives: int = Field(ge=0, description="K, most texts of a row that are false of its clip.")
+    positives: int = Field(ge=0, description="P, most texts of a row beside the caption that are true of its clip.")
 
     @classmethod
     def of(cls, kind: StageKind, negatives: int | None = None, positives: int | None = None) -> TextSettings:
         """Those of a stage; what is None is that of the paper. A contrastive stage takes captions alone."""
         if kind == "contrastive":
-            return cls(kind, 0, 0)
+            return cls(kind=kind, negatives=0, positives=0)
         return cls(
-            kind,
-            MOST_NEGATIVES.get(kind, 0) if negatives is None else negatives,
-            (MOST_POSITIVES.get(kind, 0) if positives is None else positives) if kind == "modular" else 0,
+            kind=kind,
+            negatives=MOST_NEGATIVES.get(kind, 0) if negatives is None else negatives,
+            positives=(MOST_POSITIVES.get(kind, 0) if positives is None else positives) if kind == "modular" else 0,
         )
 
     def false_texts(self, row: TrainingRow) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from .labels import (
     word_columns,
     words_of,
 )
-from .named_sets import are_settings, parsed_description, read_description
+from .named_sets import described
 from .reading import Candidate, ReadRecordings
 from .sound_files import SoundError, check_folder, is_regular, printable, sound_files
 
@@ -109,10 +109,7 @@ def _suggested(path: Path) -> dict[str, Any]:
     """The settings of a file; none where there is no file."""
     if not path.is_file():
         return {}
-    values = parsed_description(SETTINGS, read_description(path))
-    if not are_settings(values):
-        raise SoundError(f"{str(path)!r} holds no settings of recipes by their names, such as domain: birds")
-    return dict(values)
+    return described(path, SETTINGS)
 
 
 def _by_folder(folder: Path) -> list[Candidate]:

@@ -8,13 +8,12 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, Protocol
 
-import yaml
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import Spec
-from audio_compositionality.support.text import first_line, nearest
+from audio_compositionality.support.spec import Spec, parse_yaml, read_yaml
+from audio_compositionality.support.text import nearest
 
 from .entries import Sounds
 from .sound_files import SoundError
@@ -22,12 +21,6 @@ from .sound_files import SoundError
 _FOLDER = "named"
 
 _SUFFIX = ".yaml"
-
-_SAID = ("label", "captions")
-"""Keys of which a file has one or both."""
-
-_LARGEST = 2**16
-"""Bytes of a file."""
 
 
 class NamedSet(Spec):
@@ -59,31 +52,16 @@ class NamedSet(Spec):
     @field_validator("*")
     @classmethod
     def _not_empty(cls, value: Any, info: ValidationInfo) -> Any:
-        if value == "":
-            raise InputError(f"{info.field_name} is ''; it must be a text")
+        texts = value if isinstance(value, tuple) else (value,)
+        if any(isinstance(text, str) and not text.strip() for text in texts):
+            raise InputError(f"{info.field_name} is {value!r}; it must be a text")
         return value
 
-    @field_validator("captions", "words", mode="before")
-    @classmethod
-    def _columns(cls, value: Any) -> Any:
-        texts = [text.strip() for text in value.split(",")] if isinstance(value, str) else value
-        if texts is not None and not _are_texts(texts):
-            raise InputError(f"columns are {value!r}; give a column or a list of columns, such as [said_1, said_2]")
-        return texts
-
-    @field_validator("without", mode="before")
-    @classmethod
-    def _labels(cls, value: Any) -> Any:
-        if not _are_texts(value):
-            raise InputError(f"without is {value!r}; it is a list of texts, such as [noise, 'no']")
-        return value
-
-    @field_validator("settings", mode="before")
-    @classmethod
-    def _settings(cls, value: Any) -> Any:
-        if not are_settings(value):
-            raise InputError(f"settings is {value!r}; it is settings of recipes by their names, such as classes: 6")
-        return value
+    @model_validator(mode="after")
+    def _says_something(self) -> NamedSet:
+        if self.label is None and not self.captions:
+            raise InputError("label or captions is missing: columns of what is said of the recordings")
+        return self
 
     @field_validator("files")
     @classmethod
@@ -104,17 +82,6 @@ class NamedSet(Spec):
     def terms(self) -> str:
         """What whoever uses it has to know, in a sentence."""
         return f"{self.title} ({self.url}) is licensed {self.licence}; its authors ask to cite {self.citation}"
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(text, str) and text.strip() for text in value)
-
-
-def are_settings(value: Any) -> bool:
-    """Whether a value is settings of recipes by their names."""
-    return isinstance(value, dict) and all(
-        isinstance(name, str) and isinstance(of, bool | int | float | str) for name, of in value.items()
-    )
 
 
 def _is_pattern(value: str) -> bool:
@@ -152,58 +119,41 @@ def read_named_set(path: Path) -> NamedSet:
     Raises:
         SoundError: there is no such file, or it is no description of a data set: says which key is wrong.
     """
-    named = named_set_from(path.stem, read_description(path))
+    named = named_set_from(path.stem, path)
     beside = path.parent / named.dataset
     return named.changed(dataset=str(beside)) if beside.is_dir() else named
 
 
-def read_description(path: Path) -> str:
-    """The text of a YAML file that describes sounds.
+def described(content: Path | str, file: str) -> dict[str, Any]:
+    """What a file in YAML says of sounds.
+
+    Args:
+        content: its path, or its text.
+        file: what it is called, for messages.
 
     Raises:
-        SoundError: it cannot be read, or is too large.
+        SoundError: it cannot be read, or says nothing by names.
     """
     try:
-        size = path.stat().st_size
-        text = path.read_text("utf-8") if size <= _LARGEST else ""
-    except (OSError, ValueError) as error:
-        raise SoundError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
-    if size > _LARGEST:
-        raise SoundError(f"{str(path)!r} has {size:,} bytes; the description of a data set has at most {_LARGEST:,}")
-    return text
+        return read_yaml(content) if isinstance(content, Path) else parse_yaml(content, file)
+    except InputError as error:
+        raise SoundError(str(error)) from error
 
 
-def parsed_description(name: str, text: str) -> Any:
-    """What a text in YAML says.
-
-    Raises:
-        SoundError: it is none.
-    """
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise SoundError(f"{name} is no YAML: {first_line(error)}") from error
-
-
-def named_set_from(name: str, text: str) -> NamedSet:
+def named_set_from(name: str, content: Path | str) -> NamedSet:
     """A data set as a file describes it.
+
+    Args:
+        name: of the data set; in the file it does not stand.
+        content: path of the file, or its text.
 
     Raises:
         SoundError: the text is no YAML, or lacks a key, or has one that there is not, or of another type.
     """
     file = f"{name}{_SUFFIX}"
-    values = parsed_description(file, text)
-    if not isinstance(values, dict):
-        raise SoundError(f"{file} does not describe a data set: it has lines such as title: NAME")
-    keys = {key: field.is_required() for key, field in NamedSet.model_fields.items() if key != "name"}
-    unknown = next((str(key) for key in values if key not in keys), None)
-    if unknown is not None:
-        raise SoundError(f"{file} has the key {unknown!r}; {nearest(unknown, keys)}")
-    missing = [key for key, required in keys.items() if required and key not in values]
-    if not any(key in values for key in _SAID):
-        missing.append(" or ".join(_SAID))
-    if missing:
-        raise SoundError(f"{file} lacks the keys {', '.join(missing)}")
+    values = described(content, file)
+    if "name" in values:
+        raise SoundError(f"{file} has the key 'name'; the name of a data set is that of its file")
     try:
         return NamedSet(name=name, **values)
     except InputError as error:

@@ -127,7 +127,7 @@ def test_the_card_has_the_command_that_trains_it_again(run, sounds, tmp_path, mo
         (["--stages", "contrast:3"], "did you mean 'contrastive'"),
         (["--learning-rate", "fast"], "give a number such as 1e-3"),
         (["--warm-up", "0.5"], "give a number such as 100"),
-        (["--train", "some"], "Valid: all, last, projection"),
+        (["--train", "some"], "it must be one of all, last, projection"),
         (["--private"], "give --push ORG/NAME too"),
         (["--push", "clap"], "must be ORG/NAME"),
         (["--recordings", "here", "--rows", "3"], "recordings have --size and --set"),

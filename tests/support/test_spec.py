@@ -42,7 +42,7 @@ class TestValues:
             "seed": 3, "share": 0.25, "onset": "random", "gaps": [1.0, 2.0], "span": [36.0, 84.0], "counts": None,
             "names": [], "related": True, "domain": "",
         }  # fmt: skip
-        assert items == Items(gaps=(1.0, 2.0), seed=3)
+        assert items == Items(gaps=(1.0, 2.0), seed=3) == Items(gaps="1, 2", seed=3)
         assert len({items, Items(gaps=(1, 2), seed=3), Items()}) == 2
         assert items.doubled == 6
         assert items == Items(gaps=(1.0, 2.0), seed=3), "what is computed of it is no part of it"
@@ -124,3 +124,38 @@ def test_the_table_has_a_row_a_setting_with_its_rule():
     assert [row[0] for row in rows] == list(Items.settable())
     assert rows[1] == ["share", "0.25", "a number from 0 to 1", "Of triplets."]
     assert rule_of(Items.model_fields["gaps"]) == "numbers with commas between them"
+
+
+class TestFiles:
+    def test_a_spec_is_written_and_read_again(self, tmp_path):
+        path = tmp_path / "items.yaml"
+        items = Items(seed=3, share=1e-3, names=("a", "b"), counts=(1, 2))
+        path.write_text(items.to_yaml(), "utf-8")
+        assert Items.from_yaml(path) == items
+        path.write_text("share: 1e-3\nseed: 1\ngaps: [1, 2e-1]\ndomain: '1e3'\n", "utf-8")
+        assert Items.from_yaml(path) == Items(share=0.001, seed=1, gaps=(1, 0.2), domain="1e3")
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("sed: 1", r"items\.yaml: there is no setting 'sed'; did you mean 'seed'"),
+            ("share: much", r"items\.yaml: share is 'much'; it must be a number from 0 to 1"),
+            ("1: 2", "there is no setting '1'"),
+            ("- a", "must have lines such as 'seed: 1', but is a list"),
+            ("just words", "but is a str"),
+            ("", "but is a NoneType"),
+            ("a: [", "is no YAML: .*expected the node content"),
+            ("[" * 20_000, "is no YAML"),
+            ("a: &a [1]\nb: &b [*a, *a]\nc: &c [*b, *b]\nseed: [*c, *c]\n", "'c' has lists in one another"),
+            (f"domain: {'x' * 2**20}", "too many for a file of settings"),
+        ],
+    )
+    def test_that_are_wrong_are_named(self, tmp_path, text, message):
+        path = tmp_path / "items.yaml"
+        path.write_text(text, "utf-8")
+        with pytest.raises(InputError, match=message):
+            Items.from_yaml(path)
+
+    def test_that_are_not_there_are_named(self, tmp_path):
+        with pytest.raises(InputError, match=r"cannot read the settings in .*absent\.yaml: No such file"):
+            Items.from_yaml(tmp_path / "absent.yaml")

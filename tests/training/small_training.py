@@ -22,7 +22,7 @@ from audio_compositionality.training.computing import Computing, join_training
 from audio_compositionality.training.data import TrainingData, TrainingRow
 from audio_compositionality.training.loop import Trainer
 from audio_compositionality.training.model import open_towers
-from audio_compositionality.training.settings import TrainingSettings, settings_of
+from audio_compositionality.training.settings import TrainingSettings
 
 WORDS = ("bell", "organ", "reed", "bass")
 STAGES = "contrastive:2,hard:3,modular:2"
@@ -52,7 +52,7 @@ def small_features(init: str = "tiny") -> ArrayFeatures:
 
 
 def small_settings(**changes: Any) -> TrainingSettings:
-    return settings_of({"stages": STAGES, "data": "small", "batch_size": 4, "checkpoint_every": 2, **changes})
+    return TrainingSettings(**{"stages": STAGES, "data": "small", "batch_size": 4, "checkpoint_every": 2, **changes})
 
 
 def small_trainer(out: Path, *, validate=None, on_step=None, **changes: Any) -> Trainer:

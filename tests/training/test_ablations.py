@@ -10,13 +10,13 @@ from audio_compositionality.encoders.networks.tiny_clap import save_clap, tiny_c
 from audio_compositionality.support.checked_files import sealed_json
 from audio_compositionality.training.ablations import run_ablations, two_way, variants
 from audio_compositionality.training.errors import TrainingError
-from audio_compositionality.training.settings import settings_of
+from audio_compositionality.training.settings import TrainingSettings
 
 STAGES = "contrastive:2,hard:3,modular:1"
 
 
 def settings(stages=STAGES, **values):
-    return settings_of({"stages": stages, "data": "scenes", **values})
+    return TrainingSettings(stages=stages, data="scenes", **values)
 
 
 def kinds(one):

@@ -18,7 +18,7 @@ from audio_compositionality.training.data import open_training
 from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.loop import Trainer
 from audio_compositionality.training.model import open_towers
-from audio_compositionality.training.settings import settings_of
+from audio_compositionality.training.settings import TrainingSettings
 
 CLIPS = np.random.default_rng(0).normal(0, 0.1, (3, 16_000)).astype(np.float32)
 TEXTS = ["a low bell followed by a high pad", "a high pad followed by a low bell"]
@@ -129,7 +129,7 @@ def test_any_encoder_is_trained_by_the_same_loop(tmp_path: Path, monkeypatch):
     towers = open_aligned("log-mel-statistics")
     features = frozen_features(towers, data.train)
     assert features.values.shape == (26, towers.frozen.dim)
-    settings = settings_of({"stages": "contrastive:12,hard:3", "data": "scenes", "batch_size": 8})
+    settings = TrainingSettings(stages="contrastive:12,hard:3", data="scenes", batch_size=8)
     before = towers.model.audio_projection.weight.detach().clone()
     run = Trainer(towers, data.train, features, settings, tmp_path / "run").run()
     assert run.position.total == 15

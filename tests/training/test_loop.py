@@ -485,7 +485,7 @@ def test_two_runs_do_not_write_one_folder(tmp_path):
 
 
 def test_the_learning_rate_rises_and_falls():
-    stage = Stage("hard", 10, 2.0, 4)
+    stage = Stage(kind="hard", steps=10, learning_rate=2.0, warm_up=4)
     rates = [learning_rate(stage, step) for step in range(10)]
     assert rates[:4] == [0.5, 1.0, 1.5, 2.0]
     assert rates[4] == 2.0

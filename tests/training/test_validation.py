@@ -16,7 +16,7 @@ from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.model import open_towers
 from audio_compositionality.training.near_texts import Trial, caption_trials, nearer, part_trials, score_trials
 from audio_compositionality.training.running import _validation
-from audio_compositionality.training.settings import settings_of
+from audio_compositionality.training.settings import TrainingSettings
 from audio_compositionality.training.validation import open_validation
 
 
@@ -104,7 +104,7 @@ def test_a_text_that_is_too_long_is_told_before_the_first_step(data, monkeypatch
     made = SimpleNamespace(texts=["a bell", "bell " * 200])
     monkeypatch.setattr("audio_compositionality.training.validation.open_validation", lambda *_, **__: made)
     with pytest.raises(TrainingError, match="has 202 tokens; the text tower takes 77 at most"):
-        _validation(data, settings_of({"data": "x"}), towers, progress=False)
+        _validation(data, TrainingSettings(data="x"), towers, progress=False)
 
 
 class TestNearTexts:
