@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.cli.main import argument_parser, load_command
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.sounds.annotated import open_annotated
 from audio_compositionality.dataset_builder.sounds.formats import list_formats
 from audio_compositionality.dataset_builder.sounds.opening import annotated_data

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.encoders.language_models.options import LanguageOptions, language_options
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model

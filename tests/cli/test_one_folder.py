@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings
 from audio_compositionality.evaluator.results.result import load_result
 

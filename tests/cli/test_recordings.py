@@ -5,7 +5,8 @@ import shutil
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.opening import open_data, rendered_preset
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.opening import rendered_preset
 from audio_compositionality.dataset_builder.sounds import named_sets
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
 from audio_compositionality.evaluator.compare.comparison import compare_results

@@ -18,7 +18,8 @@ from audio_compositionality.dataset_builder import build
 from audio_compositionality.dataset_builder.build import BEGUN_NAME, LOCK_NAME, build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
-from audio_compositionality.dataset_builder.opening import RenderedData, open_data, rendered_preset
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import locked
 

@@ -7,13 +7,8 @@ import pytest
 
 from audio_compositionality.dataset_builder import opening as rendered
 from audio_compositionality.dataset_builder.data import DatasetError, to_waveform
-from audio_compositionality.dataset_builder.opening import (
-    RenderedData,
-    is_preset,
-    open_data,
-    preset_names,
-    rendered_preset,
-)
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.opening import RenderedData, is_preset, preset_names, rendered_preset
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 from audio_compositionality.support.errors import InputError
 

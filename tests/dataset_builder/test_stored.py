@@ -13,7 +13,7 @@ import soxr
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError, in_batches
 from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.support.errors import InputError
 
 SOURCE = {"timbre_label": "a", "pitch_label": "b", "rate_label": "c", "amplitude_label": "d"}

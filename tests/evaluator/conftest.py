@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import Data
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.encoders.loading.names import split_twin
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.results.result import Result, SampleTable, save_result

@@ -22,7 +22,7 @@ import pytest
 from board_entries import SECRET, below, entry, folder, made_up, verification
 from submissions import ShortEncoder
 
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions.making import make_submission

@@ -12,7 +12,7 @@ from huggingface_hub import HfApi
 
 from audio_compositionality import metrics
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 
 from .conftest import RunClient
 from .faults import CutDownload, Drop, Fault, Meanwhile, Status
@@ -95,7 +95,7 @@ def test_a_metric_loads_from_its_space(hub: LoopbackHub, metric_space: str) -> N
 FRESH = """
 import sys
 import datasets, evaluate, huggingface_hub
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 
 data, metric = sys.argv[1:]
 huggingface_hub.create_repo("lab/copy", repo_type="dataset")

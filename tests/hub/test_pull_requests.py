@@ -16,7 +16,7 @@ from huggingface_hub import HfApi, constants
 from submissions import ShortEncoder, read_embeddings, with_embeddings, with_json, with_sample_bytes, with_samples
 
 from audio_compositionality.dataset_builder.data import Data, DatasetError
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions import making, submission

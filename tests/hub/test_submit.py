@@ -15,7 +15,7 @@ from huggingface_hub import HfApi
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.data import Data
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, load_result
 from audio_compositionality.evaluator.run.evaluate import evaluate_models

@@ -8,7 +8,7 @@ import pytest
 from board_entries import folder, made_up
 from PIL import Image
 
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.evaluator.figures.figures import diversity_panels, score_boxes
 from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.hub.errors import HubError, Repository

@@ -11,7 +11,8 @@ from datasets import load_dataset
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.opening import RenderedData, open_data
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes.a_coat_instances import RECIPE, BlockSpec
 from audio_compositionality.support.errors import InputError
 

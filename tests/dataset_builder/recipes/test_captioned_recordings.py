@@ -9,7 +9,8 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.opening import RenderedData, open_data
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import RECIPE as ATTRIBUTE
 from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE as ORDER
 from audio_compositionality.dataset_builder.recipes.comp_a_train import RECIPE as TRAIN

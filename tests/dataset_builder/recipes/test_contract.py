@@ -8,7 +8,8 @@ from datasets import Audio, Dataset, Features
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.opening import open_data, rendered_preset
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.opening import rendered_preset
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 
 SMALL = {

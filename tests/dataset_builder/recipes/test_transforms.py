@@ -8,7 +8,8 @@ from scipy.stats import kstest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.opening import RenderedData, open_data
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
 from audio_compositionality.dataset_builder.scenes.bases import DIFFERING, TransformSpec
 from audio_compositionality.dataset_builder.scenes.transforms import ParameterRange, load_transform

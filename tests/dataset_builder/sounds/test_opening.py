@@ -10,7 +10,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.scenes.transforms import ParameterRange
 from audio_compositionality.dataset_builder.sounds import named_sets
 from audio_compositionality.dataset_builder.sounds.opening import (

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.opening import RenderedData, open_data, rendered_preset
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
 from audio_compositionality.encoders.base import AudioEncoder, ClipError, ModelCard, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions

@@ -21,7 +21,7 @@ from submissions import (
     with_samples,
 )
 
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.evaluator.results.strict import ResultError
 from audio_compositionality.evaluator.run.evaluate import evaluate_models

@@ -22,7 +22,7 @@ from submissions import (
     with_samples,
 )
 
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.evaluator.results.strict import ResultError
 from audio_compositionality.evaluator.submissions.record import (
     Record,

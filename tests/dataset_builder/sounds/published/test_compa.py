@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 from audio_compositionality.dataset_builder.sounds.published import LARGEST_FILE, compa
 

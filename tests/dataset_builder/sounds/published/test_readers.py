@@ -3,7 +3,7 @@
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.sounds import published as readers
 from audio_compositionality.dataset_builder.sounds.published import (
     ReadConfiguration,

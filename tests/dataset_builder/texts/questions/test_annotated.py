@@ -9,7 +9,7 @@ import soundfile
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.opening import open_data
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.sounds.annotated import open_annotated
 from audio_compositionality.dataset_builder.sounds.formats.base import AnnotationError, ReadOptions
 from audio_compositionality.dataset_builder.sounds.opening import annotated_data
