@@ -110,7 +110,8 @@ def whole(option: str) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not text.isdecimal() or int(text) < 1:
-            raise InputError(f"{option} is {text!r}; it is a whole number from 1 on")
+            # The one error whose words argparse keeps.
+            raise argparse.ArgumentTypeError(f"{option} is {text!r}; it is a whole number from 1 on")
         return int(text)
 
     return read

@@ -121,6 +121,11 @@ class _Parser(argparse.ArgumentParser):
                     f"`{PROGRAM} models` lists those that have a name; docs/models.md has all forms of a name"
                 )
             raise InputError(f"{self.prog} needs {missing}; --help shows an example")
+        option, _, said = message.removeprefix("argument ").partition(": ")
+        if said.startswith(f"{option} is "):
+            raise InputError(said)
+        if said.startswith("expected "):
+            message = f"{option} needs a value"
         raise InputError(f"{message}; {self.prog if command else PROGRAM} --help shows what there is")
 
 

@@ -85,12 +85,20 @@ class DataSpec(Spec):
         None, description="What labels are called in texts: a set (default, plain, several), or a YAML file of them."
     )
     labels: tuple[str, ...] | None = Field(
-        None, description="Strong labels of a folder of recordings: what is heard alone becomes a sound of its own."
+        None,
+        description="Strong labels of a folder of recordings, of which what is heard alone becomes a sound of its own; of "
+        "strong labels, further files of them.",
     )
-    format: str | None = Field(None, description="Of strong labels; by default what the files say.")
+    format: str | None = Field(
+        None,
+        description="Of strong labels: audioset-strong, audiotime, desed, jams, maestro, maestro-soft (development.csv), "
+        "table or text; by default what the files say.",
+    )
     durations: str | None = Field(None, description="Table of recordings and their seconds, beside strong labels.")
     columns: tuple[str, ...] | None = Field(
-        None, description="Of a table of strong labels, FIELD=HEADING: recording, onset, offset or length, label."
+        None,
+        description="Of a table of strong labels, FIELD=HEADING, such as onset=start: recording, onset, offset or "
+        "length, label.",
     )
     resolution: float | None = Field(
         None, ge=0, lt=60, description="Seconds that strong labels are exact to; by default the format's."
@@ -125,7 +133,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "built": ("revision",),
     "recordings": (*_COLUMNS, *_MADE, "labels", *_OF_LABELS),
     "table": ("audio", *_COLUMNS, *_MADE),
-    "labels": ("audio", *_OF_LABELS, "window", "negatives_labels", "negatives_audio"),
+    "labels": ("audio", "labels", *_OF_LABELS, "window", "negatives_labels", "negatives_audio"),
     "dataset": (*_COLUMNS, *_MADE, "split", "config", "revision"),
     "benchmark": (),
     "texts": ("audio",),
@@ -347,7 +355,7 @@ def described(data: str | Path, **given: Any) -> DataSpec:
     """
     path = Path(data).expanduser()
     if path.suffix not in _YAML or not path.is_file():
-        return DataSpec(data=data if isinstance(data, Path) else str(data), **given)
+        return DataSpec(data=_no_name(data) if isinstance(data, Path) else data, **given)
     try:
         values = read_yaml(path)
     except InputError as error:
@@ -361,6 +369,12 @@ def described(data: str | Path, **given: Any) -> DataSpec:
         return DataSpec(**{**{name: _beside(path, name, value) for name, value in values.items()}, **given})
     except InputError as error:
         raise DatasetError(f"{path}: {error}") from error
+
+
+def _no_name(path: Path) -> str:
+    """A path as a text that is taken for no name."""
+    text = str(path)
+    return text if path.is_absolute() or text.startswith((".", "~")) else f".{os.sep}{text}"
 
 
 def _beside(file: Path, name: str, value: Any) -> Any:
