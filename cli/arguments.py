@@ -100,6 +100,7 @@ def add_seeds(parser: argparse.ArgumentParser, default: str = "the task's own") 
     """
     parser.add_argument(
         "--seeds",
+        type=whole("--seeds"),
         metavar="N",
         help=f"fits of tasks that fit something, whose spread is told apart from the samples'; default {default}",
     )

@@ -115,7 +115,7 @@ class _Parser(argparse.ArgumentParser):
         command = self.prog.removeprefix(PROGRAM).strip()
         if message.startswith("the following arguments are required: "):
             missing = message.partition(": ")[2]
-            if missing == "MODEL":
+            if missing.startswith("MODEL"):
                 raise InputError(
                     f"name a model, such as {self.prog} whisper-base, or a class of your own, my_encoder.py:MyEncoder\n"
                     f"`{PROGRAM} models` lists those that have a name; docs/models.md has all forms of a name"

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -176,13 +176,20 @@ def recognised(data: str | Path) -> Reading:
     if colon and kind in KINDS:
         return Reading(kind, rest, KINDS[kind])
     is_path = isinstance(data, Path) or text.startswith((".", "/", "~"))
-    readings = [] if is_path else list(_named(text))
-    if not any(reading.kind == "benchmark" for reading in readings):
-        readings += _at(Path(text).expanduser())
+    named = [] if is_path else list(_named(text))
+    is_benchmark = any(reading.kind == "benchmark" for reading in named)
+    path = Path(text).expanduser()
+    there = [] if is_benchmark else _at(path)
+    if is_path:
+        there = [replace(reading, source=_no_name(path)) for reading in there]
+    readings = [*named, *there]
     if not readings and not is_path and HUB_ID.fullmatch(text):
         readings = [Reading("hub", text, "an id of the Hub")]
     if len(readings) > 1:
-        ways = " or ".join(f"{reading.kind}:{text} ({reading.what})" for reading in readings)
+        below = text if is_path else f".{os.sep}{text}"
+        ways = " or ".join(
+            f"{reading.kind}:{text if reading in named else below} ({reading.what})" for reading in readings
+        )
         raise DatasetError(f"{text!r} can be read in {len(readings)} ways; say which: {ways}")
     if not readings:
         raise DatasetError(_unknown(text))
@@ -214,7 +221,10 @@ def _unknown(text: str) -> str:
         return f"there is nothing at {text!r}: no folder, no table, and it is no Hub id (ORG/NAME)"
     names = [*preset_names(), *list_named_sets(), *list_sounds()]
     readers = ", ".join(f"{name}:PATH" for name in list_readers())
-    return f"no data {text!r}: no folder or file here, no Hub id (ORG/NAME), none of {readers}; {nearest(text, names)}"
+    return (
+        f"no data {text!r}: no folder or file here, no Hub id (ORG/NAME), none of {readers}; {nearest(text, names)}. Sounds "
+        "that programs of this machine make, in a clone: python -m studies.sounds NAME --out FOLDER, then --data FOLDER"
+    )
 
 
 def _at(path: Path) -> list[Reading]:

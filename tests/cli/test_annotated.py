@@ -127,8 +127,8 @@ def test_several_files_of_labels(run, tmp_path, domestic):
         f"audio={audio}",
         "--set",
         "format=desed",
-        "--durations",
-        labels.with_name("validation_durations.tsv"),
+        "--set",
+        f"durations={labels.with_name('validation_durations.tsv')}",
         *FEW,
     )
     assert run("build", "--data", labels, *words, "--out", tmp_path / "whole") == 0
@@ -279,7 +279,7 @@ def test_a_format_that_cannot_be_told(run, tmp_path, domestic, capsys):
     assert run("build", "--data", labels, "--set", f"audio={domestic[1]}") == 2
     printed = capsys.readouterr().err
     assert "streets.tsv does not say which format it is in; name one with --set format=NAME" in printed
-    assert all(f"  {name}: " in printed for name in list_formats())
+    assert all(f" {name} (" in printed for name in list_formats())
 
 
 @pytest.mark.parametrize(

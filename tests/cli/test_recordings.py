@@ -196,19 +196,19 @@ def test_settings_are_set_by_all_commands(command, sounds, run, tmp_path, capsys
     assert "bases is 2; it must be from 5" in capsys.readouterr().err
 
 
-def test_a_name_is_taken_before_a_folder(run, tmp_path, monkeypatch, capsys):
+def test_of_a_name_and_a_folder_that_is_called_so_the_user_says_which(run, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(named_sets._openers, "_added", {})
     named_sets.register_sounds(MadeOpener("beeps"))
     monkeypatch.chdir(tmp_path)
     write_labelled(tmp_path / "beeps", 8)
     words = ("--recipes", "transforms", "--set", "transforms=gain")
-    for name in ("beeps", "./beeps"):
-        assert run("build", "--data", name, *words, "--out", f"{len(name)}") == 0
-        note = (
-            "note: 'beeps' is taken as the name of sounds of an installed package; ./beeps is the folder that is "
-            "called so"
-        )
-        assert (note in capsys.readouterr().err) == (name == "beeps")
+    assert run("build", "--data", "beeps", *words, "--out", "either") == 2
+    ways = "recordings:beeps (sounds of an installed package) or recordings:./beeps (a folder of recordings)"
+    assert f"'beeps' can be read in 2 ways; say which: {ways}" in capsys.readouterr().err
+    for number, name in enumerate(("recordings:beeps", "./beeps", "recordings:./beeps")):
+        assert run("build", "--data", name, *words, "--out", f"{number}") == 0
+    built = [open_data(f"{number}").configuration("transforms").fingerprint for number in range(3)]
+    assert built[0] != built[1] == built[2]
 
 
 def test_what_has_no_labels_says_where_they_come_from(sounds, run, tmp_path, capsys):
@@ -219,7 +219,7 @@ def test_what_has_no_labels_says_where_they_come_from(sounds, run, tmp_path, cap
     without_classes, without_captions, without_questions, without_prompts = capsys.readouterr().err.splitlines()
     assert without_classes == (
         "note: a_coat_instances, a_coat_recordings, binding, comp_a_attribute and comp_a_order are left "
-        f"out: {sounds} has no labels; scenes are mixed of classes: names or whole numbers; --label names a column of "
+        f"out: {sounds} has no labels; scenes are mixed of classes: names or whole numbers; --set label=COLUMN names a column of "
         "metadata.csv, which has animal"
     )
     assert without_captions.startswith("note: audio_text_retrieval is left out: ")
@@ -227,7 +227,7 @@ def test_what_has_no_labels_says_where_they_come_from(sounds, run, tmp_path, cap
         f"note: polybench, polybench_apart and polybench_atoms are left out: {sounds} has no labels; questions are"
     )
     assert "has no labels; prompts are made of classes: " in without_prompts
-    assert without_prompts.endswith("; --label names a column of metadata.csv, which has animal")
+    assert without_prompts.endswith("; --set label=COLUMN names a column of metadata.csv, which has animal")
 
 
 class TestScenes:
@@ -239,7 +239,7 @@ class TestScenes:
 
     def test_are_built_of_a_folder_with_conditions(self, crossed, run, tmp_path, capsys):
         words = (
-            "--recordings",
+            "--data",
             crossed,
             "--recipe",
             "a_coat_instances",
@@ -265,7 +265,7 @@ class TestScenes:
         assert run(*words, "--recipes", "a_coat") == 2
         assert "the recipe 'a_coat' takes no recordings" in capsys.readouterr().err
         assert run(*words, "--recipes", "transforms", "--set", "classes=3") == 2
-        assert "what is made of recordings here has no setting 'classes'; " in capsys.readouterr().err
+        assert "there is no setting 'classes'; " in capsys.readouterr().err
         assert run(*words, "--recipes", "a_coat_instances", "--set", "classes=1") == 2
         assert "classes is 1; it must be a whole number from 2" in capsys.readouterr().err
 
@@ -319,4 +319,4 @@ class TestNames:
 
     def test_of_nothing_say_what_makes_sounds(self, run, tmp_path, capsys):
         assert run("build", "--data", "words", "--out", tmp_path / "one") == 2
-        assert "python -m studies.sounds NAME --out FOLDER, then --recordings FOLDER" in capsys.readouterr().err
+        assert "python -m studies.sounds NAME --out FOLDER, then --data FOLDER" in capsys.readouterr().err
