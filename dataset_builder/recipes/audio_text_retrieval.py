@@ -31,10 +31,6 @@ class Captions(Recipe[WholeClipSpec]):
         """Specs by the name of a preset, of tones of the project's own voices."""
         return {"mini": WholeClipSpec(clips=200), "full": WholeClipSpec()}
 
-    def tones(self, spec: WholeClipSpec) -> Sounds:
-        """Timbres with captions."""
-        return spec.tones
-
     def of_sounds(self, spec: WholeClipSpec, sounds: Sounds, requested: Mapping[str, Any]) -> WholeClipSpec:
         """A spec with a user's sounds in place of the tones, those with several labels among them."""
         return super().of_sounds(spec, with_all_labels(sounds), requested)

@@ -15,6 +15,7 @@ from audio_compositionality.support.spec import Spec
 from ..columns import Column, check_columns, features_of
 from ..data import Pcm16, Row
 from ..scenes.sources import random_generator
+from ..sounds.tones import HeardSpec
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -121,12 +122,6 @@ class Recipe(Generic[AnySpec]):
         """The columns, ``id`` first, those with sound among them, in the order of `clip_names`."""
         raise NotImplementedError(f"{type(self).__name__} has no columns")
 
-    def tones(self, spec: AnySpec) -> Sounds:
-        """The sounds of the presets: tones of the project's own voices, by default of all timbres."""
-        from ..sounds.tones import default_timbres
-
-        return default_timbres()
-
     def draw(self, spec: AnySpec, sounds: Sounds) -> Iterator[Drawn]:
         """The rows of a spec, one after the other: further ones change none of those before.
 
@@ -148,7 +143,8 @@ class Recipe(Generic[AnySpec]):
     @property
     def takes_sounds(self) -> bool:
         """Whether a user's sounds can take the place of the tones."""
-        return "sounds" in type(next(iter(self.presets.values()))).model_fields
+        spec = next(iter(self.presets.values()))
+        return isinstance(spec, HeardSpec) and "sounds" in type(spec).model_fields
 
     def of_sounds(self, spec: AnySpec, sounds: Sounds, requested: Mapping[str, Any]) -> AnySpec:
         """A spec with a user's sounds in place of the tones.

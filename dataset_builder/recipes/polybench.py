@@ -49,11 +49,6 @@ class TwinRecipe(Recipe[Any]):
         """See `question_columns`."""
         return question_columns(tasks=tuple(dict.fromkeys(kind.task.partition("/")[0] for kind in self.kinds)))
 
-    def tones(self, spec: Any) -> Sounds:
-        """Every timbre at every pitch, at the fastest rate."""
-        tones: Sounds = spec.tones()
-        return tones
-
     def draw(self, spec: Any, sounds: Sounds) -> Iterator[Drawn]:
         """The questions of train, then those of test; see `Cast.asked`."""
         pool = SoundPool(sounds, spec)

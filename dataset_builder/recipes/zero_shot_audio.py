@@ -45,10 +45,6 @@ class Labels(Recipe[ZeroShotSpec]):
         """Specs by the name of a preset, of tones of the project's own voices."""
         return {"mini": ZeroShotSpec(clips=200), "full": ZeroShotSpec()}
 
-    def tones(self, spec: ZeroShotSpec) -> Sounds:
-        """Timbres with captions."""
-        return spec.tones
-
     def of_sounds(self, spec: ZeroShotSpec, sounds: Sounds, requested: Mapping[str, Any]) -> ZeroShotSpec:
         """A spec with a user's sounds in place of the tones, those with several labels among them."""
         return super().of_sounds(spec, with_all_labels(sounds), requested)

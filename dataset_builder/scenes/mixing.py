@@ -23,6 +23,7 @@ from audio_compositionality.support.errors import InputError
 from ..data import DatasetError, Pcm16, Waveform
 from ..sounds.entries import Sounds
 from ..sounds.intervals import STEPS, Activity, union
+from ..sounds.tones import HeardSpec, default_timbres
 from .transforms import Samples
 
 if TYPE_CHECKING:
@@ -453,9 +454,8 @@ class DrawnRendering:
 
     @cached_property
     def sounds(self) -> Sounds:
-        """That clips are made of: the tones of the recipe, or a user's."""
-        given: Sounds | None = getattr(self.spec, "sounds", None)
-        return self._recipe.tones(self.spec) if given is None else given
+        """That clips are made of: tones, or a user's."""
+        return self.spec.heard if isinstance(self.spec, HeardSpec) else default_timbres()
 
     @cached_property
     def drawn(self) -> tuple[Drawn, ...]:
