@@ -60,10 +60,13 @@ def classified(sounds: Sounds, use: str) -> list[int]:
     return numbers
 
 
-def fault_of(recording: Decoded) -> str | None:
-    """Why an isolated sound cannot be used: it is too short, or nearly silent in its middle; None where it can."""
+def fault_of(recording: Decoded, *, is_loop: bool = False) -> str | None:
+    """Why an isolated sound cannot be used: it is too short, or nearly silent in its middle; None where it can.
+
+    A loop, which goes on, can be of any length.
+    """
     samples, rate = recording.samples, recording.rate
-    if len(samples) < SHORTEST_RECORDING * rate:
+    if not is_loop and len(samples) < SHORTEST_RECORDING * rate:
         return f"lasts {len(samples) / rate:.3f} s; {SHORTEST_RECORDING:g} s are the least"
     length = min(len(samples), MIDDLE * rate)
     start = (len(samples) - length) // 2

@@ -22,7 +22,8 @@ from .annotated import AnnotatedRecordings, strong_recordings
 from .checks import UnlabelledError
 from .entries import Sounds
 from .formats.base import ReadOptions
-from .named_sets import NamedSet, SoundsOpener, list_named_sets, list_sounds, load_named_set, read_named_set
+from .named_sets import NamedSet, list_named_sets, load_named_set, read_named_set
+from .packages import SoundsOpener, list_sounds, open_sounds, title_of
 from .reading import ReadRecordings
 from .sound_files import SoundError
 
@@ -131,7 +132,9 @@ def _of_folder(folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: 
     for name, column in columns.items():
         if column is not None:
             raise InputError(f"{name} is of a table; the sounds {opener.name!r} of an installed package have none")
-    return opener.open()
+    sounds = open_sounds(opener, skip_invalid=skip_invalid, progress=progress)
+    _check_settings(title_of(opener.name), sounds.suggested)
+    return sounds
 
 
 def _of_data_set(

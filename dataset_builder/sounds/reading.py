@@ -53,11 +53,12 @@ class Candidate:
         number: its label where labels are numbers.
         group: as `Sound.group`.
         condition: as `Sound.condition`.
-        sound: gives the file, or its content; raises SoundError where it must not be opened.
+        sound: gives the file, or its content, or its samples; raises SoundError where it must not be opened.
         captions: as `Sound.captions`.
         labels: as `Sound.labels`.
         words: as `Sound.words`.
         part: seconds of the file from which to which it lasts; None for all of it.
+        loop: as `Sound.loop`.
     """
 
     id: str
@@ -65,15 +66,16 @@ class Candidate:
     number: float | None
     group: str
     condition: str
-    sound: Callable[[], SoundFile]
+    sound: Callable[[], SoundFile | Decoded]
     captions: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)
     part: tuple[float, float] | None = None
+    loop: float = 0.0
 
 
 @dataclass(frozen=True)
-class _Read:
+class Read:
     """What is known of a recording that was read: rate in Hz, both digests of `Decoded`, level in dB or 0."""
 
     rate: int
@@ -82,7 +84,7 @@ class _Read:
     level: float
 
 
-Usable = tuple[Candidate, _Read]
+Usable = tuple[Candidate, Read]
 """A recording that can be used, and what is known of it."""
 
 
@@ -135,18 +137,16 @@ class ReadRecordings:
         self.suggested: Mapping[str, Any] = dict(suggested or {})
         self.labelling = labelling
         left_out = left_out or {}
-        results = each_read(_examine, candidates, progress=progress)
-        problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
-        usable = [(c, result) for c, result in zip(candidates, results, strict=True) if not isinstance(result, str)]
+        usable, problems = examined(candidates, progress=progress)
         usable.sort(key=lambda pair: (pair[1].digest, pair[0].label, pair[0].group, pair[0].condition, pair[0].id))
         usable = _merged(usable)
-        problems |= _duplicates(usable)
+        problems |= duplicates(usable)
         self.skipped: tuple[tuple[str, str], ...] = (*left_out.items(), *problems.items())
         if problems and not skip_invalid:
-            raise SoundError(f"{source}: {_first_of(problems)}; --skip-invalid leaves them out")
+            raise SoundError(f"{source}: {first_of(problems)}; --skip-invalid leaves them out")
         usable = [pair for pair in usable if pair[0].id not in problems]
         if not usable:
-            raise SoundError(f"{source} has no recording that can be used: {_first_of(dict(self.skipped))}")
+            raise SoundError(f"{source} has no recording that can be used: {first_of(dict(self.skipped))}")
         self._hold(usable)
         self.complete = self
         several = {candidate.id for candidate, _ in usable if candidate.labels and not candidate.label}
@@ -211,7 +211,8 @@ def numbers_of(labels: Sequence[str]) -> list[float] | None:
     return numbers if any("." in label for label in labels) and all(map(math.isfinite, numbers)) else None
 
 
-def _first_of(problems: Mapping[str, str]) -> str:
+def first_of(problems: Mapping[str, str]) -> str:
+    """The first few recordings that cannot be used, and why."""
     first = "; ".join(f"{id!r} {reason}" for id, reason in list(problems.items())[:_SHOWN])
     more = f"; and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
     return f"{first}{more}"
@@ -226,21 +227,30 @@ def each_read(
         return list(tqdm(answers, "recordings", len(items), unit=unit, disable=None if progress else True))
 
 
-def _examine(candidate: Candidate) -> _Read | str:
+def examined(candidates: Sequence[Candidate], *, progress: bool) -> tuple[list[Usable], dict[str, str]]:
+    """The recordings that can be used, each read once; and why others cannot, by id."""
+    results = each_read(_examine, candidates, progress=progress)
+    problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
+    return [(c, read) for c, read in zip(candidates, results, strict=True) if not isinstance(read, str)], problems
+
+
+def _examine(candidate: Candidate) -> Read | str:
     """What is known of a recording; or why it cannot be used."""
     try:
         read = _read(candidate)
     except SoundError as error:
         return str(error)
-    fault = fault_of(read)
+    fault = fault_of(read, is_loop=candidate.loop > 0)
     if fault is not None:
         return fault
-    return _Read(read.rate, read.sha256, read.sound, _loudness(read) if _tells_loudness(candidate) else 0.0)
+    return Read(read.rate, read.sha256, read.sound, _loudness(read) if _tells_loudness(candidate) else 0.0)
 
 
 def _read(candidate: Candidate) -> Decoded:
     """The middle of a recording, at most `LONGEST_RECORDING` seconds."""
     file = candidate.sound()
+    if isinstance(file, Decoded):
+        return file
     header = read_header(file)
     if not RATES[0] <= header.rate <= RATES[1]:
         raise SoundError(f"has a rate of {header.rate:,} Hz; it must be from {RATES[0]:,} to {RATES[1]:,}")
@@ -297,7 +307,7 @@ def _merged(usable: Sequence[Usable]) -> list[Usable]:
     ]
 
 
-def _duplicates(usable: Sequence[Usable]) -> dict[str, str]:
+def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
     """Those that are the same recording as another, and could come on the other side, or are two things at once."""
     problems = {}
     for pairs in copies_of(usable, lambda pair: pair[1].sound):

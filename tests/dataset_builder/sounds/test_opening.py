@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.scenes.transforms import ParameterRange
-from audio_compositionality.dataset_builder.sounds import named_sets
+from audio_compositionality.dataset_builder.sounds import packages
 from audio_compositionality.dataset_builder.sounds.opening import (
     changeable,
     changes_from,
@@ -315,8 +315,8 @@ class TestInstalledPackages:
         point = SimpleNamespace(name="any", load=lambda: MadeOpener("beeps"))
         points = {"audio_compositionality.sounds": [point]}
         monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.get(group, []))
-        monkeypatch.setattr(named_sets._openers, "_found", None)
-        monkeypatch.setattr(named_sets._openers, "_added", {})
+        monkeypatch.setattr(packages._openers, "_found", None)
+        monkeypatch.setattr(packages._openers, "_added", {})
 
     def test_are_opened_by_their_name_for_all_recipes(self):
         recordings = open_recordings("beeps")
