@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
+
+from audio_compositionality.support.text import shown
 
 from .checks import copies_of, fault_of
 from .entries import LONGEST_RECORDING, Sound, Sounds, fingerprint_of_entries
@@ -144,7 +147,7 @@ class ReadRecordings:
         self.skipped: tuple[tuple[str, str], ...] = (*left_out.items(), *problems.items())
         if problems and not skip_invalid:
             raise SoundError(f"{source}: {first_of(problems)}; --skip-invalid leaves them out")
-        usable = [pair for pair in usable if pair[0].id not in problems]
+        usable = _contrasted(source, [pair for pair in usable if pair[0].id not in problems])
         if not usable:
             raise SoundError(f"{source} has no recording that can be used: {first_of(dict(self.skipped))}")
         self._hold(usable)
@@ -290,6 +293,28 @@ def _levels(usable: Sequence[Usable]) -> list[float]:
 
 def _tells_loudness(candidate: Candidate) -> bool:
     return any(name in candidate.words for name in LOUDNESS)
+
+
+def _contrasted(source: str, usable: Sequence[Usable]) -> list[Usable]:
+    """Recordings without words of loudness of which their label has one alone: soft beside what, nobody says.
+
+    Without another word there is no level to keep, and it would be as loud as those that nothing is said of.
+    """
+    said: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for candidate, _ in usable:
+        for name in LOUDNESS:
+            said[candidate.label, name].add(candidate.words.get(name, ""))
+    alone = {key: words for key, of_key in said.items() if len(words := of_key - {""}) == 1}
+    if alone:
+        first = shown([f"{words.copy().pop()!r} of {label!r}" for (label, _), words in alone.items()], _SHOWN)
+        warnings.warn(
+            f"{source}: words of loudness that are not beside another of their label are left out: {first}",
+            stacklevel=2,
+        )
+    return [
+        (replace(one, words={name: word for name, word in one.words.items() if (one.label, name) not in alone}), read)
+        for one, read in usable
+    ]
 
 
 def _merged(usable: Sequence[Usable]) -> list[Usable]:
