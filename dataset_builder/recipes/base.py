@@ -85,10 +85,12 @@ class Drawn:
         row: its columns without sound; the split is ``test`` where it names none.
         clips: the events of each clip, in the order of `Recipe.clip_names`; the clips of a row share one gain. Where
             events are not all that decides how a row sounds, what makes its clips, each int16 [samples].
+        mixed: what mixes events; by default all are as loud as full scale allows, see `mixing.mix`.
     """
 
     row: Row
     clips: Sequence[Clip] | Callable[[], Sequence[Pcm16]]
+    mixed: Callable[[Sequence[Clip]], Sequence[Pcm16]] | None = None
 
 
 class Recipe(Generic[AnySpec]):

@@ -57,7 +57,7 @@ class TwinRecipe(Recipe[Any]):
         cast = Cast(pool, spec, self.kinds)
         for split in pool.splits:
             for asked in cast.asked(split, sets[split]):
-                yield Drawn(self.row(asked), [asked.clip])
+                yield Drawn(self.row(asked), [asked.clip], pool.mixed)
 
     def row(self, asked: AskedClip) -> Row:
         """The row of a question."""

@@ -37,7 +37,7 @@ from .sources import (
     random_generator,
     values_of,
 )
-from .transforms import ParameterRange, Samples, Transform, level, list_transforms, load_transform
+from .transforms import ParameterRange, Samples, Transform, list_transforms, load_transform, root_mean_square
 
 _SINGLES, _TOGETHER, _ONSETS = 10, 11, 12
 """The random streams."""
@@ -491,7 +491,7 @@ def render_orbit(
         DatasetError: the clip is silent, or nothing is left of it.
     """
     base = middle_of(source, length)
-    own_level = level(base)
+    own_level = root_mean_square(base)
     if not own_level > 0:
         raise DatasetError("is silent in its middle, which is the clip: leave it out")
     clips = [base]
@@ -500,9 +500,9 @@ def render_orbit(
         read = middle_of(source, length if share == 1 else math.ceil(length * share) + 1)
         clip = copy.transform.apply(read, sample_rate, copy.parameter, copy.rng())[:length]
         if copy.transform.keeps_level:
-            if not level(clip) > 0:
+            if not root_mean_square(clip) > 0:
                 raise DatasetError(f"{copy.transform.name} at {copy.parameter:g} leaves nothing of it: leave it out")
-            clip = clip * (own_level / level(clip))
+            clip = clip * (own_level / root_mean_square(clip))
         clips.append(clip)
     peak = max(float(np.abs(clip).max()) for clip in clips)
     gain = min(10 ** (-headroom / 20), 1 / peak)
@@ -523,14 +523,14 @@ def render_candidates(clips: Sequence[Samples], sample_rate: int, base: Pcm16, *
     Raises:
         DatasetError: a clip is silent.
     """
-    if not all(level(clip) > 0 for clip in clips):
+    if not all(root_mean_square(clip) > 0 for clip in clips):
         raise DatasetError("is to be compared with a clip that is silent: leave it out")
     clips = [_without_highest(clip, sample_rate) for clip in clips]
-    loud = level(base.astype(np.float64))
-    share = min([1.0, *(FULL_SCALE * level(clip) / float(np.abs(clip).max()) / loud for clip in clips)])
+    loud = root_mean_square(base.astype(np.float64))
+    share = min([1.0, *(FULL_SCALE * root_mean_square(clip) / float(np.abs(clip).max()) / loud for clip in clips)])
     energy = round(share**2 * int(np.square(base.astype(np.int64)).sum()) * (len(clips[0]) / len(base)))
     loud *= share
-    exact = [with_energy(np.rint(clip * (loud / level(clip))).astype(np.int64), energy) for clip in clips]
+    exact = [with_energy(np.rint(clip * (loud / root_mean_square(clip))).astype(np.int64), energy) for clip in clips]
     return [(-clip if inverted else clip).astype(np.int16) for clip in exact]
 
 

@@ -126,7 +126,7 @@ class PolyphonySpec(ToneSpec):
         """What rows call the source of a clip: of a user's sounds without a domain what they were opened from."""
         return "scenes" if self.is_of_tones else self.domain or PurePath(self.heard.source).name or "recordings"
 
-    @cached_property
+    @property
     def tones(self) -> Sounds:
         """Every timbre at every pitch, at the fastest rate and loudest."""
         last = (self.num_classes - 1,)
@@ -136,9 +136,9 @@ class PolyphonySpec(ToneSpec):
         """The settings as JSON values, and what questions are worded by."""
         return {**super().values(), "templates": templates_digest()}
 
-    def rendering(self, recipe: Recipe[Any]) -> TwinRendering:
+    def rendering(self, recipe: Recipe[Any]) -> DrawnRendering:
         """The questions and their sound."""
-        return TwinRendering.of_recipe(recipe, self)
+        return DrawnRendering.of_recipe(recipe, self)
 
     def card(self) -> dict[str, Any]:
         """What its card is filled with."""
@@ -171,6 +171,7 @@ class SoundPool:
         self.events = EventSounds(sounds, spec.sample_rate, spec.silence)
         self.splits = SPLITS if spec.train_sets else SPLITS[1:]
         self._label_behind = label_text(spec.background)
+        self._num_samples = spec.num_samples
         self._is_divided = not spec.is_of_tones and len(self.splits) > 1
         self._sounds, self._entries = sounds, sounds.entries
 
@@ -286,6 +287,10 @@ class SoundPool:
     def _is_parted(self, number: int) -> bool:
         once = Event(number, 0, self.events.length(number) or self.events.period(number))
         return len(self.events.activity([once])) > 1
+
+    def mixed(self, clips: Sequence[Clip]) -> Sequence[Pcm16]:
+        """Clips, each int16 [samples], whose root mean square is `CLIP_LEVEL`."""
+        return mix(clips, self.events.samples, self._num_samples, level=CLIP_LEVEL)
 
     @cached_property
     def block(self) -> float:
@@ -512,17 +517,3 @@ class Cast:
             peaks[event.start // hop : event.stop // hop] += self._pool.events.peak(event)
             power += self._pool.events.loudness(event) ** 2 * event.length
         return float(peaks.max() * CLIP_LEVEL / np.sqrt(power / self._spec.num_samples))
-
-
-class TwinRendering(DrawnRendering):
-    """The rows of twins and their sound: every clip at one level; see `Rendering`."""
-
-    @cached_property
-    def _events(self) -> EventSounds:
-        return EventSounds(self.sounds, self.sample_rate, self.spec.silence)
-
-    def clips(self, index: int) -> Sequence[Pcm16]:
-        """The clip of a question, int16 [samples], whose root mean square is `CLIP_LEVEL`."""
-        clips = self.drawn[index].clips
-        assert not callable(clips)
-        return mix(clips, self._events.samples, self.spec.num_samples, level=CLIP_LEVEL)

@@ -23,7 +23,7 @@ from .checks import UnlabelledError
 from .entries import Sounds
 from .formats.base import ReadOptions
 from .named_sets import NamedSet, list_named_sets, load_named_set, read_named_set
-from .packages import SoundsOpener, list_sounds, open_sounds, title_of
+from .packages import PackageSounds, SoundsOpener, list_sounds, open_sounds, title_of
 from .reading import ReadRecordings
 from .sound_files import SoundError
 
@@ -51,7 +51,7 @@ def open_recordings(
     revision: str | None = None,
     skip_invalid: bool = False,
     progress: bool = True,
-) -> Sounds:
+) -> ReadRecordings | PackageSounds:
     """Open recordings of your own: of a folder, or of a data set that `datasets` reads.
 
     All are read once: their fingerprint is that of their samples, labels, groups and conditions, wherever they lie.
@@ -119,7 +119,9 @@ def open_recordings(
     return _of_folder(folder or "", columns, skip_invalid=skip_invalid, progress=progress)
 
 
-def _of_folder(folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool) -> Sounds:
+def _of_folder(
+    folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool
+) -> ReadRecordings | PackageSounds:
     """Those of a folder, or of an installed package."""
     from .folder import SETTINGS, folder_recordings
 

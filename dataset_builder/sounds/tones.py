@@ -111,6 +111,11 @@ class HeardSpec(Spec):
         return default_timbres()
 
     @property
+    def tones_named(self) -> Any:
+        """What names the tones, beside the fields that decide them."""
+        return self.tones.fingerprint
+
+    @property
     def heard(self) -> Sounds:
         """The sounds that clips are made of."""
         given: Sounds | None = getattr(self, "sounds", None)
@@ -127,7 +132,7 @@ class HeardSpec(Spec):
         if "sounds" not in values:
             return values
         if self.is_of_tones:
-            return {**values, "tones": self.tones.fingerprint}
+            return {**values, "tones": self.tones_named}
         return {name: value for name, value in values.items() if name not in self.of_tones}
 
 
@@ -177,10 +182,15 @@ class ToneSpec(HeardSpec):
                 )
         return self
 
-    @cached_property
+    @property
     def tones(self) -> Sounds:
         """All tones."""
         return ToneSounds(self)
+
+    @property
+    def tones_named(self) -> Any:
+        """The nouns of the timbres."""
+        return list(self.nouns)
 
     @cached_property
     def pitches(self) -> tuple[int, ...]:
@@ -277,8 +287,13 @@ class ToneSounds:
         self.sample_rate = spec.sample_rate
         every = range(spec.num_classes)
         kept = (every, every, every if rates is None else rates, every if amplitudes is None else amplitudes)
-        self.classes: tuple[tuple[int, ...], ...] = tuple(product(*kept))
+        self._kept = kept
         self._tones: dict[tuple[int, ...], Waveform] = {}
+
+    @cached_property
+    def classes(self) -> tuple[tuple[int, ...], ...]:
+        """The class of each attribute of each tone."""
+        return tuple(product(*self._kept))
 
     @cached_property
     def entries(self) -> tuple[Sound, ...]:
