@@ -169,8 +169,8 @@ class Recipe(Generic[AnySpec]):
         return DrawnRendering.of_recipe(self, spec)
 
     def sample_rate(self, spec: AnySpec) -> int | None:
-        """Hz of every clip; None where each has its own."""
-        rate: int | None = getattr(spec, "sample_rate", None)
+        """Hz of every clip: that of a spec, or of its sounds (``clip_rate``); None where each clip has its own."""
+        rate: int | None = getattr(spec, "clip_rate", getattr(spec, "sample_rate", None))
         return rate
 
     def features(self, spec: AnySpec) -> Features:

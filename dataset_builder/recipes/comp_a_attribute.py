@@ -61,7 +61,7 @@ class _Attribute(ItemRecipe[AttributeSpec]):
     """The recipe; see `Recipe`."""
 
     name = "comp_a_attribute"
-    version = 4
+    version = 3
     by_noun = True
     suiting = MappingProxyType({"different_kinds": True, "repeats": True, "swapped": ()})
 

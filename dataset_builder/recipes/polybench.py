@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ..columns import Column
 from ..data import Row
 from ..scenes.arrangements import OVERLAPPING
-from ..scenes.polyphony import AskedClip, Cast, PolyphonySpec, SoundPool
+from ..scenes.polyphony import AskedClip, Cast, PolyphonySpec, TwinPool
 from ..scenes.twins import FEWEST_LABELS, SPLITS, Kind, gap_of
 from ..sounds.annotated import AnnotatedRecordings
 from ..sounds.entries import Sounds
@@ -51,7 +51,7 @@ class TwinRecipe(Recipe[Any]):
 
     def draw(self, spec: Any, sounds: Sounds) -> Iterator[Drawn]:
         """The questions of train, then those of test; see `Cast.asked`."""
-        pool = SoundPool(sounds, spec)
+        pool = TwinPool(sounds, spec)
         pool.check_enough(FEWEST_LABELS)
         sets = {"train": spec.train_sets, "test": spec.test_sets}
         cast = Cast(pool, spec, self.kinds)

@@ -151,7 +151,7 @@ class PolyphonySpec(ToneSpec):
         }
 
 
-class SoundPool:
+class TwinPool:
     """The sounds that have one label.
 
     Attributes:
@@ -330,7 +330,7 @@ class _Casting:
     as a pitch: so labels that change places change nothing else.
     """
 
-    def __init__(self, pool: SoundPool, groups: Sequence[TwinGroup], rng: np.random.Generator) -> None:
+    def __init__(self, pool: TwinPool, groups: Sequence[TwinGroup], rng: np.random.Generator) -> None:
         """Draw them.
 
         Args:
@@ -412,7 +412,7 @@ class AskedClip:
 class Cast:
     """Groups of twins with sounds that bear out their answers."""
 
-    def __init__(self, pool: SoundPool, spec: PolyphonySpec, kinds: Sequence[Kind]) -> None:
+    def __init__(self, pool: TwinPool, spec: PolyphonySpec, kinds: Sequence[Kind]) -> None:
         """Nothing is drawn.
 
         Args:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import Spec, check_values, read_values
+from audio_compositionality.support.spec import check_values, read_values
 from audio_compositionality.support.text import nearest
 
 from ..data import DatasetError
@@ -26,6 +26,7 @@ from .named_sets import NamedSet, list_named_sets, load_named_set, read_named_se
 from .packages import PackageSounds, SoundsOpener, list_sounds, open_sounds, title_of
 from .reading import ReadRecordings
 from .sound_files import SoundError
+from .tones import HeardSpec, default_timbres
 
 RECORDINGS = "what is made of recordings here"
 
@@ -263,22 +264,15 @@ def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> di
     """
     fields: dict[str, FieldInfo] = {}
     for spec in _of_any_sounds(_presets(preset, recipes)[0]).values():
-        deciding = spec.values().keys() - set(_of_tones(spec))
+        deciding = spec.values().keys() - spec.of_tones
         fields |= {name: field for name, field in spec.settable().items() if name in deciding}
     return fields
 
 
-def _of_any_sounds(presets: Mapping[str, Spec]) -> dict[str, Spec]:
+def _of_any_sounds(presets: Mapping[str, Any]) -> dict[str, HeardSpec]:
     """Specs of presets with sounds in place of scenes of tones, which can have other fields."""
-    from .tones import default_timbres
-
     every = recorded_recipes()
     return {name: every[name].of_sounds(spec, default_timbres(), {}) for name, spec in presets.items()}
-
-
-def _of_tones(spec: Spec) -> Collection[str]:
-    """The settings that decide nothing where a user's sounds are in place of the tones."""
-    return getattr(type(spec), "of_tones", ())
 
 
 def changes_from(texts: Sequence[str], *, preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, Any]:
@@ -340,9 +334,7 @@ def offered(
     every = recorded_recipes()
     presets, left_out = _presets(preset, recipes, required)
     fields = changeable(preset, presets)
-    has = {
-        name: set(type(spec).model_fields).difference(_of_tones(spec)) for name, spec in _of_any_sounds(presets).items()
-    }
+    has = {name: set(type(spec).model_fields) - spec.of_tones for name, spec in _of_any_sounds(presets).items()}
     # What only code can change, such as ranges of parameters.
     further = set().union(*has.values()) - {"sounds", *fields}
     check_values({name: value for name, value in changes.items() if name not in further}, fields, RECORDINGS)

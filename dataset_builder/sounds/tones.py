@@ -133,7 +133,8 @@ class HeardSpec(Spec):
             return values
         if self.is_of_tones:
             return {**values, "tones": self.tones_named}
-        return {name: value for name, value in values.items() if name not in self.of_tones}
+        kept = {name: value for name, value in values.items() if name not in self.of_tones}
+        return {**kept, "sounds": self.heard.fingerprint}
 
 
 class ToneSpec(HeardSpec):
