@@ -77,7 +77,7 @@ def fault_of(recording: Decoded, *, is_loop: bool = False) -> str | None:
     return None
 
 
-def is_silent(samples: NDArray[np.float32]) -> bool:
+def is_silent(samples: NDArray[np.float32] | NDArray[np.float64]) -> bool:
     """Whether nothing of some samples is left in 16 bits."""
     return not np.any(np.abs(samples) * _FULL_SCALE > 0.5)
 

@@ -43,7 +43,9 @@ _STATED: Mapping[str, Any] = {
 
 _KINDS: Mapping[str, Any] = get_type_hints(Sound)
 
-_SAID = create_model("_SAID", **{name: (kind, ...) for name, kind in _KINDS.items()})
+_FIELDS: Mapping[str, Any] = {name: (kind, ...) for name, kind in _KINDS.items()}
+
+_SAID = create_model("_SAID", **_FIELDS)
 """What is said of a sound, with the types of `Sound`."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
