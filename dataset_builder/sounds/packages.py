@@ -100,13 +100,13 @@ class PackageSounds:
             SoundError: they are not as `Sounds` says, or one cannot be used: names them and it.
         """
         self._title, self._sounds = title, sounds
-        stated = {name: had(title, name, partial(getattr, sounds, name)) for name in _STATED}
+        stated = {name: _given(title, name, partial(getattr, sounds, name)) for name in _STATED}
         for name, value in stated.items():
             if not isinstance(value, _STATED[name]):
                 raise SoundError(f"{title}: {name} is of the type {type(value).__name__}; see `Sounds`")
         self.source = printable(stated["source"])
         self.suggested: Mapping[str, Any] = dict(stated["suggested"])
-        self._stated = had(title, "entries", partial(_checked_entries, title, stated["entries"]))
+        self._stated = _given(title, "entries", partial(_checked_entries, title, stated["entries"]))
         candidates = [
             Candidate(
                 one.id, one.label, one.number, one.group, one.condition, partial(self._decoded, number),
@@ -213,14 +213,14 @@ def _fault_of_entry(entry: Sound) -> str | None:
 def _same_names(entries: Sequence[Sound], read: Mapping[str, Read]) -> dict[str, str]:
     """Sounds that have the sha256 of another, and other samples: who divides by it would take them for one."""
     problems = {}
-    for first, *others in copies_of((one for one in entries if one.id in read), lambda one: one.sha256):
-        for other in others:
+    for first, *copies in copies_of((one for one in entries if one.id in read), lambda one: one.sha256):
+        for other in copies:
             if read[other.id].sound != read[first.id].sound:
                 problems[other.id] = f"has the sha256 of {first.id!r}, and other samples"
     return problems
 
 
-def had(title: str, what: str, get: Callable[[], Item]) -> Item:
+def _given(title: str, what: str, get: Callable[[], Item]) -> Item:
     """What a package's code gives; whatever it raises is an error that names its sounds.
 
     Raises:
@@ -251,7 +251,9 @@ def open_sounds(opener: SoundsOpener, *, skip_invalid: bool = False, progress: b
         DatasetError: they cannot be had, or cannot be used: names them.
     """
     title = title_of(opener.name)
-    return PackageSounds(title, had(title, "what it opens", opener.open), skip_invalid=skip_invalid, progress=progress)
+    return PackageSounds(
+        title, _given(title, "what it opens", opener.open), skip_invalid=skip_invalid, progress=progress
+    )
 
 
 def title_of(name: str) -> str:
