@@ -235,8 +235,8 @@ def _of_stages(name: str, value: Any, count: int) -> Sequence[Any]:
 def _stage(place: int, given: Mapping[str, Any] | Stage, options: Mapping[str, Any], fresh: bool) -> Stage:
     """A stage with the defaults of its kind."""
     stated = given.values() if isinstance(given, Stage) else dict(given)
-    chosen = {name: value for name, value in options.items() if value is not None}
-    stated = {name: value for name, value in {**stated, **chosen}.items() if value is not None}
+    given_for_all = {name: value for name, value in options.items() if value is not None}
+    stated = {name: value for name, value in {**stated, **given_for_all}.items() if value is not None}
     defaults, steps = STAGE_DEFAULTS.get(str(stated.get("kind"))), stated.get("steps")
     usual: dict[str, Any] = {}
     if defaults is not None:
