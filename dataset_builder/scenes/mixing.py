@@ -459,8 +459,11 @@ class DrawnRendering:
 
     @cached_property
     def drawn(self) -> tuple[Drawn, ...]:
-        """The rows with their events."""
-        return tuple(self._recipe.draw(self.spec, self.sounds))
+        """The rows with their events, of which a rate that cannot be mixed is refused before anything is."""
+        drawn = tuple(self._recipe.draw(self.spec, self.sounds))
+        if not all(callable(one.clips) for one in drawn):
+            _ = self._events
+        return drawn
 
     @cached_property
     def rows(self) -> Sequence[Row]:
