@@ -25,6 +25,7 @@ from .table import Cell, Column, Row, Table
 from .text import first_line, listed, nearest
 
 _WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+"""Types of values that can be typed."""
 
 LARGEST_FILE = 2**20
 """Bytes of a file of settings; one has a thousand."""
@@ -412,6 +413,8 @@ def _kind(annotation: Any) -> str:
     kind = _without_none(annotation)
     if get_origin(kind) in (dict, Mapping):
         return "values by their names"
+    if kind is Path:
+        return "a path"
     if get_origin(kind) is not tuple:
         return _WORDS.get(kind, "one of its kind")
     parts = get_args(kind)
