@@ -280,11 +280,9 @@ def rule_of(field: FieldInfo) -> str:
     typed_as = _typed_as(field)
     if typed_as is not None:
         return typed_as.words
-    choices = _choices(field.annotation)
+    choices, is_list = _choices(field.annotation), get_origin(_without_none(field.annotation)) is tuple
     if choices:
-        several = get_origin(_without_none(field.annotation)) is tuple
-        return f"{'some' if several else 'one'} of {', '.join(map(str, choices))}{_COMMAS if several else ''}"
-    is_list = get_origin(_without_none(field.annotation)) is tuple
+        return f"{'some' if is_list else 'one'} of {', '.join(map(str, choices))}{_COMMAS if is_list else ''}"
     several = "one or more " if is_list and any(getattr(one, "min_length", None) for one in field.metadata) else ""
     return f"{several}{_kind(field.annotation)}{_range(field)}"
 

@@ -83,7 +83,7 @@ class TrainingSettings(Spec):
     """What decides a training; read from YAML, from ``NAME=VALUE``, and written beside what was trained."""
 
     stages: Annotated[tuple[Stage, ...], TypedAs("KIND:STEPS with commas between them")] = Field(
-        STAGES,  # type: ignore[assignment]  # completed below
+        STAGES,  # type: ignore[arg-type]  # a text, which is read below
         min_length=1,
         description=f"One after the other; kinds are {', '.join(KINDS)}. In YAML also a list of stages with a "
         "learning_rate and a warm_up each.",
