@@ -201,11 +201,6 @@ class TestChanges:
             assert deciding - {"sounds", "templates"} <= set(fields)
             check_values({setting: getattr(spec, setting) for setting in deciding & set(fields)}, fields, "it")
 
-    def test_all_stand_in_the_docs(self):
-        text = Path(__file__).parents[3].joinpath("docs", "data.md").read_text("utf-8")
-        table = text.partition("| setting |")[2].partition("\n\n")[0]
-        assert sorted(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == sorted(changeable())
-
     def test_reach_scenes_of_recordings_in_which_those_of_tones_have_none(self):
         recordings = made_recordings(labels="ab")
         data = recorded(recordings, recipes=["comp_a_order"], items=2, **changes_from(["domain=birds", "triplets=1"]))
