@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from audio_compositionality.encoders.base import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskError, TaskInfo, independent_samples
 
 JITTER = 1e-4
@@ -21,7 +21,7 @@ class Guess:
         question="Does a fit agree with itself?",
         benchmark="toy",
         recipe="a_coat",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="quadruples",
         measures=(
             Measure("guess", "guess", "mean cosine, with noise", column="score", fitted=True, spread="seed_std"),

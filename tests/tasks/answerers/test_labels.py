@@ -14,6 +14,7 @@ from audio_compositionality.tasks.answerers.base import UNPARSED, asked_in
 from audio_compositionality.tasks.answerers.symbolic import place_of_answer
 from audio_compositionality.tasks.question_prompts import direct_prompt
 
+from ...clips import each
 from .asked import KINDS, SILENCE, asked, prompts_of, right
 
 
@@ -122,6 +123,6 @@ def test_present_gets_what_labels_without_times_allow(questions):
 def test_who_is_told_labels_hears_nothing(name):
     model = load_model(name)
     with pytest.raises(ModelError, match=f"'{name}' hears nothing: it answers from the labels of rows"):
-        model.answer([SILENCE], [direct_prompt(HOW_MANY, ["1", "2"])])
+        model.answer(each([SILENCE]), [direct_prompt(HOW_MANY, ["1", "2"])])
     with pytest.raises(ModelError, match=f"'{name}' is told labels and hears nothing, so there is nothing to control"):
         load_model(f"without-audio:{name}")
