@@ -84,7 +84,7 @@ def test_what_a_model_has_no_method_for_is_refused(words, ask) -> None:
 
 def test_an_answerer_embeds_nothing() -> None:
     for ask in (lambda: Speaker().embed(np.zeros((1, 8)), 8), lambda: Speaker().forward((np.zeros((1, 8)), 8))):
-        with pytest.raises(ModelError, match="'speaker' cannot embed clips; it can answer questions$"):
+        with pytest.raises(ModelError, match=r"'speaker' cannot embed clips; it can answer questions$"):
             ask()
 
 
@@ -104,7 +104,7 @@ def test_a_prompt_has_a_list_of_clips_and_a_model_of_one_clip_refuses_two() -> N
     clip = GivenClip(np.zeros(5, np.float32), 16_000)
     assert Speaker().answer([[clip], [clip]], ["a", "b"]) == ["5", "5"]
     for clips, words in (
-        ([[clip], [clip, clip]], "'speaker' takes one clip a prompt, but prompt 1 is about 2 clips"),
+        ([[clip], [clip, clip]], r"takes one clip a prompt, but prompt 1 is about 2 clips"),
         ([[]], "'speaker' takes one clip a prompt, but prompt 0 is about no clips"),
         ([clip], r"clips are a list for each prompt, \[\[clip\], …\], but that of prompt 0 is no list"),
     ):

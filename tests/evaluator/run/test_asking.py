@@ -12,7 +12,9 @@ import pytest
 from audio_compositionality.encoders.base import ClipError, GivenClip, ModelCard, ModelError
 from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
 from audio_compositionality.evaluator.results.result import Result
+from audio_compositionality.evaluator.run.before import with_long_answers
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import StoreError
 from audio_compositionality.support.errors import InputError
@@ -356,5 +358,5 @@ def test_models_may_answer_as_long_as_a_task_needs():
             (result,) = evaluate_models([model], Questions(), [Orders()], replace(OPTIONS, settings={"long": long}))
             assert result.model.id == id
     already, unlimited = Long(4096), Hears()
-    assert with_new_tokens(already, 1024) is already
-    assert with_new_tokens(unlimited, 1024) is unlimited
+    opened = [open_task(Orders(), Questions(), {"long": True})]
+    assert with_long_answers([already, unlimited], opened) == [already, unlimited]
