@@ -112,7 +112,7 @@ def test_what_generation_config_says_changes_nothing_but_the_end(
     assert isinstance(other, TransformersLanguageModel)
     assert other.answer(each(sounds()), PROMPTS) == expected
     assert other.card.revision != model.card.revision
-    numbers = model._batches.run(model._questions(sounds()[:1], PROMPTS[:1]), model._write)[0]
+    numbers = model._batches.run(model._questions(each(sounds()[:1]), PROMPTS[:1]), model._write)[0]
     # A token that ends answers from now on.
     (copy / "generation_config.json").write_text(json.dumps({**said, "eos_token_id": [2, numbers[3]]}))
     short = load_model(str(copy), device="cpu")
