@@ -123,7 +123,7 @@ def test_embed_and_the_tasks_take_them(domestic, run, tmp_path, capsys):
     assert run("embed", "level-statistics", *words, "--out", tmp_path / "embedded") == 0
     assert list((tmp_path / "embedded").rglob("*.safetensors"))
     message = error_of(run, capsys, "evaluate", "level-statistics", *words, "--tasks", "polybench")
-    assert "is no AudioLanguageModel, which the task polybench needs" in message
+    assert "is no audio language model, which the task polybench needs" in message
     message = error_of(run, capsys, "evaluate", "level-statistics", *words, "--tasks", "invariance")
     assert "the task 'invariance' cannot be scored on recordings with labels that have times" in message
 

@@ -29,7 +29,7 @@ def test_an_audio_encoder_is_refused_by_name_before_anything_is_embedded(few, ru
     for command in (["evaluate", "log-mel-statistics"], ["run", "log-mel-statistics"]):
         assert run(*command, "--tasks", TASKS, "--out", tmp_path / "out") == 2
         error = capsys.readouterr().err
-        assert "'log-mel-statistics' is no AudioTextEncoder, which the task comp_a_order needs" in error
+        assert "'log-mel-statistics' is no audio–text encoder, which the task comp_a_order needs" in error
         assert "it lacks embed_text" in error
     assert not (tmp_path / "out").exists()
 
