@@ -197,7 +197,8 @@ def recognised(data: str | Path) -> Reading:
 
 
 def _named(text: str) -> Iterator[Reading]:
-    from .sounds.named_sets import list_named_sets, list_sounds
+    from .sounds.named_sets import list_named_sets
+    from .sounds.packages import list_sounds
     from .sounds.published import reader_of
 
     name = text.partition("=")[0]
@@ -214,7 +215,8 @@ def _named(text: str) -> Iterator[Reading]:
 
 def _unknown(text: str) -> str:
     """What to say of a text that names nothing."""
-    from .sounds.named_sets import list_named_sets, list_sounds
+    from .sounds.named_sets import list_named_sets
+    from .sounds.packages import list_sounds
     from .sounds.published import list_readers
 
     if any(part in text for part in "/\\.~"):

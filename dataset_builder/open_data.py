@@ -21,8 +21,9 @@ from .opening import RenderedData, opened_preset, preset_fields
 from .places import StrangeDataError
 
 if TYPE_CHECKING:
-    from .sounds.entries import Sounds
     from .sounds.formats.base import ReadOptions
+    from .sounds.packages import PackageSounds
+    from .sounds.reading import ReadRecordings
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,6 @@ def _of_sounds(
 ) -> Opened:
     from .scenes.transforms import load_transform
     from .sounds.opening import RECORDINGS, changeable, offered
-    from .sounds.reading import ReadRecordings
 
     # What is wrong with settings is told before recordings are read, which can take minutes.
     changes = {**changes, **_templates(spec)}
@@ -230,8 +230,7 @@ def _of_sounds(
         load_transform(name).check_available()
     notes = _terms(reading)
     sounds = open_sounds(spec, reading, skip_invalid=skip_invalid, progress=progress)
-    if isinstance(sounds, ReadRecordings):
-        notes += _skipped(sounds.source, sounds.skipped)
+    notes += _skipped(sounds.source, sounds.skipped)
     offer = offered(sounds, preset=spec.preset, recipes=recipes, required=required, **changes)
     return Opened(offer.data, reading, offer.left_out, notes)
 
@@ -253,7 +252,9 @@ def _terms(reading: Reading) -> tuple[str, ...]:
     return () if named is None else (named.terms,)
 
 
-def open_sounds(spec: DataSpec, reading: Reading, *, skip_invalid: bool = False, progress: bool = False) -> Sounds:
+def open_sounds(
+    spec: DataSpec, reading: Reading, *, skip_invalid: bool = False, progress: bool = False
+) -> ReadRecordings | PackageSounds:
     """The sounds of a folder, a table, a data set or an installed package.
 
     Raises:

@@ -1,11 +1,13 @@
 """Hooks of mkdocs: tables that stand in the code are made from it, so that no page says otherwise.
 
-A line of a page with the name of one of `TABLES`, such as `<!-- tasks -->`, becomes the table.
+A line of a page with the name of one of `TABLES`, such as `<!-- tasks -->`, becomes the table; one with the place of a
+class of settings, such as `<!-- settings training.settings.TrainingSettings -->`, that of all that can be set of it.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import shutil
 import sys
@@ -105,6 +107,50 @@ def commands() -> str:
     return markdown(("command", "what it does"), rows)
 
 
+def settings(place: str) -> str:
+    """The settings of a class, by its place in the package: default, rule and meaning of each."""
+    from audio_compositionality.support.spec import Spec, settings_table
+
+    module, _, name = place.rpartition(".")
+    spec: type[Spec] = getattr(importlib.import_module(f"audio_compositionality.{module}"), name)
+    rows = [tuple(str(cell.value) for cell in row.cells) for row in settings_table(spec.model_fields).rows]
+    return markdown(("setting", "default", "what it may be", "what it is"), [(f"`{row[0]}`", *row[1:]) for row in rows])
+
+
+def task_settings() -> str:
+    """What can be set of tasks, and of which."""
+    from audio_compositionality.support.spec import default_of, rule_of
+    from audio_compositionality.tasks.registry import list_tasks
+
+    of: dict[tuple[str, ...], list[str]] = {}
+    for task in list_tasks():
+        for name, field in task.spec.settable().items():
+            row = (f"`{name}`", default_of(field), rule_of(field), field.description or "")
+            of.setdefault(row, []).append(f"`{task.info.name}`")
+    rows = [(row[0], ", ".join(tasks), *row[1:]) for row, tasks in of.items()]
+    return markdown(("setting", "of", "default", "what it may be", "what it is"), rows)
+
+
+def sound_settings() -> str:
+    """What can be set of what is made of recordings: in which recipes, and the value of the preset `mini` in each."""
+    from audio_compositionality.dataset_builder.sounds.opening import changeable, recorded_recipes
+    from audio_compositionality.dataset_builder.sounds.tones import default_timbres
+    from audio_compositionality.support.spec import as_typed, rule_of
+
+    recipes = {name: recipe for name, recipe in recorded_recipes().items() if "mini" in recipe.presets}
+    specs = {name: one.of_sounds(one.presets["mini"], default_timbres(), {}) for name, one in recipes.items()}
+    has = {name: changeable(recipes=[name]) for name in recipes}
+    rows = []
+    for name, field in changeable().items():
+        values: dict[str, list[str]] = {}
+        for recipe, spec in specs.items():
+            if name in has[recipe]:
+                values.setdefault(as_typed(getattr(spec, name)), []).append(f"`{recipe}`")
+        said = [f"{value}: {'all' if len(of) == len(recipes) else ', '.join(of)}" for value, of in values.items()]
+        rows.append((f"`{name}`", "; ".join(said), rule_of(field), field.description or ""))
+    return markdown(("setting", "`mini`, on recordings", "what it may be", "what it is"), rows)
+
+
 def folders() -> str:
     """What each folder holds: the first paragraph of its package's docstring."""
     setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
@@ -129,6 +175,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "measures": measures,
     "recipes": recipes,
     "models": models,
+    "task settings": task_settings,
+    "sound settings": sound_settings,
     "commands": commands,
     "folders": folders,
 }
@@ -147,4 +195,5 @@ def on_startup(**_: Any) -> None:
 def on_page_markdown(text: str, **_: Any) -> str:
     """Put the tables in their places."""
     pattern = rf"^<!-- ({'|'.join(TABLES)}) -->$"
-    return re.sub(pattern, lambda match: TABLES[match[1]](), text, flags=re.MULTILINE)
+    text = re.sub(pattern, lambda match: TABLES[match[1]](), text, flags=re.MULTILINE)
+    return re.sub(r"^<!-- settings ([\w.]+) -->$", lambda match: settings(match[1]), text, flags=re.MULTILINE)

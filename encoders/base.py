@@ -158,12 +158,21 @@ class Model:
         on_answers: called with each answer of `answer` or `score_options` as soon as it is there, before the others of
             the same call, never by two threads at a time, by models that tell; None where nobody listens.
         asks_about_others: whether it has to be given, for each prompt, the clip of another one.
+        batch_size: how many questions a batch has of a model that forms batches of its own, such as of clips of similar
+            length; None of others.
+        questions_per_call: how many questions such a model wants in a call.
+        limit_seconds: the longest clip that it answers about; None where it knows of no limit.
+        new_tokens: how many tokens an answer may have; None where it knows of no such number.
     """
 
     card: ModelCard
     device: str = "cpu"
     on_answers: OnAnswer | None = None
     asks_about_others: bool = False
+    batch_size: int | None = None
+    questions_per_call: int | None = None
+    limit_seconds: float | None = None
+    new_tokens: int | None = None
 
     @property
     def abilities(self) -> frozenset[str]:
@@ -277,27 +286,6 @@ class Model:
         """Values of ``by`` that `score_options` takes."""
         return ("letters", "options") if "score" in self.abilities else ()
 
-    @property
-    def batch_size(self) -> int | None:
-        """How many questions a batch has of a model that forms batches of its own, such as of clips of similar length;
-        None of others."""
-        return None
-
-    @property
-    def questions_per_call(self) -> int | None:
-        """How many questions such a model wants in a call."""
-        return None
-
-    @property
-    def limit_seconds(self) -> float | None:
-        """The longest clip that it answers about; None where it knows of no limit."""
-        return None
-
-    @property
-    def new_tokens(self) -> int | None:
-        """How many tokens an answer may have; None where it knows of no such number."""
-        return None
-
     def with_new_tokens(self, count: int) -> Model:
         """The same model with answers of so many tokens; its id says so.
 
@@ -376,22 +364,22 @@ class Wrapper(Model, ABC):
         return self.model.scorings
 
     @property
-    def batch_size(self) -> int | None:
+    def batch_size(self) -> int | None:  # type: ignore[override]
         """See `Model`."""
         return self.model.batch_size
 
     @property
-    def questions_per_call(self) -> int | None:
+    def questions_per_call(self) -> int | None:  # type: ignore[override]
         """See `Model`."""
         return self.model.questions_per_call
 
     @property
-    def limit_seconds(self) -> float | None:
+    def limit_seconds(self) -> float | None:  # type: ignore[override]
         """See `Model`."""
         return self.model.limit_seconds
 
     @property
-    def new_tokens(self) -> int | None:
+    def new_tokens(self) -> int | None:  # type: ignore[override]
         """See `Model`."""
         return self.model.new_tokens
 

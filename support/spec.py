@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Self, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -25,6 +25,7 @@ from .table import Cell, Column, Row, Table
 from .text import first_line, listed, nearest
 
 _WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+"""Types of values that can be typed."""
 
 LARGEST_FILE = 2**20
 """Bytes of a file of settings; one has a thousand."""
@@ -146,8 +147,16 @@ def default_of(field: FieldInfo) -> str:
     """A field's default in words, as it is typed; ``none`` where none has to be given, ``needed`` where it has none."""
     if field.is_required():
         return "needed"
-    default = field.get_default(call_default_factory=True)
-    return "none" if default is None else default if isinstance(default, str) and default else _written(default)
+    return as_typed(field.get_default(call_default_factory=True))
+
+
+def as_typed(value: Any, *, quoted: bool = False) -> str:
+    """A value as a user types it, which reading turns into it again; in messages texts are quoted."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "empty"
+    return repr(value) if isinstance(value, str) and (quoted or not value) else f"{value}"
 
 
 def fingerprint_of(**named: Any) -> str:
@@ -194,10 +203,11 @@ def check_values(values: Mapping[str, Any], fields: Mapping[str, FieldInfo], own
         if name not in fields:
             raise InputError(f"{owner} has no setting {name!r}; {nearest(name, sorted(fields))}")
         try:
-            _adapter(_without_none(fields[name].annotation)).validate_python(_unread(value, fields[name]))
+            _adapter(_bounded(fields[name])).validate_python(_unread(value, fields[name]))
         except ValidationError:
+            closest = _closest(value, fields[name])
             raise InputError(
-                f"{name} is {_written(value)}; it is {rule_of(fields[name])}{_closest(value, fields[name])}"
+                f"{name} is {as_typed(value, quoted=True)}; it is {rule_of(fields[name])}{closest}"
             ) from None
 
 
@@ -270,11 +280,9 @@ def rule_of(field: FieldInfo) -> str:
     typed_as = _typed_as(field)
     if typed_as is not None:
         return typed_as.words
-    choices = _choices(field.annotation)
+    choices, is_list = _choices(field.annotation), get_origin(_without_none(field.annotation)) is tuple
     if choices:
-        several = get_origin(_without_none(field.annotation)) is tuple
-        return f"{'some' if several else 'one'} of {', '.join(map(str, choices))}{_COMMAS if several else ''}"
-    is_list = get_origin(_without_none(field.annotation)) is tuple
+        return f"{'some' if is_list else 'one'} of {', '.join(map(str, choices))}{_COMMAS if is_list else ''}"
     several = "one or more " if is_list and any(getattr(one, "min_length", None) for one in field.metadata) else ""
     return f"{several}{_kind(field.annotation)}{_range(field)}"
 
@@ -295,8 +303,10 @@ def _read(name: str, text: str, field: FieldInfo) -> Any:
         given = _parts(text)
     elif get_origin(annotation) is Literal:
         given = {str(choice): choice for choice in get_args(annotation)}.get(text, text)
+    elif annotation is str and text == "''":
+        given = ""
     try:
-        return _adapter(annotation).validate_python(given)
+        return _adapter(_bounded(field)).validate_python(given)
     except ValidationError:
         raise InputError(f"{name} is {text!r}; it is {rule_of(field)}{_closest(text, field)}") from None
 
@@ -331,7 +341,14 @@ def _parts(text: str) -> tuple[str, ...]:
 
 @cache
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(annotation)
+    return TypeAdapter(annotation, config=ConfigDict(allow_inf_nan=False, arbitrary_types_allowed=True))
+
+
+def _bounded(field: FieldInfo) -> Any:
+    """The type of a field's values with their bounds, without what validators do."""
+    bounds = [one for one in field.metadata if any(hasattr(one, name) for name, _ in (*_BOUNDS, ("min_length", "")))]
+    kind = _without_none(field.annotation)
+    return Annotated[(kind, *bounds)] if bounds else kind
 
 
 def _plain(value: Any) -> Any:
@@ -348,12 +365,13 @@ def _first_fault(spec: type[Spec], error: ValidationError, values: Mapping[str, 
     name = str(detail["loc"][0])
     if detail["type"] == "extra_forbidden":
         return InputError(f"there is no setting {name!r}; {nearest(name, spec.settable())}")
-    rule = rule_of(spec.model_fields[name])
+    field = spec.model_fields[name]
     missing = [str(one["loc"][0]) for one in details if one["type"] == "missing" and one["loc"][0] not in values]
     if name in missing:
-        return InputError(f"{name} is missing; it is {rule}" if len(missing) == 1 else f"{listed(missing)} are missing")
+        several = f"{listed(missing)} are missing"
+        return InputError(f"{name} is missing; it is {rule_of(field)}" if len(missing) == 1 else several)
     value = values[name]
-    return InputError(f"{name} is {_written(value)}; it must be {rule}{_closest(value, spec.model_fields[name])}")
+    return InputError(f"{name} is {as_typed(value, quoted=True)}; it must be {rule_of(field)}{_closest(value, field)}")
 
 
 def _closest(value: Any, field: FieldInfo) -> str:
@@ -362,14 +380,6 @@ def _closest(value: Any, field: FieldInfo) -> str:
     wrong = [str(part) for part in (value if isinstance(value, list | tuple) else [value]) if str(part) not in choices]
     close = difflib.get_close_matches(wrong[0].lower(), choices, n=1, cutoff=0.5) if wrong else []
     return f": did you mean {close[0]!r}?" if close else ""
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "empty"
-    return repr(value) if isinstance(value, str) else f"{value}"
 
 
 def _without_none(annotation: Any) -> Any:
@@ -401,6 +411,8 @@ def _kind(annotation: Any) -> str:
     kind = _without_none(annotation)
     if get_origin(kind) in (dict, Mapping):
         return "values by their names"
+    if kind is Path:
+        return "a path"
     if get_origin(kind) is not tuple:
         return _WORDS.get(kind, "one of its kind")
     parts = get_args(kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import pkgutil
 import re
 import shlex
@@ -15,6 +16,7 @@ import pytest
 
 from audio_compositionality.cli.main import argument_parser, load_commands
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
+from audio_compositionality.dataset_builder.sounds.opening import changeable
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.opening import RenderedData
@@ -111,6 +113,23 @@ def test_links_lead_somewhere(page: Path):
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if not re.match(r"https?:|#", target):
             assert (page.parent / target.partition("#")[0]).exists(), target
+
+
+def test_settings_are_listed_from_the_code():
+    """Tables of settings in pages are made when the site is built, see `docs/tables.py`."""
+    spec = importlib.util.spec_from_file_location("tables", ROOT / "docs" / "tables.py")
+    tables: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tables)
+    texts = {page.name: page.read_text("utf-8") for page in PAGES}
+    marked = [
+        line for text in texts.values() for line in re.findall(r"^<!-- (?:\w+ )?settings.* -->$", text, re.MULTILINE)
+    ]
+    assert {"<!-- task settings -->", "<!-- sound settings -->"} < set(marked)
+    for line in marked:
+        assert len(tables.on_page_markdown(line).splitlines()) > 3, line
+    assert sorted(re.findall(r"^\| `(\w+)`", tables.sound_settings(), re.MULTILINE)) == sorted(changeable())
+    assert "| `probes` | `disentanglement`, `equivariance`," in tables.task_settings()
+    assert "| `batch_size` | 48 | a whole number from 2 on |" in tables.settings("training.settings.TrainingSettings")
 
 
 def test_the_readme_is_one_page():

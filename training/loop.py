@@ -190,8 +190,8 @@ class Trainer:
         each = self.settings.accumulate
         weights = (self.settings.text_to_audio, self.settings.audio_to_text)
         loss = stage_loss(
-            stage.kind,  # type: ignore[arg-type]
-            self.settings.form,  # type: ignore[arg-type]
+            stage.kind,
+            self.settings.form,
             weights=weights,
             modular_weight=self.settings.modular_weight,
         )

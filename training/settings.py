@@ -83,7 +83,7 @@ class TrainingSettings(Spec):
     """What decides a training; read from YAML, from ``NAME=VALUE``, and written beside what was trained."""
 
     stages: Annotated[tuple[Stage, ...], TypedAs("KIND:STEPS with commas between them")] = Field(
-        STAGES,  # type: ignore[assignment]  # completed below
+        STAGES,  # type: ignore[arg-type]  # a text, which is read below
         min_length=1,
         description=f"One after the other; kinds are {', '.join(KINDS)}. In YAML also a list of stages with a "
         "learning_rate and a warm_up each.",
@@ -235,8 +235,8 @@ def _of_stages(name: str, value: Any, count: int) -> Sequence[Any]:
 def _stage(place: int, given: Mapping[str, Any] | Stage, options: Mapping[str, Any], fresh: bool) -> Stage:
     """A stage with the defaults of its kind."""
     stated = given.values() if isinstance(given, Stage) else dict(given)
-    chosen = {name: value for name, value in options.items() if value is not None}
-    stated = {name: value for name, value in {**stated, **chosen}.items() if value is not None}
+    given_for_all = {name: value for name, value in options.items() if value is not None}
+    stated = {name: value for name, value in {**stated, **given_for_all}.items() if value is not None}
     defaults, steps = STAGE_DEFAULTS.get(str(stated.get("kind"))), stated.get("steps")
     usual: dict[str, Any] = {}
     if defaults is not None:

@@ -93,27 +93,18 @@ class TransformersLanguageModel(Model):
         self.card = _card(source, family, self.model, self.front_end.sample_rate, self.options)
         automatic_size = CPU_BATCH_SIZE if device.type == "cpu" else GPU_BATCH_SIZE
         self._batches: Batches[Any] = Batches(self.front_end, self.card.id, self.options.batch_size or automatic_size)
+        self.limit_seconds, self.new_tokens = self.front_end.limit_seconds, self.options.max_new_tokens
         self._checked = False
 
     @property
-    def batch_size(self) -> int:
+    def batch_size(self) -> int:  # type: ignore[override]
         """How many questions it is asked at a time."""
         return self._batches.size
 
     @property
-    def questions_per_call(self) -> int:
+    def questions_per_call(self) -> int:  # type: ignore[override]
         """How many questions it wants in a call: several batches, so that those of similar length go together."""
         return BATCHES_PER_CALL * self.batch_size
-
-    @property
-    def limit_seconds(self) -> float:
-        """How long a clip it hears."""
-        return self.front_end.limit_seconds
-
-    @property
-    def new_tokens(self) -> int:
-        """How many tokens an answer may have."""
-        return self.options.max_new_tokens
 
     def with_new_tokens(self, count: int) -> TransformersLanguageModel:
         """The same model, its weights shared, whose answers may have so many tokens; its id says so.
@@ -122,7 +113,7 @@ class TransformersLanguageModel(Model):
             InputError: the count is no whole number of 1 or more.
         """
         model = copy.copy(self)
-        model.options = self.options.changed(max_new_tokens=count)
+        model.options, model.new_tokens = self.options.changed(max_new_tokens=count), count
         plain_id = self.card.id.removesuffix(self.options.suffix)
         model.card = replace(self.card, id=plain_id + model.options.suffix)
         return model

@@ -92,7 +92,11 @@ class EndpointModel(Model):
             raise ModelError(f"'{address.id}' runs on a server, which knows of no precision and of no spreading")
         self.address = address
         self.settings = settings
-        self.max_tokens = asked.max_new_tokens
+        self.new_tokens, self.limit_seconds = asked.max_new_tokens, settings.limit_seconds
+        self.batch_size = settings.concurrency
+        # Several times those that are under way, so that outside of a `window` all but a few are, until the slowest
+        # answer of a call has come.
+        self.questions_per_call = 8 * settings.concurrency
         self.card = ModelCard(
             id=address.id + asked.suffix,
             revision=settings.revision or UNKNOWN,
@@ -117,27 +121,6 @@ class EndpointModel(Model):
         """It also answers prompts without a clip."""
         return super().abilities | {"read"}
 
-    @property
-    def batch_size(self) -> int:
-        """How many questions are under way at a time."""
-        return self.settings.concurrency
-
-    @property
-    def questions_per_call(self) -> int:
-        """How many questions it wants in a call: several times those that are under way at a time, so that outside of a
-        `window` all but a few are, until the slowest answer of a call has come."""
-        return 8 * self.settings.concurrency
-
-    @property
-    def limit_seconds(self) -> float | None:
-        """The longest clip that it takes, where the settings say so."""
-        return self.settings.limit_seconds
-
-    @property
-    def new_tokens(self) -> int:
-        """How many tokens an answer may have."""
-        return self.max_tokens
-
     def with_new_tokens(self, count: int) -> EndpointModel:
         """The same model, asked for answers of so many tokens at most; its id says so. Questions are counted anew.
 
@@ -146,7 +129,7 @@ class EndpointModel(Model):
         """
         suffix = LanguageOptions(max_new_tokens=count).suffix
         model = copy.copy(self)
-        model.max_tokens = count
+        model.new_tokens = count
         model.card = replace(self.card, id=self.address.id + suffix)
         return model
 
@@ -197,7 +180,7 @@ class EndpointModel(Model):
 
     def replies(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[Reply]:
         """As `answer`, with what the server says beside the text."""
-        return self._ask(clips, prompts, lambda place, reply: (reply.text, reply.facts), max_tokens=self.max_tokens)
+        return self._ask(clips, prompts, lambda place, reply: (reply.text, reply.facts), max_tokens=self.new_tokens)
 
     def score_options(
         self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
@@ -245,7 +228,7 @@ class EndpointModel(Model):
             EndpointError: the server does not answer.
         """
         silence = SoundClip(np.zeros(self.settings.sample_rate, np.float32), self.settings.sample_rate)
-        reply = self._send([silence if hears else None], [_HELLO], max_tokens=self.max_tokens)[0]
+        reply = self._send([silence if hears else None], [_HELLO], max_tokens=self.new_tokens)[0]
         named = reply.model
         if self.settings.revision is None and named and named != self.address.model:
             self.card = replace(self.card, revision=shortened(named, 100))

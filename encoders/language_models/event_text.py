@@ -70,7 +70,7 @@ class EventTextModel(Wrapper):
         return self.model.abilities & {"answer", "score"} | self.detector.abilities & {"learn"}
 
     @property
-    def limit_seconds(self) -> float | None:
+    def limit_seconds(self) -> float | None:  # type: ignore[override]
         """That of a language model that is given silence."""
         return None if "read" in self.model.abilities else self.model.limit_seconds
 

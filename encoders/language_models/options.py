@@ -69,7 +69,7 @@ class LanguageOptions(EncoderOptions):
     @property
     def suffix(self) -> str:
         """What is appended to a model's id, so that no result of other options is taken for it."""
-        parts = [] if self.precision in (AUTO, "float32") else [self.precision]
+        parts: list[str] = [] if self.precision in (AUTO, "float32") else [self.precision]
         if self.max_new_tokens != DIRECT_TOKENS:
             parts.append(f"tokens={self.max_new_tokens}")
         return f"@{'+'.join(parts)}" if parts else ""

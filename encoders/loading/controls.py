@@ -153,7 +153,7 @@ class Controlled(Wrapper, StagedEncoder[Any]):
         return self.kind.moves or self.model.asks_about_others
 
     @property
-    def limit_seconds(self) -> float | None:
+    def limit_seconds(self) -> float | None:  # type: ignore[override]
         """The model's; none where it is given words alone."""
         return None if self._gives_words_alone else self.model.limit_seconds
 

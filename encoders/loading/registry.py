@@ -198,9 +198,7 @@ def load_encoder(
     """
     model = _load(parse_name(name), device, options, seed, hears_only=True)
     if "audio" not in model.abilities:
-        raise ModelError(
-            f"'{name}' is a {type(model).__name__}, which embeds no sound; an audio encoder is needed here"
-        )
+        raise ModelError(f"'{name}' embeds no sound, and an audio encoder is needed here")
     return model
 
 

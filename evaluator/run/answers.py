@@ -20,9 +20,9 @@ from .asking import Answers, Asked, ask, questions_per_call, scoring_problem
 from .blocks import clips_at
 from .embed import recorded_error
 from .opened import OpenedTask
-from .options import RunOptions
+from .options import ITEMS_PER_SHARD, RunOptions
 from .processes import Processes
-from .store import ITEMS_PER_SHARD, stage_of
+from .store import stage_of
 
 TRAIN = "train"
 """The split that models learn from."""

@@ -78,6 +78,11 @@ def evaluate(
         processes = join_processes()
         with processes.one_first():
             model = load_model(model, device=processes.device(options.device))
+    if not isinstance(model, Model):
+        raise InputError(
+            f"a {type(model).__name__} is no model: derive its class from audio_compositionality.encoders.base.Model, "
+            "or pass path/to/file.py:ClassName"
+        )
     if isinstance(data, (str, Path)):
         from audio_compositionality.dataset_builder.open_data import open_data
 

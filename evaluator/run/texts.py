@@ -14,8 +14,8 @@ from audio_compositionality.encoders.texts import check_text_embeddings
 from .company import accept_or_refuse, chosen_again, size_again
 from .embed import within_memory
 from .opened import OpenedTask, digest_of_texts
-from .options import RunOptions
-from .store import ITEMS_PER_SHARD, EmbeddingShard, EmbeddingStore
+from .options import ITEMS_PER_SHARD, RunOptions
+from .store import EmbeddingShard, EmbeddingStore
 from .store_key import StoreKey
 
 

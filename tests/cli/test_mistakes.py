@@ -185,7 +185,10 @@ DATA = [
     ("data animals --write lists.yaml", "lists.yaml is there already; give a name that is not"),
     ("evaluate random --data animals --preset ful", "unknown preset 'ful'; did you mean 'full'"),
     ("evaluate random --data animals --set transforms=nois", "unknown transform 'nois'; did you mean 'noise'"),
-    ("evaluate random --data animals --set split=x", "split says nothing of 'animals', which is a folder of recordings"),
+    (
+        "evaluate random --data animals --set split=x",
+        "split says nothing of 'animals', which is a folder of recordings",
+    ),
     ("evaluate random --data animals --set label=x", "has no metadata.csv, whose columns"),
     ("evaluate random --data animals --tasks a_coat", "cannot be scored on a folder of recordings; those that can: "),
     ("evaluate random --data animals --set labels=x", "x"),
@@ -228,7 +231,7 @@ TARGETS = [
     ("embed random --tasks a_coat --out notes.txt/x", "notes.txt"),
     ("run --tasks a_coat --out /proc/x", "/proc/x"),
     ("data animals --write notes.txt/x.yaml", "notes.txt"),
-    ("data animals --write nowhere/x.yaml", "nowhere"),
+    ("data animals --write /proc/x.yaml", "/proc/x.yaml"),
 ]
 
 HURRIED = [*COMMANDS, *MODELS, *VALUES, *DATA, *RESULTS, *TARGETS]

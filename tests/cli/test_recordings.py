@@ -7,7 +7,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.opening import rendered_preset
-from audio_compositionality.dataset_builder.sounds import named_sets
+from audio_compositionality.dataset_builder.sounds import packages
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.results.result import load_result
@@ -197,8 +197,8 @@ def test_settings_are_set_by_all_commands(command, sounds, run, tmp_path, capsys
 
 
 def test_of_a_name_and_a_folder_that_is_called_so_the_user_says_which(run, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(named_sets._openers, "_added", {})
-    named_sets.register_sounds(MadeOpener("beeps"))
+    monkeypatch.setattr(packages._openers, "_added", {})
+    packages.register_sounds(MadeOpener("beeps"))
     monkeypatch.chdir(tmp_path)
     write_labelled(tmp_path / "beeps", 8)
     words = ("--recipes", "transforms", "--set", "transforms=gain")
@@ -310,8 +310,8 @@ class TestNames:
         assert "license" not in (tmp_path / "built" / "README.md").read_text("utf-8")
 
     def test_of_sounds_of_an_installed_package(self, run, tmp_path, monkeypatch):
-        monkeypatch.setattr(named_sets._openers, "_added", {})
-        named_sets.register_sounds(MadeOpener("beeps"))
+        monkeypatch.setattr(packages._openers, "_added", {})
+        packages.register_sounds(MadeOpener("beeps"))
         words = ("--data", "beeps", "--recipes", "a_coat_instances", "--set", "classes=2")
         assert run("build", *words, "--out", tmp_path / "one") == 0
         rows = open_data(tmp_path / "one").configuration("a_coat_instances").rows

@@ -4,20 +4,24 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.base import (
-    AudioEncoder,
-    AudioLanguageModel,
+    ENCODER,
+    LANGUAGE_MODEL,
+    TEXT_ENCODER,
     ClipError,
+    GivenClip,
+    Model,
     ModelCard,
     ModelError,
     StagedEncoder,
     check_waveforms,
+    kind_name,
     output_dim_of,
     resample,
 )
 from audio_compositionality.encoders.loading.registry import load_model
 
 
-class Minimal:
+class Minimal(Model):
     """The least that is an encoder."""
 
     card = ModelCard("minimal", "v1", 16_000, 2)
@@ -42,11 +46,83 @@ class Fixed(StagedEncoder[np.ndarray]):
         return self.output
 
 
-def test_protocol_is_checked_at_run_time() -> None:
-    assert isinstance(Minimal(), AudioEncoder)
-    assert isinstance(load_model("random"), AudioEncoder)
-    assert not isinstance(object(), AudioEncoder)
-    assert not isinstance(Minimal(), AudioLanguageModel)
+class Speaker(Model):
+    """Answers, and says with how many clips."""
+
+    card = ModelCard("speaker", "v1", 16_000, None)
+
+    def answer(self, clips, prompts):
+        return [str(len(clip.waveform)) for clip in self.single_clips(clips)]
+
+
+def test_a_model_can_do_what_its_class_has_methods_for() -> None:
+    assert Minimal().abilities == {"audio"}
+    assert Speaker().abilities == {"answer"}
+    assert load_model("random").abilities == {"audio", "text", "answer", "score"}
+    assert load_model("oracle").abilities == {"answer", "score", "labels"}
+    assert load_model("cascade").abilities == {"answer", "score", "learn", "events"}
+    assert load_model("log-mel-statistics").abilities == {"audio"}
+    assert Model().abilities == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("words", "ask"),
+    [
+        ("embed texts", lambda model: model.embed_text(["a"])),
+        ("embed frames", lambda model: model.embed_frames(np.zeros((1, 8)), 8)),
+        ("answer questions", lambda model: model.answer([], [])),
+        ("score given answers", lambda model: model.score_options([], [], [], "letters")),
+        ("learn from questions", lambda model: model.learn([], [])),
+        ("detect events", lambda model: model.detect_events([])),
+        ("embed texts", lambda model: model.require("text")),
+    ],
+)
+def test_what_a_model_has_no_method_for_is_refused(words, ask) -> None:
+    with pytest.raises(ModelError, match=f"'minimal' cannot {words}; it can embed clips$"):
+        ask(Minimal())
+
+
+def test_an_answerer_embeds_nothing() -> None:
+    for ask in (lambda: Speaker().embed(np.zeros((1, 8)), 8), lambda: Speaker().forward((np.zeros((1, 8)), 8))):
+        with pytest.raises(ModelError, match=r"'speaker' cannot embed clips; it can answer questions$"):
+            ask()
+
+
+def test_what_a_model_says_of_how_it_is_asked_by_default() -> None:
+    model = Minimal()
+    model.check_questions(10**9)
+    with model.window(4) as window:
+        assert window is None
+    assert (model.scorings, model.on_answers, model.asks_about_others) == ((), None, False)
+    assert (model.batch_size, model.questions_per_call, model.limit_seconds, model.new_tokens) == (None,) * 4
+    assert model.clips_card is model.card
+    with pytest.raises(ModelError, match="'minimal' knows of no number of tokens"):
+        model.with_new_tokens(8)
+
+
+def test_a_prompt_has_a_list_of_clips_and_a_model_of_one_clip_refuses_two() -> None:
+    clip = GivenClip(np.zeros(5, np.float32), 16_000)
+    assert Speaker().answer([[clip], [clip]], ["a", "b"]) == ["5", "5"]
+    for clips, words in (
+        ([[clip], [clip, clip]], r"takes one clip a prompt, but prompt 1 is about 2 clips"),
+        ([[]], "'speaker' takes one clip a prompt, but prompt 0 is about no clips"),
+        ([clip], r"clips are a list for each prompt, \[\[clip\], …\], but that of prompt 0 is no list"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            Speaker().answer(clips, ["a"] * len(clips))
+
+
+@pytest.mark.parametrize(
+    ("needs", "words"),
+    [
+        (ENCODER, "audio encoder"),
+        (TEXT_ENCODER, "audio–text encoder"),
+        (LANGUAGE_MODEL, "audio language model"),
+        (frozenset({"audio", "frames"}), "model that can embed clips and embed frames"),
+    ],
+)
+def test_kinds_of_models_in_words(needs, words) -> None:
+    assert kind_name(needs) == words
 
 
 def test_an_encoder_whose_card_states_no_dimension() -> None:

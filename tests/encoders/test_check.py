@@ -10,7 +10,7 @@ import pytest
 import torch
 import transformers
 
-from audio_compositionality.encoders.base import ModelCard, StagedEncoder, check_waveforms, resample
+from audio_compositionality.encoders.base import Model, ModelCard, StagedEncoder, check_waveforms, resample
 from audio_compositionality.encoders.check import Check, all_passed, check_model, check_table
 from audio_compositionality.encoders.check_sounds import (
     cosines,
@@ -24,7 +24,7 @@ from audio_compositionality.encoders.loading.registry import load_model
 EXAMPLE = Path(__file__).parents[1] / "examples" / "band_energies.py"
 
 
-class Bands:
+class Bands(Model):
     """A sound encoder that is right: log energies of 16 bands at 8 kHz."""
 
     card = ModelCard("bands", "1", 8_000, 16)

@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, check_question_row
-from audio_compositionality.encoders.base import ModelCard
+from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.encoders.check import all_passed, check_model, check_table
-from audio_compositionality.encoders.check_answers import prompt_of, question_row, row_sound
+from audio_compositionality.encoders.check_sounds import prompt_of, question_row, row_sound
 from audio_compositionality.tasks.answerers.base import prompted
 from audio_compositionality.tasks.answerers.symbolic import place_of_answer
 from audio_compositionality.tasks.question_prompts import direct_prompt
 
 
-class Sound:
+class Sound(Model):
     """Answers by the length and the level of a clip."""
 
     device, card = "cpu", ModelCard("sound", "v1", 8_000, None)
 
     def answer(self, clips, prompts):
-        assert all(clip.sample_rate == 8_000 for clip in clips)
-        return ["AB"[int(len(clip.waveform) > 30_000 or not clip.waveform.any())] for clip in clips]
+        assert all(clip.sample_rate == 8_000 for (clip,) in clips)
+        return ["AB"[int(len(clip.waveform) > 30_000 or not clip.waveform.any())] for (clip,) in clips]
 
 
 class Wrong(Sound):

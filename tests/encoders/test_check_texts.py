@@ -9,14 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ModelCard
-from audio_compositionality.encoders.check import Check, check_model
-from audio_compositionality.encoders.check_texts import TEXTS
+from audio_compositionality.encoders.base import Model, ModelCard
+from audio_compositionality.encoders.check import TEXTS, Check, check_model
 
 DIM = 16
 
 
-class Words:
+class Words(Model):
     """An encoder that is right: of a text the sum of a vector for each word and place, of a clip sums of samples."""
 
     card = ModelCard("words", "1", 8_000, DIM)
@@ -128,7 +127,7 @@ def test_texts_of_checks_differ_in_length_and_have_a_mark() -> None:
 
 
 def test_an_encoder_of_sound_alone_has_no_checks_of_texts() -> None:
-    class Plain:
+    class Plain(Model):
         card, device, embed = Words.card, "cpu", Words.embed
 
     assert not [check for check in check_model(Plain()) if check.name.startswith("texts")]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.encoders.base import AudioEncoder, ClipError, ModelCard, StagedEncoder
+from audio_compositionality.encoders.base import ClipError, Model, ModelCard, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches
 
@@ -45,7 +45,7 @@ def batches(*sizes: int) -> Iterator[Batch]:
         start += size
 
 
-def embed_all(encoder: AudioEncoder, parts: Iterable[Batch]) -> np.ndarray:
+def embed_all(encoder: Model, parts: Iterable[Batch]) -> np.ndarray:
     """The embeddings of all clips, in their order."""
     with closing(embed_batches(encoder, parts)) as embedded:
         return np.concatenate([batch.embeddings for batch in embedded])
@@ -71,7 +71,7 @@ def test_equals_embed_for_a_real_encoder() -> None:
 
 
 def test_an_encoder_without_stages_is_given_whole_batches() -> None:
-    class Whole:
+    class Whole(Model):
         card = ModelCard("whole", "v1", 16_000, 1)
         device = "cpu"
 
@@ -284,7 +284,7 @@ class TestSkipInvalid:
         assert found.embeddings[others].tobytes() == whole[others].tobytes()
 
     def test_an_encoder_without_stages(self) -> None:
-        class Whole:
+        class Whole(Model):
             card = ModelCard("whole", "v1", 16_000, 1)
             device = "cpu"
 

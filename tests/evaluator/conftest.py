@@ -157,7 +157,7 @@ class ToyTask:
         question="Is it a toy?",
         benchmark="toys",
         recipe="a_tre",
-        model=object,
+        needs=frozenset(),
         samples="toys",
         measures=(
             Measure("toy", "toy", "how much of a toy it is", column="score", range=(0.0, 1.0)),

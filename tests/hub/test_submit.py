@@ -16,7 +16,7 @@ from huggingface_hub import HfApi
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.encoders.base import ModelCard
+from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, load_result
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -40,7 +40,7 @@ NAMES = ["embeddings.safetensors", "result.json", "samples.csv"]
 TASKS = ("a_coat", "a_tre")
 
 
-class Energies:
+class Energies(Model):
     """An encoder whose id is that of a model on the Hub: energies of a clip in short windows."""
 
     device = "cpu"

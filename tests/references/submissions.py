@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load, save
 
-from audio_compositionality.encoders.base import ModelCard
+from audio_compositionality.encoders.base import Model, ModelCard
 
 FILES = ("embeddings.safetensors", "result.json", "samples.csv")
 
 
-class ShortEncoder:
+class ShortEncoder(Model):
     """Twelve energies of a clip, with a long part in common: what it answers is known and costs nothing."""
 
     card = ModelCard("org/short", "1", 32_000, 12, paradigm="made up", licence="apache-2.0")

@@ -8,7 +8,7 @@ from scipy import linalg, stats
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
-from audio_compositionality.encoders.base import ClipError, ModelCard
+from audio_compositionality.encoders.base import ClipError, Model, ModelCard
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.metrics.a_coat.a_coat import a_coat_scores
@@ -182,7 +182,7 @@ class TestDistance:
         assert coral_distance(*more) == pytest.approx(deep / scale)
 
 
-class Toy:
+class Toy(Model):
     """Sixteen band energies of any clip; it cannot embed the clip that is the `refused`-th that it meets."""
 
     card = ModelCard("toy", "v1", 32_000, 16)

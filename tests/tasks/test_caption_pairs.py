@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import AudioTextEncoder
+from audio_compositionality.encoders.base import TEXT_ENCODER
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.registry import load_benchmark, load_task
 
@@ -79,7 +79,7 @@ class TestBothTasks:
         info = load_task(name).info
         assert (info.ranks_by, info.judge.name, info.score.name) == ("group", "match", "group")
         assert info.on_request
-        assert info.model is AudioTextEncoder
+        assert info.needs == TEXT_ENCODER
         assert {"bag-of-words", "tiny-clap", "sorted-words:"} <= set(info.controls)
         assert ("reversed-audio:" in info.controls) == (name == "comp_a_order")
         assert "Chance is not the floor" in info.warning

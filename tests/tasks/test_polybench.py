@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.opening import rendered_preset
-from audio_compositionality.encoders.base import AudioLanguageModel
+from audio_compositionality.encoders.base import LANGUAGE_MODEL
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Inputs, Outputs, TaskError
@@ -48,7 +48,7 @@ PAPER = ("counting", "duration", "concurrency", "classification", "detection")
 
 def test_it_is_a_benchmark_of_audio_language_models_on_request():
     assert load_benchmark("polybench") == [load_task("polybench")]
-    assert TASK.info.model is AudioLanguageModel
+    assert TASK.info.needs == LANGUAGE_MODEL
     assert TASK.info.on_request
     assert (*PAPER, "counting_together", "duration_longest") == TASKS
     assert "2603.05128" in TASK.info.citation

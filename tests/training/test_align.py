@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.encoders.base import AudioTextEncoder, ModelError
+from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.names import absolute_name, is_public
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
@@ -61,7 +61,7 @@ def test_towers_are_of_unit_length_and_standard_on_what_was_measured(tmp_path):
 
 def test_a_saved_folder_opens_as_what_was_trained(folder):
     model = load_model(str(folder))
-    assert isinstance(model, AudioTextEncoder)
+    assert "text" in model.abilities
     towers = open_aligned("log-mel-statistics", seed=1)
     towers.measure_norm([torch.from_numpy(towers.frozen.model.embed(CLIPS, 32_000))])
     expected = towers.embed_audio(torch.from_numpy(towers.frozen.model.embed(CLIPS, 32_000))).detach().numpy()

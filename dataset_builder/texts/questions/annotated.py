@@ -14,7 +14,6 @@ import numpy as np
 from pydantic import Field, PlainSerializer, SkipValidation, field_validator
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.table import Table, to_markdown
 from audio_compositionality.support.text import listed, number_text, shown
 
@@ -30,6 +29,7 @@ from .base import (
     Question,
     QuestionError,
     QuestionSettings,
+    QuestionSpec,
     QuestionTask,
     agreed,
     check_labels,
@@ -53,7 +53,7 @@ MOST_TRAIN = 0.9
 """Of the recordings, for training."""
 
 
-class AskedSpec(Spec):
+class AskedSpec(QuestionSpec):
     """What is asked of annotated recordings, whatever they are.
 
     Raises:
@@ -63,14 +63,6 @@ class AskedSpec(Spec):
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Of all choices.")
     train: float = Field(
         0.3, ge=0, le=MOST_TRAIN, description="Share of the recordings whose questions are for training; 0 for none."
-    )
-    ask: tuple[str, ...] = Field(QuestionSettings.ask, description="Kinds of questions, each a task or `task/variant`.")
-    counts: tuple[int, ...] | None = Field(
-        None, description="Options where something is counted; by default those that `least_clips` clips have."
-    )
-    least_clips: int = Field(QuestionSettings.least_clips, description="See `counts`.")
-    duration_options: int = Field(
-        QuestionSettings.duration_options, description="Options where durations are compared."
     )
 
     @field_validator("ask")
@@ -82,14 +74,10 @@ class AskedSpec(Spec):
             raise InputError(f"ask is {', '.join(ask)!r}; it takes one kind of questions or several, each once")
         return names
 
-    def model_post_init(self, context: Any) -> None:
-        """Refuse what cannot be asked."""
-        _ = self.questions
-
     @property
     def questions(self) -> QuestionSettings:
         """What is asked."""
-        return QuestionSettings(self.ask, self.counts, self.least_clips, self.duration_options)
+        return QuestionSettings(**{name: getattr(self, name) for name in QuestionSpec.model_fields})
 
 
 class AnnotatedSpec(AskedSpec):
@@ -102,7 +90,7 @@ class AnnotatedSpec(AskedSpec):
     @property
     def questions(self) -> QuestionSettings:
         """What is asked; labels that are related in the recordings never meet."""
-        return replace(super().questions, related=self.recordings.related, negatives=self.has_negatives)
+        return super().questions.changed(related=self.recordings.related, negatives=self.has_negatives)
 
     @property
     def has_negatives(self) -> bool:
@@ -117,8 +105,10 @@ class AnnotatedSpec(AskedSpec):
     def values(self) -> dict[str, Any]:
         """The settings as JSON values: of recordings the fingerprint, beside what counts as what, and all wordings."""
         resolutions = {annotation.resolution: annotation for annotation in self.recordings.annotations}
+        values = super().values()
         return {
-            **super().values(),
+            "sounds": values.pop("recordings"),
+            **values,
             "rules": {f"{r:g}": asdict(Rules.of(annotation)) for r, annotation in sorted(resolutions.items())},
             "templates": templates_digest(),
             **({"negatives": AUDIOTIME} if self.has_negatives else {}),

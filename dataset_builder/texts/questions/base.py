@@ -7,15 +7,17 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import yaml
+from pydantic import Field, field_validator
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.text import nearest
 
 from ...data import DatasetError
@@ -319,40 +321,44 @@ class Draft:
     polarity: str = ""
 
 
-@dataclass(frozen=True)
-class QuestionSettings:
-    """What is asked.
+class QuestionSpec(Spec):
+    """What of questions a user can set."""
 
-    Attributes:
-        ask: kinds of questions, each a task or ``task/variant``.
-        counts: that are options where something is counted; by default those that `least_clips` clips have.
-        least_clips: see `counts`.
-        duration_options: 2 for recordings; own scenes have 3.
-        related: for each label those that say more or less than it does of the same sound, such as its ancestors in an
-            ontology; they never meet in a question.
-        negatives: whether concurrency asks about overlaps in clips that are not negative, and about what does not
-            overlap in those that are; other questions are about the former alone.
-    """
+    ask: tuple[str, ...] = Field(
+        ("counting", "duration", "concurrency", "classification", "detection"),
+        description="Kinds of questions, each a task or `task/variant`.",
+    )
+    counts: tuple[int, ...] | None = Field(
+        None, description="Options where something is counted; by default those that `least_clips` clips have."
+    )
+    least_clips: int = Field(10, ge=1, description="See `counts`.")
+    duration_options: int = Field(
+        2, ge=2, le=MOST_OPTIONS, description="Options where durations are compared; own scenes have 3."
+    )
 
-    ask: tuple[str, ...] = ("counting", "duration", "concurrency", "classification", "detection")
-    counts: tuple[int, ...] | None = None
-    least_clips: int = 10
-    duration_options: int = 2
-    related: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    negatives: bool = False
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.duration_options <= MOST_OPTIONS:
+    @field_validator("counts")
+    @classmethod
+    def _can_be_options(cls, counts: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        if counts is not None and (not 2 <= len(set(counts)) <= MOST_OPTIONS or min(counts) < 1):
             raise InputError(
-                f"duration_options is {self.duration_options}; a question has 2 options or more, {MOST_OPTIONS} at most"
+                f"counts are {counts}; expected are two or more different ones, {MOST_OPTIONS} at most, each 1 or more"
             )
-        if self.counts is not None and (not 2 <= len(set(self.counts)) <= MOST_OPTIONS or min(self.counts) < 1):
-            raise InputError(
-                f"counts are {self.counts}; expected are two or more different ones, {MOST_OPTIONS} at most, each 1 or "
-                "more"
-            )
-        if self.least_clips < 1:
-            raise InputError(f"least_clips is {self.least_clips}; it must be 1 or more")
+        return counts
+
+
+class QuestionSettings(QuestionSpec):
+    """What is asked, and what is known of the labels."""
+
+    related: Mapping[str, frozenset[str]] = Field(
+        {},
+        description="For each label those that say more or less than it does of the same sound, such as its ancestors "
+        "in an ontology; they never meet in a question.",
+    )
+    negatives: bool = Field(
+        False,
+        description="Whether concurrency asks about overlaps in clips that are not negative, and about what does not "
+        "overlap in those that are; other questions are about the former alone.",
+    )
 
 
 class QuestionTask(Protocol):

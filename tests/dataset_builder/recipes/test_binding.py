@@ -12,7 +12,6 @@ from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes.binding import RECIPE, BindingSpec
 from audio_compositionality.dataset_builder.sounds.entries import related
-from audio_compositionality.support.errors import InputError
 
 from .recorded import ENGINES, instances, labels_of, unconditioned
 
@@ -157,7 +156,3 @@ class TestRefused:
     def test_recordings_that_do_not_suffice(self, recordings, message):
         with pytest.raises(DatasetError, match=message):
             _ = RECIPE.render(SMALL.changed(sounds=recordings)).rows
-
-    def test_no_trials(self):
-        with pytest.raises(InputError, match="trials is 0; it must be a whole number from 1 to 100,000"):
-            SMALL.changed(trials=0)

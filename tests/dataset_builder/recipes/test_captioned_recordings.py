@@ -307,8 +307,6 @@ class TestRefused:
         for name, value in (("gaps", (0.0,)), ("velocity", 90)):
             with pytest.raises(InputError, match=f"{name} is of tones, and recordings are in their place"):
                 settings_of(ORDER, **{name: value})
-        with pytest.raises(InputError, match="items is 0; it must be a whole number from 1"):
-            settings_of(ORDER, items=0)
         with pytest.raises(DatasetError, match="swapped has 'acton'; did you mean 'action'"):
             _ = ATTRIBUTE.render(settings_of(ATTRIBUTE, recordings(WHO), swapped=("acton",))).rows
         settings = settings_of(ORDER, dataclasses.replace(recordings(), suggested={"domain": "farm"}))

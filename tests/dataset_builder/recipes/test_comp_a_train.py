@@ -155,7 +155,6 @@ def test_built_and_rendered_are_the_same_rows_and_samples(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"train_rows": 0}, "train_rows is 0"),
         ({"single": 0.5, "three": 0.6}, "single \\+ three \\+ four is 1.1"),
         ({"gaps": (3.0,)}, "two tones of a 'slow' source"),
     ],

@@ -50,22 +50,12 @@ def test_equal_values_of_other_types_are_the_same_settings():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"duration": float("nan")}, "duration is nan"),
-        ({"duration": 1e9}, "duration is 1000000000.0; it must be a number above 0 to 60"),
-        ({"num_classes": 1}, "num_classes is 1"),
-        ({"num_classes": 50}, "num_classes is 50"),
-        ({"max_sources": 1}, "max_sources is 1"),
-        ({"max_sources": 17}, "max_sources is 17"),
-        ({"seed": -1}, "seed is -1"),
         ({"num_classes": 7}, "8 voices for K = 7"),
         ({"pitch_range": (60, 64)}, "8 classes of pitch are not distinct"),
         ({"pitch_range": (84, 36)}, "first must be less"),
         ({"pitch_range": (36, 140)}, "MIDI notes run"),
         ({"rate_range": (0, 3)}, "a rate is positive"),
         ({"duration": 4.0}, "duration is 4.0 s; the slowest class"),
-        ({"velocity": 0}, "velocity is 0"),
-        ({"sample_rate": 100}, "sample_rate is 100"),
-        ({"onset": "later"}, "onset is 'later'; it must be one of random, locked"),
     ],
 )
 def test_settings_out_of_range_are_refused(changes, message):

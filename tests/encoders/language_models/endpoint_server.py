@@ -215,3 +215,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: `LoopbackEndpoint.requests` has it."""
+
+
+def alone(prompts: list[str]) -> tuple[list[list[Any]], list[str]]:
+    """Prompts about no clip, as `Model.answer` takes them."""
+    return [[] for _ in prompts], prompts

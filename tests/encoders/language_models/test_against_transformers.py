@@ -13,6 +13,7 @@ import transformers
 
 from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
 
+from ...clips import each
 from .conftest import Folder, Load
 from .tiny import OPTIONS, PROMPTS, sounds
 
@@ -117,7 +118,7 @@ def test_answers_are_those_of_generate(family: str, folder: Folder, load: Load, 
         expected += tokenizer.batch_decode(
             written[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
-    assert model.answer(sounds(), PROMPTS) == expected
+    assert model.answer(each(sounds()), PROMPTS) == expected
     assert all(expected)
 
 
@@ -127,7 +128,7 @@ def test_likelihoods_are_those_of_the_full_logits(
 ) -> None:
     model = load(family)
     bare = bare_model(model, folder(family))
-    scores = model.score_options(sounds(), PROMPTS, OPTIONS, by)  # type: ignore[arg-type]
+    scores = model.score_options(each(sounds()), PROMPTS, OPTIONS, by)  # type: ignore[arg-type]
     lengths = set()
     for row in range(3):
         start = documented_inputs(family, folder(family), row, tmp_path)["input_ids"].shape[1]

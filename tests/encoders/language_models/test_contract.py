@@ -14,11 +14,12 @@ import pytest
 import soxr
 import torch
 
-from audio_compositionality.encoders.base import AudioEncoder, AudioLanguageModel, ClipError, OptionScorer
+from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
 from audio_compositionality.encoders.language_models.listing import family_of
 from audio_compositionality.encoders.loading.registry import load_model
 
+from ...clips import each
 from .conftest import Folder, Load
 from .tiny import OPTIONS, PROMPTS, Sound, sounds
 
@@ -30,7 +31,7 @@ def scores_of(model: TransformersLanguageModel, by: str, rows: list[int] | None 
     rows = [0, 1, 2] if rows is None else rows
     clips = sounds()
     scores = model.score_options(
-        [clips[row] for row in rows],
+        each([clips[row] for row in rows]),
         [PROMPTS[row] for row in rows],
         [OPTIONS[row] for row in rows],
         by,  # type: ignore[arg-type]
@@ -40,9 +41,9 @@ def scores_of(model: TransformersLanguageModel, by: str, rows: list[int] | None 
 
 
 def test_its_protocols_and_its_card(model: TransformersLanguageModel, family: str) -> None:
-    assert isinstance(model, AudioLanguageModel)
-    assert isinstance(model, OptionScorer)
-    assert not isinstance(model, AudioEncoder)
+    assert "answer" in model.abilities
+    assert "score" in model.abilities
+    assert "audio" not in model.abilities
     card = model.card
     assert (card.id, card.sample_rate, card.output_dim) == (family, 16_000, None)
     assert (model.device, card.options.precision) == ("cpu", "float32")
@@ -57,9 +58,11 @@ def test_alone_as_in_a_batch_in_any_order_and_again(model: TransformersLanguageM
     clips = sounds()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        together = model.answer(clips, PROMPTS)
-        assert model.answer(clips[::-1], PROMPTS[::-1])[::-1] == together
-        assert [model.answer([clip], [prompt])[0] for clip, prompt in zip(clips, PROMPTS, strict=True)] == together
+        together = model.answer(each(clips), PROMPTS)
+        assert model.answer(each(clips[::-1]), PROMPTS[::-1])[::-1] == together
+        assert [
+            model.answer(each([clip]), [prompt])[0] for clip, prompt in zip(clips, PROMPTS, strict=True)
+        ] == together
         assert len(set(together)) == 3
         for by in BY:
             scores = scores_of(model, by)
@@ -72,34 +75,34 @@ def test_alone_as_in_a_batch_in_any_order_and_again(model: TransformersLanguageM
 def test_the_sound_decides(model: TransformersLanguageModel) -> None:
     clip = sounds()[1]
     other = Sound(np.roll(clip.waveform, 4000) * np.float32(0.3), clip.sample_rate)
-    one, two = (model.score_options([heard], PROMPTS[:1], OPTIONS[:1], "letters")[0] for heard in (clip, other))
+    one, two = (model.score_options(each([heard]), PROMPTS[:1], OPTIONS[:1], "letters")[0] for heard in (clip, other))
     assert np.abs(np.subtract(one, two)).max() > 1e-3
 
 
 def test_a_clip_at_another_rate_is_resampled(model: TransformersLanguageModel) -> None:
     fast = sounds((1.0,), sample_rate=32_000)
     slow = [Sound(soxr.resample(fast[0].waveform, 32_000, 16_000, quality="HQ"), 16_000)]
-    one, two = (model.score_options(given, PROMPTS[:1], OPTIONS[:1], "letters") for given in (fast, slow))
+    one, two = (model.score_options(each(given), PROMPTS[:1], OPTIONS[:1], "letters") for given in (fast, slow))
     assert one == two
-    assert model.answer(fast, PROMPTS[:1]) == model.answer(slow, PROMPTS[:1])
+    assert model.answer(each(fast), PROMPTS[:1]) == model.answer(each(slow), PROMPTS[:1])
 
 
 def test_clips_too_long_too_short_and_not_finite(model: TransformersLanguageModel) -> None:
     limit = model.front_end.limit_seconds
     long = Sound(np.zeros(round((limit + 0.5) * 16_000), np.float32), 16_000)
     with pytest.raises(ClipError, match=rf"row 1: it lasts {limit + 0.5:g} s, but '.+' hears {limit:g} s at most"):
-        model.answer([sounds()[0], long], PROMPTS[:2])
+        model.answer(each([sounds()[0], long]), PROMPTS[:2])
     with pytest.raises(ClipError, match=r"row 0: it lasts 0\.05 s; at least 0\.1 s are needed"):
-        model.answer([Sound(np.zeros(800, np.float32), 16_000)], PROMPTS[:1])
+        model.answer(each([Sound(np.zeros(800, np.float32), 16_000)]), PROMPTS[:1])
     with pytest.raises(ClipError, match=r"row 1: the waveform holds nan at sample 7"):
-        model.answer([sounds()[0], Sound(np.where(np.arange(8000) == 7, np.nan, 0.0), 16_000)], PROMPTS[:2])
-    assert len(model.answer([Sound(np.zeros(1600, np.float32), 16_000)], PROMPTS[:1])) == 1
+        model.answer(each([sounds()[0], Sound(np.where(np.arange(8000) == 7, np.nan, 0.0), 16_000)]), PROMPTS[:2])
+    assert len(model.answer(each([Sound(np.zeros(1600, np.float32), 16_000)]), PROMPTS[:1])) == 1
 
 
 def test_what_generation_config_says_changes_nothing_but_the_end(
     model: TransformersLanguageModel, folder: Folder, family: str, tmp_path: Path
 ) -> None:
-    expected = model.answer(sounds(), PROMPTS)
+    expected = model.answer(each(sounds()), PROMPTS)
     copy = tmp_path / "copy"
     shutil.copytree(folder(family), copy)
     said = {"do_sample": True, "temperature": 3.0, "top_k": 5, "repetition_penalty": 1.9, "max_length": 3,
@@ -107,15 +110,15 @@ def test_what_generation_config_says_changes_nothing_but_the_end(
     (copy / "generation_config.json").write_text(json.dumps(said))
     other = load_model(str(copy), device="cpu")
     assert isinstance(other, TransformersLanguageModel)
-    assert other.answer(sounds(), PROMPTS) == expected
+    assert other.answer(each(sounds()), PROMPTS) == expected
     assert other.card.revision != model.card.revision
-    numbers = model._batches.run(model._questions(sounds()[:1], PROMPTS[:1]), model._write)[0]
+    numbers = model._batches.run(model._questions(each(sounds()[:1]), PROMPTS[:1]), model._write)[0]
     # A token that ends answers from now on.
     (copy / "generation_config.json").write_text(json.dumps({**said, "eos_token_id": [2, numbers[3]]}))
     short = load_model(str(copy), device="cpu")
     assert isinstance(short, TransformersLanguageModel)
     ending = numbers[: numbers.index(numbers[3]) + 1]
-    assert short.answer(sounds()[:1], PROMPTS[:1]) == [
+    assert short.answer(each(sounds()[:1]), PROMPTS[:1]) == [
         model.front_end.tokenizer.decode(ending, skip_special_tokens=True)
     ]
 
@@ -125,7 +128,7 @@ def test_more_tokens_are_another_id_of_the_same_weights(model: TransformersLangu
     assert (longer.card.id, longer.card.revision) == (f"{family}@tokens=40", model.card.revision)
     assert longer.model is model.model
     clips = sounds()
-    pairs = list(zip(longer.answer(clips, PROMPTS), model.answer(clips, PROMPTS), strict=True))
+    pairs = list(zip(longer.answer(each(clips), PROMPTS), model.answer(each(clips), PROMPTS), strict=True))
     for long, short in pairs:
         # A character may be cut in its middle.
         assert long.startswith(short.rstrip("\N{REPLACEMENT CHARACTER}"))
@@ -142,7 +145,7 @@ def test_its_untrained_twin_has_other_weights_and_answers(folder: Folder, family
     assert twin.card.revision.startswith("seed-1-")
     differences = np.abs(np.subtract(scores_of(twin, "letters"), scores_of(model, "letters")))
     assert differences.max() > 0.1
-    assert len(twin.answer(sounds(), PROMPTS)) == 3
+    assert len(twin.answer(each(sounds()), PROMPTS)) == 3
 
 
 def test_in_bfloat16_the_weights_are_and_the_id_says_so(folder: Folder, family: str) -> None:

@@ -23,7 +23,7 @@ from audio_compositionality.encoders.language_models.options import LanguageOpti
 from audio_compositionality.encoders.loading.names import KEY_VARIABLE, parse_endpoint
 from audio_compositionality.support.retries import WAITS
 
-from .endpoint_server import LoopbackEndpoint, Raw, Request, Response, StillClock, completion, head, refusal
+from .endpoint_server import LoopbackEndpoint, Raw, Request, Response, StillClock, alone, completion, head, refusal
 
 KEY = "sk-loopback-0123456789"
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -37,7 +37,7 @@ def model_of(server: LoopbackEndpoint, **settings: Any) -> EndpointModel:
 def error_of(model: EndpointModel, prompts: int = 1) -> EndpointError:
     """The error of questions, which is one line."""
     with pytest.raises(EndpointError) as caught:
-        model.answer_texts([f"question {number}" for number in range(prompts)])
+        model.answer(*alone([f"question {number}" for number in range(prompts)]))
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 500
     return caught.value
@@ -120,7 +120,7 @@ def test_a_redirect_within_a_server_is_followed_with_the_question_and_the_key(
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     places = ["/a", f"http://{server.host}/b", "//" + server.host + "/c"]
     server.faults = [redirect(status, place) for place in places]
-    assert model_of(server).answer_texts(["How many?"]) == ["re: How many?"]
+    assert model_of(server).answer(*alone(["How many?"])) == ["re: How many?"]
     assert [request.path for request in server.requests] == ["/v1/chat/completions", "/a", "/b", "/c"]
     assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
     assert len({json.dumps(request.body) for request in server.requests}) == 1
@@ -149,7 +149,7 @@ def test_a_redirect_to_what_is_no_address(server: LoopbackEndpoint, location: st
 
 def test_the_rest_of_a_redirect_is_not_read(server: LoopbackEndpoint):
     server.faults = [Raw(endless(head(308, Location="/v1/elsewhere")))]  # type: ignore[list-item]
-    assert model_of(server).answer_texts(["a"]) == ["re: a"]
+    assert model_of(server).answer(*alone(["a"])) == ["re: a"]
     assert server.taken < 64 * MB
 
 
@@ -236,7 +236,7 @@ def test_a_megabyte_may_be_answered_and_not_a_byte_more(server: LoopbackEndpoint
     if more:
         assert "with more than 1 MB" in str(error_of(model_of(server)))
     else:
-        assert model_of(server).answer_texts(["a"]) == ["A"]
+        assert model_of(server).answer(*alone(["a"])) == ["A"]
     assert MOST_BYTES == MB
 
 
@@ -330,7 +330,7 @@ def test_waits_that_the_server_asks_for_do_not_count(server: LoopbackEndpoint):
     """With the clock of the machine: a wait that is longer than the deadline."""
     server.faults = [refusal(429, "slow down", Retry_After="1.5")]
     model = EndpointModel(parse_endpoint(server.name), settings=EndpointSettings(deadline=1), clock=Clock())
-    assert model.answer_texts(["a"]) == ["re: a"]
+    assert model.answer(*alone(["a"])) == ["re: a"]
 
 
 def test_each_question_has_a_deadline_of_its_own(server: LoopbackEndpoint):
@@ -341,7 +341,7 @@ def test_each_question_has_a_deadline_of_its_own(server: LoopbackEndpoint):
         return completion("A")
 
     server.respond = respond
-    assert model_of(server, concurrency=1, deadline=2.0).answer_texts(["a"] * 8) == ["A"] * 8
+    assert model_of(server, concurrency=1, deadline=2.0).answer(*alone(["a"] * 8)) == ["A"] * 8
 
 
 def test_the_deadline_is_a_setting(server: LoopbackEndpoint):
@@ -372,7 +372,7 @@ def test_nothing_of_a_client_stays_behind(server: LoopbackEndpoint, caplog: pyte
     """Neither threads nor words of asyncio about what was not waited for."""
     with caplog.at_level(logging.WARNING):
         model = model_of(server, deadline=0.3)
-        assert model.answer_texts(["a", "b"]) == ["re: a", "re: b"]
+        assert model.answer(*alone(["a", "b"])) == ["re: a", "re: b"]
         server.respond = lambda request: Raw(dribble(head()))  # type: ignore[assignment, return-value]
         error_of(model, prompts=3)
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("endpoint")]

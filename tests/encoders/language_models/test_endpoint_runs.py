@@ -14,41 +14,30 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import (
-    BatchFormer,
-    ClipError,
-    ModelError,
-    QuestionCounter,
-    Teller,
-    Windowed,
-    Writer,
-)
+from audio_compositionality.encoders.base import ClipError, ModelError
 from audio_compositionality.encoders.language_models.endpoint import EndpointModel
 from audio_compositionality.encoders.language_models.endpoint_calls import EndpointError
 from audio_compositionality.encoders.language_models.endpoint_settings import EndpointSettings
 from audio_compositionality.encoders.language_models.endpoint_window import open_window
-from audio_compositionality.encoders.loading.controls import CONTROLS, control
+from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.loading.names import parse_endpoint
-from audio_compositionality.encoders.loading.under_controls import innermost, with_new_tokens
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 
 from ...evaluator.run.test_answers import Questions
 from ...evaluator.run.test_asking import Orders
-from .endpoint_server import LoopbackEndpoint, Request, Response, completion, logprobs, refusal
+from .endpoint_server import LoopbackEndpoint, Request, Response, alone, completion, logprobs, refusal
 
 
 def test_longer_answers_are_those_of_another_id_and_settings_stay():
     settings = EndpointSettings(concurrency=3, max_questions=5)
     model = EndpointModel(parse_endpoint("endpoint:m@http://127.0.0.1:9/v1"), settings=settings)
-    for kind in (BatchFormer, QuestionCounter, Teller, Windowed, Writer):
-        assert isinstance(model, kind)
-    longer = with_new_tokens(control(model, CONTROLS["without-audio"]), 1024)
-    inside = innermost(longer)
+    longer = Controlled(model, CONTROLS["without-audio"]).with_new_tokens(1024)
+    inside = longer.model
     assert isinstance(inside, EndpointModel)
     assert longer.card.id == "without-audio:endpoint:m@127.0.0.1:9@tokens=1024"
-    assert (inside.max_tokens, inside.new_tokens, inside.settings) == (1024, 1024, settings)
-    assert (model.max_tokens, model.questions_per_call) == (16, 24)
+    assert (inside.new_tokens, inside.settings) == (1024, settings)
+    assert (model.new_tokens, model.questions_per_call) == (16, 24)
     assert inside.with_new_tokens(16).card.id == model.card.id == "endpoint:m@127.0.0.1:9"
 
 
@@ -114,7 +103,7 @@ def test_slow_questions_keep_no_other_waiting(server: LoopbackEndpoint, scored, 
         row |= {"events": [], "duration": 1.0}
     model: Any = endpoint(server)
     if prefix:
-        model = control(model, CONTROLS[prefix[:-1]])
+        model = Controlled(model, CONTROLS[prefix[:-1]])
     assert scored(model, tmp_path, data) == texts_of(FIRST_ASKED)
     assert is_late == [False] * 7
     assert server.most_at_once == 8
@@ -241,7 +230,7 @@ def test_an_interrupted_window_waits_for_nobody(server: LoopbackEndpoint):
 
     def interrupted() -> None:
         with model.window(8):
-            assert model.answer_texts(["a"] * 20) == []
+            assert model.answer(*alone(["a"] * 20)) == []
             assert begun.wait(30)
             raise KeyboardInterrupt
 
@@ -251,7 +240,7 @@ def test_an_interrupted_window_waits_for_nobody(server: LoopbackEndpoint):
     assert len(server.requests) <= 8
     server.closing.set()
     server.respond = lambda request: completion("soon")
-    assert model.answer_texts(["a"]) == ["soon"]
+    assert model.answer(*alone(["a"])) == ["soon"]
 
 
 def test_a_server_that_is_to_be_left_is_not_waited_for(server: LoopbackEndpoint):
@@ -269,7 +258,7 @@ def test_a_server_that_is_to_be_left_is_not_waited_for(server: LoopbackEndpoint)
 
     server.respond = respond
     with pytest.raises(EndpointError, match="where nothing was sent"):
-        endpoint(server).answer_texts(["wait", "wait", "leave"])
+        endpoint(server).answer(*alone(["wait", "wait", "leave"]))
     assert not late.is_set()
 
 
@@ -278,13 +267,13 @@ def test_one_window_at_a_time(server: LoopbackEndpoint):
     model.on_answers = lambda answers: told.extend((place, text) for place, text, _ in answers)
     with model.window(8) as window:
         assert window is not None
-        assert model.answer_texts(["a", "b"]) == []
+        assert model.answer(*alone(["a", "b"])) == []
         model.on_answers = None
         with pytest.raises(ModelError, match="is being asked already"), model.window(8):
             pass
         window.wait_for_room()
     assert sorted(told) == [(0, "re: a"), (1, "re: b")]
-    assert model.answer_texts(["c"]) == ["re: c"]
+    assert model.answer(*alone(["c"])) == ["re: c"]
 
 
 def test_the_first_error_in_order_is_that_of_a_window():

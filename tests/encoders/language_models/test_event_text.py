@@ -5,32 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import (
-    AudioLanguageModel,
-    Learner,
-    ModelCard,
-    ModelError,
-    OptionScorer,
-    QuestionCounter,
-)
+from audio_compositionality.encoders.base import By, Model, ModelCard, ModelError
 from audio_compositionality.encoders.language_models.endpoint import EndpointModel
-from audio_compositionality.encoders.language_models.event_text import (
-    EventDetector,
-    EventTextModel,
-    TextModel,
-    TextScorer,
-    event_text_model,
-    prompt_with_events,
-)
-from audio_compositionality.encoders.loading.controls import CONTROLS, can_control, control
+from audio_compositionality.encoders.language_models.event_text import EventTextModel, prompt_with_events
+from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled, can_control
 from audio_compositionality.encoders.loading.names import parse_endpoint
-from audio_compositionality.encoders.loading.under_controls import with_new_tokens
 from audio_compositionality.support.errors import InputError
+
+from ...clips import each
 
 HEAD = "These sounds were detected in a recording, with the seconds in which they are heard:"
 
@@ -41,8 +28,10 @@ class Clip:
     sample_rate: int = 16_000
 
 
-class Levels:
+class Levels(Model):
     """Hears a bell for as long as a clip is not silent, and keeps how many clips it was given at a time."""
+
+    card = ModelCard("levels", "1", 16_000, None, trained_on="nothing")
 
     def __init__(self) -> None:
         self.given: list[int] = []
@@ -57,30 +46,31 @@ class Levels:
         ]
 
 
-class Echo:
+class Echo(Model):
     """Answers with the prompt."""
 
     card = ModelCard("echo", "2", 1, None)
     device = "server"
 
-    def answer_texts(self, prompts: Sequence[str]) -> list[str]:
+    @property
+    def abilities(self) -> frozenset[str]:
+        return super().abilities | {"read"}
+
+    def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
+        assert clips == [[]] * len(prompts)
         return list(prompts)
 
 
 class Lengths(Echo):
     """Finds long options unlikely."""
 
-    def score_texts(
-        self, prompts: Sequence[str], options: Sequence[Sequence[str]], by: Literal["letters", "options"]
-    ) -> list[list[float]]:
+    def score_options(self, clips: Any, prompts: Any, options: Sequence[Sequence[str]], by: By) -> list[list[float]]:
+        assert clips == [[]] * len(prompts)
         return [[-float(len(option)) for option in row] for row in options]
 
 
-CARD = ModelCard("levels", "1", 16_000, None, trained_on="nothing")
-
-
-def cascade(detector: Any = None, model: TextModel | None = None) -> EventTextModel:
-    return EventTextModel(detector or Levels(), model or Echo(), detector_card=CARD)
+def cascade(detector: Any = None, model: Model | None = None) -> EventTextModel:
+    return EventTextModel(detector or Levels(), model or Echo())
 
 
 def test_events_stand_before_the_question_in_the_order_of_their_onsets():
@@ -103,10 +93,10 @@ def test_events_stand_before_the_question_in_the_order_of_their_onsets():
 
 def test_a_cascade_answers_from_events():
     model = cascade()
-    assert isinstance(Levels(), EventDetector)
-    assert isinstance(model, AudioLanguageModel)
+    assert "events" in Levels().abilities
+    assert "answer" in model.abilities
     loud, silent = Clip(np.ones(8_000, np.float32)), Clip(np.zeros(8_000, np.float32))
-    answers = model.answer([loud, silent], ["one", "two"])
+    answers = model.answer(each([loud, silent]), ["one", "two"])
     assert answers == [f"{HEAD}\n0.00-0.50 s: bell\n\none", "No sounds were detected in a recording.\n\ntwo"]
 
 
@@ -114,7 +104,7 @@ def test_a_clip_is_listened_to_once_whatever_is_asked_about_it():
     detector = Levels()
     clips = [Clip(np.ones(16, np.float32)) for _ in range(2)]
     model = cascade(detector)
-    answers = model.answer([clips[0], clips[1], clips[0]], ["a", "b", "c"])
+    answers = model.answer(each([clips[0], clips[1], clips[0]]), ["a", "b", "c"])
     assert detector.given == [2]
     assert [answer[-1] for answer in answers] == ["a", "b", "c"]
     assert model.answer([], []) == []
@@ -130,11 +120,10 @@ def test_the_card_is_of_both():
 def test_options_are_scored_where_the_language_model_can():
     clips = [Clip(np.ones(16, np.float32))]
     scorer = cascade(model=Lengths())
-    assert isinstance(Lengths(), TextScorer)
-    assert isinstance(scorer, OptionScorer)
-    assert scorer.score_options(clips, ["a"], [["bell", "siren"]], "options") == [[-4, -5]]
+    assert "score" in scorer.abilities
+    assert scorer.score_options(each(clips), ["a"], [["bell", "siren"]], "options") == [[-4, -5]]
     with pytest.raises(ModelError, match="'echo' tells no likelihoods of options; it can only answer"):
-        cascade().score_options(clips, ["a"], [["bell", "siren"]], "options")
+        cascade().score_options(each(clips), ["a"], [["bell", "siren"]], "options")
 
 
 @pytest.mark.parametrize(
@@ -157,29 +146,29 @@ def test_what_is_no_event(event: Any):
 
 
 def test_a_detector_that_leaves_clips_out():
-    class Deaf:
+    class Deaf(Levels):
         def detect_events(self, clips: Sequence[Any]) -> list[list[dict[str, Any]]]:
             return []
 
     with pytest.raises(ModelError, match="gave events of 0 clips for 1; it must give a list for each"):
-        cascade(Deaf()).answer([Clip(np.ones(16, np.float32))], ["a"])
+        cascade(Deaf()).answer(each([Clip(np.ones(16, np.float32))]), ["a"])
     with pytest.raises(InputError, match="2 prompts about 1 clips"):
-        cascade().answer([Clip(np.ones(16, np.float32))], ["a", "b"])
+        cascade().answer(each([Clip(np.ones(16, np.float32))]), ["a", "b"])
 
 
 def test_a_control_changes_what_the_detector_hears():
-    model = control(cascade(), CONTROLS["without-audio"])
-    assert isinstance(model, AudioLanguageModel)
+    model = Controlled(cascade(), CONTROLS["without-audio"])
+    assert "answer" in model.abilities
     assert model.card.id == "without-audio:heard-as-text:levels:echo"
-    (answer,) = model.answer([Clip(np.ones(16, np.float32))], ["a"])
+    (answer,) = model.answer(each([Clip(np.ones(16, np.float32))]), ["a"])
     assert answer.startswith("No sounds")
 
 
 def test_a_model_behind_a_server_reads_events():
-    assert isinstance(EndpointModel(parse_endpoint("endpoint:m@http://localhost")), TextScorer)
+    assert EndpointModel(parse_endpoint("endpoint:m@http://localhost")).abilities == {"answer", "score", "read"}
 
 
-class Hears:
+class Hears(Model):
     """Hears, and answers with whether it heard anything and the prompt; in as many tokens as it is told."""
 
     device = "cpu"
@@ -191,13 +180,13 @@ class Hears:
         self.counted: list[int] = []
 
     def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
-        return [f"{clip.waveform.any()} {len(clip.waveform)} {p}" for clip, p in zip(clips, prompts, strict=True)]
+        return [f"{clip.waveform.any()} {len(clip.waveform)} {p}" for (clip,), p in zip(clips, prompts, strict=True)]
 
     def score_options(
         self, clips: Sequence[Any], prompts: Sequence[str], options: Sequence[Sequence[str]], by: str
     ) -> list[list[float]]:
         return [
-            [-float(clip.waveform.any()) - len(one) for one in row] for clip, row in zip(clips, options, strict=True)
+            [-float(clip.waveform.any()) - len(one) for one in row] for (clip,), row in zip(clips, options, strict=True)
         ]
 
     def with_new_tokens(self, count: int) -> Hears:
@@ -209,26 +198,28 @@ class Hears:
 
 def test_a_model_that_hears_is_given_silence_beside_the_text():
     clip = Clip(np.ones(8_000, np.float32))
-    model = event_text_model(Levels(), Hears(), CARD)
-    (answer,) = model.answer([clip], ["one"])
+    model = EventTextModel(Levels(), Hears())
+    (answer,) = model.answer(each([clip]), ["one"])
     assert answer == f"False 8000 {HEAD}\n0.00-0.50 s: bell\n\none"
     assert model.scorings == ("letters", "options")
-    assert model.score_options([clip], ["one"], [["bell", "siren"]], "letters") == [[-4, -5]]
+    assert model.score_options(each([clip]), ["one"], [["bell", "siren"]], "letters") == [[-4, -5]]
     assert model.limit_seconds == 2
     assert cascade().limit_seconds is None
 
 
 def test_what_a_run_asks_of_its_language_model_is_asked_of_the_cascade():
     reader = Hears()
-    model = event_text_model(Levels(), reader, CARD)
-    longer = with_new_tokens(control(model, CONTROLS["without-audio"]), 1024)
+    model = EventTextModel(Levels(), reader)
+    longer = Controlled(model, CONTROLS["without-audio"]).with_new_tokens(1024)
     assert longer.card.id == "without-audio:heard-as-text:levels:hears@1024"
-    assert with_new_tokens(cascade(), 1024).card.id == "heard-as-text:levels:echo"
-    assert isinstance(model, QuestionCounter)
+    assert longer.new_tokens == 1024
+    assert cascade().new_tokens is None
+    with pytest.raises(ModelError, match="'echo' knows of no number of tokens"):
+        cascade().with_new_tokens(1024)
     model.check_questions(7)
     assert reader.counted == [7]
     cascade().check_questions(7)
-    assert not isinstance(model, Learner)
+    assert "learn" not in model.abilities
     assert not can_control(model, CONTROLS["events-as-text"])
 
 
@@ -238,7 +229,7 @@ def test_a_detector_that_learns_makes_a_cascade_that_learns():
             self.learnt = [*rows, *clips]
 
     detector = Learns()
-    model = event_text_model(detector, Echo(), CARD)
-    assert isinstance(model, Learner)
+    model = EventTextModel(detector, Echo())
+    assert "learn" in model.abilities
     model.learn([{"id": "a"}], [1])
     assert detector.learnt == [{"id": "a"}, 1]

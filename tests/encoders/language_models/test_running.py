@@ -27,6 +27,7 @@ from audio_compositionality.encoders.loading.registry import load_encoder, load_
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.errors import InputError
 
+from ...clips import each
 from .conftest import Folder, Load
 from .tiny import OPTIONS, PROMPTS, Sound, omni25_model, omni_tokenizer, sounds
 
@@ -109,15 +110,15 @@ def deaf_in_batches(model: Any) -> None:
 
 
 def test_a_model_that_hears_otherwise_in_batches_goes_on_alone_and_says_so(load: Load) -> None:
-    expected = load("qwen2-audio").answer(sounds(), PROMPTS)
+    expected = load("qwen2-audio").answer(each(sounds()), PROMPTS)
     model = load("qwen2-audio")
     deaf_in_batches(model)
     with pytest.warns(UserWarning, match=r"'qwen2-audio' answers otherwise in a batch than alone: .* one question at"):
-        assert model.answer(sounds(), PROMPTS) == expected
+        assert model.answer(each(sounds()), PROMPTS) == expected
     assert model.batch_size == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert model.answer(sounds(), PROMPTS) == expected
+        assert model.answer(each(sounds()), PROMPTS) == expected
 
 
 def broken(model: Any, least: int) -> None:
@@ -131,11 +132,11 @@ def broken(model: Any, least: int) -> None:
 
 
 def test_a_model_that_computes_nan_in_batches_goes_on_alone(load: Load) -> None:
-    expected = load(FAST).answer(sounds(), PROMPTS)
+    expected = load(FAST).answer(each(sounds()), PROMPTS)
     model = load(FAST)
     broken(model, 2)
     with pytest.warns(UserWarning, match="answers otherwise in a batch than alone: .* nan moves"):
-        assert model.answer(sounds(), PROMPTS) == expected
+        assert model.answer(each(sounds()), PROMPTS) == expected
 
 
 def test_a_model_that_computes_nan_is_refused(load: Load) -> None:
@@ -143,10 +144,10 @@ def test_a_model_that_computes_nan_is_refused(load: Load) -> None:
     broken(model, 1)
     message = r"'qwen2\.5-omni' computes no numbers \(NaN\) in float32; another precision may do"
     with pytest.raises(ModelError, match=message):
-        model.answer(sounds(), PROMPTS)
+        model.answer(each(sounds()), PROMPTS)
     for by in ("letters", "options"):
         with pytest.raises(ModelError, match=message):
-            model.score_options(sounds()[:1], PROMPTS[:1], OPTIONS[:1], by)  # type: ignore[arg-type]
+            model.score_options(each(sounds()[:1]), PROMPTS[:1], OPTIONS[:1], by)  # type: ignore[arg-type]
 
 
 def test_a_cache_on_several_devices_is_chosen_from_by_numbers_on_the_cpu() -> None:
@@ -169,10 +170,10 @@ def test_batches_are_not_checked_where_there_are_none(load: Load, monkeypatch: p
     checks = []
     monkeypatch.setattr(base, "difference_alone_and_together", lambda *_: checks.append(1) or 0.0)
     model = load(FAST)
-    model.answer(sounds()[:1], PROMPTS[:1])
+    model.answer(each(sounds()[:1]), PROMPTS[:1])
     assert not checks
-    model.answer(sounds()[:2], PROMPTS[:2])
-    model.score_options(sounds(), PROMPTS, OPTIONS)
+    model.answer(each(sounds()[:2]), PROMPTS[:2])
+    model.score_options(each(sounds()), PROMPTS, OPTIONS)
     assert len(checks) == 1
     assert model.answer([], []) == []
 
@@ -192,13 +193,13 @@ def test_batches_are_not_checked_where_there_are_none(load: Load, monkeypatch: p
 )
 def test_questions_that_are_none(prompts: Any, options: Any, by: Any, message: str, load: Load) -> None:
     with pytest.raises(InputError, match=message):
-        load(FAST).score_options(sounds(), prompts, options, by)
+        load(FAST).score_options(each(sounds()), prompts, options, by)
 
 
 def test_a_prompt_that_holds_the_token_of_a_clip_is_refused(load: Load) -> None:
     model = load(FAST)
     with pytest.raises(InputError, match=r"the prompt 'What is <\|AUDIO\|>\?' holds <\|AUDIO\|>, which stands for a"):
-        model.answer(sounds()[:1], ["What is <|AUDIO|>?"])
+        model.answer(each(sounds()[:1]), ["What is <|AUDIO|>?"])
 
 
 @pytest.mark.slow
@@ -207,14 +208,14 @@ def test_a_template_that_begins_a_thought(load: Load) -> None:
     template = model.front_end.tokenizer.chat_template
     model.front_end.tokenizer.chat_template = template.replace("assistant\n{%", "assistant\n<think>\n{%")
     assert model.front_end.chat("?") == plain.front_end.chat("?") + "<think>\n"
-    answers = model.answer(sounds(), PROMPTS)
+    answers = model.answer(each(sounds()), PROMPTS)
     assert all(answer.startswith("<think>\n") for answer in answers)
     # What the model itself writes behind the same chat.
     plain.front_end.chat = model.front_end.chat  # type: ignore[method-assign]
     plain.front_end.opening = lambda chat: ""  # type: ignore[method-assign]
-    assert [f"<think>\n{answer}" for answer in plain.answer(sounds(), PROMPTS)] == answers
+    assert [f"<think>\n{answer}" for answer in plain.answer(each(sounds()), PROMPTS)] == answers
     with pytest.raises(ModelError, match="begins each answer with a thought"):
-        model.score_options(sounds(), PROMPTS, OPTIONS)
+        model.score_options(each(sounds()), PROMPTS, OPTIONS)
 
 
 def test_letters_that_share_a_token_are_refused(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,10 +225,10 @@ def test_letters_that_share_a_token_are_refused(load: Load, monkeypatch: pytest.
         model.front_end, "tokens", lambda text: tokens(text.removesuffix("C") + "B" * text.endswith("C"))
     )
     with pytest.raises(ModelError, match=r"the answers B and C to 'qwen2\.5-omni' begin with the same token, 'B'"):
-        model.score_options(sounds(), PROMPTS, OPTIONS, "letters")
+        model.score_options(each(sounds()), PROMPTS, OPTIONS, "letters")
     monkeypatch.setattr(model.front_end, "tokens", lambda text: tokens(text[::-1]))
     with pytest.raises(ModelError, match="the answer 'dog' has no tokens of its own behind"):
-        model.score_options(sounds(), PROMPTS, OPTIONS, "options")
+        model.score_options(each(sounds()), PROMPTS, OPTIONS, "options")
 
 
 def test_options_of_encoders_are_refused(folder: Folder) -> None:
@@ -339,7 +340,7 @@ def test_the_thinker_is_taken_out_of_the_whole_model(folder: Folder, tmp_path: P
     model = load_model(str(tmp_path), device="cpu")
     expected = load(FAST)
     assert isinstance(model, base.TransformersLanguageModel)
-    assert model.answer(sounds(), PROMPTS) == expected.answer(sounds(), PROMPTS)
+    assert model.answer(each(sounds()), PROMPTS) == expected.answer(each(sounds()), PROMPTS)
     assert model.card.parameters == expected.card.parameters
 
 
@@ -348,8 +349,8 @@ def test_a_clip_of_more_than_one_window(load: Load) -> None:
     long = Sound(np.tile(sounds((4.0,))[0].waveform, 10), 16_000)
     for family in ("audio-flamingo-3", FAST):
         model = load(family)
-        together = model.answer([long, *sounds()[:1]], PROMPTS[:2])
-        assert model.answer([long], PROMPTS[:1])[0] == together[0]
+        together = model.answer(each([long, *sounds()[:1]]), PROMPTS[:2])
+        assert model.answer(each([long]), PROMPTS[:1])[0] == together[0]
         ids = model.front_end.encode([model.front_end.chat("?")], [long.waveform])["input_ids"]
         placeholder = model.front_end.tokenizer.convert_tokens_to_ids(model.front_end.placeholder)
         assert int((ids == placeholder).sum()) == 1000

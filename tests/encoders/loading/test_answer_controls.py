@@ -8,19 +8,12 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import Clip
-from audio_compositionality.encoders.base import (
-    AudioEncoder,
-    AudioLanguageModel,
-    AudioTextEncoder,
-    Learner,
-    ModelCard,
-    ModelError,
-)
+from audio_compositionality.encoders.base import Model, ModelCard, ModelError
 from audio_compositionality.encoders.loading.clip_changes import NOISE_LEVEL, STRETCH, shuffled_clips
-from audio_compositionality.encoders.loading.controls import CONTROLS, control
+from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
 
 
-class Listener:
+class Listener(Model):
     """Keeps what it is given."""
 
     device, card = "cpu", ModelCard("listener", "v1", 8_000, None)
@@ -29,7 +22,7 @@ class Listener:
         self.heard: list[Any] = []
 
     def answer(self, clips: Any, prompts: Any) -> list[str]:
-        self.heard += clips
+        self.heard += [clip for (clip,) in clips]
         return [f"{prompt}!" for prompt in prompts]
 
 
@@ -55,7 +48,7 @@ PROMPTS = ["1", "2", "3"]
 
 def given(kind: str) -> list[Any]:
     model = Listener()
-    assert control(model, CONTROLS[kind]).answer(CLIPS, PROMPTS) == ["1!", "2!", "3!"]  # type: ignore[attr-defined]
+    assert Controlled(model, CONTROLS[kind]).answer([[clip] for clip in CLIPS], PROMPTS) == ["1!", "2!", "3!"]
     assert [(len(clip.waveform), clip.sample_rate) for clip in model.heard] == [
         (len(clip.waveform), clip.sample_rate) for clip in (model.heard if kind == "padded-audio" else CLIPS)
     ]
@@ -109,35 +102,35 @@ def test_controls_of_clips_do_to_each_what_they_do_to_an_encoders() -> None:
 def test_other_audio_passes_on_what_it_is_given_and_says_so() -> None:
     for before, after in zip(CLIPS, given("other-audio"), strict=True):
         np.testing.assert_array_equal(after.waveform, before.waveform)
-    moved: Any = control(Listener(), CONTROLS["other-audio"])
-    twice: Any = control(moved, CONTROLS["reversed-audio"])
-    assert moved.moves
-    assert twice.moves
+    moved: Any = Controlled(Listener(), CONTROLS["other-audio"])
+    twice: Any = Controlled(moved, CONTROLS["reversed-audio"])
+    assert moved.asks_about_others
+    assert twice.asks_about_others
     assert twice.card.id == "reversed-audio:other-audio:listener"
-    assert not control(Listener(), CONTROLS["without-audio"]).moves  # type: ignore[attr-defined]
+    assert not Controlled(Listener(), CONTROLS["without-audio"]).asks_about_others
 
 
 def test_a_pupil_learns_from_what_there_is() -> None:
     model = Pupil()
-    controlled = control(model, CONTROLS["without-audio"])
-    assert isinstance(controlled, Learner)
+    controlled = Controlled(model, CONTROLS["without-audio"])
+    assert "learn" in controlled.abilities
     controlled.learn([{}] * 3, iter(CLIPS))
     assert model.heard == CLIPS
-    assert not isinstance(control(Listener(), CONTROLS["without-audio"]), Learner)
+    assert "learn" not in Controlled(Listener(), CONTROLS["without-audio"]).abilities
 
 
 def test_what_embeds_and_answers_does_both_under_control() -> None:
-    controlled = control(Both(), CONTROLS["reversed-audio"])
-    assert isinstance(controlled, AudioEncoder)
-    assert isinstance(controlled, AudioLanguageModel)
-    assert not isinstance(controlled, AudioTextEncoder)
+    controlled = Controlled(Both(), CONTROLS["reversed-audio"])
+    assert "audio" in controlled.abilities
+    assert "answer" in controlled.abilities
+    assert "text" not in controlled.abilities
     waveforms = np.stack([CLIPS[0].waveform, CLIPS[2].waveform])
     np.testing.assert_array_equal(controlled.embed(waveforms, 8_000), waveforms[:, [-1, 0]])
-    assert not isinstance(control(Both(), CONTROLS["other-audio"]), AudioEncoder)
+    assert "audio" not in Controlled(Both(), CONTROLS["other-audio"]).abilities
 
 
 def test_cards_say_what_is_done() -> None:
-    card = control(Listener(), CONTROLS["noise-audio"]).card
+    card = Controlled(Listener(), CONTROLS["noise-audio"]).card
     assert (card.id, card.paradigm) == ("noise-audio:listener", "control (white noise of one level for every clip)")
 
 
@@ -147,4 +140,4 @@ def test_cards_say_what_is_done() -> None:
 )
 def test_controls_of_texts_are_of_encoders(kind: str, words: str) -> None:
     with pytest.raises(ModelError, match=words):
-        control(Listener(), CONTROLS[kind])
+        Controlled(Listener(), CONTROLS[kind])

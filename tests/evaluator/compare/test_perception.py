@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import LETTERS, ModelCard
-from audio_compositionality.encoders.loading.controls import CONTROLS, control
+from audio_compositionality.encoders.base import LETTERS, Model, ModelCard
+from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
 from audio_compositionality.evaluator.compare import comparison as comparison_module
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.group_tables import comparison_tables
@@ -24,7 +24,7 @@ from ...tasks.questions import knowing, twin_rows
 from ..report.test_questions import RATE, Questions
 
 
-class Habitual:
+class Habitual(Model):
     """Takes the first option where it hears; where it is told what is heard, it knows, but for what lasts longest."""
 
     device, card = "cpu", ModelCard("org/habitual", "1", RATE, None, paradigm="instruction tuning")
@@ -43,7 +43,7 @@ class Habitual:
         return "A" if row["task"] == "duration" else LETTERS[list(options).index(row["answer"])]
 
 
-class Listener:
+class Listener(Model):
     """Hears nothing of what lasts longest, and cannot count what it is told; else it knows.
 
     It looks answers up, by the clip's name where it hears, and in order where it is told.
@@ -56,7 +56,7 @@ class Listener:
         self._told = iter([row for row in data.rows if row["split"] == "test"])
 
     def answer(self, clips, prompts):
-        return [self._answer(clip, prompt) for clip, prompt in zip(clips, prompts, strict=True)]
+        return [self._answer(clip, prompt) for (clip,), prompt in zip(clips, prompts, strict=True)]
 
     def _answer(self, clip, prompt):
         if prompt.startswith("These sounds were detected"):
@@ -70,7 +70,7 @@ class Listener:
 @pytest.fixture
 def compared(tmp_path, monkeypatch):
     data = Questions(12)
-    models = [Listener(data), control(Listener(data), CONTROLS["events-as-text"])]
+    models = [Listener(data), Controlled(Listener(data), CONTROLS["events-as-text"])]
     evaluate_models(models, data, [load_task("polybench")], RunOptions(out=tmp_path, progress=False))
     monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
     (comparison,) = compare_results([tmp_path], data="mini")
@@ -114,7 +114,7 @@ def test_what_is_not_heard_and_what_is_not_understood(compared) -> None:
 
 def test_under_cyclic_orders_right_is_right_in_every_order(tmp_path, monkeypatch):
     data = Questions(12)
-    models = [Habitual(data), control(Habitual(data), CONTROLS["events-as-text"])]
+    models = [Habitual(data), Controlled(Habitual(data), CONTROLS["events-as-text"])]
     settings = {"orders": "cyclic"}
     evaluate_models(models, data, [load_task("polybench")], RunOptions(out=tmp_path, progress=False, settings=settings))
     monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
@@ -129,7 +129,7 @@ def test_under_cyclic_orders_right_is_right_in_every_order(tmp_path, monkeypatch
 
 def test_results_that_were_asked_in_other_ways_are_not_crossed(tmp_path, monkeypatch):
     data, task = Questions(12), [load_task("polybench")]
-    told = control(Habitual(data), CONTROLS["events-as-text"])
+    told = Controlled(Habitual(data), CONTROLS["events-as-text"])
     evaluate_models([Habitual(data)], data, task, RunOptions(out=tmp_path, progress=False))
     options = RunOptions(out=tmp_path, progress=False, settings={"orders": "cyclic"})
     evaluate_models([told], data, task, options)
@@ -142,7 +142,7 @@ def test_another_version_of_the_model_that_is_told_is_not_crossed(tmp_path, monk
     data, task = Questions(12), [load_task("polybench")]
     newer = Listener(data)
     newer.card = replace(newer.card, revision="12")
-    models = [Listener(data), control(newer, CONTROLS["events-as-text"])]
+    models = [Listener(data), Controlled(newer, CONTROLS["events-as-text"])]
     evaluate_models(models, data, task, RunOptions(out=tmp_path, progress=False))
     monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
     (compared,) = compare_results([tmp_path], data="mini")

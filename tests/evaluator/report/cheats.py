@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Data
-from audio_compositionality.encoders.base import ModelCard
+from audio_compositionality.encoders.base import Model, ModelCard
 
 WIDTH = 64
 
 
-class RandomNetwork:
+class RandomNetwork(Model):
     """Two layers of convolutions over 64 bands of a log spectrogram, with fresh weights."""
 
     device = "cpu"
@@ -33,7 +33,7 @@ class RandomNetwork:
         return hidden.mean(axis=1).astype(np.float32)
 
 
-class Told:
+class Told(Model):
     """What a function makes of the sources of a clip, which it looks up by the samples: it hears exactly that much."""
 
     device = "cpu"
@@ -55,7 +55,7 @@ class Told:
         return np.stack([self.by_samples[np.asarray(clip, np.float32).tobytes()] for clip in waveforms])
 
 
-class Heard:
+class Heard(Model):
     """What a function makes of the samples of a clip."""
 
     device = "cpu"

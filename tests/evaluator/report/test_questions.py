@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import Clip, check_range
-from audio_compositionality.encoders.base import ModelCard
+from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.evaluator.compare import comparison as comparison_module
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.group_tables import comparison_tables
@@ -49,7 +49,7 @@ class Questions:
             yield Clip(self.clip_ids[number], waveform, RATE)
 
 
-class Says:
+class Says(Model):
     """Whoever answers in a known way; it knows the row by its clip's name."""
 
     device = "cpu"
@@ -59,7 +59,7 @@ class Says:
         self._who, self._rows = who, {f"{row['id']}/audio": row for row in data.rows}
 
     def answer(self, clips, prompts):
-        return [self._who(self._rows[clip.id]) for clip in clips]
+        return [self._who(self._rows[clip.id]) for (clip,) in clips]
 
 
 def knows_all_but_detection(row):
@@ -240,7 +240,7 @@ class Reads(Says):
 
     def answer(self, clips, prompts):
         shown = [read_prompt(prompt)[1] for prompt in prompts]
-        return [self._who({**self._rows[clip.id], "options": o}) for clip, o in zip(clips, shown, strict=True)]
+        return [self._who({**self._rows[clip.id], "options": o}) for (clip,), o in zip(clips, shown, strict=True)]
 
 
 @pytest.mark.slow

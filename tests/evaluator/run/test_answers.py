@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import Clip, check_range
-from audio_compositionality.encoders.base import AudioLanguageModel, ClipError, ModelCard, ModelError
-from audio_compositionality.encoders.loading.controls import CONTROLS, control
+from audio_compositionality.encoders.base import LANGUAGE_MODEL, ClipError, Model, ModelCard, ModelError
+from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.support.spec import Spec
@@ -53,7 +53,7 @@ class Task:
         "?",
         "toys",
         "toy",
-        AudioLanguageModel,
+        LANGUAGE_MODEL,
         "questions",
         (Measure("toy", "toy", "a half", column="score"),),
         "toy",
@@ -79,13 +79,13 @@ class Task:
         return Samples(tested, np.array([int(row["group"][1:]) for row in tested]))
 
 
-class Hears:
+class Hears(Model):
     """Says the number of the clip."""
 
     device, card = "cpu", ModelCard("hears", "v1", 8, None)
 
     def answer(self, clips, prompts):
-        return [f"{round(clip.waveform[0] * 1000)}" for clip in clips]
+        return [f"{round(clip.waveform[0] * 1000)}" for (clip,) in clips]
 
 
 class Learns(Hears):
@@ -105,13 +105,16 @@ class Learns(Hears):
         return [self.text] * len(prompts)
 
 
-class Told:
-    device, card = "cpu", ModelCard("told", "v1", 8, None)
+class Told(Model):
+    card = ModelCard("told", "v1", 8, None)
+
+    @property
+    def abilities(self):
+        return super().abilities | {"labels"}
 
     def answer(self, clips, prompts):
-        raise AssertionError("it hears nothing")
-
-    def answer_from_labels(self, rows, prompts):
+        rows = self.rows_of(clips)
+        assert not any(len(clip.waveform) for (clip,) in clips)
         return [f"{row['answer']} to {prompt}" for row, prompt in zip(rows, prompts, strict=True)]
 
 
@@ -182,7 +185,7 @@ class TestOtherAudio:
         data = Questions(asked=200)
         heard = {}
         for size in (1, 7, 64):
-            model = control(Hears(), CONTROLS["other-audio"])
+            model = Controlled(Hears(), CONTROLS["other-audio"])
             _, heard[size] = scored(model, data, OPTIONS.changed(batch_size=size))
         assert heard[1] == heard[7] == heard[64]
         asked = [row for row in data.rows if row["split"] == "test"]
@@ -194,7 +197,7 @@ class TestOtherAudio:
     def test_has_nothing_to_do_with_the_order_of_the_rows(self):
         """As an answer may have: distances between a question and its clip are as those by chance."""
         data = Questions(asked=400)
-        _, heard = scored(control(Hears(), CONTROLS["other-audio"]), data)
+        _, heard = scored(Controlled(Hears(), CONTROLS["other-audio"]), data)
         asked = [int(row["id"][1:]) for row in data.rows if row["split"] == "test"]
         distance = np.subtract([int(number) for number in heard], asked)
         assert 100 < np.abs(distance).mean() < 170
@@ -202,13 +205,13 @@ class TestOtherAudio:
 
     def test_wants_two_groups(self):
         with pytest.raises(TaskError, match="all clips are of one group"):
-            scored(control(Hears(), CONTROLS["other-audio"]), Questions(asked=1))
+            scored(Controlled(Hears(), CONTROLS["other-audio"]), Questions(asked=1))
 
     def test_a_damaged_clip_is_named_and_the_question_left_out(self):
         data = Questions()
-        _, heard = scored(control(Hears(), CONTROLS["other-audio"]), data)
+        _, heard = scored(Controlled(Hears(), CONTROLS["other-audio"]), data)
         data.damaged = f"r{heard[0]}/audio"
-        model = control(Hears(), CONTROLS["other-audio"])
+        model = Controlled(Hears(), CONTROLS["other-audio"])
         with pytest.raises(ClipError, match=data.damaged):
             scored(model, data)
         (result,), left = scored(model, data, OPTIONS.changed(skip_invalid=True))
@@ -218,7 +221,7 @@ class TestOtherAudio:
 
 def test_a_model_under_control_learns_from_clips_as_they_are():
     model = Learns()
-    _, answers = scored(control(model, CONTROLS["without-audio"]))
+    _, answers = scored(Controlled(model, CONTROLS["without-audio"]))
     assert [round(1000 * number) for number in model.lessons[0][1][:3]] == [0, 1, 2]
     assert answers[0].startswith("70 70")
 
@@ -245,7 +248,7 @@ def test_answers_that_are_none_are_refused(given, words, tmp_path):
     class WrongOfLabels(Told):
         card = Hears.card
 
-        def answer_from_labels(self, rows, prompts):
+        def answer(self, clips, prompts):
             return given(prompts)
 
     for model in (Wrong(), WrongOfLabels()):

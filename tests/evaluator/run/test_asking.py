@@ -8,11 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ClipError, ModelCard, ModelError
-from audio_compositionality.encoders.loading.controls import CONTROLS, control
-from audio_compositionality.encoders.loading.under_controls import innermost, with_new_tokens
+from audio_compositionality.encoders.base import ClipError, GivenClip, ModelCard, ModelError
+from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
 from audio_compositionality.evaluator.results.result import Result
+from audio_compositionality.evaluator.run.before import with_long_answers
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import StoreError
 from audio_compositionality.support.errors import InputError
@@ -64,7 +65,7 @@ class Scores(Hears):
 
     def score_options(self, clips, prompts, options, by):
         self.calls.append((by, len(prompts)))
-        numbers = [round(1000 * clip.waveform[0]) for clip in clips]
+        numbers = [round(1000 * clip.waveform[0]) for (clip,) in clips]
         return [
             [math.nan] * 2 if number % 3 == 0 else [-0.5 if text == "x" else -math.inf for text in texts]
             for number, texts in zip(numbers, options, strict=True)
@@ -104,7 +105,7 @@ def test_who_tells_no_likelihoods_is_refused_before_anything_is_asked_or_left_ou
     with pytest.raises(TaskError, match=words):
         scored(Hears(), {"scoring": "letters"})
     with pytest.raises(TaskError, match="tells no likelihoods"):
-        scored(control(Hears(), CONTROLS["without-audio"]), {"scoring": "options"})
+        scored(Controlled(Hears(), CONTROLS["without-audio"]), {"scoring": "options"})
     options = OPTIONS.changed(settings={"scoring": "letters"})
     with pytest.warns(UserWarning, match=f"left out: {words}"):
         results = evaluate_models([Hears(), Scores()], Questions(), [Orders()], options, leave_out=True)
@@ -131,7 +132,7 @@ def test_scores_that_are_none_are_refused(given, words):
 
 def test_answerers_that_take_letters_do_so_by_any_scoring():
     prompts, options = ["What?\nA. x\nB. y\nC. z\nAnswer with one letter only."] * 2, [["x", "y", "z"]] * 2
-    assert First().score_options([None] * 2, prompts, options, "options") == [[0, -math.inf, -math.inf]] * 2
+    assert First().score_options([[None]] * 2, prompts, options, "options") == [[0, -math.inf, -math.inf]] * 2
     scores = certain(["B", "unparsed"], [["x", "y"], ["x", "y", "z"]])
     assert scores[0] == [-math.inf, 0]
     assert np.isnan(scores[1]).all()
@@ -139,7 +140,9 @@ def test_answerers_that_take_letters_do_so_by_any_scoring():
     row = {"id": "a", "recording": "a", "group": "a", "source": "scenes", "start": 0.0, "duration": 10.0}
     longest = {**row, "resolution": 0.01, "events": events}
     prompt = "Which of these is heard longest in total?\nA. pad\nB. organ\nAnswer with one letter only."
-    assert Oracle().score_options_from_labels([longest], [prompt], [["pad", "organ"]], "letters") == [[-math.inf, 0]]
+    assert Oracle().score_options(
+        [[GivenClip(np.zeros(0, np.float32), 8, longest)]], [prompt], [["pad", "organ"]], "letters"
+    ) == [[-math.inf, 0]]
 
 
 class Tells(Hears):
@@ -147,7 +150,6 @@ class Tells(Hears):
 
     card = ModelCard("tells", "v1", 8, None)
     batch_size, questions_per_call = 6, 24
-    on_answers = None
 
     def __init__(self, breaks_at=10**9):
         self.calls, self.breaks_at, self.answered = [], breaks_at, 0
@@ -180,7 +182,7 @@ class TestTold:
         """Of 200 questions in calls of 24, with files of 16, two of which are finished together."""
         data, options = Questions(asked=200), OPTIONS.changed(store=tmp_path)
         broken = Tells(breaks_at=107)
-        for asked in (broken, control(broken, CONTROLS["without-audio"])):
+        for asked in (broken, Controlled(broken, CONTROLS["without-audio"])):
             broken.answered = 0
             with pytest.raises(ModelError, match="the server is down"):
                 scored(asked, options=options, data=data)
@@ -232,7 +234,7 @@ def test_a_model_that_scores_in_some_ways_is_refused_for_others_before_it_is_ask
         scorings = ("letters",)
 
     model = Limited()
-    for asked in (model, control(model, CONTROLS["without-audio"])):
+    for asked in (model, Controlled(model, CONTROLS["without-audio"])):
         with pytest.raises(TaskError, match=r"scored by options.*valid choices of --scoring are generate, letters"):
             scored(asked, {"scoring": "options"})
     assert model.calls == []
@@ -245,13 +247,13 @@ def test_a_model_that_forms_batches_is_given_what_it_wants_or_fewer_where_they_a
     model = Tells()
     scored(model, options=OPTIONS.changed(batch_size=size), data=Questions(asked=40))
     assert model.calls == calls
-    assert innermost(control(model, CONTROLS["noise-audio"])) is model
+    assert Controlled(model, CONTROLS["noise-audio"]).questions_per_call == 24
 
 
 def test_a_clip_that_a_model_refuses_is_named_or_left_out():
     class Picky(Hears):
         def answer(self, clips, prompts):
-            for row, clip in enumerate(clips):
+            for row, (clip,) in enumerate(clips):
                 if round(1000 * clip.waveform[0]) in (36, 38):
                     raise ClipError("it is too long", row)
             return super().answer(clips, prompts)
@@ -286,7 +288,7 @@ class Short(Hears):
 
 
 class TestTooLong:
-    @pytest.mark.parametrize("of", [lambda model: model, lambda model: control(model, CONTROLS["without-audio"])])
+    @pytest.mark.parametrize("of", [lambda model: model, lambda model: Controlled(model, CONTROLS["without-audio"])])
     def test_a_clip_longer_than_a_model_hears_is_refused_before_anybody_is_asked(self, of):
         earlier, short = Short(None), Short()
         with pytest.raises(
@@ -332,11 +334,11 @@ class Behind(Hears):
 class TestMostQuestions:
     def test_more_are_refused_before_the_first(self):
         model = Behind()
-        for asked in (model, control(model, CONTROLS["without-audio"])):
+        for asked in (model, Controlled(model, CONTROLS["without-audio"])):
             with pytest.raises(InputError, match=r"to be asked 16 questions, and no more than 15 .*--max-questions"):
                 scored(asked, {"orders": 2}, OPTIONS.changed(max_questions=15))
         with pytest.raises(InputError, match="16 are more than 9"):
-            scored(control(Behind(9), CONTROLS["without-audio"]), {"orders": 2})
+            scored(Controlled(Behind(9), CONTROLS["without-audio"]), {"orders": 2})
         assert model.asked == 0
         assert len(scored(model, {"orders": 2}, OPTIONS.changed(max_questions=16))) == 16
 
@@ -359,10 +361,10 @@ class Long(Hears):
 
 
 def test_models_may_answer_as_long_as_a_task_needs():
-    for model in (Long(), control(Long(), CONTROLS["without-audio"])):
+    for model in (Long(), Controlled(Long(), CONTROLS["without-audio"])):
         for long, id in ((False, model.card.id), (True, model.card.id.replace("16", "1024"))):
             (result,) = evaluate_models([model], Questions(), [Orders()], OPTIONS.changed(settings={"long": long}))
             assert result.model.id == id
     already, unlimited = Long(4096), Hears()
-    assert with_new_tokens(already, 1024) is already
-    assert with_new_tokens(unlimited, 1024) is unlimited
+    opened = [open_task(Orders(), Questions(), {"long": True})]
+    assert with_long_answers([already, unlimited], opened) == [already, unlimited]

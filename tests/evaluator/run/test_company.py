@@ -7,7 +7,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
-from audio_compositionality.encoders.base import ModelCard, ModelError
+from audio_compositionality.encoders.base import Model, ModelCard, ModelError
 from audio_compositionality.encoders.company import BATCHED, allowed_in_company
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.results.result import load_result
@@ -26,7 +26,7 @@ from .test_texts import ManyTexts, TextEncoder
 CLASSES = 6
 
 
-class Counter:
+class Counter(Model):
     """One-hot of how many clips there were before, modulo the number of classes; it hears nothing."""
 
     device = "cpu"

@@ -11,7 +11,7 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
-from audio_compositionality.encoders.base import AudioEncoder, ClipError, ModelCard, StagedEncoder
+from audio_compositionality.encoders.base import ClipError, Model, ModelCard, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.compare.comparison import compare_results
@@ -74,7 +74,7 @@ def changed(data, recipe, rows):
 
 
 def test_the_toy_follows_the_protocol():
-    assert isinstance(BandEnergies(), AudioEncoder)
+    assert "audio" in BandEnergies().abilities
 
 
 def test_downsample_is_additive_to_the_last_bit_and_random_is_not(small_data):
@@ -281,16 +281,21 @@ def test_an_unknown_task_is_refused(small_data):
 
 
 def test_a_task_that_is_not_for_this_kind_of_model_is_refused_before_anything_is_embedded(small_data):
-    class Talker:
-        card, device = ModelCard("talker", "v1", 16_000, None), "cpu"
+    class Talker(Model):
+        card = ModelCard("talker", "v1", 16_000, None)
 
         def answer(self, clips, prompts):
             return ["(A)"] * len(prompts)
 
-    with pytest.raises(TaskError, match="'talker' is no AudioEncoder, which the task a_coat needs: it lacks embed"):
+    with pytest.raises(TaskError, match="'talker' is no audio encoder, which the task a_coat needs: it lacks embed"):
         run(Talker(), small_data, "a_coat")
     with pytest.raises(InputError, match=r"the data 'small' have .*a_coat.*, none of which 'talker' can do"):
         evaluate_models([Talker()], small_data, None, RunOptions(progress=False))
+
+
+def test_an_object_that_is_no_model_is_refused_with_what_to_do(small_data):
+    with pytest.raises(InputError, match=r"a dict is no model: derive its class from .*\.Model, or pass path/to/file"):
+        evaluate({}, small_data)
 
 
 def test_what_a_card_says_of_a_model_is_in_the_result(small_data):

@@ -16,6 +16,7 @@ from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.tasks.registry import load_task
 
+from ...clips import each
 from ...encoders.language_models.tiny import SAVERS
 from .asked import Cut
 
@@ -74,7 +75,7 @@ def test_the_letter_is_that_of_the_scores_that_the_model_gives_alone(model, data
     clips = {clip.id: clip for clip in data.clips()}
     for place in (0, 20, 64):
         clip, prompt = clips[opened.clip_ids[place]], opened.prompts[place]
-        (alone,) = model.score_options([clip], [prompt], [opened.options[place]], "letters")
+        (alone,) = model.score_options(each([clip]), [prompt], [opened.options[place]], "letters")
         np.testing.assert_allclose(facts[place]["log_likelihoods"], alone, atol=1e-4)
         assert answers[place] == "ABCD"[int(np.argmax(alone))]
     by_one = compute_answers(model, opened, OPTIONS.changed(batch_size=1)).answers

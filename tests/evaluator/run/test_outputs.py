@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import Clip, check_range
-from audio_compositionality.encoders.base import AudioLanguageModel, AudioTextEncoder, ClipError, ModelCard
+from audio_compositionality.encoders.base import LANGUAGE_MODEL, TEXT_ENCODER, ClipError, Model, ModelCard
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.support.spec import Spec
@@ -22,7 +22,7 @@ INFO = TaskInfo(
     question="Does it work?",
     benchmark="toys",
     recipe="ragged",
-    model=AudioTextEncoder,
+    needs=TEXT_ENCODER,
     samples="rows",
     measures=(Measure("toy", "toy", "mean of what is scored", column="score"),),
     ranks_by="toy",
@@ -77,7 +77,7 @@ class Captions:
         return independent_samples(rows)
 
 
-class TextEncoder:
+class TextEncoder(Model):
     """Embeds a clip as its number and its length, a text as the number of its characters."""
 
     device = "cpu"
@@ -94,7 +94,7 @@ class TextEncoder:
         return np.array([[len(text), ord(text[0])] for text in texts], np.float32)
 
 
-class Talker:
+class Talker(Model):
     device = "cpu"
     card = ModelCard("talker", "v1", 8, None)
 
@@ -103,7 +103,7 @@ class Talker:
 
     def answer(self, clips, prompts):
         self.batches.append(len(clips))
-        return [f"{len(clip.waveform)} at {clip.sample_rate}: {p}" for clip, p in zip(clips, prompts, strict=True)]
+        return [f"{len(clip.waveform)} at {clip.sample_rate}: {p}" for (clip,), p in zip(clips, prompts, strict=True)]
 
 
 def test_clips_of_all_lengths_and_texts_are_embedded_once_and_come_in_the_order_of_the_rows(tmp_path):
@@ -137,7 +137,7 @@ def test_a_task_may_want_some_of_the_clips_in_another_order(tmp_path):
 @pytest.mark.parametrize("batch_size", [None, 3])
 def test_answers_are_kept_and_come_in_the_order_of_the_rows(tmp_path, batch_size):
     data, model = Ragged(70), Talker()
-    task = Captions(replace(INFO, model=AudioLanguageModel), asks=True)
+    task = Captions(replace(INFO, needs=LANGUAGE_MODEL), asks=True)
     options = RunOptions(store=tmp_path, batch_size=batch_size, progress=False)
     evaluate_models([model], data, [task], options)
     firsts = [data.clip_ids.index(f"{row['id']}/clip/0") for row in data.rows]
@@ -167,7 +167,7 @@ class Damaged(Ragged):
 
 def test_a_row_with_a_clip_that_cannot_be_used_is_not_asked_about(tmp_path):
     data, model = Damaged(8), Talker()
-    task = Captions(replace(INFO, model=AudioLanguageModel), asks=True)
+    task = Captions(replace(INFO, needs=LANGUAGE_MODEL), asks=True)
     options = RunOptions(store=tmp_path, progress=False)
     with pytest.raises(ClipError, match=r"r5/clip/0.*is silent; --skip-invalid leaves it out"):
         evaluate_models([model], data, [task], options)
@@ -185,7 +185,7 @@ def test_a_row_with_a_clip_that_cannot_be_used_is_not_asked_about(tmp_path):
 def test_clips_that_lie_near_each_other_are_read_in_one_go():
     data = Damaged(20)
     data.damaged = "r5/clip/1"
-    task = Captions(replace(INFO, model=AudioLanguageModel), asks=True)
+    task = Captions(replace(INFO, needs=LANGUAGE_MODEL), asks=True)
     (result,) = evaluate_models([Talker()], data, [task], RunOptions(progress=False))
     assert result.skipped == []
     firsts = [data.clip_ids.index(f"r{n}/clip/0") for n in range(20)]
@@ -195,7 +195,7 @@ def test_clips_that_lie_near_each_other_are_read_in_one_go():
 @pytest.mark.parametrize("asks", [True, False])
 def test_a_result_says_whether_what_it_needs_was_computed_or_read(tmp_path, asks):
     model = Talker() if asks else TextEncoder()
-    task = Captions(replace(INFO, model=AudioLanguageModel) if asks else INFO, asks)
+    task = Captions(replace(INFO, needs=LANGUAGE_MODEL) if asks else INFO, asks)
     data, options = Ragged(66 if asks else 12), RunOptions(store=tmp_path, progress=False)
 
     def stages():

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import AudioEncoder, ModelCard, ModelError
-from audio_compositionality.encoders.loading.controls import CONTROLS, control
+from audio_compositionality.encoders.base import ENCODER, ModelCard, ModelError
+from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.run import evaluate as evaluation
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
@@ -145,9 +145,11 @@ class Deaf(BandEnergies):
 
 def test_an_audio_encoder_is_refused_where_the_task_is_named_and_left_out_with_a_note_where_it_is_not(monkeypatch):
     data, options = ManyTexts(3), RunOptions(progress=False)
-    both = [Captions(INFO), Captions(replace(INFO, name="clips_only", model=AudioEncoder))]
+    both = [Captions(INFO), Captions(replace(INFO, name="clips_only", needs=ENCODER))]
     models = [Deaf(), TextEncoder()]
-    with pytest.raises(TaskError, match="'toy' is no AudioTextEncoder, which the task toy needs: it lacks embed_text"):
+    with pytest.raises(
+        TaskError, match="'toy' is no audio–text encoder, which the task toy needs: it lacks embed_text"
+    ):
         evaluate_models(models, data, both, options)
     results = evaluate_models(models, data, both, options, leave_out=True)
     expected = {("toy", "clips_only"), ("text-encoder", "toy"), ("text-encoder", "clips_only")}
@@ -170,11 +172,11 @@ def test_who_is_given_other_texts_shares_the_embeddings_of_clips(tmp_path):
             return super().embed(waveforms, sample_rate)
 
     data, model, task = ManyTexts(6), Counting(), Captions(INFO)
-    models = [model, control(model, CONTROLS["sorted-words"])]
+    models = [model, Controlled(model, CONTROLS["sorted-words"])]
     options = RunOptions(store=tmp_path, progress=False)
     plain, sorted_words = evaluate_models(models, data, [task], options)
     assert model.clips == 6 + 6
     assert [set(result.seconds) for result in (plain, sorted_words)] == [{"embed", "score"}, {"embed_rest", "score"}]
     assert sorted_words.model.id == "sorted-words:text-encoder"
-    evaluate_models([control(model, CONTROLS["reversed-audio"])], data, [task], options)
+    evaluate_models([Controlled(model, CONTROLS["reversed-audio"])], data, [task], options)
     assert model.clips == 12 + 12

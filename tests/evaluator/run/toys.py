@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from audio_compositionality.encoders.base import ModelCard
+from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 
 
-class BandEnergies:
+class BandEnergies(Model):
     """Sixteen band energies, or with ``constant`` always the same vector; counts its calls."""
 
     device = "cpu"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskInfo, independent_samples, settings_among
 

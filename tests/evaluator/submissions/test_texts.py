@@ -11,7 +11,7 @@ from safetensors.numpy import load, save
 from submissions import ShortEncoder
 
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.encoders.base import AudioTextEncoder
+from audio_compositionality.encoders.base import TEXT_ENCODER
 from audio_compositionality.evaluator.results.strict import ResultError
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -47,7 +47,7 @@ class Said:
         question="Is it what is said?",
         benchmark="toy",
         recipe="a_coat",
-        model=AudioTextEncoder,
+        needs=TEXT_ENCODER,
         samples="quadruples",
         measures=(Measure("said", "said", "mean cosine", column="score"),),
         ranks_by="said",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.encoders.base import AudioEncoder
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks.base import (
     Drawing,
@@ -36,7 +36,7 @@ class ToyTask:
         question="Is a tone nearer to its octave than to the octaves of other tones?",
         benchmark="toy",
         recipe="toy_pairs",
-        model=AudioEncoder,
+        needs=ENCODER,
         samples="pairs",
         measures=_METRIC.measures,
         ranks_by="adjusted",

@@ -8,13 +8,19 @@ import pytest
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.texts.questions.check import fault_of
 from audio_compositionality.dataset_builder.texts.questions.controls import present_share
-from audio_compositionality.encoders.base import LETTERS, ModelError
+from audio_compositionality.encoders.base import LETTERS, GivenClip, ModelError
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.tasks.answerers.base import UNPARSED, asked_in
 from audio_compositionality.tasks.answerers.symbolic import place_of_answer
 from audio_compositionality.tasks.question_prompts import direct_prompt
 
+from ...clips import each
 from .asked import KINDS, SILENCE, asked, prompts_of, right
+
+
+def told(rows):
+    """The clips of rows, to a model that reads labels."""
+    return each(GivenClip(np.zeros(0, np.float32), 32_000, row) for row in rows)
 
 
 def heard(*events):
@@ -73,8 +79,8 @@ def test_silences_up_to_a_fifth_of_a_second_are_none():
 def test_a_question_that_cannot_be_read_is_answered_with_unparsed():
     prompts = [direct_prompt("Who is it?", ["dog", "TV"])]
     row = {**asked(20)[0][2]}
-    assert load_model("oracle").answer_from_labels([row], prompts) == [UNPARSED]
-    assert load_model("present").answer_from_labels([row], prompts) == [UNPARSED]
+    assert load_model("oracle").answer(told([row]), prompts) == [UNPARSED]
+    assert load_model("present").answer(told([row]), prompts) == [UNPARSED]
     assert place_of_answer(asked_in(WHEN, ["early", "late"]), SCENE) is None
     assert UNPARSED not in LETTERS
 
@@ -91,30 +97,30 @@ def test_the_oracle_is_right_wherever_the_second_algorithm_says_what_is(question
     assert len(rows) > 500
     assert not any(fault_of(question, annotation) for question, annotation, _ in questions)
     oracle = load_model("oracle")
-    assert right(rows, oracle.answer_from_labels(rows, prompts_of(rows))).all()
+    assert right(rows, oracle.answer(told(rows), prompts_of(rows))).all()
     turned = [{**row, "options": row["options"][::-1]} for row in rows]
-    assert right(turned, oracle.answer_from_labels(rows, prompts_of(turned))).all()
+    assert right(turned, oracle.answer(told(rows), prompts_of(turned))).all()
 
 
 def test_the_oracle_reads_what_is_heard_and_not_the_answer(questions):
     rows = [row for _, _, row in questions[:200]]
     blank = [{**row, "answer": "?", "question": "?", "options": [], "template": ""} for row in rows]
     oracle = load_model("oracle")
-    assert right(rows, oracle.answer_from_labels(blank, prompts_of(rows))).all()
+    assert right(rows, oracle.answer(told(blank), prompts_of(rows))).all()
     moved = [{**row, "events": []} for row in rows]
-    assert not right(rows, oracle.answer_from_labels(moved, prompts_of(rows))).all()
+    assert not right(rows, oracle.answer(told(moved), prompts_of(rows))).all()
 
 
 def test_present_gets_what_labels_without_times_allow(questions):
     rows = [row for _, _, row in questions]
     expected = np.array([present_share(question, annotation) for question, annotation, _ in questions])
-    given = right(rows, load_model("present").answer_from_labels(rows, prompts_of(rows)))
+    given = right(rows, load_model("present").answer(told(rows), prompts_of(rows)))
     for kind in KINDS:
         places = [place for place, row in enumerate(rows) if f"{row['task']}/{row['variant']}" == kind]
         error = np.sqrt((expected[places] * (1 - expected[places])).sum()) / len(places)
         assert abs(given[places].mean() - expected[places].mean()) <= 4 * error + 1e-9, kind
     shifted = [{**row, "events": [{**e, "onset": 0.0, "offset": 1.0} for e in row["events"]]} for row in rows]
-    again = load_model("present").answer_from_labels(shifted, prompts_of(rows))
+    again = load_model("present").answer(told(shifted), prompts_of(rows))
     assert (right(rows, again) == given).all()
 
 
@@ -122,6 +128,6 @@ def test_present_gets_what_labels_without_times_allow(questions):
 def test_who_is_told_labels_hears_nothing(name):
     model = load_model(name)
     with pytest.raises(ModelError, match=f"'{name}' hears nothing: it answers from the labels of rows"):
-        model.answer([SILENCE], [direct_prompt(HOW_MANY, ["1", "2"])])
+        model.answer(each([SILENCE]), [direct_prompt(HOW_MANY, ["1", "2"])])
     with pytest.raises(ModelError, match=f"'{name}' is told labels and hears nothing, so there is nothing to control"):
         load_model(f"without-audio:{name}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import AudioEncoder, AudioLanguageModel, LabelReader, Learner
+from audio_compositionality.encoders.base import ENCODER, LANGUAGE_MODEL
 from audio_compositionality.encoders.loading.listing import named_models
 from audio_compositionality.encoders.loading.names import check_name, list_models
 from audio_compositionality.encoders.loading.registry import has_twins, load_model
@@ -14,6 +14,7 @@ from audio_compositionality.evaluator.results.result import Model as ResultModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.question_prompts import direct_prompt
 
+from ...clips import each
 from .asked import SILENCE, Clip, asked, by_kind, prompts_of, right
 
 NAMES = ("first", "longest", "majority", "blind", "statistics", "present", "oracle", "cascade")
@@ -39,7 +40,7 @@ def taught(name, rows):
 
 
 def answers(model, rows):
-    return model.answer([SILENCE] * len(rows), prompts_of(rows))
+    return model.answer(each([SILENCE] * len(rows)), prompts_of(rows))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,12 +48,12 @@ def test_each_is_listed_and_is_what_its_listing_says(name):
     check_name(name)
     listing = named_models()[name]
     model = load(name)
-    assert isinstance(model, AudioLanguageModel)
-    assert not isinstance(model, AudioEncoder)
-    assert (isinstance(model, Learner), isinstance(model, LabelReader)) == (name in LEARN, name in TOLD)
+    assert "answer" in model.abilities
+    assert "audio" not in model.abilities
+    assert ("learn" in model.abilities, "labels" in model.abilities) == (name in LEARN, name in TOLD)
     assert (listing.gives, listing.sample_rate, listing.licence) == ("answers", 32_000, "Apache-2.0")
-    assert listing.can_be(AudioLanguageModel)
-    assert not listing.can_be(AudioEncoder)
+    assert listing.can_do(LANGUAGE_MODEL)
+    assert not listing.can_do(ENCODER)
     assert not has_twins(name)
     card = model.card
     assert (card.id, card.output_dim, card.sample_rate, model.device) == (name, None, 32_000, "cpu")
@@ -73,14 +74,14 @@ def test_models_that_answer_are_known_before_they_are_loaded():
 
 def test_first_and_longest():
     prompts = [direct_prompt("Which?", ["dog", "car horn", "rain bow"]), direct_prompt("Which?", ["Yes", "No"])]
-    assert load("first").answer([SILENCE] * 2, prompts) == ["A", "A"]
-    assert load("longest").answer([SILENCE] * 2, prompts) == ["B", "A"]
+    assert load("first").answer(each([SILENCE] * 2), prompts) == ["A", "A"]
+    assert load("longest").answer(each([SILENCE] * 2), prompts) == ["B", "A"]
 
 
 def test_a_prompt_without_options_is_an_error():
     for name in ("first", "longest", "majority", "blind"):
         with pytest.raises(InputError, match="not a question with lettered options"):
-            load(name).answer([SILENCE], ["What do you hear?"])
+            load(name).answer(each([SILENCE]), ["What do you hear?"])
 
 
 def duration(answer, *rest):
@@ -167,21 +168,21 @@ class TestRandom:
     def test_draws_by_prompt_and_clip(self):
         model = load("random")
         prompts = [direct_prompt(f"Which {k}?", ["a dog", "a cat", "rain"]) for k in range(3000)]
-        given = model.answer([SILENCE] * 3000, prompts)
+        given = model.answer(each([SILENCE] * 3000), prompts)
         counts = np.array([given.count(letter) for letter in "ABC"])
         assert counts.sum() == 3000
         assert (abs(counts - 1000) < 4 * np.sqrt(3000 * 2 / 9)).all()
-        assert model.answer([SILENCE] * 2, prompts[7:9]) == given[7:9]
-        other = model.answer([Clip(np.ones(16))] * 3000, prompts)
+        assert model.answer(each([SILENCE] * 2), prompts[7:9]) == given[7:9]
+        other = model.answer(each([Clip(np.ones(16))] * 3000), prompts)
         assert abs(np.mean(np.array(other) == given) - 1 / 3) < 0.05
 
     def test_a_prompt_without_options_has_no_answer(self):
-        assert load("random").answer([SILENCE], ["What do you hear? A. dog"]) == [""]
+        assert load("random").answer(each([SILENCE]), ["What do you hear? A. dog"]) == [""]
 
     def test_a_control_of_it_embeds_and_answers(self):
         controlled = load("without-audio:random")
-        assert isinstance(controlled, AudioEncoder)
-        assert isinstance(controlled, AudioLanguageModel)
+        assert "audio" in controlled.abilities
+        assert "answer" in controlled.abilities
         prompts = [direct_prompt(f"Which {k}?", ["dog", "cat"]) for k in range(50)]
         noise = Clip(np.random.default_rng(0).normal(0, 0.1, 16))
-        assert controlled.answer([noise] * 50, prompts) == load("random").answer([SILENCE] * 50, prompts)
+        assert controlled.answer(each([noise] * 50), prompts) == load("random").answer(each([SILENCE] * 50), prompts)

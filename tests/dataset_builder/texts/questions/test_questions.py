@@ -164,7 +164,7 @@ class TestByHand:
 
     def test_labels_that_are_related_never_meet(self):
         related = {"Speech": frozenset({"Male speech"}), "Male speech": frozenset({"Speech"})}
-        settings = replace(ALL, related=related)
+        settings = ALL.changed(related=related)
         both = clip((0, 4, "Speech"), (2, 6, "Male speech"), (2, 6, "Dog"))
         assert facts(both, "counting/kinds", settings) == []
         task = question_tasks()["classification"]
@@ -319,7 +319,7 @@ class TestQuestions:
         assert sorted(ask(mixed, ALL, seed=3), key=repr) == sorted(questions, key=repr)
         assert ask(annotations, ALL, seed=4) != questions
         # One kind of questions does not depend on what else is asked.
-        alone = ask(annotations, replace(ALL, ask=("duration",)), seed=3)
+        alone = ask(annotations, ALL.changed(ask=("duration",)), seed=3)
         assert alone == tuple(question for question in questions if question.task == "duration")
 
     def test_what_cannot_be_asked(self):
@@ -338,14 +338,8 @@ class TestQuestions:
             ask([clip((0, 1, "B. dog"))])
         with pytest.raises(InputError, match="counts are"):
             QuestionSettings(counts=(1,))
-        with pytest.raises(InputError, match="duration_options is 1"):
-            QuestionSettings(duration_options=1)
-        with pytest.raises(InputError, match=r"duration_options is 27; .* 26 at most"):
-            QuestionSettings(duration_options=27)
         with pytest.raises(InputError, match="26 at most"):
             QuestionSettings(counts=tuple(range(1, 28)))
-        with pytest.raises(InputError, match="least_clips is 0"):
-            QuestionSettings(least_clips=0)
         assert ask([]) == ()
 
 

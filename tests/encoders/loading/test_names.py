@@ -1,0 +1,148 @@
+"""The grammar of model names: what each form is taken for, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.loading.controls import CONTROLS
+from audio_compositionality.encoders.loading.names import (
+    TOWER,
+    absolute_name,
+    check_name,
+    hub_id_of,
+    is_public,
+    is_twin,
+    parse_name,
+    split_detector,
+)
+from audio_compositionality.encoders.loading.twins import TWINS
+
+DOCS = Path(__file__).parents[3] / "docs" / "models.md"
+
+
+@pytest.mark.parametrize(
+    ("model", "form"),
+    [
+        ("log-mel-statistics", "listed"),
+        ("oracle", "listed"),
+        ("whisper-base", "listed"),
+        ("whisper-base=/models/whisper", "listed"),
+        ("panns-cnn14=C:/models/Cnn14.pth", "listed"),
+        ("hear:module", "adapter"),
+        ("hear:module:weights.pt", "adapter"),
+        ("xares:a/b.py:Mine", "adapter"),
+        ("mteb:org/model", "adapter"),
+        ("heard-as-text:cascade:first", "adapter"),
+        ("heard-as-text:a/b.py:Mine:endpoint:m@http://h/v1", "adapter"),
+        ("endpoint:org/m@http://localhost:8000/v1", "endpoint"),
+        ("a/b.py:Mine", "file"),
+        ("b.py:Mine", "file"),
+        ("a/b.py", "file"),
+        ("org/model", "hub"),
+        ("org/model.v1-x_y", "hub"),
+        ("", "unknown"),
+        ("whisper-base=", "unknown"),
+        ("wisper-base=/models", "unknown"),
+        ("a/b/c", "unknown"),
+        ("other:model", "unknown"),
+    ],
+)
+@pytest.mark.parametrize("front", ["", "untrained:", "noise-audio:shuffled:", "sorted-words:reversed-audio:"])
+def test_what_a_model_is_by_its_name(model: str, form: str, front: str) -> None:
+    if form == "endpoint" and is_twin(front + "x"):
+        with pytest.raises(ModelError, match="'endpoint:org/m@localhost:8000' runs on a server, so nothing here can"):
+            parse_name(front + model)
+        return
+    name = parse_name(front + model)
+    assert (name.form, name.model, name.front) == (form, model, front)
+
+
+names = st.tuples(
+    st.lists(st.sampled_from(sorted(CONTROLS)), max_size=3),
+    st.sampled_from(["", *TWINS]),
+    st.booleans(),
+    st.sampled_from(["random", "whisper-base=/x", "org/model", "hear:m", "a.py:B", "nothing"]),
+)
+
+
+@given(parts=names)
+def test_a_name_is_put_together_of_what_it_is_taken_apart_into(
+    parts: tuple[list[str], str, bool, str],
+) -> None:
+    controls, twin, is_tower, model = parts
+    text = "".join(f"{one}:" for one in [*controls, *filter(None, [twin])]) + TOWER * is_tower + model
+    name = parse_name(text)
+    assert [kind.name for kind in name.controls] == controls
+    assert ("" if name.twin is None else name.twin.name) == twin
+    assert (name.is_tower, name.model, name.front + name.model) == (is_tower, model, text)
+    assert is_twin(text) == bool(twin)
+
+
+def test_a_folder_is_one_before_it_is_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "org" / "model").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert parse_name("untrained:org/model").form == "folder"
+    assert absolute_name("untrained:org/model") == f"untrained:{tmp_path}/org/model"
+    assert absolute_name("whisper-base=org/model") == f"whisper-base={tmp_path}/org/model"
+    assert absolute_name("reversed-audio:whisper-base") == "reversed-audio:whisper-base"
+    with pytest.raises(ModelError, match=r"folder 'org/model' holds no config\.json"):
+        check_name("org/model")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("untrained:shuffled:whisper-base", "'untrained:shuffled:whisper-base' is a twin of a twin"),
+        (
+            "untrained:noise-audio:whisper-base",
+            "is a twin of a control; ask for a control of a twin, 'noise-audio:untrained:whisper-base'",
+        ),
+        ("noise-audio:wisper-base", "unknown model 'wisper-base'; did you mean 'whisper-base'"),
+        ("untrained:wisper-base", "unknown model 'untrained:wisper-base'; did you mean 'untrained:whisper-base'"),
+        ("no/such/folder", "there is no folder 'no/such/folder', and it is no Hub id"),
+        ("nothing.py:Mine", r"'nothing\.py:Mine': there is no file 'nothing\.py'"),
+        ("tower:whisper-base", "'tower:whisper-base': tower: stands in front of a folder or a Hub id of a model that"),
+        ("tower:hear:module", "'hear:module' is neither"),
+        ("tower:endpoint:m@http://h/v1", "'endpoint:m@h' runs on a server, so nothing here can take a part of it"),
+        ("endpoint:m@ftp://h/v1", r"'endpoint:m@ftp://…': the URL must begin with http"),
+        ("heard-as-text:cascade", "the name of a language model that reads what is heard is heard-as-text:DETECTOR"),
+    ],
+)
+def test_what_is_refused(name: str, words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        check_name(name)
+
+
+@pytest.mark.parametrize(
+    ("spec", "parts"),
+    [
+        ("cascade:org/model", ("cascade", "org/model")),
+        ("a/b.py:Mine:org/model", ("a/b.py:Mine", "org/model")),
+        ("a/b.py:Mine:endpoint:m@http://h:8000/v1", ("a/b.py:Mine", "endpoint:m@http://h:8000/v1")),
+        ("cascade", ("cascade", "")),
+    ],
+)
+def test_a_detector_and_a_language_model(spec: str, parts: tuple[str, str]) -> None:
+    assert split_detector(spec) == parts
+
+
+def test_repositories_and_names_that_mean_the_same_anywhere() -> None:
+    assert hub_id_of("org/model") == "org/model"
+    assert hub_id_of("whisper-base") == "openai/whisper-base"
+    assert [hub_id_of(name) for name in ("random", "panns-cnn14", "untrained:whisper-base", "/a/b")] == [None] * 4
+    assert all(map(is_public, ("random", "untrained:whisper-base", "noise-audio:org/model", "tower:org/model")))
+    assert not any(map(is_public, ("whisper-base=/models", "/models/a", "a/b.py:Mine", "nothing")))
+
+
+def test_the_page_of_the_docs_has_every_form_once() -> None:
+    page = DOCS.read_text("utf-8")
+    names = page[page.index("## Names") : page.index("## Text")]
+    for front in (*CONTROLS, *TWINS):
+        assert names.count(f"| `{front}:` |") == 1, front
+    for form in ("endpoint:", "heard-as-text:", "hear:", "xares:", "mteb:", "FILE.py:CLASS", "LISTED=PATH", "ORG/NAME"):
+        assert form in names, form

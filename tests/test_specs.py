@@ -1,0 +1,165 @@
+"""What holds of everything that can be set, whichever room it stands in: read off the bounds of its own fields."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+from collections.abc import Iterator
+from math import ceil, floor, inf, nextafter
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic.fields import FieldInfo
+
+from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec, TypedAs, as_typed, check_values, default_of, rule_of
+
+from .test_house import modules, tree
+
+NEEDED: dict[str, dict[str, Any]] = {
+    "TrainingSettings": {"data": "comp_a_train"},
+    "Stage": {"kind": "hard", "steps": 7, "learning_rate": 0.1, "warm_up": 2},
+    "TextSettings": {"kind": "hard", "negatives": 3, "positives": 0},
+}
+"""Values of fields that have no default, for an example of the spec."""
+
+
+def names_of_specs() -> Iterator[tuple[str, str]]:
+    """(module, class) of all classes of the product that are made of `Spec`, by their bases as they are written."""
+    bases = {
+        (module, node.name): {getattr(base, "id", "") for base in node.bases}
+        for module, path in modules().items()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef)
+    }
+    specs = {"Spec"}
+    while more := {name for (_, name), of_class in bases.items() if of_class & specs} - specs:
+        specs |= more
+    return ((module, name) for (module, name), of_class in bases.items() if of_class & specs)
+
+
+SPECS: list[type[Spec]] = [getattr(importlib.import_module(module), name) for module, name in names_of_specs()]
+FIELDS = [(spec, name) for spec in SPECS for name in spec.settable() if name in spec.__annotations__]
+"""Each field once, where it is stated."""
+
+ids = pytest.mark.parametrize(("spec", "name"), FIELDS, ids=lambda one: one if isinstance(one, str) else one.__name__)
+
+
+def examples() -> dict[type[Spec], Spec]:
+    """A valid spec of each kind of which one can be had without sounds."""
+    presets = [spec for name in list_recipes() for spec in load_recipe(name).presets.values()]
+    made = {type(spec): spec for spec in presets}
+    for spec in SPECS:
+        needed = NEEDED.get(spec.__name__, {})
+        if all(name in needed or not field.is_required() for name, field in spec.model_fields.items()):
+            made[spec] = spec(**needed)
+    return made
+
+
+EXAMPLES = examples()
+
+
+def bounds(field: FieldInfo) -> dict[str, float]:
+    return {
+        name: getattr(one, name) for one in field.metadata for name in ("ge", "gt", "le", "lt") if hasattr(one, name)
+    }
+
+
+def kind_of(field: FieldInfo) -> Any:
+    kinds = [kind for kind in get_args(field.annotation) if kind is not type(None)]
+    is_optional = type(None) in get_args(field.annotation)
+    return kinds[0] if is_optional else field.annotation
+
+
+def values_of(kind: Any, limits: dict[str, float]) -> st.SearchStrategy[Any]:
+    """Valid values of a type within limits."""
+    if get_origin(kind) is Literal:
+        return st.sampled_from(get_args(kind))
+    if get_origin(kind) is tuple:
+        parts = get_args(kind)
+        one = values_of(parts[0], {})
+        return st.lists(one, min_size=1, max_size=3).map(tuple) if ... in parts else st.tuples(*[one] * len(parts))
+    low, high = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
+    if kind is int:
+        least = None if low is None else floor(low) + 1 if "gt" in limits else ceil(low)
+        most = None if high is None else ceil(high) - 1 if "lt" in limits else floor(high)
+        return st.integers(least, most)
+    if kind is float:
+        return st.floats(
+            low, high, exclude_min="gt" in limits, exclude_max="lt" in limits, allow_nan=False, allow_infinity=False
+        )
+    return st.booleans() if kind is bool else st.sampled_from(["mini", "a b", "Straße"])
+
+
+def step_over(kind: type, name: str, bound: float) -> float:
+    """The nearest value that a bound leaves out."""
+    if name in ("gt", "lt"):
+        return kind(bound)
+    down = name == "ge"
+    return int(bound) + (-1 if down else 1) if kind is int else nextafter(bound, -inf if down else inf)
+
+
+def test_there_are_specs_in_every_room_that_has_settings():
+    rooms = {spec.__module__.split(".")[1] for spec in SPECS}
+    assert rooms >= {"dataset_builder", "encoders", "evaluator", "tasks", "training"}
+    assert len(EXAMPLES) >= 20
+
+
+@ids
+def test_a_setting_is_described_and_its_default_is_read_as_it_is_printed(spec, name):
+    field = spec.model_fields[name]
+    assert field.description
+    assert field.description[-1] in ".:", "a sentence"
+    if not field.is_required():
+        default = field.get_default(call_default_factory=True)
+        assert spec.read([f"{name}={default_of(field)}"]) == {name: default}
+
+
+@ids
+@settings(max_examples=5)
+@given(data=st.data())
+def test_a_value_within_the_bounds_is_read_as_it_is_typed(spec, name, data):
+    field = spec.model_fields[name]
+    if any(isinstance(one, TypedAs) for one in field.metadata):
+        return  # its own tests say what its texts mean
+    value = data.draw(values_of(kind_of(field), bounds(field)))
+    check_values({name: value}, {name: field}, "it")
+    assert spec.read([f"{name}={as_typed(value)}"]) == {name: value}
+
+
+@ids
+def test_a_value_out_of_the_bounds_is_refused_with_value_and_rule(spec, name):
+    field = spec.model_fields[name]
+    kind = kind_of(field)
+    wrong: list[Any] = [step_over(kind, *bound) for bound in bounds(field).items()]
+    wrong += [float("nan"), float("inf"), "1", True] if kind is float else []
+    wrong += [1.5, "1", True] if kind is int else []
+    wrong += [1, "true"] if kind is bool else [] if get_origin(kind) is tuple else [["a"]]
+    wrong += ["nonesuch", True] if get_origin(kind) is Literal else []
+    for value in wrong:
+        with pytest.raises(InputError) as raised:
+            check_values({name: value}, {name: field}, "it")
+        assert str(raised.value).startswith(f"{name} is {as_typed(value, quoted=True)}; it is {rule_of(field)}")
+        if spec in EXAMPLES:
+            with pytest.raises(InputError, match=f"{name} is .*"):
+                EXAMPLES[spec].changed(**{name: value})
+
+
+@ids
+def test_a_name_that_is_none_gets_the_nearest(spec, name):
+    for wrong in (lambda: spec.read([f"{name}x=1"]), lambda: check_values({f"{name}x": 1}, spec.settable(), "it")):
+        with pytest.raises(InputError, match=rf"no setting '{name}x'; did you mean '{name}'\?"):
+            wrong()
+
+
+@pytest.mark.parametrize("spec", EXAMPLES.values(), ids=[kind.__name__ for kind in EXAMPLES])
+def test_a_spec_is_the_same_when_nothing_changes_and_its_values_are_json(spec):
+    assert spec.changed() == spec
+    values = spec.values()
+    assert json.loads(json.dumps(values, allow_nan=False)) == values
+    with pytest.raises(InputError, match="no setting 'nonesuch'"):
+        spec.changed(nonesuch=1)
