@@ -313,7 +313,8 @@ def test_what_the_user_got_wrong_is_an_error_of_ours():
         for path in product_files()
         if room_of(path) != "metrics"
         for node in nodes(path).get(ast.Raise, ())
-        if node.exc is not None and ast.unparse(node.exc).split("(")[0] == "ValueError" and node.lineno not in in_validators(path)
+        if node.exc is not None
+        and ast.unparse(node.exc).split("(")[0] == "ValueError" and node.lineno not in in_validators(path)
     ]  # fmt: skip
     assert not wrong, "\n".join(wrong)
 
