@@ -99,7 +99,8 @@ def _levels(samples: Floats, sample_rate: int) -> tuple[Floats, Floats]:
     frames = np.pad(padded, size)[starts[:, None] + size + np.arange(size)]
     magnitude = np.abs(np.fft.rfft(frames * (window / window.sum()), bins)).T
     magnitude[1:-1] *= 2  # the other half of the spectrum: a sine has its amplitude
-    return np.fft.rfftfreq(bins, 1 / sample_rate), 20 * np.log10(np.clip(magnitude, 10 ** (FLOOR / 20), 1))
+    frequencies: Floats = np.fft.rfftfreq(bins, 1 / sample_rate).astype(np.float64)
+    return frequencies, 20 * np.log10(np.clip(magnitude, 10 ** (FLOOR / 20), 1))
 
 
 def _interpolated(level: Floats, at: Floats, frequencies: Floats) -> Floats:
