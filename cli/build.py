@@ -163,11 +163,11 @@ def _written(data: RenderedData, name: str, build: BuildSpec) -> RenderedData:
 
 def _print_reports(data: RenderedData) -> None:
     """Print what data say of their rows, such as how questions are balanced."""
-    from audio_compositionality.dataset_builder.recipes.base import ReportedRendering
+    from audio_compositionality.dataset_builder.recipes.base import is_reported
 
     for recipe in data.recipes:
         rendering = data.configuration(recipe).rendering
-        if isinstance(rendering, ReportedRendering):
+        if is_reported(rendering):
             for table in rendering.reports():
                 print_table(table)
                 print()

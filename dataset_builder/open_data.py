@@ -317,10 +317,10 @@ def notes_of(data: RenderedData) -> tuple[str, ...]:
     Raises:
         DatasetError: nothing could be made.
     """
-    from .recipes.base import ReportedRendering
+    from .recipes.base import is_reported
 
     renderings = [data.configuration(recipe).rendering for recipe in data.recipes]
-    reported = [one for one in renderings if isinstance(one, ReportedRendering)]
+    reported = [one for one in renderings if is_reported(one)]
     return tuple(dict.fromkeys(note for rendering in reported for note in rendering.notes()))
 
 
