@@ -44,7 +44,7 @@ _LABEL_FILES = (".jams", ".txt", ".tsv", ".csv", ".json", ".ann", ".lab")
 
 _YAML = (".yaml", ".yml")
 
-_PATHS = ("data", "audio", "labels", "durations", "names", "negatives_labels", "negatives_audio", "prompts")
+PATHS = ("data", "audio", "labels", "durations", "names", "negatives_labels", "negatives_audio", "prompts")
 """Fields that can hold paths."""
 
 _HEAD = 2**16
@@ -111,9 +111,7 @@ class DataSpec(Spec):
         None, description="Labels of AudioTime for what does not overlap, as in arXiv 2603.05128: ranks nothing."
     )
     negatives_audio: str | None = Field(None, description="Folder with the sound of negatives_labels.")
-    settings: dict[str, bool | int | float | str] = Field(
-        {}, description="Settings of what is made of the data, by name; in a data.yaml."
-    )
+    settings: dict[str, Any] = Field({}, description="Settings of what is made of the data, by name; in a data.yaml.")
 
     def given(self) -> dict[str, Any]:
         """What is said beside what the data are, by the names of fields."""
@@ -393,7 +391,7 @@ def _beside(file: Path, name: str, value: Any) -> Any:
     """A path of a description as seen from here; any other value as it is."""
     if isinstance(value, list):
         return tuple(_beside(file, name, part) for part in value)
-    if name not in _PATHS or not isinstance(value, str):
+    if name not in PATHS or not isinstance(value, str):
         return value
     below = file.parent / value
     return str(below) if below.exists() and not Path(value).is_absolute() else value

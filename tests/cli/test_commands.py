@@ -1,12 +1,14 @@
 """The commands that evaluate, from arguments to files and what is printed."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.encoders.language_models.options import LanguageOptions, language_options
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
@@ -118,12 +120,13 @@ def evaluated(monkeypatch):
     calls = []
 
     def evaluate_models(models, data, tasks, options, *, on_result=None, leave_out=False):
-        calls.append((list(models), data, tasks, options))
+        calls.append(([model.name for model in models], data, tasks, options))
         return []
 
     monkeypatch.setattr("audio_compositionality.evaluator.run.evaluate.evaluate_models", evaluate_models)
     monkeypatch.setattr(
-        "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, device, options, seed: name
+        "audio_compositionality.encoders.loading.registry.load_model",
+        lambda name, *, device, options, seed: SimpleNamespace(name=name, abilities=ENCODER),
     )
     monkeypatch.setattr("audio_compositionality.cli.model_options.check_kinds", lambda *_: None)
     return calls

@@ -117,13 +117,13 @@ VALUES = [
     ("evaluate random --seeds x", "--seeds is 'x'; it is a whole number from 1 on"),
     ("evaluate random --set seeds=x", "seeds are 'x'; give how many fits to make"),
     ("evaluate random --seeds 1 --set seeds=2", "--seeds and --set seeds=... are both given"),
-    ("evaluate random --set max_steps=-1", "max_steps is -1; it must be a whole number from 1"),
+    ("evaluate random --set max_steps=-1", "max_steps is '-1'; it is a whole number from 1 on"),
     ("evaluate random --set max_steps", "--set is 'max_steps'; it takes NAME=VALUE"),
     ("evaluate random --set =6", "--set is '=6'; it takes NAME=VALUE"),
     ("evaluate random --set seed=1 --set seed=2", "--set has seed twice"),
     ("evaluate random --set sed=7", "there is no setting 'sed'; did you mean 'seed'"),
     ("evaluate random --set seed=seven", "seed is 'seven'; it is a whole number"),
-    ("evaluate random --set seed=-1", "seed is -1; it must be a whole number from 0 to 9,223,372,036,854,775,807"),
+    ("evaluate random --set seed=-1", "seed is '-1'; it is a whole number from 0 to 9,223,372,036,854,775,807"),
     ("evaluate random --set onset=lock", "onset is 'lock'; it is one of random, locked"),
     ("evaluate random --set pooling=men", "pooling is 'men'; it is one of mean, cls, max: did you mean 'mean'"),
     ("run --set precision=fp16", "precision is 'fp16'; it is one of auto, float32, bfloat16, float16"),
@@ -180,7 +180,7 @@ DATA = [
     ("data open.yaml", "open.yaml is no YAML"),
     ("data without.yaml", "without.yaml lacks the key data"),
     ("data misspelt.yaml", "misspelt.yaml: there is no setting 'lable'; did you mean 'label'"),
-    ("data range.yaml", "classes is 1; it must be a whole number from 2"),
+    ("data range.yaml", "classes is 1; it is a whole number from 2 to 64"),
     ("data animals --write there.txt", "the name of a description ends with .yaml"),
     ("data animals --write lists.yaml", "lists.yaml is there already; give a name that is not"),
     ("evaluate random --data animals --preset ful", "unknown preset 'ful'; did you mean 'full'"),
@@ -231,7 +231,7 @@ TARGETS = [
     ("embed random --tasks a_coat --out notes.txt/x", "notes.txt"),
     ("run --tasks a_coat --out /proc/x", "/proc/x"),
     ("data animals --write notes.txt/x.yaml", "notes.txt"),
-    ("data animals --write /proc/x.yaml", "/proc/x.yaml"),
+    ("data animals --write /proc/x.yaml", "/proc/"),
 ]
 
 HURRIED = [*COMMANDS, *MODELS, *VALUES, *DATA, *RESULTS, *TARGETS]

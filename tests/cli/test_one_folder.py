@@ -112,7 +112,7 @@ def test_strong_labels_give_what_is_heard_alone(street):
         (("--set", "format=desd"), "there is no format of labels 'desd'; did you mean 'desed'"),
         (("--set", "columns=onset"), "columns has 'onset'; it takes FIELD=HEADING"),
         (("--set", "durations=nowhere"), "durations is 'nowhere', and there is no such file"),
-        (("--set", "resolution=60"), "resolution is 60.0; it must be a number from 0 below 60"),
+        (("--set", "resolution=60"), "resolution is '60'; it is a number from 0 below 60"),
         (("--set", "window=5"), "which is a folder of recordings; it is about strong labels"),
         (("--set", "words=x"), "words is not needed: the table of strong labels says all"),
     ],

@@ -7,6 +7,7 @@ import pytest
 
 from audio_compositionality.dataset_builder import build
 from audio_compositionality.dataset_builder import opening as rendered
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.tasks.registry import load_task, scored_recipes
 
 LOG_MEL = "log-mel-statistics"
@@ -24,7 +25,8 @@ def evaluated(monkeypatch):
 
     monkeypatch.setattr("audio_compositionality.evaluator.run.evaluate.evaluate_models", evaluate_models)
     monkeypatch.setattr(
-        "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, device, options, seed: name
+        "audio_compositionality.encoders.loading.registry.load_model",
+        lambda name, *, device, options, seed: SimpleNamespace(name=name, abilities=ENCODER),
     )
     monkeypatch.setattr("audio_compositionality.cli.model_options.check_kinds", lambda *_: None)
     return calls

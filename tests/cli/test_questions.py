@@ -17,10 +17,10 @@ def test_controls_of_a_model_that_answers_share_it():
     settings = ModelSettings(None, LanguageOptions(precision="float32"))
     names = ["first", "without-audio:first", "events-as-text:first", "cascade", "noise-audio:cascade"]
     first, silent, told, cascade, noise = loaded_models(names, settings, None, Processes())
-    assert (silent.inner[0], told.inner[0]) == (first, first)
-    assert noise.inner[0] is not cascade
+    assert (silent.model, told.model) == (first, first)
+    assert noise.model is not cascade
     (again,) = loaded_models(["other-audio:first"], settings, None, Processes(), {"first": first})
-    assert again.inner[0] is first
+    assert again.model is first
 
 
 def test_what_is_kept_is_said():
@@ -103,7 +103,7 @@ class TestHowQuestionsArePut:
                 ("--set", "prompt=reason", "--set", "scoring=letters"),
                 "the prompt 'reason' has a model write its reasons first",
             ),
-            (("--set", "max_questions=-1"), "max_questions is -1; it must be a whole number from 0 on"),
+            (("--set", "max_questions=-1"), "max_questions is '-1'; it is a whole number from 0 on"),
         ],
     )
     @pytest.mark.parametrize("command", ["evaluate", "run"])
