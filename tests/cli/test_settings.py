@@ -95,7 +95,7 @@ def test_help_lists_what_can_be_said_with_bounds_and_defaults(capsys):
         divided(["help"], GROUPS)
     printed = capsys.readouterr().out
     assert "Settings of fruit (--set NAME=VALUE)" in printed
-    assert "from 0 below 60" in printed
+    assert "a number from 0" in printed
     assert "group" in printed
     assert "window" not in printed
 

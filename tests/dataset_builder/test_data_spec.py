@@ -395,5 +395,5 @@ def test_rows_that_are_as_they_are_have_no_settings(name, here, tiny_data):
     with pytest.raises(InputError, match=r"there is no setting 'seed': .*whose rows are as they are"):
         opened_data(DataSpec(data=name, **given), changes={"seed": 7})
     if name != "built":
-        with pytest.raises(DatasetError, match="nothing scores it|cannot be scored yet"):
+        with pytest.raises(DatasetError, match=r"nothing scores it|cannot be scored yet"):
             opened_data(DataSpec(data=name, **given))
