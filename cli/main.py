@@ -175,7 +175,7 @@ def argument_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
             description=command.description,
             epilog=f"examples:\n{command.examples}" if command.examples else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            # The beginning of an option is no option: --data of another command would be --dataset here.
+            # The beginning of an option is no option: a new one could begin so.
             allow_abbrev=False,
         )
         command.add_arguments(subparser)

@@ -129,7 +129,7 @@ def test_faults_are_passed_over_and_the_key_is_nowhere(server, evaluate, tmp_pat
     [
         (["--set", "max_questions=18"], "is to be asked 25 questions, and no more than 18 are allowed"),
         (["--set", "orders=cyclic", "--set", "max_questions=19"], "is to be asked 83 questions, and no more than 19"),
-        (["--set", "scoring=options"], "valid choices of --scoring are generate, letters"),
+        (["--set", "scoring=options"], "valid choices of scoring are generate, letters"),
         (["--set", "scoring=letter"], "letters"),
     ],
 )
