@@ -196,7 +196,7 @@ def _entry(data: RenderedData, job: _Job) -> BuiltRecipe:
         version=job.recipe.version,
         settings=configuration.values,
         fingerprint=configuration.fingerprint,
-        rows_sha256=sha256_of(json.dumps([str(job.features), job.rows], sort_keys=True).encode()),
+        rows_sha256=sha256_of(json.dumps([str(job.features), list(job.rows)], sort_keys=True).encode()),
         audio_format=job.audio_format,
         description=configuration.description,
         shards={},

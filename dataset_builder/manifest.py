@@ -76,7 +76,7 @@ class BuiltRecipe:
     @property
     def synthetic(self) -> bool:
         """Whether its sound is ours, and not that of recordings that somebody brought."""
-        return not (self.settings.get("sounds") or self.settings.get("recordings"))
+        return not self.settings.get("sounds")
 
     @property
     def splits(self) -> dict[str, list[str]]:
