@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -64,7 +64,6 @@ def rate_of(rendering: Rendering, index: int) -> int:
     return rendering.rate(index) if isinstance(rendering, RatedRendering) else rendering.sample_rate
 
 
-@runtime_checkable
 class ReportedRendering(Rendering, Protocol):
     """A rendering that says something of its rows, which whoever builds them should read."""
 
@@ -75,6 +74,12 @@ class ReportedRendering(Rendering, Protocol):
     def notes(self) -> Sequence[str]:
         """What could not be made, and why; sentences without an end."""
         ...
+
+
+def is_reported(rendering: Rendering) -> TypeGuard[ReportedRendering]:
+    """Whether a rendering says something of its rows. None are drawn for that, as by `isinstance`, which on Python 3.11
+    reads every property that a protocol names."""
+    return all(callable(getattr(type(rendering), name, None)) for name in ("reports", "notes"))
 
 
 @dataclass(frozen=True)
