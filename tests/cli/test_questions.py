@@ -128,10 +128,16 @@ class TestHowQuestionsArePut:
     @pytest.mark.parametrize(
         ("flags", "words"),
         [
-            (("--prompt", "raeson"), "--prompt raeson: the prompt 'raeson' is not known; did you mean 'reason'"),
-            (("--orders", "cylic"), "--orders cylic: orders is 'cylic'; did you mean 'cyclic'"),
+            (
+                ("--prompt", "raeson"),
+                "prompt is 'raeson'; it must be one of direct, text, reason: did you mean 'reason'",
+            ),
+            (("--orders", "cylic"), "orders is 'cylic'; it must be one of 1, cyclic: did you mean 'cyclic'"),
             (("--orders", "2"), "--orders 2: orders is '2'"),
-            (("--scoring", "leters"), "--scoring leters: the scoring 'leters' is not known; did you mean 'letters'"),
+            (
+                ("--scoring", "leters"),
+                "scoring is 'leters'; it must be one of generate, letters, options: did you mean 'letters'",
+            ),
             (
                 ("--prompt", "reason", "--scoring", "letters"),
                 "--prompt reason --scoring letters: the prompt 'reason' has a model write its reasons first",
