@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -138,20 +138,20 @@ class Toy(BandEnergies):
 
 
 def evaluate(folder: Path) -> None:
-    options = replace(QUIET, out=folder / "results", store=folder / "store")
+    options = QUIET.changed(out=folder / "results", store=folder / "store")
     evaluate_models([Toy()], quadruples(), [load_task("a_coat")], options)
 
 
 def evaluate_again(folder: Path) -> str:
     """The scores of what is in the store; what is there twice is not computed."""
-    options = replace(QUIET, out=folder / "again", store=folder / "store")
+    options = QUIET.changed(out=folder / "again", store=folder / "store")
     (result,) = evaluate_models([Toy()], quadruples(), [load_task("a_coat")], options)
     return digest(result.measures, result.intervals, result.samples_sha256)
 
 
 def pass_over(folder: Path) -> str:
     """The same command: a result that is there is read."""
-    options = replace(QUIET, out=folder / "results", store=folder / "store")
+    options = QUIET.changed(out=folder / "results", store=folder / "store")
     (result,) = evaluate_models([Toy()], quadruples(), [load_task("a_coat")], options)
     return digest(result.dumps())
 
@@ -210,7 +210,7 @@ def built_quadruples() -> Path:
 
 def _texts(folder: Path) -> str:
     task = Captions(INFO)
-    (result,) = evaluate_models([TextEncoder()], ManyTexts(70), [task], replace(QUIET, store=folder / "store"))
+    (result,) = evaluate_models([TextEncoder()], ManyTexts(70), [task], QUIET.changed(store=folder / "store"))
     return digest(task.seen.texts, task.seen.clips, result.measures)
 
 
@@ -220,7 +220,7 @@ def embed_texts(folder: Path) -> None:
 
 def _answers(folder: Path, model: Tells) -> str:
     task = Orders()
-    evaluate_models([model], Questions(asked=40), [task], replace(QUIET, store=folder / "store"))
+    evaluate_models([model], Questions(asked=40), [task], QUIET.changed(store=folder / "store"))
     return digest(task.answers)
 
 
