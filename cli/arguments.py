@@ -100,6 +100,7 @@ def add_seeds(parser: argparse.ArgumentParser, default: str = "the task's own") 
     """
     parser.add_argument(
         "--seeds",
+        type=whole("--seeds"),
         metavar="N",
         help=f"fits of tasks that fit something, whose spread is told apart from the samples'; default {default}",
     )
@@ -110,7 +111,8 @@ def whole(option: str) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not text.isdecimal() or int(text) < 1:
-            raise InputError(f"{option} is {text!r}; it is a whole number from 1 on")
+            # The one error whose words argparse keeps.
+            raise argparse.ArgumentTypeError(f"{option} is {text!r}; it is a whole number from 1 on")
         return int(text)
 
     return read

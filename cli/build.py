@@ -28,7 +28,7 @@ class BuildSpec(Spec):
 
     bank: str | None = Field(None, description="Take the timbres of presets from this 32-voice DX7 bank (.syx).")
     voices: tuple[int, ...] = Field(
-        tuple(range(1, 9)), min_length=8, max_length=8, description="Which eight voices of the bank, counted from 1."
+        tuple(range(1, 9)), min_length=1, description="Which voices of the bank, counted from 1: one a class."
     )
     writer_revision: str | None = Field(None, description="Branch, tag or commit of the Hub id of --writer.")
     writer_device: str | None = Field(None, description="Of --writer: cpu, cuda, cuda:1; CUDA where there is one.")
@@ -83,6 +83,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _rendered(options: argparse.Namespace) -> RenderedData:
     """The data with the texts of a language model, where one is named."""
+    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import left_out_notes
     from audio_compositionality.dataset_builder.opening import RenderedData
 
@@ -96,6 +97,9 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
         if (name == "voices" and build.bank is None) or (name.startswith("writer") and options.writer is None):
             raise InputError(f"{name} says nothing without {other}; give it too")
     if build.bank is not None:
+        reading = recognised(spec.data)
+        if reading.kind != "preset":
+            raise InputError(f"bank is about the timbres of presets; {reading.source} is {reading.what}")
         changes = {**changes, "voices": _voices(build.bank, build.voices)}
     opened = data_options.open_with_notes(options, spec, changes, recipes, required=_named(options) or ())
     for text in left_out_notes(opened.left_out):

@@ -49,11 +49,11 @@ def run(options: argparse.Namespace) -> None:
     spec = data_options.data_spec(options)
     reading = recognised(spec.data)
     print(f"{reading.source} is read as {reading.what}.", flush=True)
-    if options.write is not None:
-        _write(options.write, spec, reading.kind)
-        print(f"{options.write} is written: --data {options.write} takes it.", flush=True)
     recipes = _recipes(spec)
     _, changes = divided(options.set, data_options.data_groups(spec, recipes))
+    if options.write is not None:
+        _write(options.write, spec.changed(settings={**spec.settings, **changes}), reading.kind)
+        print(f"{options.write} is written: --data {options.write} takes it.", flush=True)
     opened = data_options.open_with_notes(options, spec, changes, recipes)
     costs = _costs(opened)
     print_table(_scored(opened, costs))
@@ -133,17 +133,15 @@ def _write(path: Path, spec: DataSpec, kind: str) -> None:
     """Write a commented description: what is said, and what could be."""
     import yaml
 
-    from audio_compositionality.dataset_builder.data_spec import FIELDS, DataSpec
+    from audio_compositionality.dataset_builder.data_spec import FIELDS, PATHS, DataSpec
     from audio_compositionality.support.files import write_whole
     from audio_compositionality.support.spec import default_of, rule_of
 
     def line(name: str, value: object) -> str:
         return yaml.safe_dump({name: value}, allow_unicode=True, width=1000, sort_keys=False).rstrip()
 
-    given = {
-        name: [_from(path, one) for one in value] if isinstance(value, tuple) else _from(path, value)
-        for name, value in spec.given().items()
-    }
+    values = spec.values()
+    given = {name: _from(path, values[name]) if name in PATHS else values[name] for name in spec.given()}
     lines = ["# What these data are; --data takes this file. Lines that begin with # say what could be said.", ""]
     lines += [line("data", _from(path, spec.data)), ""]
     for name in FIELDS[kind]:
@@ -156,7 +154,9 @@ def _write(path: Path, spec: DataSpec, kind: str) -> None:
 
 
 def _from(file: Path, value: Any) -> Any:
-    """A path that is there as seen from the folder of a file; any other value as it is."""
+    """A path that is there, or each of a list, as seen from the folder of a file; any other value as it is."""
+    if isinstance(value, list):
+        return [_from(file, one) for one in value]
     if not isinstance(value, str) or not Path(value).exists():
         return value
     return os.path.relpath(value, file.parent)

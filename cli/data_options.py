@@ -65,7 +65,9 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
     (values,) = divided([*named.values()], [Group("the data", lambda: fields)])
     if options.preset is not None and "preset" in values:
         raise InputError("--preset and --set preset=... are both given; give one")
-    data = options.data or options.preset or values.get("preset") or DEFAULT
+    data = options.data
+    if data is None:
+        data = options.preset or values.get("preset") or DEFAULT
     if options.data is None:
         values.pop("preset", None)
     elif options.preset is not None:

@@ -115,12 +115,17 @@ class _Parser(argparse.ArgumentParser):
         command = self.prog.removeprefix(PROGRAM).strip()
         if message.startswith("the following arguments are required: "):
             missing = message.partition(": ")[2]
-            if missing == "MODEL":
+            if missing.startswith("MODEL"):
                 raise InputError(
                     f"name a model, such as {self.prog} whisper-base, or a class of your own, my_encoder.py:MyEncoder\n"
                     f"`{PROGRAM} models` lists those that have a name; docs/models.md has all forms of a name"
                 )
             raise InputError(f"{self.prog} needs {missing}; --help shows an example")
+        option, _, said = message.removeprefix("argument ").partition(": ")
+        if said.startswith(f"{option} is "):
+            raise InputError(said)
+        if said.startswith("expected "):
+            message = f"{option} needs a value"
         raise InputError(f"{message}; {self.prog if command else PROGRAM} --help shows what there is")
 
 
@@ -170,7 +175,7 @@ def argument_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
             description=command.description,
             epilog=f"examples:\n{command.examples}" if command.examples else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            # The beginning of an option is no option: --data of another command would be --dataset here.
+            # The beginning of an option is no option: a new one could begin so.
             allow_abbrev=False,
         )
         command.add_arguments(subparser)

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ _LABEL_FILES = (".jams", ".txt", ".tsv", ".csv", ".json", ".ann", ".lab")
 
 _YAML = (".yaml", ".yml")
 
-_PATHS = ("data", "audio", "labels", "durations", "names", "negatives_labels", "negatives_audio", "prompts")
+PATHS = ("data", "audio", "labels", "durations", "names", "negatives_labels", "negatives_audio", "prompts")
 """Fields that can hold paths."""
 
 _HEAD = 2**16
@@ -85,12 +85,20 @@ class DataSpec(Spec):
         None, description="What labels are called in texts: a set (default, plain, several), or a YAML file of them."
     )
     labels: tuple[str, ...] | None = Field(
-        None, description="Strong labels of a folder of recordings: what is heard alone becomes a sound of its own."
+        None,
+        description="Strong labels of a folder of recordings, of which what is heard alone becomes a sound of its own; of "
+        "strong labels, further files of them.",
     )
-    format: str | None = Field(None, description="Of strong labels; by default what the files say.")
+    format: str | None = Field(
+        None,
+        description="Of strong labels: audioset-strong, audiotime, desed, jams, maestro, maestro-soft (development.csv), "
+        "table or text; by default what the files say.",
+    )
     durations: str | None = Field(None, description="Table of recordings and their seconds, beside strong labels.")
     columns: tuple[str, ...] | None = Field(
-        None, description="Of a table of strong labels, FIELD=HEADING: recording, onset, offset or length, label."
+        None,
+        description="Of a table of strong labels, FIELD=HEADING, such as onset=start: recording, onset, offset or "
+        "length, label.",
     )
     resolution: float | None = Field(
         None, ge=0, lt=60, description="Seconds that strong labels are exact to; by default the format's."
@@ -103,9 +111,7 @@ class DataSpec(Spec):
         None, description="Labels of AudioTime for what does not overlap, as in arXiv 2603.05128: ranks nothing."
     )
     negatives_audio: str | None = Field(None, description="Folder with the sound of negatives_labels.")
-    settings: dict[str, bool | int | float | str] = Field(
-        {}, description="Settings of what is made of the data, by name; in a data.yaml."
-    )
+    settings: dict[str, Any] = Field({}, description="Settings of what is made of the data, by name; in a data.yaml.")
 
     def given(self) -> dict[str, Any]:
         """What is said beside what the data are, by the names of fields."""
@@ -125,7 +131,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "built": ("revision",),
     "recordings": (*_COLUMNS, *_MADE, "labels", *_OF_LABELS),
     "table": ("audio", *_COLUMNS, *_MADE),
-    "labels": ("audio", *_OF_LABELS, "window", "negatives_labels", "negatives_audio"),
+    "labels": ("audio", "labels", *_OF_LABELS, "window", "negatives_labels", "negatives_audio"),
     "dataset": (*_COLUMNS, *_MADE, "split", "config", "revision"),
     "benchmark": (),
     "texts": ("audio",),
@@ -168,13 +174,20 @@ def recognised(data: str | Path) -> Reading:
     if colon and kind in KINDS:
         return Reading(kind, rest, KINDS[kind])
     is_path = isinstance(data, Path) or text.startswith((".", "/", "~"))
-    readings = [] if is_path else list(_named(text))
-    if not any(reading.kind == "benchmark" for reading in readings):
-        readings += _at(Path(text).expanduser())
+    named = [] if is_path else list(_named(text))
+    is_benchmark = any(reading.kind == "benchmark" for reading in named)
+    path = Path(text).expanduser()
+    there = [] if is_benchmark else _at(path)
+    if is_path:
+        there = [replace(reading, source=_no_name(path)) for reading in there]
+    readings = [*named, *there]
     if not readings and not is_path and HUB_ID.fullmatch(text):
         readings = [Reading("hub", text, "an id of the Hub")]
     if len(readings) > 1:
-        ways = " or ".join(f"{reading.kind}:{text} ({reading.what})" for reading in readings)
+        below = text if is_path else f".{os.sep}{text}"
+        ways = " or ".join(
+            f"{reading.kind}:{text if reading in named else below} ({reading.what})" for reading in readings
+        )
         raise DatasetError(f"{text!r} can be read in {len(readings)} ways; say which: {ways}")
     if not readings:
         raise DatasetError(_unknown(text))
@@ -208,7 +221,10 @@ def _unknown(text: str) -> str:
         return f"there is nothing at {text!r}: no folder, no table, and it is no Hub id (ORG/NAME)"
     names = [*preset_names(), *list_named_sets(), *list_sounds()]
     readers = ", ".join(f"{name}:PATH" for name in list_readers())
-    return f"no data {text!r}: no folder or file here, no Hub id (ORG/NAME), none of {readers}; {nearest(text, names)}"
+    return (
+        f"no data {text!r}: no folder or file here, no Hub id (ORG/NAME), none of {readers}; {nearest(text, names)}. Sounds "
+        "that programs of this machine make, in a clone: python -m studies.sounds NAME --out FOLDER, then --data FOLDER"
+    )
 
 
 def _at(path: Path) -> list[Reading]:
@@ -349,7 +365,7 @@ def described(data: str | Path, **given: Any) -> DataSpec:
     """
     path = Path(data).expanduser()
     if path.suffix not in _YAML or not path.is_file():
-        return DataSpec(data=data if isinstance(data, Path) else str(data), **given)
+        return DataSpec(data=_no_name(data) if isinstance(data, Path) else data, **given)
     try:
         values = read_yaml(path)
     except InputError as error:
@@ -365,11 +381,17 @@ def described(data: str | Path, **given: Any) -> DataSpec:
         raise DatasetError(f"{path}: {error}") from error
 
 
+def _no_name(path: Path) -> str:
+    """A path as a text that is taken for no name."""
+    text = str(path)
+    return text if path.is_absolute() or text.startswith((".", "~")) else f".{os.sep}{text}"
+
+
 def _beside(file: Path, name: str, value: Any) -> Any:
     """A path of a description as seen from here; any other value as it is."""
     if isinstance(value, list):
         return tuple(_beside(file, name, part) for part in value)
-    if name not in _PATHS or not isinstance(value, str):
+    if name not in PATHS or not isinstance(value, str):
         return value
     below = file.parent / value
     return str(below) if below.exists() and not Path(value).is_absolute() else value

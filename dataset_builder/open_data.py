@@ -293,7 +293,7 @@ def _of_labels(
     AskedSpec(**changes)
     format, options = _format(spec)
     recordings = open_annotated(
-        reading.source,
+        (reading.source, *(spec.labels or ())),
         spec.audio or "",
         format,
         options=options,

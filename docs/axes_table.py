@@ -1,6 +1,6 @@
 """The table of axes.md, as Markdown, from a folder with results of the benchmark `axes`.
 
-    audio-compositionality run whisper-tiny.en whisper-base --benchmark axes --twin-seeds 0,1,2 --out results/axes
+    audio-compositionality run whisper-tiny.en whisper-base --benchmark axes --set twin_seeds=0,1,2 --out results/axes
     python docs/axes_table.py results/axes
 
 A trained model stands in bold where it is above each of its untrained twins, log-mel statistics, level-statistics and

@@ -61,7 +61,7 @@ def evaluate(sounds: str, made: Path, draw: int, weights: dict[str, str], folder
     """Score the encoders of some sounds, and the controls, on the blocks of a draw."""
     names = [*ENCODERS[sounds], *CONTROLS]
     models = [f"{name}={weights[end]}" if (end := name.rpartition(":")[2]) in weights else name for name in names]
-    recordings = [] if sounds == "timbres" else ["--recordings", str(made)]
+    recordings = [] if sounds == "timbres" else ["--data", str(made)]
     command = [sys.executable, "-m", "audio_compositionality", "evaluate", *models, "--tasks", "a_coat_instances"]
     # The first draw is that of the preset as it comes.
     drawn = ["--set", f"seed={draw}"] if draw else []

@@ -1,7 +1,7 @@
 """A DX7 bank of other voices with the names, and so the nouns, of ours: timbres that no training has heard.
 
 python examples/other_voices.py other.syx
-audio-compositionality build --bank other.syx --recipes comp_a_order,comp_a_attribute --out other
+audio-compositionality build --set bank=other.syx --recipes comp_a_order,comp_a_attribute --out other
 
 Four of each, voices 1-8, 9-16, 17-24 and 25-32. Of every operator that sounds the level moves up or down by 4.5 dB
 (`--steps 6`, and up to two more or fewer), rates and detune move a little; of modulators also high or broken ratios.

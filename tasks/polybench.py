@@ -250,7 +250,7 @@ class Polybench:
             "An accuracy alone says little: compare it with the best constant answer, with the baseline blind, which "
             "learns from the words of questions alone, and with the same model given silence (without-audio:). An "
             "answer that names no option is wrong; where there are many of these (unparsed), look at what the model "
-            "writes, or let its likelihoods decide (--scoring letters). Groups right is the strict score: of twins, "
+            "writes, or let its likelihoods decide (--set scoring=letters). Groups right is the strict score: of twins, "
             "whose answers differ only because labels changed places, all have to be right; of recordings it depends "
             "on how many questions were asked about each. On recordings, classification tests which sounds occur more "
             "than when: present, which knows nothing of time, answers nearly all of it. The baseline time-blind, which "

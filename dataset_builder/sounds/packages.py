@@ -55,7 +55,7 @@ class SoundsOpener(Protocol):
     """Sounds of an installed package: an object of the entry points ``audio_compositionality.sounds``.
 
     Attributes:
-        name: what ``--recordings`` and `open_recordings` take.
+        name: what ``--data`` and `open_recordings` take.
     """
 
     @property

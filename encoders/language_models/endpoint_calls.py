@@ -210,7 +210,7 @@ def out_of_time(deadline: float) -> Failure:
     """The failure of a question that was not answered within so many seconds."""
     return Failure(
         f"there was no whole answer within {deadline:g} s, the most that a question may take in all",
-        "see whether the server is overloaded, or allow more (--deadline)",
+        "see whether the server is overloaded, or allow more (--set deadline=...)",
     )
 
 

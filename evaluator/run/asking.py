@@ -77,11 +77,11 @@ def scoring_problem(model: Model, scoring: Scoring) -> str | None:
         valid = ", ".join((GENERATE, *model.scorings))
         return (
             f"{model.card.id!r} cannot be scored by {scoring}, which takes likelihoods that it does not tell; valid "
-            f"choices of --scoring are {valid}"
+            f"choices of scoring are {valid}"
         )
     return (
         f"{model.card.id!r} tells no likelihoods of given answers (score_options), so its answers cannot be scored by "
-        f"{scoring}: score it by what it writes (--scoring {GENERATE})"
+        f"{scoring}: score it by what it writes (--set scoring={GENERATE})"
     )
 
 

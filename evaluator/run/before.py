@@ -88,7 +88,7 @@ def check_questions(
         if most is not None and model.device == SERVER and count > most:
             raise InputError(
                 f"'{model.card.id}' is to be asked {count:,} questions, and no more than {most:,} are allowed "
-                f"(--max-questions): allow {count:,}, show options in one order, or give data with fewer questions. "
+                f"(--set max_questions=...): allow {count:,}, show options in one order, or give data with fewer questions. "
                 "None was asked"
             )
         if count:

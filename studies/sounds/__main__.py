@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m studies.sounds",
         description="Make sounds with programs and packages of this machine. Then: audio-compositionality evaluate "
-        "MODEL --recordings FOLDER.",
+        "MODEL --data FOLDER.",
         epilog=_listing(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from audio_compositionality.cli.main import argument_parser, load_command
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.sounds.annotated import open_annotated
 from audio_compositionality.dataset_builder.sounds.formats import list_formats
@@ -43,7 +42,7 @@ def error_of(run, capsys, *words):
 
 def test_build_writes_what_is_rendered_and_prints_the_balance(domestic, run, tmp_path, capsys):
     labels, audio = domestic
-    words = ("--recipe", "polybench", "--labels", labels, "--audio", audio, "--format", "desed")
+    words = ("--recipe", "polybench", "--data", labels, "--set", f"audio={audio}", "--set", "format=desed")
     assert run("build", *words, *FEW, "--out", tmp_path / "built") == 0
     printed = capsys.readouterr().out
     assert "Balance of the questions" in printed
@@ -57,45 +56,58 @@ def test_build_writes_what_is_rendered_and_prints_the_balance(domestic, run, tmp
 def test_the_mixed_set_of_concurrency_is_asked_for_by_name_and_warned_of(domestic, run, tmp_path, capsys):
     labels, audio = domestic
     negatives, sound = write_audiotime(tmp_path / "audiotime")
-    words = ("--labels", labels, "--audio", audio, "--negatives-labels", negatives, "--negatives-audio", sound)
-    assert run("build", *words, *FEW, "--ask", "concurrency", "--out", tmp_path / "mixed") == 0
+    words = (
+        "--data",
+        labels,
+        "--set",
+        f"audio={audio}",
+        "--set",
+        f"negatives_labels={negatives}",
+        "--set",
+        f"negatives_audio={sound}",
+    )
+    assert run("build", *words, *FEW, "--set", "ask=concurrency", "--out", tmp_path / "mixed") == 0
     assert "recognising the data set solves these questions" in capsys.readouterr().err
     rows = open_data(tmp_path / "mixed").configuration("polybench").rows
     assert any(row["recording"].startswith("audiotime/") for row in rows)
-    assert run("evaluate", "oracle", *words, *FEW, "--ask", "concurrency", "--out", tmp_path / "results") == 0
+    assert run("evaluate", "oracle", *words, *FEW, "--set", "ask=concurrency", "--out", tmp_path / "results") == 0
     (path,) = (tmp_path / "results").rglob("polybench.json")
     measures = load_result(path)[0].measures
     assert measures["sensitivity"] == measures["specificity"] == 1
     assert (measures["tp"], measures["tn"]) == (4, 4)
     assert error_of(run, capsys, "build", *words[:6], "--out", tmp_path / "x").endswith("give both or none")
-    assert "--negatives-audio is about recordings with" in error_of(run, capsys, "build", "--negatives-audio", sound)
+    assert "negatives_audio says nothing of 'mini', which is the preset mini; it is about strong labels" in error_of(
+        run, capsys, "build", "--set", f"negatives_audio={sound}"
+    )
 
 
 def test_build_says_what_cannot_be_asked(domestic, run, tmp_path, capsys):
     labels, audio = domestic
-    assert run("build", "--labels", labels, "--audio", audio, "--set", "train=0", "--out", tmp_path / "built") == 0
+    assert (
+        run("build", "--data", labels, "--set", f"audio={audio}", "--set", "train=0", "--out", tmp_path / "built") == 0
+    )
     assert "note: no questions in the split test: counting/kinds needs two counts that 10" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("write", "details", "questions"),
     [
-        (write_domestic, ("--format", "table", "--columns"), 2),
-        (write_domestic, ("--ask", "duration"), 2),
-        (write_streets, ("--ask", "concurrency"), 2),
-        (write_streets, ("--ask", "concurrency", "--window", "50", "--resolution", "0.5"), 0),
-        (write_soft, ("--ask", "concurrency", "--seed", "3"), 2),
+        (write_domestic, ("--set", "format=table", "--set", "columns"), 2),
+        (write_domestic, ("--set", "ask=duration"), 2),
+        (write_streets, ("--set", "ask=concurrency"), 2),
+        (write_streets, ("--set", "ask=concurrency", "--set", "window=50", "--set", "resolution=0.5"), 0),
+        (write_soft, ("--set", "ask=concurrency", "--set", "seed=3"), 2),
     ],
 )
 def test_what_readers_need_can_be_said(run, tmp_path, write, details, questions, capsys):
     labels, audio = write(tmp_path / "in")
-    if "--columns" in details:
+    if "columns" in details:
         text = labels.read_text().replace("event_label", "class").replace("onset", "from")
         labels.write_text(text)
-        columns = "recording=filename,onset=from,offset=offset,label=class"
+        columns = "columns=recording=filename,onset=from,offset=offset,label=class"
         durations = tmp_path / "in" / "validation_durations.tsv"
-        details = (*details, columns, "--durations", durations, "--ask", "duration")
-    words = ("build", "--labels", labels, "--audio", audio, *details, *FEW, "--out", tmp_path / "built")
+        details = (*details[:-1], columns, "--set", f"durations={durations}", "--set", "ask=duration")
+    words = ("build", "--data", labels, "--set", f"audio={audio}", *details, *FEW, "--out", tmp_path / "built")
     if questions:
         assert run(*words) == 0
         assert len(open_data(tmp_path / "built").configuration("polybench").rows) == questions
@@ -110,27 +122,36 @@ def test_several_files_of_labels(run, tmp_path, domestic):
     parts = [labels.with_name(f"{name}.tsv") for name in ("one", "two")]
     for part, of_part in zip(parts, (lines[:8], lines[8:]), strict=True):
         part.write_text(header + "".join(of_part))
-    words = ("--audio", audio, "--format", "desed", "--durations", labels.with_name("validation_durations.tsv"), *FEW)
-    assert run("build", "--labels", labels, *words, "--out", tmp_path / "whole") == 0
-    assert run("build", "--labels", *parts, *words, "--out", tmp_path / "parts") == 0
+    words = (
+        "--set",
+        f"audio={audio}",
+        "--set",
+        "format=desed",
+        "--set",
+        f"durations={labels.with_name('validation_durations.tsv')}",
+        *FEW,
+    )
+    assert run("build", "--data", labels, *words, "--out", tmp_path / "whole") == 0
+    one, two = parts
+    assert run("build", "--data", one, "--set", f"labels={two}", *words, "--out", tmp_path / "parts") == 0
     whole, of_parts = (open_data(tmp_path / name).configuration("polybench") for name in ("whole", "parts"))
     assert whole.fingerprint == of_parts.fingerprint
 
 
 def test_embed_and_the_tasks_take_them(domestic, run, tmp_path, capsys):
     labels, audio = domestic
-    words = ("--labels", labels, "--audio", audio, *FEW)
+    words = ("--data", labels, "--set", f"audio={audio}", *FEW)
     assert run("embed", "level-statistics", *words, "--out", tmp_path / "embedded") == 0
     assert list((tmp_path / "embedded").rglob("*.safetensors"))
     message = error_of(run, capsys, "evaluate", "level-statistics", *words, "--tasks", "polybench")
     assert "is no audio language model, which the task polybench needs" in message
     message = error_of(run, capsys, "evaluate", "level-statistics", *words, "--tasks", "invariance")
-    assert "the task 'invariance' cannot be scored on recordings with labels that have times" in message
+    assert "the task 'invariance' cannot be scored on strong labels of recordings" in message
 
 
 def test_who_is_told_the_labels_answers_all_that_is_asked(domestic, run, tmp_path):
     labels, audio = domestic
-    words = ("--labels", labels, "--audio", audio, *FEW, "--tasks", "polybench", "--out", tmp_path / "results")
+    words = ("--data", labels, "--set", f"audio={audio}", *FEW, "--tasks", "polybench", "--out", tmp_path / "results")
     assert run("evaluate", "oracle", *words) == 0
     (path,) = (tmp_path / "results").rglob("polybench.json")
     result, _ = load_result(path)
@@ -152,13 +173,15 @@ def line(*fields):
 )
 def test_wrong_labels_are_told_with_file_and_line(run, tmp_path, capsys, row, message):
     labels, audio = write_domestic(tmp_path, [row, *DOMESTIC_ROWS])
-    assert message in error_of(run, capsys, "build", "--labels", labels, "--audio", audio, "--format", "desed")
+    assert message in error_of(
+        run, capsys, "build", "--data", labels, "--set", f"audio={audio}", "--set", "format=desed"
+    )
 
 
 def test_missing_sound_is_told(domestic, run, capsys):
     labels, audio = domestic
     (audio / "validation" / "Y05.wav").unlink()
-    message = error_of(run, capsys, "build", "--labels", labels, "--audio", audio)
+    message = error_of(run, capsys, "build", "--data", labels, "--set", f"audio={audio}")
     assert "has no sound of 1 of 9 recordings: Y05" in message
 
 
@@ -186,7 +209,7 @@ def write_wrong(folder):
 
 def test_what_is_wrong_in_labels_is_left_out_with_its_recording_and_told(run, tmp_path, capsys):
     labels, audio = write_wrong(tmp_path / "in")
-    words = ("--labels", labels, "--audio", audio, "--format", "desed", *FEW)
+    words = ("--data", labels, "--set", f"audio={audio}", "--set", "format=desed", *FEW)
     message = capsys.readouterr() and run("build", *words, "--out", tmp_path / "refused")
     assert message == 2
     assert run("build", *words, "--skip-invalid", "--out", tmp_path / "built") == 0
@@ -207,7 +230,7 @@ def test_a_recording_of_which_one_row_is_wrong_is_left_out_whole(run, tmp_path, 
     recordings = open_annotated(labels, audio, "desed", skip_invalid=True)
     assert list(recordings.left_out) == ["Y01"]
     assert "Y01" not in {annotation.recording for annotation in recordings.annotations}
-    words = ("--labels", labels, "--audio", audio, "--format", "desed", *FEW)
+    words = ("--data", labels, "--set", f"audio={audio}", "--set", "format=desed", *FEW)
     assert "--skip-invalid leaves out such recordings" in error_of(run, capsys, "build", *words)
 
 
@@ -222,13 +245,13 @@ def test_sound_that_cannot_be_used_is_left_out(tmp_path):
 
 def test_where_all_is_left_out_that_is_an_error(run, tmp_path, capsys):
     labels, audio = write_domestic(tmp_path / "in", [("Y01.wav", 5, 5, "Dog")])
-    words = ("--labels", labels, "--audio", audio, "--format", "desed", *FEW, "--skip-invalid")
+    words = ("--data", labels, "--set", f"audio={audio}", "--set", "format=desed", *FEW, "--skip-invalid")
     assert "no recording can be used: Y01 (validation.tsv:2" in error_of(run, capsys, "build", *words)
 
 
 def test_a_score_says_of_which_kinds_of_questions_it_is_and_why_others_are_missing(domestic, run, tmp_path, capsys):
     labels, audio = domestic
-    words = ("--labels", labels, "--audio", audio, "--set", "train=0", "--tasks", "polybench")
+    words = ("--data", labels, "--set", f"audio={audio}", "--set", "train=0", "--tasks", "polybench")
     assert run("evaluate", "oracle", *words, "--out", tmp_path / "few") == 0
     printed = capsys.readouterr()
     reasons = [line for line in printed.err.splitlines() if line.startswith("note: no questions in the split test: ")]
@@ -245,7 +268,7 @@ def test_a_score_says_of_which_kinds_of_questions_it_is_and_why_others_are_missi
 def test_lengths_of_audiotime_are_refused_by_name(run, tmp_path, domestic, capsys):
     path = tmp_path / "duration_captions.json"
     path.write_text(json.dumps({"syn_1": {"event": {"dog": [1.5, 2.0]}, "caption": ""}}))
-    message = error_of(run, capsys, "build", "--labels", path, "--audio", domestic[1])
+    message = error_of(run, capsys, "build", "--data", f"labels:{path}", "--set", f"audio={domestic[1]}")
     assert "the part 'duration' of AudioTime says how long each sound lasts" in message
 
 
@@ -253,68 +276,70 @@ def test_a_format_that_cannot_be_told(run, tmp_path, domestic, capsys):
     labels = tmp_path / "streets.tsv"
     labels.write_text("filename\tonset\toffset\tevent_label\n" + "\t".join(map(str, STREET_ROWS[0])) + "\n")
     capsys.readouterr()
-    assert run("build", "--labels", labels, "--audio", domestic[1]) == 2
+    assert run("build", "--data", labels, "--set", f"audio={domestic[1]}") == 2
     printed = capsys.readouterr().err
-    assert "streets.tsv does not say which format it is in; name one with --format" in printed
-    assert all(f"  {name}: " in printed for name in list_formats())
+    assert "streets.tsv does not say which format it is in; name one with --set format=NAME" in printed
+    assert all(f" {name} (" in printed for name in list_formats())
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--format", "dessed"), "there is no format of labels 'dessed'; did you mean 'desed'"),
-        (("--ask", "detectoin"), "there is no task 'detectoin'; did you mean 'detection'"),
-        (("--ask", "detection/last"), "the task 'detection' has no variant 'last'"),
-        (("--ask", "counting", "--set", "ask=duration"), "--ask and --set ask=... are both given"),
+        (("--set", "format=dessed"), "there is no format of labels 'dessed'; did you mean 'desed'"),
+        (("--set", "ask=detectoin"), "there is no task 'detectoin'; did you mean 'detection'"),
+        (("--set", "ask=detection/last"), "the task 'detection' has no variant 'last'"),
+        (("--set", "ask=counting", "--set", "ask=duration"), "--set has ask twice; a setting has one value"),
         (("--set", "classes=6"), "no setting 'classes'"),
-        (("--set", "train=2"), "train is 2.0; it must be a number from 0 to 0.9"),
-        (("--columns", "onset"), "--columns has 'onset'; it takes FIELD=HEADING"),
-        (("--columns", "onset=a,onset=b"), "--columns has 'onset' twice"),
-        (("--columns", "onset=a", "--format", "desed"), "the columns of desed are known"),
-        (("--columns", "onset=a"), "there is none for recording, label, offset (or length)"),
-        (("--format", "table"), "the columns of the table have to be named"),
-        (("--durations", "none.tsv"), "--durations is 'none.tsv', and there is no such file"),
-        (("--names", "none.json"), "--names is 'none.json', and there is no such file"),
-        (("--resolution", "-1"), "--resolution is -1 s"),
-        (("--resolution", "nan"), "--resolution is nan s"),
-        (("--window", "0"), "windows last 0 s"),
-        (("--label", "class"), "--label is about --recordings or --dataset, not about --labels"),
-        (("--protocol", "paper"), "--protocol is of presets"),
-        (("--bank", "a.syx"), "--bank is about the voices of scenes"),
+        (("--set", "train=2"), "train is '2'; it is a number from 0 to 0.9"),
+        (("--set", "columns=onset"), "columns has 'onset'; it takes FIELD=HEADING"),
+        (("--set", "columns=onset=a,onset=b"), "columns has 'onset' twice"),
+        (("--set", "columns=onset=a", "--set", "format=desed"), "the columns of desed are known"),
+        (("--set", "columns=onset=a"), "there is none for recording, label, offset (or length)"),
+        (("--set", "format=table"), "the columns of the table have to be named"),
+        (("--set", "durations=none.tsv"), "durations is 'none.tsv', and there is no such file"),
+        (("--set", "names=none.json"), "names is 'none.json', and there is no such file"),
+        (("--set", "resolution=-1"), "resolution is '-1'; it is a number from 0 below 60"),
+        (("--set", "resolution=nan"), "resolution is 'nan'; it is a number from 0 below 60"),
+        (("--set", "window=0"), "window is '0'; it is a number above 0"),
+        (("--set", "label=class"), "which is strong labels of recordings; it is about recordings, a table"),
+        (("--set", "protocol=paper"), "there is no setting 'protocol'"),
+        (("--set", "bank=a.syx"), "bank is about the timbres of presets; "),
         (("--recipe", "a_coat"), "the recipe 'a_coat' cannot be made of recordings with labels"),
     ],
 )
 def test_wrong_arguments_are_told_in_one_line(domestic, run, capsys, words, message):
     labels, audio = domestic
-    assert message in error_of(run, capsys, "build", "--labels", labels, "--audio", audio, *words)
+    assert message in error_of(run, capsys, "build", "--data", labels, "--set", f"audio={audio}", *words)
 
 
 def test_labels_and_sound_belong_together(domestic, run, capsys):
     labels, audio = domestic
-    assert "give the folder with the sound too" in error_of(run, capsys, "build", "--labels", labels)
-    assert "name them with --labels" in error_of(run, capsys, "build", "--audio", audio)
-    message = error_of(run, capsys, "build", "--labels", labels, "--audio", audio / "none")
+    assert "its sound is elsewhere: give the folder, --set audio=FOLDER" in error_of(
+        run, capsys, "build", "--data", labels
+    )
+    assert "audio says nothing of 'mini', which is the preset mini; it is about a table of recordings" in error_of(
+        run, capsys, "build", "--set", f"audio={audio}"
+    )
+    message = error_of(run, capsys, "build", "--data", labels, "--set", f"audio={audio / 'none'}")
     assert "there is no such folder" in message
-    message = error_of(run, capsys, "build", "--labels", labels.with_name("none.tsv"), "--audio", audio)
-    assert "is neither a file nor a folder" in message
+    message = error_of(run, capsys, "build", "--data", labels.with_name("none.tsv"), "--set", f"audio={audio}")
+    assert "there is nothing at " in message
 
 
 @pytest.mark.parametrize("command", ["build", "evaluate", "run", "embed"])
-def test_help_teaches(command):
-    parser = argument_parser({command: load_command(command)})
-    (subparser,) = parser._subparsers._group_actions[0].choices.values()
-    text = " ".join(subparser.format_help().replace("-\n", "-").split())
-    for word in ("--labels", "--audio", "--format", "development.csv", "onset=start", "detection/regions"):
+def test_the_list_of_settings_teaches(command, domestic, run, tmp_path, capsys):
+    labels, audio = domestic
+    models = () if command == "build" else ("first",)
+    assert run(command, *models, "--data", labels, "--set", "help", "--out", tmp_path / "x") == 0
+    text = " ".join(capsys.readouterr().out.replace("-\n", "-").split())
+    for word in ("audio", "format", "development.csv", "onset=start", "task/variant"):
         assert word in text, word
-    # The lists are written out, so that help needs no import.
-    stated = text.partition("--format NAME ")[2]
-    assert all(name in stated.replace("- ", "-") for name in list_formats())
-    assert all(name in text for name in question_tasks())
+    assert all(name in text for name in (*list_formats(), *question_tasks()))
 
 
 def test_sound_is_that_of_the_files(run, tmp_path):
     labels, audio = write_soft(tmp_path / "in")
-    words = ("--labels", labels, "--audio", audio, "--ask", "concurrency", *FEW)
+    words = ("--data", labels, "--set", f"audio={audio}", "--set", "ask=concurrency", *FEW)
     assert run("build", *words, "--out", tmp_path / "built", "--audio-format", "wav") == 0
     for clip in open_data(tmp_path / "built").configuration("polybench").clips():
         assert (len(clip.waveform), clip.sample_rate) == (12 * 8_000, 8_000)

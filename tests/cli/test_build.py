@@ -45,13 +45,13 @@ class TestBank:
     @pytest.mark.parametrize(
         ("voices", "message"),
         [
-            ("1,2,x", "give numbers with commas"),
-            ("0,1,2,3,4,5,6,7", "--voices has 0; the voices of a bank are numbered 1 to 32"),
+            ("1,2,x", "voices is '1,2,x'; it is one or more whole numbers with commas"),
+            ("0,1,2,3,4,5,6,7", "voices has 0; the voices of a bank are numbered 1 to 32"),
             ("1,2,3", "3 voices for K = 8"),
         ],
     )
     def test_a_wrong_choice_is_refused(self, bank, voices, message, tmp_path, run, capsys):
-        assert run("build", "--bank", bank, "--voices", voices, "--out", tmp_path / "x") == 2
+        assert run("build", "--set", f"bank={bank}", "--set", f"voices={voices}", "--out", tmp_path / "x") == 2
         assert message in capsys.readouterr().err
 
     @pytest.mark.slow
@@ -61,7 +61,7 @@ class TestBank:
         few = {"quadruples": 1, "train_scenes": 8, "validation_scenes": 1, "test_scenes": 1}
         preset = rendered.rendered_preset
         monkeypatch.setattr(rendered, "rendered_preset", lambda name, **changes: preset(name, **few, **changes))
-        chosen = ("--bank", bank, "--voices", "3,1,4,5,9,2,6,8", "--recipes", "a_coat,a_tre")
+        chosen = ("--set", f"bank={bank}", "--set", "voices=3,1,4,5,9,2,6,8", "--recipes", "a_coat,a_tre")
         assert run("build", *chosen, "--out", tmp_path / "x") == 0
         assert 'load_dataset("x", "a_tre")' in capsys.readouterr().out
         rows = datasets.load_dataset(str(tmp_path / "x"), "a_tre", split="train", cache_dir=str(tmp_path / "cache"))

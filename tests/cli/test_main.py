@@ -141,9 +141,8 @@ def test_what_needs_no_model_imports_nothing_heavy(typed, tmp_path):
 
 
 def test_the_beginning_of_an_option_is_no_option(run, capsys):
-    with pytest.raises(SystemExit):
-        run("run", "--bench", "comp_a")
-    assert "unrecognized arguments: --bench" in capsys.readouterr().err
+    assert run("run", "--bench", "comp_a") == 2
+    assert "there is no option --bench; did you mean --benchmark? " in capsys.readouterr().err
 
 
 def test_an_unknown_command_names_the_nearest(run, capsys):
@@ -277,37 +276,3 @@ def test_the_first_use_registers_the_metrics(tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stderr.startswith("note: evaluate.load will not find the metrics")
     assert "A-COAT" in done.stdout
-
-
-def test_tasks_that_are_named_bring_their_controls():
-    from audio_compositionality.cli.run import _names
-    from audio_compositionality.encoders.loading.controls import CONTROLS
-    from audio_compositionality.encoders.loading.names import list_models
-    from audio_compositionality.encoders.loading.twins import TWINS
-    from audio_compositionality.tasks.registry import list_tasks, load_task
-
-    task = load_task("a_coat_instances")
-    usual, beside = _names(["whisper-tiny.en"], None, [load_task("a_coat")])
-    assert beside == {"whisper-tiny.en": ["untrained:whisper-tiny.en"]}
-    baselines, beside = _names(["whisper-tiny.en"], [task, task], [task])
-    assert baselines == [*usual, "mfcc-statistics", "level-statistics"]
-    assert beside == {"whisper-tiny.en": ["untrained:whisper-tiny.en", "shuffled:whisper-tiny.en"]}
-    models = {model.name for model in list_models()}
-    for control in (control for task in list_tasks() for control in task.info.controls):
-        assert control in models or control.removesuffix(":") in {*TWINS, *CONTROLS}, control
-
-
-def test_beside_tasks_of_captions_stand_models_that_read():
-    from audio_compositionality.cli.run import _names
-    from audio_compositionality.tasks.registry import load_task
-
-    tasks = [load_task("comp_a_order"), load_task("comp_a_attribute")]
-    assert _names([], tasks, tasks) == (["random", "bag-of-words", "tiny-clap"], {})
-    _, beside = _names(["laion-clap", "mine.py:Mine", "sorted-words:laion-clap"], tasks, tasks)
-    assert beside == {
-        "laion-clap": ["untrained:laion-clap", "reversed-audio:laion-clap"],
-        "mine.py:Mine": ["sorted-words:mine.py:Mine", "reversed-audio:mine.py:Mine"],
-        "sorted-words:laion-clap": [],
-    }
-    both, _ = _names([], tasks, [*tasks, load_task("a_coat")])
-    assert {"log-mel-statistics", "downsample", "random", "bag-of-words", "tiny-clap"} <= set(both)

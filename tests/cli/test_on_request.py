@@ -1,19 +1,23 @@
 """Tasks on request are left out where neither tasks nor a benchmark are named."""
 
 import argparse
+from types import SimpleNamespace
 
 import pytest
 
-from audio_compositionality.cli import arguments
+from audio_compositionality.cli import scoring
+from audio_compositionality.encoders.base import ENCODER
 
 LOG_MEL = "log-mel-statistics"
 
 
 def typed(*words):
+    """The data and the tasks of what is typed."""
     parser = argparse.ArgumentParser()
-    arguments.add_tasks(parser)
-    arguments.add_data(parser)
-    return parser.parse_args(words)
+    scoring.add_scoring(parser)
+    options = parser.parse_args(words)
+    request = scoring.read_request(options)
+    return request.tasks, *request.open_data(options)
 
 
 @pytest.fixture
@@ -27,7 +31,8 @@ def evaluated(monkeypatch):
 
     monkeypatch.setattr("audio_compositionality.evaluator.run.evaluate.evaluate_models", evaluate_models)
     monkeypatch.setattr(
-        "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, device, options, seed: name
+        "audio_compositionality.encoders.loading.registry.load_model",
+        lambda name, *, device, options, seed: SimpleNamespace(name=name, abilities=ENCODER),
     )
     monkeypatch.setattr("audio_compositionality.cli.model_options.check_kinds", lambda *_: None)
     return calls
@@ -35,21 +40,17 @@ def evaluated(monkeypatch):
 
 @pytest.mark.parametrize("words", [("--tasks", "toy_pairs"), ("--benchmark", "toy")])
 def test_the_data_are_those_of_the_tasks_that_are_named(toy_on_request, words):
-    options = typed(*words)
-    tasks = arguments.chosen_tasks(options)
-    assert tasks == [toy_on_request]
-    data = arguments.opened_data(options, tasks)
+    named, data, tasks = typed(*words)
+    assert named == tasks == [toy_on_request]
     assert data.recipes == ("toy_pairs",)
-    assert arguments.scored_tasks(data, tasks) == tasks
 
 
 def test_by_default_neither_the_task_nor_its_data_are_taken(toy_on_request):
-    options = typed()
-    assert arguments.chosen_tasks(options) is None
-    data = arguments.opened_data(options)
+    named, data, tasks = typed()
+    assert named is None
     assert {"a_coat", "a_tre"} <= set(data.recipes)
     assert "toy_pairs" not in data.recipes
-    assert [task.info.name for task in arguments.scored_tasks(data, None)] == ["a_coat", "a_tre"]
+    assert [task.info.name for task in tasks] == ["a_coat", "a_tre"]
 
 
 @pytest.mark.slow

@@ -69,7 +69,7 @@ def check(data, names):
 
 @pytest.mark.slow
 def test_one_folder_serves_instances_binding_twins_and_order(folder, run, tmp_path):
-    words = ("--recordings", folder)
+    words = ("--data", folder)
     assert run("build", *words, *SETTINGS, "--recipes", RECIPES, "--out", tmp_path / "built") == 0
     check(open_data(tmp_path / "built"), set(LABELS))
     assert {
@@ -84,7 +84,7 @@ def test_one_folder_serves_instances_binding_twins_and_order(folder, run, tmp_pa
 
 @pytest.mark.slow
 def test_strong_labels_serve_the_same_recipes(street, run, tmp_path):
-    words = ("--recordings", street / "audio", "--strong-labels", street / "street.csv")
+    words = ("--data", street / "audio", "--set", f"labels={street / 'street.csv'}")
     recipes = RECIPES.replace("binding,", "")
     assert run("build", *words, *SETTINGS, "--recipes", recipes, "--out", tmp_path / "built") == 0
     check(open_data(tmp_path / "built"), set(LABELS))
@@ -109,16 +109,16 @@ def test_strong_labels_give_what_is_heard_alone(street):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--format", "desd"), "there is no format of labels 'desd'; did you mean 'desed'"),
-        (("--columns", "onset"), "--columns has 'onset'; it takes FIELD=HEADING"),
-        (("--durations", "nowhere"), "--durations is 'nowhere', and there is no such file"),
-        (("--resolution", "60"), "--resolution is 60 s; it must be from 0"),
-        (("--window", "5"), "--window is about recordings with labels that have times"),
-        (("--words", "x"), "words is not needed: the table of strong labels says all"),
+        (("--set", "format=desd"), "there is no format of labels 'desd'; did you mean 'desed'"),
+        (("--set", "columns=onset"), "columns has 'onset'; it takes FIELD=HEADING"),
+        (("--set", "durations=nowhere"), "durations is 'nowhere', and there is no such file"),
+        (("--set", "resolution=60"), "resolution is '60'; it is a number from 0 below 60"),
+        (("--set", "window=5"), "which is a folder of recordings; it is about strong labels"),
+        (("--set", "words=x"), "words is not needed: the table of strong labels says all"),
     ],
 )
 def test_mistakes_about_strong_labels_are_told(words, message, street, run, tmp_path, capsys):
-    named = ("--recordings", street / "audio", "--strong-labels", street / "street.csv")
+    named = ("--data", street / "audio", "--set", f"labels={street / 'street.csv'}")
     assert run("build", *named, *words, "--out", tmp_path / "x") == 2
     assert message in capsys.readouterr().err
 
@@ -126,8 +126,8 @@ def test_mistakes_about_strong_labels_are_told(words, message, street, run, tmp_
 def test_the_columns_of_any_table_are_named(street, run, tmp_path):
     text = (street / "street.csv").read_text().replace("file,label,start,stop", "where,what,from,to")
     (tmp_path / "table.csv").write_text(text)
-    named = ("--recordings", street / "audio", "--strong-labels", tmp_path / "table.csv")
-    columns = ("--columns", "recording=where,label=what,onset=from,offset=to")
+    named = ("--data", street / "audio", "--set", f"labels={tmp_path / 'table.csv'}")
+    columns = ("--set", "columns=recording=where,label=what,onset=from,offset=to")
     words = ("--recipes", "comp_a_order", "--set", "items=2", "--out", tmp_path / "built")
     assert run("build", *named, *columns, *words) == 0
     assert len(open_data(tmp_path / "built").configuration("comp_a_order").rows) == 2
@@ -142,7 +142,7 @@ def test_words_of_a_table_are_exchanged_in_items_of_attributes(tmp_path, run):
         write(tmp_path / "mine" / name, samples=gain * sound(label, number + 8 * (word == "loud")), rate=RATE)
         lines.append(f"{name},{label},{word}")
     (tmp_path / "mine" / "metadata.csv").write_text("\n".join(lines) + "\n")
-    words = ("--recordings", tmp_path / "mine", "--recipes", "comp_a_attribute", "--set", "items=12")
+    words = ("--data", tmp_path / "mine", "--recipes", "comp_a_attribute", "--set", "items=12")
     assert run("build", *words, "--out", tmp_path / "built") == 0
     rows = open_data(str(tmp_path / "built")).configuration("comp_a_attribute").rows
     assert {row["subset"] for row in rows} == {"seen", "novel"}

@@ -1,4 +1,4 @@
-"""``--protocol``: which data and settings it becomes."""
+"""The protocol of the paper: which settings it becomes."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -7,6 +7,7 @@ import pytest
 
 from audio_compositionality.dataset_builder import build
 from audio_compositionality.dataset_builder import opening as rendered
+from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.tasks.registry import load_task, scored_recipes
 
 LOG_MEL = "log-mel-statistics"
@@ -24,7 +25,8 @@ def evaluated(monkeypatch):
 
     monkeypatch.setattr("audio_compositionality.evaluator.run.evaluate.evaluate_models", evaluate_models)
     monkeypatch.setattr(
-        "audio_compositionality.encoders.loading.registry.load_model", lambda name, *, device, options, seed: name
+        "audio_compositionality.encoders.loading.registry.load_model",
+        lambda name, *, device, options, seed: SimpleNamespace(name=name, abilities=ENCODER),
     )
     monkeypatch.setattr("audio_compositionality.cli.model_options.check_kinds", lambda *_: None)
     return calls
@@ -32,29 +34,40 @@ def evaluated(monkeypatch):
 
 @pytest.mark.slow
 def test_run_takes_the_preset_and_the_settings_of_the_protocol(evaluated, run, tmp_path, capsys):
-    assert run("run", "--protocol", "paper", "--out", tmp_path) == 0
+    assert run("run", "--data", "paper-mini", "--out", tmp_path) == 0
     assert "on the preset paper-mini" in capsys.readouterr().out
-    assert run("run", "--protocol", "paper", "--tasks", "a_coat", "--out", tmp_path) == 0
+    assert run("run", "--data", "paper-mini", "--tasks", "a_coat", "--out", tmp_path) == 0
     assert evaluated == [("paper-mini", {"seeds": [0], **POST_NORM}), ("paper-mini", {})]
 
 
-@pytest.mark.parametrize("preset", ["mini", "paper-mini"])
-def test_evaluate_takes_them_and_what_is_asked_for_beside_them(evaluated, run, tmp_path, preset):
-    arguments = ("evaluate", LOG_MEL, "--preset", preset, "--out", tmp_path)
-    assert run(*arguments, "--protocol", "paper") == 0
-    assert run(*arguments, "--protocol", "paper", "--seeds", 2) == 0
+@pytest.mark.parametrize("option", ["--data", "--preset"])
+def test_a_preset_of_the_paper_has_the_settings_of_the_paper(evaluated, run, tmp_path, option):
+    arguments = ("evaluate", LOG_MEL, option, "paper-mini", "--out", tmp_path)
     assert run(*arguments) == 0
-    assert evaluated == [("paper-mini", POST_NORM), ("paper-mini", {"seeds": [0, 1], **POST_NORM}), (preset, {})]
+    assert run(*arguments, "--seeds", 2) == 0
+    assert run(*arguments, "--set", "layer=pre-norm") == 0
+    assert evaluated == [
+        ("paper-mini", POST_NORM),
+        ("paper-mini", {"seeds": "2", **POST_NORM}),
+        ("paper-mini", {"layer": "pre-norm"}),
+    ]
+
+
+def test_other_presets_have_them_where_they_are_asked_for(evaluated, run, tmp_path):
+    arguments = ("evaluate", LOG_MEL, "--data", "mini", "--out", tmp_path)
+    assert run(*arguments, "--set", "protocol=paper") == 0
+    assert run(*arguments) == 0
+    assert evaluated == [("mini", POST_NORM), ("mini", {})]
 
 
 def test_evaluate_takes_the_settings_for_data_of_ones_own(evaluated, run, tmp_path, folder):
-    assert run("evaluate", LOG_MEL, "--data", folder, "--protocol", "paper", "--out", tmp_path) == 0
+    assert run("evaluate", LOG_MEL, "--data", folder, "--set", "protocol=paper", "--out", tmp_path) == 0
     assert evaluated == [(str(folder), POST_NORM)]
 
 
 def test_a_protocol_that_no_task_has_is_refused_by_name(evaluated, run, folder, tmp_path, capsys):
     for arguments in (["--data", folder], []):
-        assert run("evaluate", LOG_MEL, *arguments, "--protocol", "papr", "--out", tmp_path) == 2
+        assert run("evaluate", LOG_MEL, *arguments, "--set", "protocol=papr", "--out", tmp_path) == 2
         assert "paper" in capsys.readouterr().err
     assert evaluated == []
 
@@ -63,14 +76,14 @@ def test_tasks_without_any_protocol_are_said_to_have_none(evaluated, run, tmp_pa
     task = load_task("a_coat")
     bare = SimpleNamespace(info=replace(task.info, protocols={}))
     monkeypatch.setattr("audio_compositionality.tasks.registry.load_tasks", lambda names: [bare])
-    assert run("evaluate", LOG_MEL, "--tasks", "a_coat", "--protocol", "paper", "--out", tmp_path) == 2
+    assert run("evaluate", LOG_MEL, "--tasks", "a_coat", "--set", "protocol=paper", "--out", tmp_path) == 2
     assert capsys.readouterr().err.strip().endswith("none of the tasks has a protocol")
 
 
 def test_build_writes_the_preset_of_the_protocol(run, tmp_path, monkeypatch):
     built = []
     monkeypatch.setattr(build, "build_dataset", lambda data, out, **_: built.append(data) or out)
-    assert run("build", "--protocol", "paper", "--out", tmp_path / "x") == 0
+    assert run("build", "--data", "paper-mini", "--out", tmp_path / "x") == 0
     (data,) = built
     preset = rendered.rendered_preset("paper-mini").settings
     assert data.settings == {recipe: preset[recipe] for recipe in preset if recipe in scored_recipes()}

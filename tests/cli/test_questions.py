@@ -3,63 +3,24 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 
 import pytest
 
 from audio_compositionality.cli.announce import kept_outputs
-from audio_compositionality.cli.model_options import loaded_models
-from audio_compositionality.cli.run import _names, _sensible
-from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.cli.model_options import ModelSettings, loaded_models
+from audio_compositionality.encoders.language_models.options import LanguageOptions
 from audio_compositionality.evaluator.run.processes import Processes
 from audio_compositionality.tasks.registry import load_task
 
-OFFLINE = [
-    *("random", "first", "longest", "majority", "blind"),
-    *("statistics", "time-blind", "order-blind", "present", "oracle", "cascade"),
-]
-
-
-def test_beside_questions_stand_models_that_answer_and_no_others():
-    task = load_task("polybench")
-    assert _names([], [task], [task]) == (OFFLINE, {})
-    baselines, beside = _names(["oracle", "mine.py:Mine"], [task], [task])
-    assert baselines == OFFLINE
-    assert beside == {
-        "mine.py:Mine": ["without-audio:mine.py:Mine", "shuffled-audio:mine.py:Mine", "events-as-text:mine.py:Mine"]
-    }
-    _, beside = _names(["org/answers"], [task], [task])
-    assert beside == {
-        "org/answers": ["without-audio:org/answers", "shuffled-audio:org/answers", "events-as-text:org/answers"]
-    }
-    encoders, _ = _names([], None, [load_task("a_coat")])
-    assert not set(encoders) & set(OFFLINE[1:])
-    both, _ = _names([], [task, load_task("a_coat")], [task, load_task("a_coat")])
-    assert {"downsample", "log-mel-statistics", *OFFLINE} <= set(both)
-
-
-@pytest.mark.parametrize(
-    ("name", "prefixes"),
-    [
-        ("cascade", ["without-audio:", "shuffled-audio:"]),
-        ("first", ["without-audio:", "shuffled-audio:", "events-as-text:"]),
-        ("oracle", []),
-        ("other-audio:first", ["without-audio:", "shuffled-audio:"]),
-    ],
-)
-def test_who_learns_or_reads_labels_is_not_told_what_is_heard(name, prefixes):
-    twins = [f"{prefix}{name}" for prefix in ("without-audio:", "shuffled-audio:", "events-as-text:")]
-    assert _sensible(twins, [load_model(name)]) == [f"{prefix}{name}" for prefix in prefixes]
-
 
 def test_controls_of_a_model_that_answers_share_it():
-    arguments = Namespace(device=None, layer=None, pooling=None, precision="float32", compile=False)
+    settings = ModelSettings(None, LanguageOptions(precision="float32"))
     names = ["first", "without-audio:first", "events-as-text:first", "cascade", "noise-audio:cascade"]
-    first, silent, told, cascade, noise = loaded_models(names, arguments, Processes())
-    assert (silent.inner[0], told.inner[0]) == (first, first)
-    assert noise.inner[0] is not cascade
-    (again,) = loaded_models(["other-audio:first"], arguments, Processes(), {"first": first})
-    assert again.inner[0] is first
+    first, silent, told, cascade, noise = loaded_models(names, settings, None, Processes())
+    assert (silent.model, told.model) == (first, first)
+    assert noise.model is not cascade
+    (again,) = loaded_models(["other-audio:first"], settings, None, Processes(), {"first": first})
+    assert again.model is first
 
 
 def test_what_is_kept_is_said():
@@ -129,20 +90,20 @@ class TestHowQuestionsArePut:
         ("flags", "words"),
         [
             (
-                ("--prompt", "raeson"),
-                "prompt is 'raeson'; it must be one of direct, text, reason: did you mean 'reason'",
+                ("--set", "prompt=raeson"),
+                "prompt is 'raeson'; it is one of direct, text, reason: did you mean 'reason'?",
             ),
-            (("--orders", "cylic"), "orders is 'cylic'; it must be one of 1, cyclic: did you mean 'cyclic'"),
-            (("--orders", "2"), "--orders 2: orders is '2'"),
+            (("--set", "orders=cylic"), "orders is 'cylic'; it is one of 1, cyclic: did you mean 'cyclic'?"),
+            (("--set", "orders=2"), "orders is '2'; it is one of 1, cyclic"),
             (
-                ("--scoring", "leters"),
-                "scoring is 'leters'; it must be one of generate, letters, options: did you mean 'letters'",
+                ("--set", "scoring=leters"),
+                "scoring is 'leters'; it is one of generate, letters, options: did you mean 'letters'?",
             ),
             (
-                ("--prompt", "reason", "--scoring", "letters"),
-                "--prompt reason --scoring letters: the prompt 'reason' has a model write its reasons first",
+                ("--set", "prompt=reason", "--set", "scoring=letters"),
+                "the prompt 'reason' has a model write its reasons first",
             ),
-            (("--max-questions", "-1"), "--max-questions is -1; it must be 0 or more"),
+            (("--set", "max_questions=-1"), "max_questions is '-1'; it is a whole number from 0 on"),
         ],
     )
     @pytest.mark.parametrize("command", ["evaluate", "run"])
@@ -151,12 +112,12 @@ class TestHowQuestionsArePut:
         assert words in " ".join(capsys.readouterr().err.split())
 
     def test_what_no_task_asks_is_refused(self, run, capsys, folder, tmp_path):
-        assert run("evaluate", "random", "--data", folder, "--out", tmp_path, "--prompt", "reason") == 2
+        assert run("evaluate", "random", "--data", folder, "--out", tmp_path, "--set", "prompt=reason") == 2
         assert "none of the tasks has " in capsys.readouterr().err
 
     @pytest.mark.filterwarnings("ignore")
     def test_every_way_reaches_the_result(self, run, tmp_path, questions):
-        how = ("--orders", "cyclic", "--scoring", "letters", "--store", tmp_path / "store")
+        how = ("--set", "orders=cyclic", "--set", "scoring=letters", "--store", tmp_path / "store")
         out = tmp_path / "out"
         assert (
             run(

@@ -72,10 +72,10 @@ def questions(server: LoopbackEndpoint) -> list[str]:
 def test_the_built_in_detector_learns_and_a_server_reads(server, data, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("audio_compositionality.tasks.answerers.cascade.STEPS", 100)
     name = f"heard-as-text:cascade:{server.name}"
-    assert evaluate(name, data, tmp_path, "--max-questions", "18") == 2
+    assert evaluate(name, data, tmp_path, "--set", "max_questions=18") == 2
     assert "is to be asked 25 questions, and no more than 18 are allowed" in " ".join(capsys.readouterr().err.split())
     assert questions(server) == []
-    assert evaluate(name, data, tmp_path, "--max-questions", "25") == 0
+    assert evaluate(name, data, tmp_path, "--set", "max_questions=25") == 0
     asked = questions(server)
     assert len(asked) == QUESTIONS
     assert all(text.startswith(("These sounds were detected", "No sounds were detected")) for text in asked)
@@ -87,14 +87,14 @@ def test_the_built_in_detector_learns_and_a_server_reads(server, data, tmp_path,
     assert (result.n, result.measures["unparsed"]) == (QUESTIONS, 0)
     # What was answered is there, and asked no more.
     (tmp_path / "out").rename(tmp_path / "earlier")
-    assert evaluate(name, data, tmp_path, "--max-questions", "0") == 0
+    assert evaluate(name, data, tmp_path, "--set", "max_questions=0") == 0
     assert len(questions(server)) == QUESTIONS
 
 
 def test_a_detector_of_the_user_s_own(server, data, detector, tmp_path):
     name = f"heard-as-text:{detector}:{server.name}"
     assert not has_twins(name)
-    assert evaluate(name, data, tmp_path, "--prompt", "reason", "--batch-size", "3") == 0
+    assert evaluate(name, data, tmp_path, "--set", "prompt=reason", "--batch-size", "3") == 0
     assert len(questions(server)) == QUESTIONS
     assert all("\n0.00-10.00 s: bell\n" in text for text in questions(server))
     assert {request.body["max_tokens"] for request in server.requests[1:]} == {1024}

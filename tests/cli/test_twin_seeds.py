@@ -1,23 +1,21 @@
-"""``--twin-seeds``: several draws of a twin, each a model of its own, side by side."""
+"""``twin_seeds``: several draws of a twin, each a model of its own, side by side."""
 
 from __future__ import annotations
 
-from argparse import Namespace
-
 import pytest
 
-from audio_compositionality.cli.model_options import twin_seeds
+from audio_compositionality.cli.model_options import ModelSettings
+from audio_compositionality.encoders.language_models.options import LanguageOptions
 from audio_compositionality.encoders.loading.names import is_twin
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.verdicts import verdicts
-from audio_compositionality.support.errors import InputError
 
 
 @pytest.mark.slow
 def test_each_draw_has_a_result_and_the_verdict_asks_for_all(whisper, folder, tmp_path, run, monkeypatch):
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
     names = [whisper, f"untrained:{whisper}", f"reversed-audio:untrained:{whisper}", "log-mel-statistics"]
-    command = ["evaluate", *names, "--twin-seeds", "0,1,2,1", "--data", folder, "--tasks", "a_coat"]
+    command = ["evaluate", *names, "--set", "twin_seeds=0,1,2,1", "--data", folder, "--tasks", "a_coat"]
     assert run(*command, "--out", tmp_path / "results") == 0
     (comparison,) = compare_results([tmp_path / "results"])
     twin = f"untrained:{whisper.name}"
@@ -38,14 +36,22 @@ def test_each_draw_has_a_result_and_the_verdict_asks_for_all(whisper, folder, tm
     assert all(label[:60] in said for label in labels[twin])
 
 
-@pytest.mark.parametrize("given", ["a", "0,-1", "1.5"])
-def test_what_is_no_seed_is_refused(given):
-    with pytest.raises(InputError, match=r"--twin-seeds is .*; it is a whole number from 0 on"):
-        twin_seeds(Namespace(twin_seeds=given))
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("a", "twin_seeds is 'a'; it is whole numbers with commas between them"),
+        ("0,-1", "twin_seeds is 0, -1; it is whole numbers from 0 on"),
+        ("1.5", "twin_seeds is '1.5'; it is whole numbers"),
+        ("empty", "twin_seeds is empty; it is whole numbers from 0 on"),
+    ],
+)
+def test_what_is_no_seed_is_refused(given, message, run, capsys):
+    assert run("evaluate", "random", "--set", f"twin_seeds={given}") == 2
+    assert message in capsys.readouterr().err
 
 
 def test_only_names_of_twins_depend_on_the_seed():
-    assert twin_seeds(Namespace()) == twin_seeds(Namespace(twin_seeds=None)) == (0,)
+    assert ModelSettings(None, LanguageOptions()).twin_seeds == (0,)
     assert is_twin("untrained:whisper-base")
     assert is_twin("reversed-audio:shuffled:whisper-base")
     assert not any(map(is_twin, ("whisper-base", "reversed-audio:whisper-base", "random", "mine.py:Mine")))

@@ -86,9 +86,9 @@ def format_of(path: str | Path) -> str:
     file = files_in(path, _SUFFIXES)[0]
     name = _guess(file, is_folder=path.is_dir())
     if name is None:
-        formats = "\n  ".join(f"{name}: {load_reader(name).meaning}" for name in list_formats())
+        formats = ", ".join(f"{name} ({load_reader(name).meaning})" for name in list_formats())
         raise AnnotationError(
-            f"{file.name} does not say which format it is in; name one with --set format=NAME:\n  {formats}"
+            f"{file.name} does not say which format it is in; name one with --set format=NAME, of {formats}"
         )
     return name
 

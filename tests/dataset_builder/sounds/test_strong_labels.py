@@ -206,7 +206,7 @@ def test_scenes_are_made_of_them(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\tb\n1\t2\n", "does not say which format it is in; name one with --format"),
+        ("a\tb\n1\t2\n", "does not say which format it is in; name one with --set format=NAME, of"),
         ("", "strong.csv is empty"),
         ("file,label,start,stop\nother_2000.flac,Dog,2,1\n", "from 2.0 to 1.0 s; expected is 0 ≤ onset < offset"),
         ("file,label,start,stop\nother_2000.flac,Dog,0,1\nother_2000.flac,,0,1\n", "strong.csv:3: .* has no label"),

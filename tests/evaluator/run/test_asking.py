@@ -235,7 +235,7 @@ def test_a_model_that_scores_in_some_ways_is_refused_for_others_before_it_is_ask
 
     model = Limited()
     for asked in (model, Controlled(model, CONTROLS["without-audio"])):
-        with pytest.raises(TaskError, match=r"scored by options.*valid choices of --scoring are generate, letters"):
+        with pytest.raises(TaskError, match=r"scored by options.*valid choices of scoring are generate, letters"):
             scored(asked, {"scoring": "options"})
     assert model.calls == []
     assert len(scored(model, {"scoring": "letters"})) == 8
@@ -335,7 +335,7 @@ class TestMostQuestions:
     def test_more_are_refused_before_the_first(self):
         model = Behind()
         for asked in (model, Controlled(model, CONTROLS["without-audio"])):
-            with pytest.raises(InputError, match=r"to be asked 16 questions, and no more than 15 .*--max-questions"):
+            with pytest.raises(InputError, match=r"to be asked 16 questions, and no more than 15 .*max_questions"):
                 scored(asked, {"orders": 2}, OPTIONS.changed(max_questions=15))
         with pytest.raises(InputError, match="16 are more than 9"):
             scored(Controlled(Behind(9), CONTROLS["without-audio"]), {"orders": 2})

@@ -43,7 +43,7 @@ def test_formats(tmp_path, name, text, format):
         return
     with pytest.raises(AnnotationError, match=f"{path.name} does not say which format it is in; name one") as raised:
         format_of(place)
-    assert all(f"\n  {format}: " in str(raised.value) for format in list_formats())
+    assert all(f" {format} (" in str(raised.value) for format in list_formats())
 
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000])

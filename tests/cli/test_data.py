@@ -1,0 +1,139 @@
+"""`data SPEC`: what data are read as, what can be scored, what is left out and why, what it costs; and ``--write``."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from audio_compositionality.dataset_builder.data_spec import FIELDS, described, recognised
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.tasks.registry import list_tasks
+
+from ..dataset_builder.sounds.sounds import write_labelled
+from ..dataset_builder.texts.questions.labelled import write_domestic
+
+FEW = ("--set", "transforms=gain", "--set", "bases=12")
+
+
+@pytest.fixture
+def animals(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_labelled(tmp_path / "animals", 8).relative_to(tmp_path)
+
+
+def scored(printed):
+    """The rows of the table by their tasks: what can be scored or why not, in one line."""
+    body = printed.partition("can be scored")[2]
+    names = [task.info.name for task in list_tasks()]
+    rows, name = {}, None
+    for line in body.splitlines():
+        first, _, rest = line.strip().partition(" ")
+        if first in names:
+            name = first
+            rows[name] = rest.strip()
+        elif name is not None and line.startswith("   "):
+            rows[name] += f" {line.strip()}"
+        else:
+            name = None
+    return rows
+
+
+def test_recordings_are_said_to_be_so_with_what_they_serve_and_cost(animals, run, capsys):
+    assert run("data", animals, *FEW) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("animals is read as a folder of recordings.\n")
+    rows = scored(captured.out)
+    assert re.fullmatch(r"(\d+ +){2}\d+\.\d +yes", rows["invariance"])
+    data = open_data(str(animals), recipes=["transforms"], transforms=("gain",), bases=12)
+    assert rows["invariance"].split()[0] == str(len(data.configuration("transforms").rows))
+    assert "labels" in rows["a_coat_instances"]
+    assert "captions" in rows["audio_text_retrieval"]
+    last = captured.out.strip().splitlines()[-3:]
+    text = " ".join(" ".join(last).split())
+    assert re.search(r"All of it is [\d,]+ clips, [\d,]+ min of sound\. log-mel-statistics takes about", text)
+    assert text.endswith("Next: audio-compositionality run MODEL --data animals")
+
+
+def test_a_folder_that_was_built(folder, run, capsys):
+    assert run("data", folder) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"{folder} is read as data that were built.")
+    rows = scored(printed)
+    assert rows["a_coat"].endswith(" yes")
+    assert rows["a_tre"].endswith(" yes")
+
+
+@pytest.mark.slow
+def test_a_preset(run, capsys):
+    assert run("data", "mini") == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("mini is read as the preset mini.")
+    assert {"a_coat", "a_tre", "polybench", "comp_a_order"} <= set(scored(printed))
+
+
+def test_a_preset_has_one_size(run, capsys):
+    assert run("data", "mini", "--preset", "full") == 2
+    assert "is a preset, and --preset full another one; give one" in capsys.readouterr().err
+
+
+def test_what_is_left_out_of_recordings_is_told(animals, run, capsys):
+    (animals / "dog" / "text.wav").write_text("no sound")
+    assert run("data", animals, *FEW) == 2
+    assert "'dog/text.wav' cannot be read" in capsys.readouterr().err
+    assert run("data", animals, *FEW, "--skip-invalid") == 0
+    assert "note: 1 recording of animals is left out: dog/text.wav" in capsys.readouterr().err
+
+
+def test_a_description_is_written_with_all_that_could_be_said_and_read_again(animals, run, capsys, tmp_path):
+    assert run("data", animals, *FEW, "--write", tmp_path / "animals.yaml") == 0
+    printed = capsys.readouterr().out
+    assert f"{tmp_path / 'animals.yaml'} is written: --data {tmp_path / 'animals.yaml'} takes it." in printed
+    assert printed.strip().endswith(f"--data {tmp_path / 'animals.yaml'}")
+    text = (tmp_path / "animals.yaml").read_text()
+    for name in FIELDS["recordings"]:
+        assert re.search(rf"^# {name}: ", text, re.MULTILINE), name
+    assert described("animals.yaml").data == "animals"
+    assert run("data", "animals.yaml", *FEW) == 0
+    assert capsys.readouterr().out.startswith("animals is read as a folder of recordings.\n")
+
+
+def test_what_is_said_of_the_data_stands_in_the_description(run, tmp_path, monkeypatch, capsys):
+    labels, audio = write_domestic(tmp_path / "desed")
+    (tmp_path / "notes").mkdir()
+    monkeypatch.chdir(tmp_path)
+    said = ("--set", f"audio={audio}", "--set", "format=desed", "--set", "window=5")
+    made = ("--set", "least_clips=1", "--set", "train=0")
+    file = tmp_path / "notes" / "desed.yaml"
+    assert run("data", labels, *said, *made, "--write", file) == 0
+    # Paths are below the folder of the file, so that both can be moved together.
+    assert "data: ../desed/" in file.read_text()
+    monkeypatch.chdir("/")
+    spec = described(file)
+    assert recognised(spec.data).kind == "labels"
+    # A value that is called as a folder is no path.
+    assert (spec.format, spec.window) == ("desed", 5.0)
+    # What is made of the data is said as well.
+    assert spec.settings == {"least_clips": 1, "train": 0.0}
+    first, second = (
+        open_data(one, **more).configuration("polybench").fingerprint
+        for one, more in (
+            (file, {}),
+            (str(labels), {"audio": str(audio), "format": "desed", "window": 5.0, "least_clips": 1, "train": 0.0}),
+        )
+    )
+    assert first == second
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x"])
+def test_a_description_ends_with_yaml(name, animals, run, capsys, tmp_path):
+    assert run("data", animals, "--write", tmp_path / name) == 2
+    assert "the name of a description ends with .yaml" in capsys.readouterr().err
+    assert not (tmp_path / name).exists()
+
+
+def test_nothing_is_overwritten(animals, run, capsys, tmp_path):
+    (tmp_path / "x.yaml").write_text("mine")
+    assert run("data", animals, "--write", tmp_path / "x.yaml") == 2
+    assert "is there already; give a name that is not" in capsys.readouterr().err
+    assert (tmp_path / "x.yaml").read_text() == "mine"

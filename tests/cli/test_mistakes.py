@@ -1,0 +1,266 @@
+"""Command lines as somebody in a hurry types them: each ends in one line that says what to do, and leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ..dataset_builder.sounds.sounds import write, write_labelled
+
+LOG_MEL = "log-mel-statistics"
+
+ANIMALS = ("--data", "animals")
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A folder as a user has it: recordings, tables, a model, some files of the wrong kind."""
+    folder = tmp_path_factory.mktemp("hurried")
+    write_labelled(folder / "animals", 8)
+    write(folder / "few" / "x" / "0.wav")
+    write(folder / "both" / "a" / "0.wav")
+    (folder / "both" / "a" / "0.txt").write_text("0.1\t0.5\tdog\n")
+    (folder / "empty").mkdir()
+    (folder / "pictures").mkdir()
+    (folder / "pictures" / "cat.png").write_bytes(b"\x89PNG")
+    (folder / "broken").mkdir()
+    (folder / "broken" / "x.wav").write_text("no sound")
+    write(folder / "clip.wav")
+    (folder / "notes.txt").write_text("milk, bread\n")
+    (folder / "binary.csv").write_bytes(b"\xff\xfe\x00\x81")
+    (folder / "table.csv").write_text("file_name,animal\ndog/0.wav,dog\n")
+    (folder / "nameless.csv").write_text("file_name,animal\nnowhere.wav,dog\n")
+    (folder / "street.csv").write_text("file,label,start,stop\ndog/0.wav,dog,0.5,0.1\n")
+    (folder / "questions.csv").write_text("question,options,answer\nwho?,a;b,a\n")
+    (folder / "lists.yaml").write_text("- animals\n")
+    (folder / "open.yaml").write_text("data: [\n")
+    (folder / "without.yaml").write_text("label: animal\n")
+    (folder / "misspelt.yaml").write_text("data: animals\nlable: animal\n")
+    (folder / "range.yaml").write_text("data: animals\nsettings: {classes: 1}\n")
+    (folder / "syntax.py").write_text("class Mine\n")
+    (folder / "mine.py").write_text("class Mine:\n    pass\n")
+    (folder / "bad.json").write_text("{")
+    (folder / "other").mkdir()
+    (folder / "other" / "facts.json").write_text(json.dumps({"a": 1}))
+    (folder / "bank.syx").write_bytes(b"F0")
+    return folder
+
+
+@pytest.fixture
+def place(prepared, tmp_path, monkeypatch):
+    """The working directory of a hurried user."""
+    folder = tmp_path / "here"
+    shutil.copytree(prepared, folder)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+COMMANDS = [
+    ("", "audio-compositionality needs COMMAND"),
+    ("evalute random", "unknown command 'evalute'; did you mean 'evaluate'"),
+    ("--data animals", "unknown command 'animals'"),
+    ("run --modell whisper-base", "there is no option --modell"),
+    ("run random --outt x", "there is no option --outt; did you mean --out?"),
+    ("run random --recordings animals", "there is no option --recordings"),
+    ("evaluate random --label animal", "as a setting it is --set label=VALUE"),
+    ("evaluate random --max-steps=10", "as a setting it is --set max_steps=VALUE"),
+    ("evaluate random --data", "--data needs a value"),
+    ("evaluate random --out", "--out needs a value"),
+    ("evaluate random --tasks a_coat --benchmark coat", "not allowed with argument --tasks"),
+    ("compare", "compare needs RESULT; --help shows an example"),
+    ("report", "report needs RESULT; --help shows an example"),
+    ("verify", "verify needs RESULT; --help shows an example"),
+    ("embed random", "embed needs --out"),
+    ("data", "data needs SPEC; --help shows an example"),
+    ("push", "push needs WHAT"),
+    ("push datasets --org lab", "invalid choice: 'datasets'"),
+    ("push dataset", "push dataset needs --org"),
+    ("submit results", "submit needs --org"),
+    ("train", "train needs --out"),
+    ("tasks a_coat", "'a_coat' is one argument too many"),
+    ("models whisper", "'whisper' is one argument too many"),
+    ("data animals more", "'more' is one argument too many"),
+]
+
+MODELS = [
+    ("evaluate downsampel", "did you mean 'downsample'"),
+    ("run whisper-bas", "did you mean 'whisper-base'"),
+    ("run Whisper-Base", "did you mean 'whisper-base'"),
+    ("evaluate nowhere.py:Mine", "there is no file"),
+    ("evaluate mine.py:Mein", "mine.py"),
+    ("evaluate mine.py", "mine.py"),
+    ("evaluate syntax.py:Mine", "syntax.py"),
+    ("evaluate untrained:whisper-bsae", "did you mean 'untrained:whisper-base'"),
+    ("evaluate untraned:whisper-base", "untraned:whisper-base"),
+    ("evaluate endpoint:tiny", "endpoint:"),
+    ("evaluate empty", "empty"),
+    ("evaluate ./no/such/folder", "no/such/folder"),
+    ("evaluate random --layer 2", "'random' is a baseline"),
+    ("evaluate random --layer 0,2", "'random' is a baseline"),
+    ("evaluate random --layer all", "'random' has no layers to choose from"),
+    ("evaluate random --layer 1,b", "--layer is '1,b'; it is a number from 0 on, several with commas"),
+    ("run --layer=-1", "--layer is '-1'"),
+    ("check-model random --layer 0,1", "--layer is '0,1'; this command takes one layer"),
+    ("evaluate downsample --tasks polybench", "it lacks answer"),
+    ("coral first --recordings animals", "'first' embeds no clips"),
+]
+
+VALUES = [
+    ("evaluate random --batch-size 0", "--batch-size is '0'; it is a whole number from 1 on"),
+    ("evaluate random --batch-size many", "--batch-size is 'many'; it is a whole number from 1 on"),
+    ("run --batch-size 1000", "batch_size is 1000; it must be a whole number from 1 to 64"),
+    ("evaluate random --device gpu", "device"),
+    ("evaluate random --seeds 0", "--seeds is '0'; it is a whole number from 1 on"),
+    ("evaluate random --seeds x", "--seeds is 'x'; it is a whole number from 1 on"),
+    ("evaluate random --set seeds=x", "seeds are 'x'; give how many fits to make"),
+    ("evaluate random --seeds 1 --set seeds=2", "--seeds and --set seeds=... are both given"),
+    ("evaluate random --set max_steps=-1", "max_steps is '-1'; it is a whole number from 1 on"),
+    ("evaluate random --set max_steps", "--set is 'max_steps'; it takes NAME=VALUE"),
+    ("evaluate random --set =6", "--set is '=6'; it takes NAME=VALUE"),
+    ("evaluate random --set seed=1 --set seed=2", "--set has seed twice"),
+    ("evaluate random --set sed=7", "there is no setting 'sed'; did you mean 'seed'"),
+    ("evaluate random --set seed=seven", "seed is 'seven'; it is a whole number"),
+    ("evaluate random --set seed=-1", "seed is '-1'; it is a whole number from 0 to 9,223,372,036,854,775,807"),
+    ("evaluate random --set onset=lock", "onset is 'lock'; it is one of random, locked"),
+    ("evaluate random --set pooling=men", "pooling is 'men'; it is one of mean, cls, max: did you mean 'mean'"),
+    ("run --set precision=fp16", "precision is 'fp16'; it is one of auto, float32, bfloat16, float16"),
+    ("run --set protocol=papr", "none of the tasks has the protocol 'papr'; did you mean 'paper'"),
+    ("evaluate random --tasks a_coad", "unknown task 'a_coad'; did you mean 'a_coat'"),
+    ("evaluate random --tasks ,", "--tasks is ','; it takes one name, or several with commas"),
+    ("evaluate random --benchmark goat", "unknown benchmark 'goat'; did you mean 'coat'"),
+    ("evaluate random --tasks informativeness --set crossed_levels=8,4", "it is 4 whole numbers with commas between"),
+    ("evaluate random --tasks informativeness --set quadruples=8", "there is no setting 'quadruples'"),
+    ("build --recipes=", "--recipes is ''; it takes one name, or several with commas"),
+    ("build --recipes a_trex", "did you mean 'a_tre'"),
+    ("build --audio-format mp3", "unknown audio format 'mp3'"),
+    ("build --workers 0", "--workers is '0'; it is a whole number from 1 on"),
+    ("build --set voices=1,2", "voices says nothing without bank; give it too"),
+    ("build --set writer_in_test=true", "writer_in_test says nothing without --writer MODEL; give it too"),
+    ("build --set bank=nowhere.syx", "nowhere.syx"),
+    ("build --set bank=bank.syx", "bank.syx"),
+    ("captions --nouns none", "--nouns is 'none'; it is a whole number from 1 on"),
+    ("captions notes.txt --data mini", "give one of both"),
+    ("captions nowhere.csv", "nowhere.csv"),
+]
+
+DATA = [
+    ("evaluate random --preset ful", "unknown preset 'ful'; did you mean 'full'"),
+    ("build --preset minny", "did you mean 'mini'"),
+    ("evaluate random --data mini --preset full", "is a preset, and --preset full another one; give one"),
+    ("evaluate random --preset full --set preset=mini", "--preset and --set preset=... are both given; give one"),
+    ("evaluate random --data nowhere", "no data 'nowhere': no folder or file here, no Hub id (ORG/NAME)"),
+    ("run --data=", "data are ''; give a preset, a folder (. is the current one), a table or a Hub id"),
+    ("evaluate random --data ./nowhere", "there is nothing at './nowhere'"),
+    ("evaluate random --data esc51", "did you mean 'esc50'"),
+    ("evaluate random --data esc50=", "there is no folder after the ="),
+    ("evaluate random --data esc50=nowhere", "'nowhere' is no folder"),
+    ("evaluate random --data compa:", "'compa:' names no path"),
+    ("evaluate random --data benchmark:comba:x", "did you mean 'compa:PATH'"),
+    ("evaluate random --data compa:nowhere", "nowhere"),
+    ("data empty", "'empty' holds nothing: no sound files"),
+    ("evaluate random --data empty", "'empty' holds nothing: no sound files"),
+    ("build --data pictures", "'pictures' holds cat.png: no sound files"),
+    ("evaluate random --data clip.wav", "is a sound file; give the folder that it lies in"),
+    ("data notes.txt --set audio=animals", "notes.txt does not say which format it is in"),
+    ("data binary.csv", "is no text in UTF-8"),
+    ("data bad.json --set audio=animals", "bad.json"),
+    ("data both", "'both' can be read in 2 ways; say which: recordings:./both"),
+    ("data street.csv", "its sound is elsewhere: give the folder, --set audio=FOLDER"),
+    ("data street.csv --set audio=animal", "animal"),
+    ("data street.csv --set audio=animals", "street.csv:2: 'dog' is heard from 0.5 to 0.1 s"),
+    ("data table.csv", "its sound is elsewhere: give the folder, --set audio=FOLDER"),
+    ("data nameless.csv --set audio=animals --set label=animal", "nowhere.wav"),
+    ("evaluate random --data questions.csv", "those of others cannot be scored yet"),
+    ("data broken", "'x.wav' cannot be read"),
+    ("evaluate random --data few", "few"),
+    ("data lists.yaml", "lists.yaml must have lines such as 'seed: 1'"),
+    ("data open.yaml", "open.yaml is no YAML"),
+    ("data without.yaml", "without.yaml lacks the key data"),
+    ("data misspelt.yaml", "misspelt.yaml: there is no setting 'lable'; did you mean 'label'"),
+    ("data range.yaml", "classes is 1; it is a whole number from 2 to 64"),
+    ("data animals --write there.txt", "the name of a description ends with .yaml"),
+    ("data animals --write lists.yaml", "lists.yaml is there already; give a name that is not"),
+    ("evaluate random --data animals --preset ful", "unknown preset 'ful'; did you mean 'full'"),
+    ("evaluate random --data animals --set transforms=nois", "unknown transform 'nois'; did you mean 'noise'"),
+    (
+        "evaluate random --data animals --set split=x",
+        "split says nothing of 'animals', which is a folder of recordings",
+    ),
+    ("evaluate random --data animals --set label=x", "has no metadata.csv, whose columns"),
+    ("evaluate random --data animals --tasks a_coat", "cannot be scored on a folder of recordings; those that can: "),
+    ("evaluate random --data animals --set labels=x", "x"),
+    ("evaluate random --data animals --set templates=x", "there is no setting 'templates'"),
+    ("evaluate random --data animals --set clases=1", "there is no setting 'clases'; did you mean 'classes'"),
+    ("evaluate random --data animals --set classes=two", "classes is 'two'; it is a whole number"),
+    ("evaluate random --set label=x", "label says nothing of 'mini', which is the preset mini; it is about recordings"),
+    ("evaluate random --data lab/nothing", "lab/nothing"),
+    ("build --data animals --set bank=bank.syx", "bank is about the timbres of presets"),
+    ("coral random --recordings nowhere", "'nowhere' is not a folder"),
+    ("coral random --recordings empty", "empty"),
+    ("coral random --recordings animals --max-clips 0", "--max-clips is '0'; it is a whole number from 1 on"),
+]
+
+RESULTS = [
+    ("compare nowhere", "no results at nowhere"),
+    ("compare empty", "empty"),
+    ("compare animals", "animals"),
+    ("compare other", "other"),
+    ("compare bad.json", "bad.json"),
+    ("compare . --format latx", "did you mean 'latex'"),
+    ("report . --format htm", "did you mean 'html'"),
+    ("report . --format csv --model x", "--model chooses samples"),
+    ("report empty", "empty"),
+    ("verify nowhere", "nowhere"),
+    ("verify bad.json", "bad.json: not JSON"),
+    ("validate --out .", "is a folder; give the name of a file"),
+    ("submit nowhere --org lab", "nowhere"),
+    ("push dataset nowhere --org lab --dry-run", "nowhere"),
+]
+
+TARGETS = [
+    ("build --recipes a_coat --out clip.wav", "clip.wav"),
+    ("build --recipes a_coat --out animals", "animals"),
+    ("build --recipes a_coat --out notes.txt/x", "notes.txt"),
+    ("build --recipes a_coat --out /proc/x", "/proc/x"),
+    ("evaluate random --tasks a_coat --out notes.txt", "notes.txt"),
+    ("evaluate random --tasks a_coat --out /proc/x", "/proc/x"),
+    ("evaluate random --tasks a_coat --store notes.txt", "notes.txt"),
+    ("embed random --tasks a_coat --out notes.txt/x", "notes.txt"),
+    ("run --tasks a_coat --out /proc/x", "/proc/x"),
+    ("data animals --write notes.txt/x.yaml", "notes.txt"),
+    ("data animals --write /proc/x.yaml", "/proc/"),
+]
+
+HURRIED = [*COMMANDS, *MODELS, *VALUES, *DATA, *RESULTS, *TARGETS]
+
+
+def files(folder: Path) -> set[Path]:
+    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(("typed", "message"), HURRIED, ids=[typed for typed, _ in HURRIED])
+def test_a_mistake_is_one_line_and_leaves_nothing(typed, message, place, run, capsys):
+    before = files(place)
+    assert run(*typed.split()) == 2
+    captured = capsys.readouterr()
+    line, newline, rest = captured.err.partition("\n")
+    assert line.startswith("error: ")
+    assert message in line
+    assert (newline, rest) == ("\n", "")
+    assert "Traceback" not in captured.err
+    assert files(place) == before
+
+
+@pytest.mark.parametrize("command", ["evaluate", "embed", "check-model", "coral"])
+def test_a_missing_model_is_two_lines(command, run, capsys):
+    assert run(command) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"error: name a model, such as audio-compositionality {command} whisper-base")
+    assert "`audio-compositionality models` lists those that have a name" in second
+
+
+def test_there_are_ninety():
+    assert len({typed for typed, _ in HURRIED}) == len(HURRIED) >= 90

@@ -1,0 +1,161 @@
+"""``--set``: one name means one thing, ``--set help`` lists all, and a wrong name has a nearest one."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+
+import pytest
+
+from audio_compositionality.cli import build, model_options, scoring
+from audio_compositionality.cli.build import BuildSpec
+from audio_compositionality.cli.data_options import data_fields
+from audio_compositionality.cli.main import argument_parser, load_commands
+from audio_compositionality.cli.settings import Group, ListedError, divided, pairs
+from audio_compositionality.dataset_builder.data_spec import DataSpec
+from audio_compositionality.dataset_builder.open_data import settable
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import rule_of
+from audio_compositionality.tasks.registry import list_tasks
+
+SAME = {
+    "seed": "of every random choice, of data as of trainings",
+}
+"""Names that may stand in several groups, and what they mean in each."""
+
+
+def groups():
+    """The fields of all groups that one command can have, by what they are settings of."""
+    made = {}
+    for data in ("preset:mini", "recordings:x", "labels:x"):
+        made |= settable(DataSpec(data=data))
+    return {
+        "the data": data_fields(),
+        "what is made of the data": made,
+        "models": model_options.model_fields(),
+        "the run": scoring._run_fields(),
+        "the build": BuildSpec.settable(),
+        "tasks": {name: field for task in list_tasks() for name, field in task.spec.settable().items()},
+    }
+
+
+def test_no_name_stands_in_two_groups():
+    every = groups()
+    assert all(every.values())
+    for (first, one), (second, other) in itertools.combinations(every.items(), 2):
+        shared = set(one) & set(other) - set(SAME)
+        assert not shared, f"{first} and {second}: {shared}"
+
+
+def test_no_setting_is_called_as_an_option():
+    """But for those that are short forms of a setting, of which one alone may be given."""
+    # Layers of a model (--layer) and kinds of layers that a task fits (--set layer=...) are two things.
+    short = {"preset", "seeds", "seed", "layer"}
+    names = {name for fields in groups().values() for name in fields}
+    for command, parser in parsers().items():
+        options = {action.dest for action in parser._actions if action.option_strings}
+        if "set" in options:
+            assert not (options & names) - short, command
+
+
+def test_a_name_of_several_tasks_has_one_rule():
+    rules = {}
+    for task in list_tasks():
+        for name, field in task.spec.settable().items():
+            if name != "seeds":
+                assert rules.setdefault(name, rule_of(field)) == rule_of(field), (task.info.name, name)
+
+
+def parsers():
+    commands = argument_parser(load_commands())._subparsers._group_actions[0].choices
+    return {name: parser for name, parser in commands.items() if isinstance(parser, argparse.ArgumentParser)}
+
+
+GROUPS = [
+    Group("fruit", lambda: {name: DataSpec.model_fields[name] for name in ("label", "resolution", "captions")}),
+    Group("trees", lambda: {name: DataSpec.model_fields[name] for name in ("group", "window")}, shown=("group",)),
+]
+
+
+def test_each_group_has_its_own():
+    texts = ["window=5", "label=a=b", "captions=x, y"]
+    assert divided(texts, GROUPS) == [{"label": "a=b", "captions": ("x", "y")}, {"window": 5.0}]
+    assert divided([], GROUPS) == [{}, {}]
+
+
+def test_groups_behind_the_last_that_is_needed_are_not_asked():
+    def never():
+        raise AssertionError
+
+    assert divided(["label=x"], [GROUPS[0], Group("far", never)]) == [{"label": "x"}, {}]
+
+
+def test_help_lists_what_can_be_said_with_bounds_and_defaults(capsys):
+    with pytest.raises(ListedError):
+        divided(["help"], GROUPS)
+    printed = capsys.readouterr().out
+    assert "Settings of fruit (--set NAME=VALUE)" in printed
+    assert "a number from 0" in printed
+    assert "group" in printed
+    assert "window" not in printed
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["lable=x"], "there is no setting 'lable'; did you mean 'label'? --set help lists all"),
+        (["GROUP=x", "wndow=1"], "there is no setting 'GROUP'; did you mean 'group'? --set help lists all"),
+        (["zzz=1"], "there is no setting 'zzz'; --set help lists all"),
+        (["resolution=60"], "resolution is '60'; it is a number from 0 below 60"),
+        (["resolution=x"], "resolution is 'x'; it is a number from 0 below 60"),
+        (["label"], "--set is 'label'; it takes NAME=VALUE, such as seed=1, and --set help lists all"),
+        (["=x"], "--set is '=x'; it takes NAME=VALUE, such as seed=1, and --set help lists all"),
+        (["label=x", "label=y"], "--set has label twice; a setting has one value"),
+    ],
+)
+def test_what_is_none_is_told(texts, message):
+    with pytest.raises(InputError) as raised:
+        divided(texts, GROUPS)
+    assert str(raised.value) == message
+
+
+def test_spaces_around_a_name_are_none():
+    assert pairs([" seed = 1 "]) == {"seed": " seed = 1 "}
+
+
+@pytest.mark.parametrize(
+    ("typed", "titles"),
+    [
+        (["evaluate", "random"], ("what is made of the data", "models", "the run", "tasks")),
+        (["run"], ("what is made of the data", "models", "the run", "tasks")),
+        (["embed", "random", "--out", "x"], ("what is made of the data", "models", "the run", "tasks")),
+        (["coral", "random", "--recordings", "x"], ("what is made of the data", "models", "the run", "tasks")),
+        (["build"], ("what is made of the data", "the build")),
+        (["data", "mini"], ("what is made of the data",)),
+        (["check-model", "random"], ("models",)),
+        (["train", "--out", "x"], ()),
+    ],
+)
+def test_every_command_lists_its_settings(typed, titles, run, capsys):
+    assert run(*typed, "--set", "help") == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    for title in titles:
+        assert f"Settings of {title} (--set NAME=VALUE)" in captured.out
+
+
+def test_settings_of_recordings_are_listed_of_recordings_alone(run, capsys, tmp_path):
+    (tmp_path / "animals").mkdir()
+    (tmp_path / "animals" / "x.wav").write_bytes(b"")
+    assert run("evaluate", "random", "--data", tmp_path / "animals", "--set", "help") == 0
+    printed = capsys.readouterr().out
+    assert "Settings of the data (--set NAME=VALUE)" in printed
+    assert "\n condition " in printed
+    assert "\n split " not in printed
+
+
+def test_commands_that_take_no_settings_have_no_such_option():
+    assert {name for name, parser in parsers().items() if "--set" in parser._option_string_actions} == {
+        *("run", "evaluate", "embed", "coral", "build", "data", "captions", "check-model", "train"),
+    }
+    assert build.COMMAND.run is not None

@@ -1,0 +1,399 @@
+"""What data are, from one text: how it is recognised, what is ambiguous, and what a data.yaml adds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.data_spec import (
+    FIELDS,
+    KINDS,
+    DataSpec,
+    Reading,
+    check_fields,
+    described,
+    recognised,
+)
+from audio_compositionality.dataset_builder.open_data import open_data, opened_data
+from audio_compositionality.dataset_builder.opening import preset_names
+from audio_compositionality.dataset_builder.sounds import packages
+from audio_compositionality.dataset_builder.sounds.named_sets import list_named_sets
+from audio_compositionality.dataset_builder.sounds.published import PUBLISHED
+from audio_compositionality.support.errors import InputError
+
+from .sounds.made import MadeOpener
+from .sounds.sounds import write, write_labelled
+from .texts.questions.labelled import write_audiotime, write_domestic
+
+VALUES = {
+    "preset": "full",
+    "audio": "audio",
+    "label": "animal",
+    "group": "place",
+    "condition": "voice",
+    "captions": ("said",),
+    "separator": ";",
+    "words": ("loudness",),
+    "split": "test",
+    "config": "small",
+    "revision": "main",
+    "prompts": "plain",
+    "labels": ("street.csv",),
+    "format": "desed",
+    "durations": "durations.tsv",
+    "columns": ("onset=start",),
+    "resolution": 0.5,
+    "names": "names.tsv",
+    "window": 10.0,
+    "negatives_labels": ("negatives.json",),
+    "negatives_audio": "negatives",
+}
+"""Of each field a value that is not its default."""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def beeps(monkeypatch):
+    """Sounds of an installed package."""
+    monkeypatch.setattr(packages._openers, "_added", {})
+    packages.register_sounds(MadeOpener("beeps"))
+
+
+def read_as(text):
+    reading = recognised(text)
+    return reading.kind, reading.source
+
+
+def parquet(path, **columns):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+# ----- names
+
+
+@pytest.mark.parametrize("name", [*preset_names(), "mini with seed=7"])
+def test_presets(name):
+    assert read_as(name) == ("preset", name)
+
+
+def test_named_data_sets_and_copies_of_them():
+    for name in list_named_sets():
+        assert read_as(name) == ("dataset", name)
+    assert read_as("esc50=ESC-50/data") == ("dataset", "esc50=ESC-50/data")
+
+
+def test_sounds_of_an_installed_package(beeps):
+    assert read_as("beeps") == ("recordings", "beeps")
+
+
+def test_published_benchmarks_whatever_lies_there(here):
+    write_labelled(here / "compa:archives", 1)
+    assert read_as("compa:archives") == ("benchmark", "compa:archives")
+
+
+@pytest.mark.parametrize("text", ["lab/set", "some-lab/audio.compositionality_2"])
+def test_ids_of_the_hub(text, here):
+    assert read_as(text) == ("hub", text)
+
+
+# ----- what lies at a path
+
+
+def test_folders_that_were_built(tiny_data, here):
+    build_dataset(tiny_data, here / "built", progress=False)
+    assert read_as("built") == ("built", "built")
+
+
+@pytest.mark.parametrize("published", PUBLISHED, ids=lambda published: published.recipe)
+def test_the_authors_data(published, here):
+    parquet(here / "copy" / "train-0.parquet", **{column: [""] for column in published.columns})
+    assert read_as("copy") == ("built", "copy")
+
+
+def test_folders_of_recordings_with_a_table_or_without(here):
+    write_labelled(here / "animals", 1)
+    assert read_as("animals") == ("recordings", "animals")
+    (here / "animals" / "metadata.csv").write_text("file_name,animal\ndog/0.wav,dog\n")
+    assert read_as("animals") == ("recordings", "animals")
+    assert read_as(".") == ("recordings", ".")
+
+
+def test_a_folder_is_looked_at_before_the_hub(here):
+    write_labelled(here / "lab" / "set", 1)
+    assert read_as("lab/set") == ("recordings", "lab/set")
+
+
+def test_what_is_a_path_is_no_name(here, beeps):
+    for name in ("mini", "esc50", "beeps"):
+        write_labelled(here / name, 1)
+        assert read_as(f"./{name}") == read_as(Path(name)) == ("recordings", f"./{name}")
+        assert read_as(here / name) == ("recordings", str(here / name))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("table.csv", "file_name,label\na.wav,dog\n", "table"),
+        ("table.tsv", "label\tfile_name\ndog\ta.wav\n", "table"),
+        ("captions.csv", "\ufefffile_name,caption\na.wav,a dog\n", "table"),
+        ("rows.jsonl", '{"file_name": "a.wav", "label": "dog"}\n', "table"),
+        ("texts.csv", "path,caption,dataset,split_name\na.wav,a dog,x,train\n", "texts"),
+        ("questions.csv", "question,choices,answer\nwho?,a;b,a\n", "questions"),
+        ("mcq.csv", "audio,Question,A,B,C\nx.wav,who?,a,b,c\n", "questions"),
+        ("questions.jsonl", '{"question": "who?", "options": ["a", "b"]}\n', "questions"),
+        ("questions.json", '[{"question": "who?", "options": ["a", "b"]}]', "questions"),
+        ("street.csv", "file,label,start,stop\n0.wav,dog,0,1\n", "labels"),
+        ("strong.tsv", "filename\tonset\toffset\tevent_label\n0.wav\t0.5\t1\tdog\n", "labels"),
+    ],
+)
+def test_tables_by_their_columns(name, text, kind, here):
+    (here / name).write_text(text, "utf-8")
+    assert read_as(name) == (kind, name)
+
+
+def test_folders_and_files_of_parquet_by_their_columns(here):
+    parquet(here / "set" / "train-0.parquet", audio=[b""], label=["dog"])
+    parquet(here / "asked" / "test-0.parquet", question=["who?"], options=[["a", "b"]])
+    assert read_as("set") == ("dataset", "set")
+    assert read_as("asked") == ("questions", "asked")
+    assert read_as("asked/test-0.parquet") == ("questions", "asked/test-0.parquet")
+
+
+def test_strong_labels_of_all_kinds(here):
+    labels, _ = write_domestic(here / "desed")
+    assert recognised(labels).kind == "labels"
+    path, _ = write_audiotime(here / "audiotime")
+    assert recognised(path).kind == "labels"
+    (here / "text").mkdir()
+    (here / "text" / "a.txt").write_text("0.1\t0.5\tdog\n")
+    assert read_as("text") == ("labels", "text")
+
+
+def test_what_lies_in_a_hidden_folder_says_nothing(here):
+    write_labelled(here / "animals", 1)
+    (here / "animals" / ".cache").mkdir()
+    (here / "animals" / ".cache" / "x.parquet").write_text("")
+    assert read_as("animals") == ("recordings", "animals")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_in_front_is_not_looked_at_further(kind, here):
+    assert recognised(f"{kind}:nowhere") == Reading(kind, "nowhere", KINDS[kind])
+
+
+# ----- ambiguities
+
+
+@pytest.mark.parametrize(
+    ("name", "ways"),
+    [
+        ("mini", ("preset:mini (the preset mini)", "recordings:./mini (a folder of recordings)")),
+        ("esc50", ("dataset:esc50 (the data set esc50)", "recordings:./esc50 (a folder of recordings)")),
+        ("beeps", ("recordings:beeps (sounds of an installed package)", "recordings:./beeps (a folder of recordings)")),
+    ],
+)
+def test_of_a_name_and_a_folder_both_readings_are_shown(name, ways, here, beeps):
+    write_labelled(here / name, 1)
+    message = re.escape(f"'{name}' can be read in 2 ways; say which: {' or '.join(ways)}")
+    with pytest.raises(DatasetError, match=message):
+        recognised(name)
+    # Each way is one that the error shows, and means what it says.
+    for way in ways:
+        assert recognised(way.partition(" ")[0]).kind == way.partition(":")[0]
+
+
+def test_a_name_that_is_two_things_shows_both(here, monkeypatch):
+    monkeypatch.setattr(packages._openers, "_added", {})
+    packages.register_sounds(MadeOpener("esc50"))
+    with pytest.raises(DatasetError, match=r"dataset:esc50 \(.*\) or recordings:esc50 \(sounds of an installed"):
+        recognised("esc50")
+
+
+def test_sounds_with_labels_beside_them_show_both_readings(here):
+    write(here / "street" / "a.wav")
+    (here / "street" / "a.txt").write_text("0.1\t0.5\tdog\n")
+    ways = "recordings:./street (a folder of recordings) or labels:./street (strong labels, a file a recording)"
+    with pytest.raises(DatasetError, match=re.escape(f"'street' can be read in 2 ways; say which: {ways}")):
+        recognised("street")
+    assert recognised("labels:./street").kind == "labels"
+
+
+# ----- what is none
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "data are ''; give a preset, a folder"),
+        ("minni", "no data 'minni': .*did you mean 'mini'"),
+        ("esc51", "did you mean 'esc50'"),
+        ("./nowhere", r"there is nothing at './nowhere'"),
+        ("nowhere.csv", r"there is nothing at 'nowhere.csv'"),
+        ("a/b/c", r"there is nothing at 'a/b/c'"),
+    ],
+)
+def test_what_there_is_not_is_told(text, message, here):
+    with pytest.raises(DatasetError, match=message):
+        recognised(text)
+
+
+def test_folders_and_files_that_are_no_data_say_what_they_are(here):
+    (here / "empty").mkdir()
+    (here / "pictures").mkdir()
+    (here / "pictures" / "cat.png").write_bytes(b"\x89PNG")
+    write(here / "a.wav")
+    (here / "binary.csv").write_bytes(b"\xff\xfe\x00")
+    for text, message in (
+        ("empty", "'empty' holds nothing: no sound files, no Parquet"),
+        ("pictures", "'pictures' holds cat.png: no sound files"),
+        ("a.wav", "'a.wav' is a sound file; give the folder that it lies in"),
+        ("binary.csv", "'binary.csv' is no text in UTF-8"),
+    ):
+        with pytest.raises(DatasetError, match=message):
+            recognised(text)
+
+
+# ----- fields
+
+
+def test_there_is_a_value_of_every_field():
+    assert VALUES.keys() | {"data", "settings"} == DataSpec.model_fields.keys()
+    assert FIELDS.keys() == KINDS.keys()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_field_says_something_of_a_kind_or_is_refused(kind):
+    reading = Reading(kind, "x", KINDS[kind])
+    with_sound = {"audio": "audio"} if "audio" in FIELDS[kind] else {}
+    for name, value in VALUES.items():
+        spec = DataSpec(data="x", **{**with_sound, name: value})
+        if name in FIELDS[kind]:
+            check_fields(spec, reading)
+        else:
+            about = [KINDS[one].partition(":")[0] for one, fields in FIELDS.items() if name in fields]
+            with pytest.raises(InputError, match=rf"^{name} says nothing of 'x', which is .*; it is about ") as raised:
+                check_fields(spec, reading)
+            assert all(one in str(raised.value) for one in about[:3])
+
+
+@pytest.mark.parametrize("kind", ["table", "labels", "texts"])
+def test_a_table_needs_its_sound(kind):
+    with pytest.raises(InputError, match=r"its sound is elsewhere: give the folder, --set audio=FOLDER"):
+        check_fields(DataSpec(data="x"), Reading(kind, "x", KINDS[kind]))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"lable": "x"}, "there is no setting 'lable'; did you mean 'label'"),
+        ({"resolution": 60.0}, "resolution is 60.0; it must be a number from 0 below 60"),
+        ({"window": "long"}, "window is 'long'; it must be a number above 0"),
+    ],
+)
+def test_values_have_bounds(values, message):
+    with pytest.raises(InputError, match=message):
+        described("mini", **values)
+
+
+# ----- data.yaml
+
+
+def test_a_description_is_the_data_and_all_that_is_said(here):
+    write_labelled(here / "lib" / "animals", 1)
+    (here / "lib" / "animals.yaml").write_text(
+        "data: animals\nlabel: animal\ncaptions: [said_1, said_2]\nsettings: {classes: 2}\n"
+    )
+    spec = described("lib/animals.yaml")
+    assert spec == DataSpec(data="lib/animals", label="animal", captions=("said_1", "said_2"), settings={"classes": 2})
+    # What is given comes before what the file says.
+    assert described("lib/animals.yaml", label="kind").label == "kind"
+
+
+def test_its_paths_are_below_its_folder(here, tmp_path):
+    labels, audio = write_domestic(here / "lib")
+    text = (
+        f"data: {labels.name}\naudio: {audio.name}\ndurations: {tmp_path / 'x.tsv'}\nlabels: [{labels.name}, no.tsv]\n"
+    )
+    (here / "lib" / "street.yaml").write_text(text)
+    spec = described("lib/street.yaml")
+    assert (spec.data, spec.audio) == (f"lib/{labels.name}", f"lib/{audio.name}")
+    assert (spec.durations, spec.labels) == (str(tmp_path / "x.tsv"), (f"lib/{labels.name}", "no.tsv"))
+
+
+def test_what_it_says_is_written_and_read_again(here):
+    spec = DataSpec(data="lab/set", **{**VALUES, "settings": {"seed": 7, "domain": "birds"}})
+    (here / "data.yaml").write_text(spec.to_yaml())
+    assert described("data.yaml") == spec
+
+
+def test_the_description_of_a_data_set_of_others_is_data_by_itself(here):
+    (here / "birds.yaml").write_text("dataset: lab/birds\n")
+    spec = described("birds.yaml")
+    assert (recognised(spec.data).kind, recognised(spec.data).source) == ("dataset", "birds.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("label: animal\n", "lacks the key data"),
+        ("- animals\n", "must have lines such as"),
+        ("data: [\n", "is no YAML"),
+        ("data: mini\nlable: x\n", "x.yaml: there is no setting 'lable'; did you mean 'label'"),
+        ("data: mini\nwindow: long\n", "x.yaml: window is 'long'"),
+        ("data: 7\n", "x.yaml: data is 7; it must be a text"),
+    ],
+)
+def test_a_wrong_description_is_told_with_its_name(text, message, here):
+    (here / "x.yaml").write_text(text)
+    with pytest.raises(DatasetError, match=message):
+        described("x.yaml")
+
+
+# ----- opened
+
+
+def test_open_data_takes_fields_and_settings_together(here):
+    files = [f"{kind}/{n}.{suffix}" for kind, suffix in (("dog", "wav"), ("cat", "flac")) for n in range(8)]
+    write_labelled(here / "animals", 8)
+    lines = [f"{name},{name.partition('/')[0]}" for name in files]
+    (here / "animals" / "metadata.csv").write_text("\n".join(["file_name,animal", *lines]) + "\n")
+    data = open_data("animals", label="animal", recipes=["transforms"], transforms=("gain",), seed=3)
+    settings = data.settings["transforms"]
+    assert (settings.seed, settings.transforms) == (3, ("gain",))
+    text = "data: animals\nlabel: animal\nsettings: {seed: 3, transforms: [gain]}\n"
+    (here / "animals.yaml").write_text(text)
+    same = open_data("animals.yaml", recipes=["transforms"])
+    assert same.configuration("transforms").fingerprint == data.configuration("transforms").fingerprint
+    assert open_data("animals.yaml", recipes=["transforms"], seed=4).settings["transforms"].seed == 4
+    (here / "animals.yaml").write_text(text.replace("seed", "sead"))
+    with pytest.raises(InputError, match="has no setting 'sead'; did you mean 'seed'"):
+        open_data("animals.yaml", recipes=["transforms"])
+    with pytest.raises(InputError, match="there is no setting 'clases'|has no setting 'clases'"):
+        open_data("animals", clases=3)
+
+
+@pytest.mark.parametrize("name", ["built", "texts", "questions"])
+def test_rows_that_are_as_they_are_have_no_settings(name, here, tiny_data):
+    if name == "built":
+        build_dataset(tiny_data, here / "built", progress=False)
+    (here / "texts").write_text("path,caption,dataset,split_name\n")
+    (here / "questions").write_text("question,options\n")
+    given = {} if name == "built" else {"audio": "."}
+    with pytest.raises(InputError, match=r"there is no setting 'seed': .*whose rows are as they are"):
+        opened_data(DataSpec(data=name, **given), changes={"seed": 7})
+    if name != "built":
+        with pytest.raises(DatasetError, match=r"nothing scores it|cannot be scored yet"):
+            opened_data(DataSpec(data=name, **given))
