@@ -143,10 +143,10 @@ def _network_of(made: Any, name: str, kind: TwinKind) -> torch.nn.Module:
             f"'{name}': {_NAMES_NETWORK} is {attribute!r}, and its attribute {attribute} is a "
             f"{type(network).__name__}; it must be a torch.nn.Module"
         )
-    own = f", or write def {_OWN_WAY}(self), which returns the twin" if kind.is_fresh else ""
+    method = f", or write def {_OWN_WAY}(self), which returns the twin" if kind.is_fresh else ""
     raise ModelError(
         f"'{kind.prefix}{name}': '{name}' is made by code of its own, so nothing here can {kind.deed}: derive it from "
-        f'torch.nn.Module, name the attribute that holds one ({_NAMES_NETWORK} = "encoder"){own}'
+        f'torch.nn.Module, name the attribute that holds one ({_NAMES_NETWORK} = "encoder"){method}'
     )
 
 
