@@ -214,11 +214,11 @@ def notes_of(data: RenderedData) -> list[str]:
 
 
 def _reported(data: RenderedData) -> Iterator[ReportedRendering]:
-    from audio_compositionality.dataset_builder.recipes.base import ReportedRendering
+    from audio_compositionality.dataset_builder.recipes.base import is_reported
 
     for recipe in data.recipes:
         rendering = data.configuration(recipe).rendering
-        if isinstance(rendering, ReportedRendering):
+        if is_reported(rendering):
             yield rendering
 
 

@@ -270,7 +270,6 @@ def _changes(options: argparse.Namespace, preset: str, recipes: Sequence[str] | 
 def _opened(options: argparse.Namespace) -> Sounds:
     """The recordings that are named; notes say under which terms, and what of them is left out."""
     from audio_compositionality.dataset_builder.sounds.opening import named_set_of, open_recordings
-    from audio_compositionality.dataset_builder.sounds.reading import ReadRecordings
 
     for name in ("split", "config"):
         if options.dataset is None and getattr(options, name) is not None:
@@ -298,8 +297,7 @@ def _opened(options: argparse.Namespace) -> Sounds:
         skip_invalid=options.skip_invalid,
         progress=sys.stderr.isatty(),
     )
-    if isinstance(recordings, ReadRecordings):
-        _note_skipped(recordings.source, recordings.skipped)
+    _note_skipped(recordings.source, recordings.skipped)
     return recordings
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import json
 import os
 import shutil
 import warnings
@@ -23,7 +24,14 @@ from tqdm import tqdm
 
 from audio_compositionality.support.checked_files import DamagedError, parsed_sealed_json, sealed_json
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.files import locked, partial_path, remove_partial_files, sha256_of_file, write_whole
+from audio_compositionality.support.files import (
+    locked,
+    partial_path,
+    remove_partial_files,
+    sha256_of,
+    sha256_of_file,
+    write_whole,
+)
 from audio_compositionality.support.text import nearest
 
 from .card import dataset_card
@@ -153,8 +161,10 @@ def _chosen_data(
 def _build(
     data: RenderedData, folder: Path, audio_format: AudioFormat, workers: int, force: bool, progress: bool
 ) -> None:
-    manifest = _claim(folder, _entries(data, audio_format), force)
+    before = _present(folder, data, audio_format, force)
+    # All rows are drawn before anything is written: a setting that the recipe refuses leaves nothing behind.
     jobs = [_job(data, name, audio_format) for name in data.recipes]
+    manifest = _claim(folder, before, {job.name: _entry(data, job) for job in jobs}, force)
     total = sum(len(shard.rows) for job in jobs for shard in job.shards)
     with (
         ThreadPoolExecutor(workers) as pool,
@@ -179,64 +189,70 @@ def _build(
     write_whole(folder / CARD_NAME, dataset_card(manifest, _stored_features(folder, manifest)))
 
 
-def _entries(data: RenderedData, audio_format: str) -> dict[str, BuiltRecipe]:
-    """What the manifest says of the configurations that are to be built, before they are."""
-    entries = {}
-    for name in data.recipes:
-        if not RECIPE_NAME.fullmatch(name):
-            raise DatasetError(f"the recipe {name!r} cannot be built: a name has letters, digits and underscores")
-        configuration, recipe = data.configuration(name), load_recipe(name)
-        entries[name] = BuiltRecipe(
-            version=recipe.version,
-            settings=configuration.values,
-            fingerprint=configuration.fingerprint,
-            audio_format=audio_format,
-            description=configuration.description,
-            shards={},
-        )
-    return entries
+def _entry(data: RenderedData, job: _Job) -> BuiltRecipe:
+    """What the manifest says of a configuration before it is built."""
+    configuration = data.configuration(job.name)
+    return BuiltRecipe(
+        version=job.recipe.version,
+        settings=configuration.values,
+        fingerprint=configuration.fingerprint,
+        rows_sha256=sha256_of(json.dumps([str(job.features), list(job.rows)], sort_keys=True).encode()),
+        audio_format=job.audio_format,
+        description=configuration.description,
+        shards={},
+    )
 
 
-def _claim(folder: Path, entries: Mapping[str, BuiltRecipe], force: bool) -> Manifest:
-    """Make the folder this build's: new, empty, or of this project; what is another's only with ``force``.
-
-    Returns the manifest with the new entries; what has been built before has its shards.
-    """
-    if force:
-        for name in entries:
-            if (folder / name).exists():
-                shutil.rmtree(folder / name)
-        before = None
-        with contextlib.suppress(DatasetError):
-            before = Manifest.load(folder / MANIFEST_NAME)
-        kept = {name: built for name, built in (before.recipes if before else {}).items() if name not in entries}
-    else:
+def _present(folder: Path, data: RenderedData, audio_format: str, force: bool) -> dict[str, BuiltRecipe]:
+    """The configurations that the folder holds, which has to be new, empty, or of this project, or anything with
+    ``force``; those that are built anew are not among them."""
+    before = None
+    with contextlib.suppress(*[DatasetError] if force else []):
         before = Manifest.load(folder / MANIFEST_NAME)
-        if before is None and any(path.name != LOCK_NAME for path in folder.iterdir()):
-            places = "".join(f"{name}/, " for name in entries)
-            raise DatasetError(
-                f"{folder} is not empty and holds no data set of this project; give another folder, or --force to "
-                f"write into it ({places}{CARD_NAME} and {MANIFEST_NAME} there are replaced)"
-            )
-        kept = dict(before.recipes) if before else {}
-    for name, entry in entries.items():
-        present = kept.get(name)
-        if present is None:
-            kept[name] = entry
-        elif (present.fingerprint, present.audio_format) != (entry.fingerprint, entry.audio_format):
+    held = dict(before.recipes) if before else {}
+    if force:
+        return {name: built for name, built in held.items() if name not in data.recipes}
+    if before is None and any(path.name != LOCK_NAME for path in folder.iterdir()):
+        places = "".join(f"{name}/, " for name in data.recipes)
+        raise DatasetError(
+            f"{folder} is not empty and holds no data set of this project; give another folder, or --force to "
+            f"write into it ({places}{CARD_NAME} and {MANIFEST_NAME} there are replaced)"
+        )
+    for name in held.keys() & set(data.recipes):
+        present, fingerprint = held[name], data.configuration(name).fingerprint
+        if (present.fingerprint, present.audio_format) != (fingerprint, audio_format):
             raise DatasetError(
                 f"{folder} holds another data set as {name} (fingerprint {present.fingerprint[:12]}, "
-                f"{present.audio_format}; this build is {entry.fingerprint[:12]}, {entry.audio_format}); give another "
+                f"{present.audio_format}; this build is {fingerprint[:12]}, {audio_format}); give another "
                 "folder, or --force to replace it"
             )
-        else:
-            kept[name] = replace(entry, shards=present.shards)
+    return held
+
+
+def _claim(
+    folder: Path, before: Mapping[str, BuiltRecipe], entries: Mapping[str, BuiltRecipe], force: bool
+) -> Manifest:
+    """Make the folder this build's. Returns the manifest with the new entries; what has been built before has its
+    shards."""
+    kept = dict(before)
+    for name, entry in entries.items():
+        present = kept.get(name)
+        if present is not None and present.rows_sha256 != entry.rows_sha256:
+            raise DatasetError(
+                f"{folder} holds other rows or columns of {name} under the same settings and version {entry.version}: "
+                "the recipe draws otherwise now, so raise its version, or --force to replace what was built"
+            )
+        kept[name] = entry if present is None else replace(entry, shards=present.shards)
+        if force and (folder / name).exists():
+            shutil.rmtree(folder / name)
     manifest = Manifest(kept)
     write_whole(folder / MANIFEST_NAME, manifest.dumps())
     return manifest
 
 
 def _job(data: RenderedData, name: str, audio_format: AudioFormat) -> _Job:
+    if not RECIPE_NAME.fullmatch(name):
+        raise DatasetError(f"the recipe {name!r} cannot be built: a name has letters, digits and underscores")
     configuration, recipe = data.configuration(name), load_recipe(name)
     features = configuration.features
     rendering = configuration.rendering

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.spec import fingerprint_of as digest_of
+from audio_compositionality.support.text import nearest
 
 Waveform = NDArray[np.float32]
 Pcm16 = NDArray[np.int16]
@@ -94,6 +95,9 @@ class Configuration(Protocol):
         ...
 
 
+AnyConfiguration = TypeVar("AnyConfiguration", bound=Configuration)
+
+
 class Data(Protocol):
     """Opened data.
 
@@ -114,6 +118,26 @@ class Data(Protocol):
             DatasetError: the data hold none; says which they hold.
         """
         ...
+
+
+class HeldData(Generic[AnyConfiguration]):
+    """Data whose configurations are at hand; see `Data`."""
+
+    def __init__(self, source: str, configurations: Mapping[str, AnyConfiguration]) -> None:
+        """Hold configurations by the name of their recipe."""
+        self.source = source
+        self._configurations = dict(configurations)
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """Names of the recipes."""
+        return tuple(self._configurations)
+
+    def configuration(self, recipe: str) -> AnyConfiguration:
+        """The configuration of a recipe; raises DatasetError where there is none."""
+        if recipe not in self._configurations:
+            raise DatasetError(f"{self.source} has no data of {recipe!r}; {nearest(recipe, self.recipes)}")
+        return self._configurations[recipe]
 
 
 def to_waveform(samples: Pcm16) -> Waveform:

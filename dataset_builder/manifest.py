@@ -58,6 +58,8 @@ class BuiltRecipe:
         version: of the recipe.
         settings: of the recipe, as JSON values.
         fingerprint: of the recipe's name, version and settings.
+        rows_sha256: of the columns and of all rows without their audio: where it differs under one fingerprint, the
+            code of the recipe has changed and its version has not.
         audio_format: ``flac`` or ``wav``.
         description: Markdown of the card.
         shards: by path below the folder; empty until the configuration has been built.
@@ -66,6 +68,7 @@ class BuiltRecipe:
     version: int
     settings: Mapping[str, Any]
     fingerprint: str
+    rows_sha256: str
     audio_format: str
     description: str
     shards: Mapping[str, Shard]
@@ -73,7 +76,7 @@ class BuiltRecipe:
     @property
     def synthetic(self) -> bool:
         """Whether its sound is ours, and not that of recordings that somebody brought."""
-        return not (self.settings.get("sounds") or self.settings.get("recordings"))
+        return not self.settings.get("sounds")
 
     @property
     def splits(self) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec, read_values
 from audio_compositionality.support.text import nearest
 
-from .data import Clip, Data, DatasetError, Row, check_range, fingerprint_of, to_waveform
+from .data import Clip, Data, DatasetError, HeldData, Row, check_range, fingerprint_of, to_waveform
 from .recipes import list_recipes, load_recipe
 from .recipes.base import Recipe, Rendering, rate_of
 
@@ -88,7 +88,7 @@ class RenderedConfiguration:
                 yield Clip(ids[place], to_waveform(samples[place]), rate_of(self.rendering, index))
 
 
-class RenderedData:
+class RenderedData(HeldData[RenderedConfiguration]):
     """Data of any recipes, rendered as they are read; see `Data`. Their samples are those of the built folder."""
 
     def __init__(self, source: str, settings: Mapping[str, Spec]) -> None:
@@ -113,24 +113,12 @@ class RenderedData:
     def _hold(self, source: str, configurations: Sequence[RenderedConfiguration]) -> None:
         if not configurations:
             raise DatasetError(f"data need at least one recipe; there are {', '.join(list_recipes())}")
-        self.source = source
-        self._configurations = {configuration.recipe: configuration for configuration in configurations}
-
-    @property
-    def recipes(self) -> tuple[str, ...]:
-        """Names of the recipes."""
-        return tuple(self._configurations)
+        super().__init__(source, {configuration.recipe: configuration for configuration in configurations})
 
     @property
     def settings(self) -> dict[str, Spec]:
         """Settings by the name of the recipe."""
         return {name: configuration.settings for name, configuration in self._configurations.items()}
-
-    def configuration(self, recipe: str) -> RenderedConfiguration:
-        """The configuration of a recipe; raises DatasetError where there is none."""
-        if recipe not in self._configurations:
-            raise DatasetError(f"{self.source} has no data of {recipe!r}; {nearest(recipe, self.recipes)}")
-        return self._configurations[recipe]
 
     def only(self, recipes: Sequence[str]) -> RenderedData:
         """The data of some of the recipes; raises DatasetError where one has none."""

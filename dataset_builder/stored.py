@@ -20,9 +20,8 @@ from datasets import Features
 from numpy.typing import NDArray
 
 from audio_compositionality.support.files import sha256_of_file
-from audio_compositionality.support.text import nearest
 
-from .data import Clip, DatasetError, Row, Waveform, check_range
+from .data import Clip, DatasetError, HeldData, Row, Waveform, check_range
 from .manifest import FINGERPRINT_KEY, MANIFEST_NAME
 from .parquet import AudioColumn, audio_columns, naming, open_parquet
 from .places import Place, StoredShard, StoredShards, find_shards, place_of
@@ -175,7 +174,7 @@ def _check_row(recipe: Recipe[Any], row: Row, shard: str) -> None:
         raise DatasetError(f"{shard}: {error}") from error
 
 
-class StoredData:
+class StoredData(HeldData["StoredConfiguration"]):
     """Data stored as Parquet shards with embedded audio; see `Data`.
 
     Where there is a manifest (`build_dataset` writes one), a shard must have the digest that stands there, so that a
@@ -192,16 +191,10 @@ class StoredData:
         Raises:
             DatasetError: there is no data set, or it is not one of this project.
         """
-        self.source = source
         place = place_of(source, revision)
-        self._configurations = {
-            name: StoredConfiguration(place, name, shards) for name, shards in find_shards(place).items()
-        }
-
-    @property
-    def recipes(self) -> tuple[str, ...]:
-        """Names of the recipes; the data may hold more than are known here."""
-        return tuple(self._configurations)
+        super().__init__(
+            source, {name: StoredConfiguration(place, name, shards) for name, shards in find_shards(place).items()}
+        )
 
     def configuration(self, recipe: str) -> StoredConfiguration:
         """The configuration of a recipe.
@@ -209,9 +202,7 @@ class StoredData:
         Raises:
             DatasetError: there is none, or its build has not finished.
         """
-        if recipe not in self._configurations:
-            raise DatasetError(f"{self.source} has no data of {recipe!r}; {nearest(recipe, self.recipes)}")
-        configuration = self._configurations[recipe]
+        configuration = super().configuration(recipe)
         if not configuration.shards:
             raise DatasetError(f"{self.source} has no shard of {recipe}: the build has not finished; run it again")
         return configuration

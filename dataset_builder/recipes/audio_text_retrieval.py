@@ -10,7 +10,6 @@ from ..columns import TEXT, Column
 from ..data import Row
 from ..scenes.whole_clips import WholeClipSpec, whole_clips, whole_columns, whole_rows
 from ..sounds.entries import Sound, Sounds
-from ..sounds.reading import with_all_labels
 from .base import Drawn, Recipe
 
 _NEEDED = "captions (--captions COLUMN, or columns that are called caption)"
@@ -31,14 +30,6 @@ class Captions(Recipe[WholeClipSpec]):
         """Specs by the name of a preset, of tones of the project's own voices."""
         return {"mini": WholeClipSpec(clips=200), "full": WholeClipSpec()}
 
-    def tones(self, spec: WholeClipSpec) -> Sounds:
-        """Timbres with captions."""
-        return spec.tones
-
-    def of_sounds(self, spec: WholeClipSpec, sounds: Sounds, requested: Mapping[str, Any]) -> WholeClipSpec:
-        """A spec with a user's sounds in place of the tones, those with several labels among them."""
-        return super().of_sounds(spec, with_all_labels(sounds), requested)
-
     def columns(self, spec: WholeClipSpec) -> Sequence[Column]:
         """A clip and its captions."""
         return whole_columns(
@@ -49,10 +40,6 @@ class Captions(Recipe[WholeClipSpec]):
         """The sounds that have captions."""
         for number, row in whole_rows(self.name, spec, sounds, _said_of, _NEEDED):
             yield Drawn(row, partial(whole_clips, sounds, number, spec))
-
-    def sample_rate(self, spec: WholeClipSpec) -> int:
-        """That of the sounds, where all have one."""
-        return spec.clip_rate
 
     def card(self, spec: WholeClipSpec) -> Mapping[str, Any]:
         """How many rows there are."""

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from audio_compositionality.support.spec import Spec
 from ..columns import Column, check_columns, features_of
 from ..data import Pcm16, Row
 from ..scenes.sources import random_generator
+from ..sounds.tones import HeardSpec
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -63,7 +64,6 @@ def rate_of(rendering: Rendering, index: int) -> int:
     return rendering.rate(index) if isinstance(rendering, RatedRendering) else rendering.sample_rate
 
 
-@runtime_checkable
 class ReportedRendering(Rendering, Protocol):
     """A rendering that says something of its rows, which whoever builds them should read."""
 
@@ -76,6 +76,12 @@ class ReportedRendering(Rendering, Protocol):
         ...
 
 
+def is_reported(rendering: Rendering) -> TypeGuard[ReportedRendering]:
+    """Whether a rendering says something of its rows. None are drawn for that, as by `isinstance`, which on Python 3.11
+    reads every property that a protocol names."""
+    return all(callable(getattr(type(rendering), name, None)) for name in ("reports", "notes"))
+
+
 @dataclass(frozen=True)
 class Drawn:
     """A row as it is drawn.
@@ -84,10 +90,12 @@ class Drawn:
         row: its columns without sound; the split is ``test`` where it names none.
         clips: the events of each clip, in the order of `Recipe.clip_names`; the clips of a row share one gain. Where
             events are not all that decides how a row sounds, what makes its clips, each int16 [samples].
+        mixed: what mixes events; by default all are as loud as full scale allows, see `mixing.mix`.
     """
 
     row: Row
     clips: Sequence[Clip] | Callable[[], Sequence[Pcm16]]
+    mixed: Callable[[Sequence[Clip]], Sequence[Pcm16]] | None = None
 
 
 class Recipe(Generic[AnySpec]):
@@ -121,12 +129,6 @@ class Recipe(Generic[AnySpec]):
         """The columns, ``id`` first, those with sound among them, in the order of `clip_names`."""
         raise NotImplementedError(f"{type(self).__name__} has no columns")
 
-    def tones(self, spec: AnySpec) -> Sounds:
-        """The sounds of the presets: tones of the project's own voices, by default of all timbres."""
-        from ..sounds.tones import default_timbres
-
-        return default_timbres()
-
     def draw(self, spec: AnySpec, sounds: Sounds) -> Iterator[Drawn]:
         """The rows of a spec, one after the other: further ones change none of those before.
 
@@ -148,7 +150,8 @@ class Recipe(Generic[AnySpec]):
     @property
     def takes_sounds(self) -> bool:
         """Whether a user's sounds can take the place of the tones."""
-        return "sounds" in type(next(iter(self.presets.values()))).model_fields
+        spec = next(iter(self.presets.values()))
+        return isinstance(spec, HeardSpec) and "sounds" in type(spec).model_fields
 
     def of_sounds(self, spec: AnySpec, sounds: Sounds, requested: Mapping[str, Any]) -> AnySpec:
         """A spec with a user's sounds in place of the tones.
@@ -171,8 +174,8 @@ class Recipe(Generic[AnySpec]):
         return DrawnRendering.of_recipe(self, spec)
 
     def sample_rate(self, spec: AnySpec) -> int | None:
-        """Hz of every clip; None where each has its own."""
-        rate: int | None = getattr(spec, "sample_rate", None)
+        """Hz of every clip: that of a spec, or of its sounds (``clip_rate``); None where each clip has its own."""
+        rate: int | None = getattr(spec, "clip_rate", getattr(spec, "sample_rate", None))
         return rate
 
     def features(self, spec: AnySpec) -> Features:

@@ -30,8 +30,8 @@ from ..scenes.captioned import (
 from ..scenes.mixing import DrawnRendering, EventSounds, check_whole_steps
 from ..scenes.palette import SECOND_TONE, SHARES, SUBSETS, Palette
 from ..scenes.sources import LONGEST_DURATION, LazyRows, random_generator
-from ..sounds.entries import Sounds, SoundsField
-from ..sounds.tones import ToneSounds, ToneSpec, check_without_tones, check_words
+from ..sounds.entries import SoundsField
+from ..sounds.tones import ToneSpec, check_nouns, check_words
 from ..sounds.words import tables_digest, word_places, words_of_classes
 from ..texts.captions import Meaning, Mention, Template, Wording, caption, language_digest, templates
 from ..texts.truth import Event
@@ -83,13 +83,14 @@ class CaptionedSpec(ToneSpec):
         check_whole_steps(self.sample_rate)
         shortest = self.shortest_event / self.sample_rate
         if shortest < SHORTEST:
+            shorter = ", or gaps shorter" if self.is_of_tones else ""
             raise InputError(
                 f"the shortest event would last {shortest:.2f} s; events last {SHORTEST:g} s or more: make duration "
-                "longer, or gaps shorter"
+                f"longer{shorter}"
             )
-        if self.sounds is not None:
-            check_without_tones(self)
+        if not self.is_of_tones:
             return self
+        check_nouns(self)
         check_words(self)
         for word, classes in words_of_classes("rate", self.num_classes).items():
             least = min(self.periods[rate] for rate in classes) / self.sample_rate + SECOND_TONE
@@ -110,11 +111,6 @@ class CaptionedSpec(ToneSpec):
         """Samples that every event has at least, which fills its share of a clip."""
         return self.num_samples - round(LATEST_START * self.sample_rate)
 
-    @property
-    def domain_name(self) -> str:
-        """The domain; where none is given ``tones``, or ``recordings``."""
-        return self.domain or ("tones" if self.sounds is None else "recordings")
-
     def draw_late(self, count: int, rng: np.random.Generator) -> tuple[float, ...]:
         """Of so many sounds at the same time, the share of half a second after which each begins."""
         late = rng.random(count)
@@ -122,10 +118,7 @@ class CaptionedSpec(ToneSpec):
 
     def values(self) -> dict[str, Any]:
         """The settings as JSON values, and what the captions are made from."""
-        values = {**super().values(), "language": language_digest(), "tables": tables_digest()}
-        if self.sounds is None:
-            return {**values, "nouns": list(self.nouns)}
-        return {name: value for name, value in values.items() if name not in self.of_tones}
+        return {**super().values(), "language": language_digest(), "tables": tables_digest()}
 
 
 class SequenceSpec(CaptionedSpec):
@@ -211,10 +204,10 @@ def draw_named(
 def none_left(setting: str, value: int, number: int, spec: CaptionedSpec) -> InputError | DatasetError:
     """The error of more items or rows than there are sounds for: a user's cannot serve, tones are set wrongly."""
     text = f"{setting} is {value:,}, and after {number:,} no sounds are left that differ from those of all before"
-    if spec.sounds is None:
+    if spec.is_of_tones:
         return InputError(f"{text}: make {setting} at most {number:,}, or num_classes, now {spec.num_classes}, more")
     fewer = f"make {setting} at most {number:,}, or " if number else ""
-    return DatasetError(f"{spec.sounds.source}: {text}: {fewer}give more sounds of each label and word")
+    return DatasetError(f"{spec.heard.source}: {text}: {fewer}give more sounds of each label and word")
 
 
 def suiting(meaning: Meaning, split: str, mention: str = "") -> list[Template]:
@@ -271,15 +264,6 @@ class CaptionedRecipe(Recipe[AnySpec]):
         """What a row says, beside its id, its split and its events."""
         raise NotImplementedError
 
-    def tones(self, spec: AnySpec) -> Sounds:
-        """All tones of the spec."""
-        return ToneSounds(spec)
-
-    def of_sounds(self, spec: AnySpec, sounds: Sounds, requested: Mapping[str, Any]) -> AnySpec:
-        """A spec with a user's sounds in place of the tones; see `Recipe.of_sounds`."""
-        domain = str(sounds.suggested.get("domain", ""))
-        return super().of_sounds(spec, sounds, {"domain": domain, **requested})
-
     def render(self, spec: AnySpec) -> CaptionedRendering:
         """Draw the rows; nothing is written."""
         return CaptionedRendering.of_recipe(self, spec)
@@ -287,7 +271,7 @@ class CaptionedRecipe(Recipe[AnySpec]):
     def card(self, spec: AnySpec) -> Mapping[str, Any]:
         """The templates that are kept from training, and the classes of each word."""
         held_out = [template.name for of_one in templates().values() for template in of_one if template.held_out]
-        words = () if spec.sounds is not None else tuple(
+        words = () if not spec.is_of_tones else tuple(
             (attribute, word, classes)
             for attribute in word_places()
             for word, classes in words_of_classes(attribute, spec.num_classes).items()
@@ -405,7 +389,7 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
             "events": [list(of_clip) for of_clip in events],
             "mention": scene.wordings[0].mention,
             "template": scene.wordings[0].name,
-            "origin": ORIGINS[spec.sounds is not None],
+            "origin": ORIGINS[not spec.is_of_tones],
             "writer": WRITERS[0],
             "domain": spec.domain_name,
             "gap": max(between, 0.0),
@@ -419,7 +403,7 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
             raise InputError(f"{self.name} makes no items like scenes of {type(scenes).__name__}")
         kind: Any = type(next(iter(self.presets.values())))
         shared = {name: getattr(scenes, name) for name in kind.model_fields if name in type(scenes).model_fields}
-        suiting = self.suiting if scenes.sounds is not None else {}
+        suiting = {} if scenes.is_of_tones else self.suiting
         return CaptionedRendering.of_recipe(self, kind(**{**suiting, **shared, "items": items}), ("validation",))
 
     def check_row(self, row: Row) -> None:

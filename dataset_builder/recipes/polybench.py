@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ..columns import Column
 from ..data import Row
 from ..scenes.arrangements import OVERLAPPING
-from ..scenes.polyphony import AskedClip, Cast, PolyphonySpec, SoundPool
+from ..scenes.polyphony import AskedClip, Cast, PolyphonySpec, TwinPool
 from ..scenes.twins import FEWEST_LABELS, SPLITS, Kind, gap_of
 from ..sounds.annotated import AnnotatedRecordings
 from ..sounds.entries import Sounds
@@ -49,20 +49,15 @@ class TwinRecipe(Recipe[Any]):
         """See `question_columns`."""
         return question_columns(tasks=tuple(dict.fromkeys(kind.task.partition("/")[0] for kind in self.kinds)))
 
-    def tones(self, spec: Any) -> Sounds:
-        """Every timbre at every pitch, at the fastest rate."""
-        tones: Sounds = spec.tones()
-        return tones
-
     def draw(self, spec: Any, sounds: Sounds) -> Iterator[Drawn]:
         """The questions of train, then those of test; see `Cast.asked`."""
-        pool = SoundPool(sounds, spec)
+        pool = TwinPool(sounds, spec)
         pool.check_enough(FEWEST_LABELS)
         sets = {"train": spec.train_sets, "test": spec.test_sets}
         cast = Cast(pool, spec, self.kinds)
         for split in pool.splits:
             for asked in cast.asked(split, sets[split]):
-                yield Drawn(self.row(asked), [asked.clip])
+                yield Drawn(self.row(asked), [asked.clip], pool.mixed)
 
     def row(self, asked: AskedClip) -> Row:
         """The row of a question."""

@@ -145,10 +145,6 @@ class Transforms(Recipe[TransformSpec]):
             for place, row in enumerate(_rows(orbits[-1], spec)):
                 yield Drawn(row, partial(clip, number, place))
 
-    def sample_rate(self, spec: TransformSpec) -> int:
-        """That of the sounds, where all have one."""
-        return spec.clip_rate
-
     def check_row(self, row: Row) -> None:
         """Refuse a row that does not say what was done to which clip."""
         super().check_row(row)

@@ -13,7 +13,6 @@ from ..data import DatasetError, Row
 from ..scenes.whole_clips import WholeClipSpec, whole_clips, whole_columns, whole_rows
 from ..sounds.checks import UnlabelledError
 from ..sounds.entries import Sound, Sounds
-from ..sounds.reading import with_all_labels
 from ..texts.prompts import check_templates, load_templates, prompts_of
 from .base import Drawn, Recipe
 
@@ -44,14 +43,6 @@ class Labels(Recipe[ZeroShotSpec]):
     def presets(self) -> Mapping[str, ZeroShotSpec]:
         """Specs by the name of a preset, of tones of the project's own voices."""
         return {"mini": ZeroShotSpec(clips=200), "full": ZeroShotSpec()}
-
-    def tones(self, spec: ZeroShotSpec) -> Sounds:
-        """Timbres with captions."""
-        return spec.tones
-
-    def of_sounds(self, spec: ZeroShotSpec, sounds: Sounds, requested: Mapping[str, Any]) -> ZeroShotSpec:
-        """A spec with a user's sounds in place of the tones, those with several labels among them."""
-        return super().of_sounds(spec, with_all_labels(sounds), requested)
 
     def columns(self, spec: ZeroShotSpec) -> Sequence[Column]:
         """A clip, its labels, and the prompts of each of them."""
@@ -87,10 +78,6 @@ class Labels(Recipe[ZeroShotSpec]):
             raise DatasetError(f"{sounds.source} has one class, {min(classes)!r}; 2 are the least")
         for number, row in rows:
             yield Drawn(row, partial(whole_clips, sounds, number, spec))
-
-    def sample_rate(self, spec: ZeroShotSpec) -> int:
-        """That of the sounds, where all have one."""
-        return spec.clip_rate
 
     def check_row(self, row: Row) -> None:
         """Refuse a row in which a label has no prompts."""

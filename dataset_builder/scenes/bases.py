@@ -22,7 +22,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from ..data import DatasetError, Pcm16, Row
-from ..sounds.entries import Sounds, SoundsField
+from ..sounds.entries import SoundsField
 from ..sounds.splits import FOLDS, folds_of, other_recording, select_recordings
 from ..sounds.tones import ATTRIBUTES
 from .mixing import middle_of, resampled
@@ -37,7 +37,7 @@ from .sources import (
     random_generator,
     values_of,
 )
-from .transforms import ParameterRange, Samples, Transform, level, list_transforms, load_transform
+from .transforms import ParameterRange, Samples, Transform, list_transforms, load_transform, root_mean_square
 
 _SINGLES, _TOGETHER, _ONSETS = 10, 11, 12
 """The random streams."""
@@ -187,6 +187,8 @@ class TransformSpec(SceneSpec):
         InputError: see `SceneSpec`; also an unknown transform, or one that does not suit the sounds.
     """
 
+    of_tones: ClassVar[frozenset[str]] = SceneSpec.of_tones | {"max_sources", "onset"}
+
     max_sources: int = Field(3, ge=2, le=16, description="N, most sources of a base that is a scene.")
     bases: int = Field(400, description="How many clips are transformed; of whole sounds at most so many.")
     untransformed: int = Field(
@@ -253,8 +255,8 @@ class TransformSpec(SceneSpec):
 
     @property
     def material(self) -> Material:
-        """What is transformed: the one place where it is asked whether a user has brought sounds."""
-        return SceneMaterial(self) if self.sounds is None else SoundMaterial(self, self.sounds)
+        """What is transformed."""
+        return SceneMaterial(self) if self.is_of_tones else SoundMaterial(self)
 
     @property
     def clip_rate(self) -> int:
@@ -272,12 +274,14 @@ class TransformSpec(SceneSpec):
         return tuple(spans)
 
     def values(self) -> dict[str, Any]:
-        """The values as JSON: those that decide what is transformed, and of transforms all that decides a copy."""
+        """The values as JSON: of transforms all that decides a copy."""
         transforms = [
             [transform.name, transform.version, float(span.low), float(span.high), span.scale]
             for transform, span in self.spans
         ]
-        return self.material.deciding({**super().values(), "transforms": transforms})
+        values = {**super().values(), "transforms": transforms, "sample_rate": self.clip_rate}
+        del values["ranges"]
+        return values
 
 
 @dataclass(frozen=True)
@@ -323,10 +327,6 @@ class Material(ABC):
     def draw(self) -> Iterator[Base]:
         """The clips: those that are transformed, then the further ones."""
 
-    @abstractmethod
-    def deciding(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Of all values of a spec those that decide clips."""
-
 
 class SceneMaterial(Material):
     """Scenes of tones; a candidate is a scene at other times, and one that differs in one factor."""
@@ -368,10 +368,6 @@ class SceneMaterial(Material):
 
         return Base(name, number, scene.fold, said, sound, f"base {name}")
 
-    def deciding(self, values: dict[str, Any]) -> dict[str, Any]:
-        """All of them."""
-        return {name: value for name, value in values.items() if name not in ("ranges", "sounds")}
-
 
 class SoundMaterial(Material):
     """Whole sounds; a candidate is the sound itself, and another one."""
@@ -379,9 +375,10 @@ class SoundMaterial(Material):
     natural = True
     words = "transforms_sounds.md"
 
-    def __init__(self, spec: TransformSpec, sounds: Sounds) -> None:
+    def __init__(self, spec: TransformSpec) -> None:
         """Nothing is read."""
-        self._spec, self._sounds, self.clip_rate = spec, sounds, sounds.sample_rate or spec.sample_rate
+        self._spec, self._sounds = spec, spec.heard
+        self.clip_rate = self._sounds.sample_rate or spec.sample_rate
         self.bounds = {"bases": (FOLDS, 10**6), "untransformed": (0, 10**6)}
 
     def draw(self) -> Iterator[Base]:
@@ -414,15 +411,6 @@ class SoundMaterial(Material):
 
         title = f"{self._sounds.source}: recording {entry.id}"
         return Base(_name(number), int(entry.sha256[:8], 16), fold, said, sound, title)
-
-    def deciding(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Without what decides scenes alone."""
-        kept = ("seed", "bases", "untransformed", "per_quarter", "transforms", "headroom", "duration")
-        return {
-            **{name: values[name] for name in kept},
-            "sample_rate": self.clip_rate,
-            "recordings": self._sounds.fingerprint,
-        }
 
 
 _SOUNDLESS: Row = {"recording": "", "label": "", "number": None, "group": ""}
@@ -503,7 +491,7 @@ def render_orbit(
         DatasetError: the clip is silent, or nothing is left of it.
     """
     base = middle_of(source, length)
-    own_level = level(base)
+    own_level = root_mean_square(base)
     if not own_level > 0:
         raise DatasetError("is silent in its middle, which is the clip: leave it out")
     clips = [base]
@@ -512,9 +500,9 @@ def render_orbit(
         read = middle_of(source, length if share == 1 else math.ceil(length * share) + 1)
         clip = copy.transform.apply(read, sample_rate, copy.parameter, copy.rng())[:length]
         if copy.transform.keeps_level:
-            if not level(clip) > 0:
+            if not root_mean_square(clip) > 0:
                 raise DatasetError(f"{copy.transform.name} at {copy.parameter:g} leaves nothing of it: leave it out")
-            clip = clip * (own_level / level(clip))
+            clip = clip * (own_level / root_mean_square(clip))
         clips.append(clip)
     peak = max(float(np.abs(clip).max()) for clip in clips)
     gain = min(10 ** (-headroom / 20), 1 / peak)
@@ -535,14 +523,14 @@ def render_candidates(clips: Sequence[Samples], sample_rate: int, base: Pcm16, *
     Raises:
         DatasetError: a clip is silent.
     """
-    if not all(level(clip) > 0 for clip in clips):
+    if not all(root_mean_square(clip) > 0 for clip in clips):
         raise DatasetError("is to be compared with a clip that is silent: leave it out")
     clips = [_without_highest(clip, sample_rate) for clip in clips]
-    loud = level(base.astype(np.float64))
-    share = min([1.0, *(FULL_SCALE * level(clip) / float(np.abs(clip).max()) / loud for clip in clips)])
+    loud = root_mean_square(base.astype(np.float64))
+    share = min([1.0, *(FULL_SCALE * root_mean_square(clip) / float(np.abs(clip).max()) / loud for clip in clips)])
     energy = round(share**2 * int(np.square(base.astype(np.int64)).sum()) * (len(clips[0]) / len(base)))
     loud *= share
-    exact = [with_energy(np.rint(clip * (loud / level(clip))).astype(np.int64), energy) for clip in clips]
+    exact = [with_energy(np.rint(clip * (loud / root_mean_square(clip))).astype(np.int64), energy) for clip in clips]
     return [(-clip if inverted else clip).astype(np.int16) for clip in exact]
 
 

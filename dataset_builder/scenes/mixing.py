@@ -23,7 +23,8 @@ from audio_compositionality.support.errors import InputError
 from ..data import DatasetError, Pcm16, Waveform
 from ..sounds.entries import Sounds
 from ..sounds.intervals import STEPS, Activity, union
-from .transforms import Samples
+from ..sounds.tones import HeardSpec, default_timbres
+from .transforms import Floats, Samples, root_mean_square
 
 if TYPE_CHECKING:
     from ..data import Row
@@ -82,8 +83,6 @@ class Event:
         """The same event, of the same length, from another sample on."""
         return replace(self, start=start, stop=start + self.length)
 
-
-Floats = NDArray[np.float32] | NDArray[np.float64]
 
 Clip = Sequence[Event]
 """What is heard in a clip; of no event, nothing."""
@@ -207,7 +206,7 @@ class EventSounds:
             samples[: len(rise)] *= rise
         if not is_loop or (event.offset + event.length) % len(cycle.samples):
             samples[len(samples) - len(rise) :] *= rise[::-1]
-        loud = cycle.level if is_loop else _root_mean_square(samples)
+        loud = cycle.level if is_loop else root_mean_square(samples)
         if not loud > 0:
             raise DatasetError(f"{self._name(event.entry)} is silent where it is heard; leave it out")
         samples *= np.float32(self.loudness(event) / loud)
@@ -306,7 +305,7 @@ class EventSounds:
             cycle, head, length = self._repeatable(samples - samples.mean())
         if not np.abs(cycle).max(initial=0.0) > _SILENT:
             raise DatasetError(f"{self._name(entry)} is silent; leave it out")
-        return _Cycle(cycle.astype(np.float32), head.astype(np.float32), length, _root_mean_square(cycle))
+        return _Cycle(cycle.astype(np.float32), head.astype(np.float32), length, root_mean_square(cycle))
 
     def _repeatable(self, samples: Samples) -> tuple[Samples, Samples, int]:
         """A period of a trimmed sound, its first frame, and how long it is; in whole frames."""
@@ -324,10 +323,6 @@ class EventSounds:
         rise = np.sin(np.pi / 2 * (np.arange(hop) + 0.5) / hop)
         cycle[:hop] = head * rise + once[period * hop :] * rise[::-1]
         return cycle, head, len(part)
-
-
-def _root_mean_square(samples: Floats) -> float:
-    return float(np.sqrt(np.mean(np.square(samples), dtype=np.float64)))
 
 
 def resampled(waveform: Samples, rate: int, sample_rate: int) -> Samples:
@@ -384,7 +379,7 @@ def mix(
         _add(clip, events, sounds)
         largest = max(largest, float(clip.max()), -float(clip.min()))
         if level is not None:
-            loudest = max(loudest, float(np.sqrt(np.mean(np.square(clip, out=clip), dtype=np.float64))))
+            loudest = max(loudest, root_mean_square(clip))
     if not largest:
         return [np.zeros(length, np.int16) for _ in clips]
     gain = peak * 2**15 / largest
@@ -453,14 +448,16 @@ class DrawnRendering:
 
     @cached_property
     def sounds(self) -> Sounds:
-        """That clips are made of: the tones of the recipe, or a user's."""
-        given: Sounds | None = getattr(self.spec, "sounds", None)
-        return self._recipe.tones(self.spec) if given is None else given
+        """That clips are made of: tones, or a user's."""
+        return self.spec.heard if isinstance(self.spec, HeardSpec) else default_timbres()
 
     @cached_property
     def drawn(self) -> tuple[Drawn, ...]:
-        """The rows with their events."""
-        return tuple(self._recipe.draw(self.spec, self.sounds))
+        """The rows with their events, of which a rate that cannot be mixed is refused before anything is."""
+        drawn = tuple(self._recipe.draw(self.spec, self.sounds))
+        if not all(callable(one.clips) for one in drawn):
+            _ = self._events
+        return drawn
 
     @cached_property
     def rows(self) -> Sequence[Row]:
@@ -474,9 +471,11 @@ class DrawnRendering:
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clips of a row, each int16 [samples], under one gain."""
-        clips = self.drawn[index].clips
+        clips, mixed = self.drawn[index].clips, self.drawn[index].mixed
         if callable(clips):
             return clips()
+        if mixed is not None:
+            return mixed(clips)
         # A spec that says nothing of the length has clips as long as what is heard in a row.
         last = max((event.stop for events in clips for event in events), default=0)
         return mix(clips, self._events.samples, getattr(self.spec, "num_samples", last))

@@ -210,9 +210,14 @@ class Palette:
         if key not in self._cells:
             same = [n for n in self.by_split[split][self.name(first)] if self.entries[n].values == values]
             self._cells[key] = np.array(same, np.intp), np.zeros(0)
-        serving = [number for number in self._cells[key][0].tolist() if words.items() <= self.words(number).items()]
         kept = self._unexchanged(first, exchanged)
-        # Of sounds that differ in nothing else there may be none.
+        serving = [
+            number
+            for number in self._cells[key][0].tolist()
+            if words.items() <= self.words(number).items()
+            and all(self._unexchanged(number, exchanged).get(name) == kept.get(name) for name in LOUDNESS)
+        ]
+        # Of sounds that differ in nothing else there may be none, but their level never tells them apart.
         return [number for number in serving if self._unexchanged(number, exchanged) == kept] or serving
 
     def _unexchanged(self, number: int, exchanged: Collection[str]) -> dict[str, str]:

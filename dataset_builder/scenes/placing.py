@@ -19,7 +19,7 @@ from ..data import DatasetError
 from .mixing import resampled
 from .pool import SoundPool, SoundsSpec
 from .sources import random_generator
-from .transforms import Samples, level
+from .transforms import Samples, root_mean_square
 
 PAUSES = (0.15, 0.45)
 """Shortest and longest pause between two repetitions, in seconds."""
@@ -133,12 +133,12 @@ def place_recording(
     gains = eq_db * rng.standard_normal(KNOTS)
     polarity = float(rng.choice((-1, 1)))
     clip = lay_out(resampled(waveform, rate, sample_rate), length, round(pause * sample_rate), phase)
-    loudness = level(clip)
+    loudness = root_mean_square(clip)
     if not loudness > SILENT:
         heard = f"{-20 * math.log10(loudness):.0f} dB below full scale" if loudness > 0 else "no sound at all"
         raise DatasetError(f"is silent where it is loudest ({heard}): leave it out")
     clip = equalise(clip, sample_rate, gains)
-    return clip * (polarity / level(clip))
+    return clip * (polarity / root_mean_square(clip))
 
 
 def lay_out(waveform: Samples, length: int, pause: int, phase: float) -> Samples:
@@ -200,6 +200,6 @@ def mix_together(sources: Sequence[Samples]) -> Samples:
         DatasetError: nothing is left of them; the end of a sentence that begins with their names.
     """
     clip = np.asarray(np.sum(sources, axis=0), np.float64)
-    if not level(clip) > SILENT:
+    if not root_mean_square(clip) > SILENT:
         raise DatasetError("cancel each other: leave one out")
-    return clip / level(clip)
+    return clip / root_mean_square(clip)

@@ -26,7 +26,7 @@ from ..sounds.entries import Sounds, SoundsField, label_text
 from ..sounds.formats.base import Annotation, LabelledEvent
 from ..sounds.intervals import STEPS, Activity, intersection
 from ..sounds.splits import by_split_and_name, split_of_sounds
-from ..sounds.tones import ToneSounds, ToneSpec, check_without_tones
+from ..sounds.tones import ToneSounds, ToneSpec, check_nouns
 from ..texts.questions.base import Question, QuestionError, check_labels, spoken, templates_digest
 from .arrangements import BLOCK
 from .mixing import PEAK, Clip, DrawnRendering, Event, EventSounds, check_whole_steps, mix
@@ -104,6 +104,8 @@ class PolyphonySpec(ToneSpec):
     @model_validator(mode="after")
     def _check_sounds(self) -> PolyphonySpec:
         check_whole_steps(self.sample_rate)
+        if not self.is_of_tones:
+            return self
         # A tone is held for half its period: what is silent in the other half is at most as long.
         longest = 2 * EARLY_END / STEPS
         if self.periods[-1] > longest * self.sample_rate:
@@ -111,11 +113,7 @@ class PolyphonySpec(ToneSpec):
                 f"rate_range is {self.rate_range}, and its fastest class repeats every "
                 f"{1 / self.rates[-1]:.3f} s; questions need one of {longest:g} s or less, so that no event falls apart"
             )
-        names = [spoken(noun) for noun in self.nouns]
-        if len(set(names)) < len(names):
-            raise InputError(f"two timbres are called alike: {listed(names)}; questions need a name for each")
-        if self.sounds is not None:
-            check_without_tones(self)
+        check_nouns(self)
         return self
 
     @property
@@ -124,33 +122,23 @@ class PolyphonySpec(ToneSpec):
         return SECONDS * self.sample_rate
 
     @property
-    def is_of_tones(self) -> bool:
-        """Whether sounds are the tones that the project has, and so the same in both splits."""
-        return self.sounds is None
+    def source_name(self) -> str:
+        """What rows call the source of a clip: of a user's sounds without a domain what they were opened from."""
+        return "scenes" if self.is_of_tones else self.domain or PurePath(self.heard.source).name or "recordings"
 
     @property
-    def domain_name(self) -> str:
-        """The domain; where none is given, the last part of what the sounds were opened from."""
-        if self.sounds is None:
-            return "scenes"
-        return self.domain or PurePath(self.sounds.source).name or "recordings"
-
-    def tones(self) -> ToneSounds:
+    def tones(self) -> Sounds:
         """Every timbre at every pitch, at the fastest rate and loudest."""
         last = (self.num_classes - 1,)
         return ToneSounds(self, rates=last, amplitudes=last)
 
     def values(self) -> dict[str, Any]:
-        """The settings as JSON values, and what questions are worded by; of a user's sounds the fingerprint."""
-        values = super().values()
-        if self.sounds is not None:
-            values = {name: value for name, value in values.items() if name not in self.of_tones}
-        labels = {"labels": list(self.nouns)} if self.sounds is None else {}
-        return {**values, **labels, "templates": templates_digest()}
+        """The settings as JSON values, and what questions are worded by."""
+        return {**super().values(), "templates": templates_digest()}
 
-    def rendering(self, recipe: Recipe[Any]) -> TwinRendering:
+    def rendering(self, recipe: Recipe[Any]) -> DrawnRendering:
         """The questions and their sound."""
-        return TwinRendering.of_recipe(recipe, self)
+        return DrawnRendering.of_recipe(recipe, self)
 
     def card(self) -> dict[str, Any]:
         """What its card is filled with."""
@@ -163,7 +151,7 @@ class PolyphonySpec(ToneSpec):
         }
 
 
-class SoundPool:
+class TwinPool:
     """The sounds that have one label.
 
     Attributes:
@@ -183,6 +171,7 @@ class SoundPool:
         self.events = EventSounds(sounds, spec.sample_rate, spec.silence)
         self.splits = SPLITS if spec.train_sets else SPLITS[1:]
         self._label_behind = label_text(spec.background)
+        self._num_samples = spec.num_samples
         self._is_divided = not spec.is_of_tones and len(self.splits) > 1
         self._sounds, self._entries = sounds, sounds.entries
 
@@ -299,6 +288,10 @@ class SoundPool:
         once = Event(number, 0, self.events.length(number) or self.events.period(number))
         return len(self.events.activity([once])) > 1
 
+    def mixed(self, clips: Sequence[Clip]) -> Sequence[Pcm16]:
+        """Clips, each int16 [samples], whose root mean square is `CLIP_LEVEL`."""
+        return mix(clips, self.events.samples, self._num_samples, level=CLIP_LEVEL)
+
     @cached_property
     def block(self) -> float:
         """Steps of a block of events whose statistics must not tell the answer: of loops of one length, whole ones.
@@ -337,7 +330,7 @@ class _Casting:
     as a pitch: so labels that change places change nothing else.
     """
 
-    def __init__(self, pool: SoundPool, groups: Sequence[TwinGroup], rng: np.random.Generator) -> None:
+    def __init__(self, pool: TwinPool, groups: Sequence[TwinGroup], rng: np.random.Generator) -> None:
         """Draw them.
 
         Args:
@@ -419,7 +412,7 @@ class AskedClip:
 class Cast:
     """Groups of twins with sounds that bear out their answers."""
 
-    def __init__(self, pool: SoundPool, spec: PolyphonySpec, kinds: Sequence[Kind]) -> None:
+    def __init__(self, pool: TwinPool, spec: PolyphonySpec, kinds: Sequence[Kind]) -> None:
         """Nothing is drawn.
 
         Args:
@@ -514,7 +507,7 @@ class Cast:
             for start, stop in self._pool.events.activity(of_label, behind)
         ]
         events.sort(key=lambda event: (event.onset, event.offset, event.label))
-        return Annotation(clip.name, float(SECONDS), tuple(events), 0.0, self._spec.domain_name, group=group.name)
+        return Annotation(clip.name, float(SECONDS), tuple(events), 0.0, self._spec.source_name, group=group.name)
 
     def _largest_sample(self, clip: Clip) -> float:
         """What no sample of a clip is larger than, to within how much its sounds have in common."""
@@ -524,17 +517,3 @@ class Cast:
             peaks[event.start // hop : event.stop // hop] += self._pool.events.peak(event)
             power += self._pool.events.loudness(event) ** 2 * event.length
         return float(peaks.max() * CLIP_LEVEL / np.sqrt(power / self._spec.num_samples))
-
-
-class TwinRendering(DrawnRendering):
-    """The rows of twins and their sound: every clip at one level; see `Rendering`."""
-
-    @cached_property
-    def _events(self) -> EventSounds:
-        return EventSounds(self.sounds, self.sample_rate, self.spec.silence)
-
-    def clips(self, index: int) -> Sequence[Pcm16]:
-        """The clip of a question, int16 [samples], whose root mean square is `CLIP_LEVEL`."""
-        clips = self.drawn[index].clips
-        assert not callable(clips)
-        return mix(clips, self._events.samples, self.spec.num_samples, level=CLIP_LEVEL)

@@ -6,19 +6,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.text import listed
 
 from ..data import DatasetError
 from ..sounds.checks import classified
 from ..sounds.entries import Sounds, SoundsField, related
-from ..sounds.tones import default_timbres
+from ..sounds.tones import HeardSpec
 from .sources import LONGEST_DURATION
 
 Item = TypeVar("Item")
@@ -33,7 +32,7 @@ _ATTEMPTS = 5
 """Orders of labels that are tried with a pair."""
 
 
-class SoundsSpec(Spec):
+class SoundsSpec(HeardSpec):
     """What specs of clips of any sounds have in common."""
 
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Of every random choice.")
@@ -50,27 +49,6 @@ class SoundsSpec(Spec):
     def num_samples(self) -> int:
         """Samples of a clip."""
         return round(self.duration * self.sample_rate)
-
-    @property
-    def tones(self) -> Sounds:
-        """The sounds where nobody brings some: all timbres under all conditions."""
-        return default_timbres()
-
-    @property
-    def heard(self) -> Sounds:
-        """The sounds that clips are made of."""
-        return self.tones if self.sounds is None else self.sounds
-
-    @property
-    def domain_name(self) -> str:
-        """The domain; where none is given, that which the sounds suggest, or ``recordings``."""
-        return self.domain or str(self.heard.suggested.get("domain", "recordings"))
-
-    def values(self) -> dict[str, Any]:
-        """The values as JSON; of the sounds the fingerprint, which says whether they are our timbres or a user's."""
-        values = super().values()
-        del values["sounds"]
-        return {**values, "timbres" if self.sounds is None else "recordings": self.heard.fingerprint}
 
 
 @dataclass(frozen=True)

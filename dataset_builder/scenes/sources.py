@@ -155,7 +155,7 @@ class SceneSpec(ToneSpec):
 
     @model_validator(mode="after")
     def _check_duration(self) -> Self:
-        if self.duration < 2 / min(self.rates):
+        if self.is_of_tones and self.duration < 2 / min(self.rates):
             raise InputError(
                 f"duration is {self.duration} s; the slowest class repeats every {1 / min(self.rates):.2f} s and needs "
                 "a clip of twice that, so that a tone is heard whole from any onset"

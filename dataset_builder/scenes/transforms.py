@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from python_stretch.Signalsmith import Stretch
 
 Samples = NDArray[np.float64]
+Floats = NDArray[np.float32] | Samples
 Scale = Literal["linear", "log"]
 
 
-def level(waveform: Samples) -> float:
-    """Root mean square of a clip."""
-    return float(np.sqrt(np.mean(np.square(waveform))))
+def root_mean_square(waveform: Floats) -> float:
+    """The level of a clip."""
+    return float(np.sqrt(np.mean(np.square(waveform), dtype=np.float64)))
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def _noise(waveform: Samples, sample_rate: int, ratio: float, rng: np.random.Gen
     It is drawn for every sample: a short piece that is repeated would be a tone.
     """
     noise = rng.standard_normal(len(waveform))
-    return waveform + noise * (level(waveform) / level(noise) * 10 ** (-ratio / 20))
+    return waveform + noise * (root_mean_square(waveform) / root_mean_square(noise) * 10 ** (-ratio / 20))
 
 
 def _reverb(waveform: Samples, sample_rate: int, seconds: float, rng: np.random.Generator) -> Samples:

@@ -10,6 +10,7 @@ from pydantic import Field
 from ..columns import AUDIO, TEXT, Column
 from ..data import DatasetError, Pcm16, Row
 from ..sounds.entries import LONGEST_RECORDING, Sound, Sounds
+from ..sounds.reading import with_all_labels
 from ..sounds.splits import select_recordings
 from ..sounds.tones import captioned_timbres
 from .mixing import middle_of, resampled
@@ -43,6 +44,11 @@ class WholeClipSpec(SoundsSpec):
     def tones(self) -> Sounds:
         """Timbres with captions."""
         return captioned_timbres()
+
+    @property
+    def heard(self) -> Sounds:
+        """The sounds that clips are of, those with several labels among them."""
+        return with_all_labels(super().heard)
 
     @property
     def clip_rate(self) -> int:

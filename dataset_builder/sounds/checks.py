@@ -60,10 +60,13 @@ def classified(sounds: Sounds, use: str) -> list[int]:
     return numbers
 
 
-def fault_of(recording: Decoded) -> str | None:
-    """Why an isolated sound cannot be used: it is too short, or nearly silent in its middle; None where it can."""
+def fault_of(recording: Decoded, *, is_loop: bool = False) -> str | None:
+    """Why an isolated sound cannot be used: it is too short, or nearly silent in its middle; None where it can.
+
+    A loop, which goes on, can be of any length.
+    """
     samples, rate = recording.samples, recording.rate
-    if len(samples) < SHORTEST_RECORDING * rate:
+    if not is_loop and len(samples) < SHORTEST_RECORDING * rate:
         return f"lasts {len(samples) / rate:.3f} s; {SHORTEST_RECORDING:g} s are the least"
     length = min(len(samples), MIDDLE * rate)
     start = (len(samples) - length) // 2
@@ -74,7 +77,7 @@ def fault_of(recording: Decoded) -> str | None:
     return None
 
 
-def is_silent(samples: NDArray[np.float32]) -> bool:
+def is_silent(samples: NDArray[np.float32] | NDArray[np.float64]) -> bool:
     """Whether nothing of some samples is left in 16 bits."""
     return not np.any(np.abs(samples) * _FULL_SCALE > 0.5)
 

@@ -1,22 +1,19 @@
-"""Sounds by a short name: data sets of others, described by a YAML file each, and sounds of installed packages."""
+"""Sounds by a short name: data sets of others, described by a YAML file each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from string import Formatter
-from typing import Any, Protocol
+from typing import Any
 
 import yaml
 from pydantic import Field, ValidationInfo, field_validator
 
-from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.text import first_line, nearest
 
-from .entries import Sounds
 from .sound_files import SoundError
 
 _FOLDER = "named"
@@ -208,35 +205,3 @@ def named_set_from(name: str, text: str) -> NamedSet:
         return NamedSet(name=name, **values)
     except InputError as error:
         raise SoundError(f"{file}: {error}; put a number, yes or no that is meant as a text into quotes") from error
-
-
-class SoundsOpener(Protocol):
-    """Sounds of an installed package: an object of the entry points ``audio_compositionality.sounds``.
-
-    Attributes:
-        name: what ``--recordings`` and `open_recordings` take.
-    """
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-
-    def open(self) -> Sounds:
-        """The sounds, read or made.
-
-        Raises:
-            DatasetError: they cannot be had: says what is missing.
-        """
-        ...
-
-
-_openers: Registry[SoundsOpener] = Registry(None, "SOUNDS", "audio_compositionality.sounds", lambda opener: opener.name)
-
-
-def list_sounds() -> Mapping[str, SoundsOpener]:
-    """Sounds of installed packages, and those that were registered, by their names."""
-    return _openers.all()
-
-
-def register_sounds(opener: SoundsOpener) -> None:
-    """Make sounds known in this process by their name; they take the place of others of it."""
-    _openers.add(opener)

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import Spec, check_values, read_values
+from audio_compositionality.support.spec import check_values, read_values
 from audio_compositionality.support.text import nearest
 
 from ..data import DatasetError
@@ -22,9 +22,11 @@ from .annotated import AnnotatedRecordings, strong_recordings
 from .checks import UnlabelledError
 from .entries import Sounds
 from .formats.base import ReadOptions
-from .named_sets import NamedSet, SoundsOpener, list_named_sets, list_sounds, load_named_set, read_named_set
+from .named_sets import NamedSet, list_named_sets, load_named_set, read_named_set
+from .packages import PackageSounds, SoundsOpener, list_sounds, open_sounds, title_of
 from .reading import ReadRecordings
 from .sound_files import SoundError
+from .tones import HeardSpec, default_timbres
 
 RECORDINGS = "what is made of recordings here"
 
@@ -50,7 +52,7 @@ def open_recordings(
     revision: str | None = None,
     skip_invalid: bool = False,
     progress: bool = True,
-) -> Sounds:
+) -> ReadRecordings | PackageSounds:
     """Open recordings of your own: of a folder, or of a data set that `datasets` reads.
 
     All are read once: their fingerprint is that of their samples, labels, groups and conditions, wherever they lie.
@@ -118,7 +120,9 @@ def open_recordings(
     return _of_folder(folder or "", columns, skip_invalid=skip_invalid, progress=progress)
 
 
-def _of_folder(folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool) -> Sounds:
+def _of_folder(
+    folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool
+) -> ReadRecordings | PackageSounds:
     """Those of a folder, or of an installed package."""
     from .folder import SETTINGS, folder_recordings
 
@@ -131,7 +135,9 @@ def _of_folder(folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: 
     for name, column in columns.items():
         if column is not None:
             raise InputError(f"{name} is of a table; the sounds {opener.name!r} of an installed package have none")
-    return opener.open()
+    sounds = open_sounds(opener, skip_invalid=skip_invalid, progress=progress)
+    _check_settings(title_of(opener.name), sounds.suggested)
+    return sounds
 
 
 def _of_data_set(
@@ -258,22 +264,15 @@ def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> di
     """
     fields: dict[str, FieldInfo] = {}
     for spec in _of_any_sounds(_presets(preset, recipes)[0]).values():
-        deciding = spec.values().keys() - set(_of_tones(spec))
+        deciding = spec.values().keys() - spec.of_tones
         fields |= {name: field for name, field in spec.settable().items() if name in deciding}
     return fields
 
 
-def _of_any_sounds(presets: Mapping[str, Spec]) -> dict[str, Spec]:
+def _of_any_sounds(presets: Mapping[str, Any]) -> dict[str, HeardSpec]:
     """Specs of presets with sounds in place of scenes of tones, which can have other fields."""
-    from .tones import default_timbres
-
     every = recorded_recipes()
     return {name: every[name].of_sounds(spec, default_timbres(), {}) for name, spec in presets.items()}
-
-
-def _of_tones(spec: Spec) -> Collection[str]:
-    """The settings that decide nothing where a user's sounds are in place of the tones."""
-    return getattr(type(spec), "of_tones", ())
 
 
 def changes_from(texts: Sequence[str], *, preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, Any]:
@@ -335,9 +334,7 @@ def offered(
     every = recorded_recipes()
     presets, left_out = _presets(preset, recipes, required)
     fields = changeable(preset, presets)
-    has = {
-        name: set(type(spec).model_fields).difference(_of_tones(spec)) for name, spec in _of_any_sounds(presets).items()
-    }
+    has = {name: set(type(spec).model_fields) - spec.of_tones for name, spec in _of_any_sounds(presets).items()}
     # What only code can change, such as ranges of parameters.
     further = set().union(*has.values()) - {"sounds", *fields}
     check_values({name: value for name, value in changes.items() if name not in further}, fields, RECORDINGS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
+
+from audio_compositionality.support.text import shown
 
 from .checks import copies_of, fault_of
 from .entries import LONGEST_RECORDING, Sound, Sounds, fingerprint_of_entries
@@ -53,11 +56,12 @@ class Candidate:
         number: its label where labels are numbers.
         group: as `Sound.group`.
         condition: as `Sound.condition`.
-        sound: gives the file, or its content; raises SoundError where it must not be opened.
+        sound: gives the file, or its content, or its samples; raises SoundError where it must not be opened.
         captions: as `Sound.captions`.
         labels: as `Sound.labels`.
         words: as `Sound.words`.
         part: seconds of the file from which to which it lasts; None for all of it.
+        loop: as `Sound.loop`.
     """
 
     id: str
@@ -65,15 +69,16 @@ class Candidate:
     number: float | None
     group: str
     condition: str
-    sound: Callable[[], SoundFile]
+    sound: Callable[[], SoundFile | Decoded]
     captions: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)
     part: tuple[float, float] | None = None
+    loop: float = 0.0
 
 
 @dataclass(frozen=True)
-class _Read:
+class Read:
     """What is known of a recording that was read: rate in Hz, both digests of `Decoded`, level in dB or 0."""
 
     rate: int
@@ -82,7 +87,7 @@ class _Read:
     level: float
 
 
-Usable = tuple[Candidate, _Read]
+Usable = tuple[Candidate, Read]
 """A recording that can be used, and what is known of it."""
 
 
@@ -135,18 +140,16 @@ class ReadRecordings:
         self.suggested: Mapping[str, Any] = dict(suggested or {})
         self.labelling = labelling
         left_out = left_out or {}
-        results = each_read(_examine, candidates, progress=progress)
-        problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
-        usable = [(c, result) for c, result in zip(candidates, results, strict=True) if not isinstance(result, str)]
+        usable, problems = examined(candidates, progress=progress)
         usable.sort(key=lambda pair: (pair[1].digest, pair[0].label, pair[0].group, pair[0].condition, pair[0].id))
         usable = _merged(usable)
-        problems |= _duplicates(usable)
+        problems |= duplicates(usable)
         self.skipped: tuple[tuple[str, str], ...] = (*left_out.items(), *problems.items())
         if problems and not skip_invalid:
-            raise SoundError(f"{source}: {_first_of(problems)}; --skip-invalid leaves them out")
-        usable = [pair for pair in usable if pair[0].id not in problems]
+            raise SoundError(f"{source}: {first_of(problems)}; --skip-invalid leaves them out")
+        usable = _contrasted(source, [pair for pair in usable if pair[0].id not in problems])
         if not usable:
-            raise SoundError(f"{source} has no recording that can be used: {_first_of(dict(self.skipped))}")
+            raise SoundError(f"{source} has no recording that can be used: {first_of(dict(self.skipped))}")
         self._hold(usable)
         self.complete = self
         several = {candidate.id for candidate, _ in usable if candidate.labels and not candidate.label}
@@ -211,7 +214,8 @@ def numbers_of(labels: Sequence[str]) -> list[float] | None:
     return numbers if any("." in label for label in labels) and all(map(math.isfinite, numbers)) else None
 
 
-def _first_of(problems: Mapping[str, str]) -> str:
+def first_of(problems: Mapping[str, str]) -> str:
+    """The first few recordings that cannot be used, and why."""
     first = "; ".join(f"{id!r} {reason}" for id, reason in list(problems.items())[:_SHOWN])
     more = f"; and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
     return f"{first}{more}"
@@ -226,21 +230,30 @@ def each_read(
         return list(tqdm(answers, "recordings", len(items), unit=unit, disable=None if progress else True))
 
 
-def _examine(candidate: Candidate) -> _Read | str:
+def examined(candidates: Sequence[Candidate], *, progress: bool) -> tuple[list[Usable], dict[str, str]]:
+    """The recordings that can be used, each read once; and why others cannot, by id."""
+    results = each_read(_examine, candidates, progress=progress)
+    problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
+    return [(c, read) for c, read in zip(candidates, results, strict=True) if not isinstance(read, str)], problems
+
+
+def _examine(candidate: Candidate) -> Read | str:
     """What is known of a recording; or why it cannot be used."""
     try:
         read = _read(candidate)
     except SoundError as error:
         return str(error)
-    fault = fault_of(read)
+    fault = fault_of(read, is_loop=candidate.loop > 0)
     if fault is not None:
         return fault
-    return _Read(read.rate, read.sha256, read.sound, _loudness(read) if _tells_loudness(candidate) else 0.0)
+    return Read(read.rate, read.sha256, read.sound, _loudness(read) if _tells_loudness(candidate) else 0.0)
 
 
 def _read(candidate: Candidate) -> Decoded:
     """The middle of a recording, at most `LONGEST_RECORDING` seconds."""
     file = candidate.sound()
+    if isinstance(file, Decoded):
+        return file
     header = read_header(file)
     if not RATES[0] <= header.rate <= RATES[1]:
         raise SoundError(f"has a rate of {header.rate:,} Hz; it must be from {RATES[0]:,} to {RATES[1]:,}")
@@ -282,6 +295,28 @@ def _tells_loudness(candidate: Candidate) -> bool:
     return any(name in candidate.words for name in LOUDNESS)
 
 
+def _contrasted(source: str, usable: Sequence[Usable]) -> list[Usable]:
+    """Recordings without words of loudness of which their label has one alone: soft beside what, nobody says.
+
+    Without another word there is no level to keep, and it would be as loud as those that nothing is said of.
+    """
+    said: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for candidate, _ in usable:
+        for name in LOUDNESS:
+            said[candidate.label, name].add(candidate.words.get(name, ""))
+    alone = {key: words for key, of_key in said.items() if len(words := of_key - {""}) == 1}
+    if alone:
+        first = shown([f"{words.copy().pop()!r} of {label!r}" for (label, _), words in alone.items()], _SHOWN)
+        warnings.warn(
+            f"{source}: words of loudness that are not beside another of their label are left out: {first}",
+            stacklevel=2,
+        )
+    return [
+        (replace(one, words={name: word for name, word in one.words.items() if (one.label, name) not in alone}), read)
+        for one, read in usable
+    ]
+
+
 def _merged(usable: Sequence[Usable]) -> list[Usable]:
     """Recordings of which all copies have captions and differ by nothing else are one, with the captions of all."""
     by_content: dict[Hashable, list[Usable]] = defaultdict(list)
@@ -297,7 +332,7 @@ def _merged(usable: Sequence[Usable]) -> list[Usable]:
     ]
 
 
-def _duplicates(usable: Sequence[Usable]) -> dict[str, str]:
+def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
     """Those that are the same recording as another, and could come on the other side, or are two things at once."""
     problems = {}
     for pairs in copies_of(usable, lambda pair: pair[1].sound):

@@ -134,14 +134,14 @@ class Decoded:
     """Samples of a file, or of a part of one.
 
     Attributes:
-        samples: float32 [samples], the mean of the channels.
+        samples: float32 [samples], the mean of the channels; float64 where no file was decoded.
         rate: Hz.
         sha256: what names them in fingerprints: of a lossy format, whose samples differ by rounding from one decoder to
             the next, the digest of the file and, of a part, its place; of any other that of the samples.
         sound: the digest of the samples as they are decoded here: two files of a lossy format can hold one sound.
     """
 
-    samples: NDArray[np.float32]
+    samples: NDArray[np.float32] | NDArray[np.float64]
     rate: int
     sha256: str
     sound: str

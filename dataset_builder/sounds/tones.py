@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from itertools import product
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import yaml
@@ -26,8 +26,8 @@ from audio_compositionality.support.spec import Spec
 
 from ..data import DatasetError, Waveform
 from .dx7.voice import Operator, Voice
-from .entries import Sound, fingerprint_of_entries
-from .words import READING_ORDER, word_places, words_of_classes
+from .entries import Sound, Sounds, fingerprint_of_entries
+from .words import READING_ORDER, spoken, word_places, words_of_classes
 
 
 @cache
@@ -78,11 +78,67 @@ Voices = Annotated[
 """The type of a field of voices: among its values, the hexadecimal of their 155 bytes."""
 
 
-class ToneSpec(Spec):
-    """What decides tones: K classes of each attribute. Defaults are the paper's (arXiv 2603.13685) where it gives some.
+class HeardSpec(Spec):
+    """What decides clips: the one place that says whether they are made of tones, or of sounds that a user brings.
+
+    A subclass that takes a user's sounds has the field ``sounds`` (`SoundsField`); one whose rows say what these are,
+    the field ``domain``.
 
     Attributes:
         of_tones: names of the fields that decide nothing where a user's sounds take the place of the tones.
+
+    Raises:
+        InputError: a setting of tones beside other sounds.
+    """
+
+    of_tones: ClassVar[frozenset[str]] = frozenset()
+
+    @model_validator(mode="after")
+    def _check_material(self) -> Self:
+        for name in () if self.is_of_tones else sorted(self.of_tones):
+            if getattr(self, name) != type(self).model_fields[name].get_default(call_default_factory=True):
+                raise InputError(f"{name} is of tones, and recordings are in their place: leave it out")
+        return self
+
+    @property
+    def is_of_tones(self) -> bool:
+        """Whether clips are made of tones, so that the rules of tones apply."""
+        return getattr(self, "sounds", None) is None
+
+    @property
+    def tones(self) -> Sounds:
+        """The sounds where nobody brings some: all timbres under all conditions."""
+        return default_timbres()
+
+    @property
+    def tones_named(self) -> Any:
+        """What names the tones, beside the fields that decide them."""
+        return self.tones.fingerprint
+
+    @property
+    def heard(self) -> Sounds:
+        """The sounds that clips are made of."""
+        given: Sounds | None = getattr(self, "sounds", None)
+        return self.tones if given is None else given
+
+    @property
+    def domain_name(self) -> str:
+        """What the sounds are, in a word: where nobody says, what they are called, or ``recordings``."""
+        return getattr(self, "domain", "") or str(self.heard.suggested.get("domain", "recordings"))
+
+    def values(self) -> dict[str, Any]:
+        """The values as JSON: of a user's sounds the fingerprint in place of all that is of tones, of tones theirs."""
+        values = super().values()
+        if "sounds" not in values:
+            return values
+        if self.is_of_tones:
+            return {**values, "tones": self.tones_named}
+        kept = {name: value for name, value in values.items() if name not in self.of_tones}
+        return {**kept, "sounds": self.heard.fingerprint}
+
+
+class ToneSpec(HeardSpec):
+    """What decides tones: K classes of each attribute. Defaults are the paper's (arXiv 2603.13685) where it gives some.
 
     Raises:
         InputError: a value out of its range, or K classes that are not distinct.
@@ -127,6 +183,16 @@ class ToneSpec(Spec):
                 )
         return self
 
+    @property
+    def tones(self) -> Sounds:
+        """All tones."""
+        return ToneSounds(self)
+
+    @property
+    def tones_named(self) -> Any:
+        """The nouns of the timbres."""
+        return list(self.nouns)
+
     @cached_property
     def pitches(self) -> tuple[int, ...]:
         """MIDI note of each class of pitch."""
@@ -167,17 +233,6 @@ class ToneSpec(Spec):
     def _centres(self, low: float, high: float) -> list[float]:
         width = (high - low) / self.num_classes
         return [low + (number + 0.5) * width for number in range(self.num_classes)]
-
-
-def check_without_tones(spec: ToneSpec) -> None:
-    """Refuse settings of tones beside other sounds.
-
-    Raises:
-        InputError: names the setting.
-    """
-    for name in sorted(spec.of_tones):
-        if getattr(spec, name) != type(spec).model_fields[name].get_default(call_default_factory=True):
-            raise InputError(f"{name} is of tones, and recordings are in their place: leave it out")
 
 
 def timbre_labels(voices: Sequence[Voice]) -> list[str]:
@@ -228,19 +283,18 @@ class ToneSounds:
             spec: of all classes.
             rates: numbers of the classes of rate that are kept; by default all.
             amplitudes: those of amplitude.
-
-        Raises:
-            InputError: two timbres are called alike.
         """
-        if len(set(spec.nouns)) < len(spec.nouns):
-            names = ", ".join(spec.nouns)
-            raise InputError(f"two timbres are called alike: {names}; captions need a name for each")
         self.spec = spec
         self.sample_rate = spec.sample_rate
         every = range(spec.num_classes)
         kept = (every, every, every if rates is None else rates, every if amplitudes is None else amplitudes)
-        self.classes: tuple[tuple[int, ...], ...] = tuple(product(*kept))
+        self._kept = kept
         self._tones: dict[tuple[int, ...], Waveform] = {}
+
+    @cached_property
+    def classes(self) -> tuple[tuple[int, ...], ...]:
+        """The class of each attribute of each tone."""
+        return tuple(product(*self._kept))
 
     @cached_property
     def entries(self) -> tuple[Sound, ...]:
@@ -294,6 +348,18 @@ class ToneSounds:
                 span = f"MIDI {min(spec.pitches)} to {max(spec.pitches)}"
                 raise DatasetError(f"{error}; choose voices that sound over {span}") from error
         return self._tones[key].astype(np.float64), spec.sample_rate
+
+
+def check_nouns(spec: ToneSpec) -> None:
+    """Refuse tones that cannot be told by the names of their timbres.
+
+    Raises:
+        InputError: two are called alike.
+    """
+    if len(set(map(spoken, spec.nouns))) < len(spec.nouns):
+        raise InputError(
+            f"two timbres are called alike: {', '.join(spec.nouns)}; captions and questions need a name for each"
+        )
 
 
 def check_words(spec: ToneSpec) -> None:

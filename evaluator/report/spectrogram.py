@@ -8,7 +8,7 @@ import matplotlib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
-from scipy.signal import ShortTimeFFT, get_window
+from scipy.signal import get_window
 
 from audio_compositionality.support.errors import InputError
 
@@ -92,18 +92,15 @@ def _levels(samples: Floats, sample_rate: int) -> tuple[Floats, Floats]:
     size = round(WINDOW * sample_rate)
     padded = np.pad(samples, (0, max(0, size - len(samples))))
     hop = max(1, len(padded) // WIDTH)
-    transform = ShortTimeFFT(
-        get_window("hann", size),
-        hop,
-        sample_rate,
-        fft_mode="onesided2X",  # with magnitudes, a sine has its amplitude
-        mfft=1 << (size - 1).bit_length(),
-        scale_to="magnitude",
-    )
-    magnitude = np.abs(transform.stft(padded))
+    window = get_window("hann", size)
+    bins = 1 << (size - 1).bit_length()
     middle = (np.arange(WIDTH) + 0.5) * len(samples) / WIDTH
-    frames = np.rint(middle / hop).astype(np.int64) - transform.p_min
-    return transform.f, 20 * np.log10(np.clip(magnitude[:, frames], 10 ** (FLOOR / 20), 1))
+    starts = np.rint(middle / hop).astype(np.int64) * hop - size // 2
+    frames = np.pad(padded, size)[starts[:, None] + size + np.arange(size)]
+    magnitude = np.abs(np.fft.rfft(frames * (window / window.sum()), bins)).T
+    magnitude[1:-1] *= 2  # the other half of the spectrum: a sine has its amplitude
+    frequencies: Floats = np.fft.rfftfreq(bins, 1 / sample_rate).astype(np.float64)
+    return frequencies, 20 * np.log10(np.clip(magnitude, 10 ** (FLOOR / 20), 1))
 
 
 def _interpolated(level: Floats, at: Floats, frequencies: Floats) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.opening import open_data, rendered_preset
-from audio_compositionality.dataset_builder.sounds import named_sets
+from audio_compositionality.dataset_builder.sounds import packages
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.results.result import load_result
@@ -272,8 +272,8 @@ def test_a_build_has_one_seed(sounds, run, tmp_path, capsys):
 
 
 def test_a_name_is_taken_before_a_folder(run, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(named_sets._openers, "_added", {})
-    named_sets.register_sounds(MadeOpener("beeps"))
+    monkeypatch.setattr(packages._openers, "_added", {})
+    packages.register_sounds(MadeOpener("beeps"))
     monkeypatch.chdir(tmp_path)
     write_labelled(tmp_path / "beeps", 8)
     words = ("--recipes", "transforms", "--transforms", "gain")
@@ -385,8 +385,8 @@ class TestNames:
         assert "license" not in (tmp_path / "built" / "README.md").read_text("utf-8")
 
     def test_of_sounds_of_an_installed_package(self, run, tmp_path, monkeypatch):
-        monkeypatch.setattr(named_sets._openers, "_added", {})
-        named_sets.register_sounds(MadeOpener("beeps"))
+        monkeypatch.setattr(packages._openers, "_added", {})
+        packages.register_sounds(MadeOpener("beeps"))
         words = ("--recordings", "beeps", "--recipes", "a_coat_instances", "--set", "classes=2")
         assert run("build", *words, "--out", tmp_path / "one") == 0
         rows = open_data(tmp_path / "one").configuration("a_coat_instances").rows

@@ -15,6 +15,7 @@ from audio_compositionality.dataset_builder.opening import (
     rendered_preset,
 )
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
+from audio_compositionality.dataset_builder.recipes.base import is_reported
 from audio_compositionality.support.errors import InputError
 
 
@@ -127,3 +128,25 @@ def test_a_change_that_one_recipe_refuses_is_made_again_to_those_that_take_it():
     assert "a_coat" not in data.recipes
     with pytest.raises(InputError, match="duration is -1"):
         open_data("mini with duration=-1.0")
+
+
+class Telling:
+    sample_rate = 16_000
+
+    @property
+    def rows(self):
+        pytest.fail("rows are drawn")
+
+    def clips(self, index):
+        return []
+
+    def reports(self):
+        return []
+
+    def notes(self):
+        return []
+
+
+def test_nothing_is_drawn_to_know_whether_there_is_something_to_report():
+    assert is_reported(Telling())
+    assert not is_reported(rendered_preset("mini").configuration("a_coat").rendering)

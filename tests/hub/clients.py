@@ -30,6 +30,9 @@ from .guard import sitecustomize as guard
 SETTINGS = ("huggingface_hub.constants", "datasets.config", "evaluate.config")
 """The modules that read the environment, each after those that it reads."""
 
+_NO_CERTIFICATES = Path(__file__).parent
+"""A folder without any."""
+
 _COPIES = {
     "huggingface_hub.utils._cache_manager": {"HF_HUB_CACHE": "huggingface_hub.constants"},
     "huggingface_hub.utils._cache_assets": {"HF_ASSETS_CACHE": "huggingface_hub.constants"},
@@ -87,6 +90,9 @@ def connect(monkeypatch: pytest.MonkeyPatch, url: str, home: Path, token: str | 
     """Make the clients of this process know this Hub alone, until `monkeypatch` takes it back."""
     for name in list(filter(_is_setting, os.environ)):
         monkeypatch.delenv(name)
+    # A new client reads the certificates of this machine, 30 ms a time; here nobody encrypts, and none is trusted.
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(_NO_CERTIFICATES))
     for name, value in client_environment(url, home, token).items():
         monkeypatch.setenv(name, value)
     for name in SETTINGS:

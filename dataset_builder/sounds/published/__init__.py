@@ -25,7 +25,7 @@ import numpy as np
 
 from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.files import sha256_of, sha256_of_file
-from audio_compositionality.support.text import first_line, nearest
+from audio_compositionality.support.text import first_line
 
 from ...data import Clip, Data, DatasetError, Row, Waveform, check_range
 from ..sound_files import SoundError, SoundFile, is_regular, printable, read_header, read_samples
@@ -206,26 +206,6 @@ def _decoded(file: SoundFile) -> tuple[Waveform, int]:
     if not waveform.any():
         raise SoundError("is silent; a clip has something to hear")
     return waveform, header.rate
-
-
-class ReadData:
-    """Data that were read; see `Data`."""
-
-    def __init__(self, source: str, configurations: Mapping[str, ReadConfiguration]) -> None:
-        """Hold configurations by the name of their recipe."""
-        self.source = source
-        self._configurations = dict(configurations)
-
-    @property
-    def recipes(self) -> tuple[str, ...]:
-        """Names of the recipes."""
-        return tuple(self._configurations)
-
-    def configuration(self, recipe: str) -> ReadConfiguration:
-        """The configuration of a recipe; raises DatasetError where there is none."""
-        if recipe not in self._configurations:
-            raise DatasetError(f"{self.source} has no data of {recipe!r}; {nearest(recipe, self.recipes)}")
-        return self._configurations[recipe]
 
 
 LARGEST_FILE = 256 * 2**20

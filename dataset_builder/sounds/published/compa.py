@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from audio_compositionality.support.text import first_line
 
-from ...data import Data, DatasetError, Row
+from ...data import Data, DatasetError, HeldData, Row
 from ..sound_files import AUDIO_SUFFIXES, SoundFile, printable
 from . import (
     Container,
@@ -22,7 +22,6 @@ from . import (
     ParquetFiles,
     ReadClip,
     ReadConfiguration,
-    ReadData,
     ZippedFiles,
     table_text,
     text_of,
@@ -174,7 +173,7 @@ class _Reader:
             )
         for text in skipped:
             warnings.warn(f"{source}: left out: {text}", stacklevel=3)
-        return ReadData(source, {name: configurations[name] for name in EXPECTED if name in configurations})
+        return HeldData(source, {name: configurations[name] for name in EXPECTED if name in configurations})
 
 
 def _tables(path: Path, source: str, skipped: list[str]) -> Iterator[tuple[Container, str]]:

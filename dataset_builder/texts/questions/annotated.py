@@ -117,8 +117,10 @@ class AnnotatedSpec(AskedSpec):
     def values(self) -> dict[str, Any]:
         """The settings as JSON values: of recordings the fingerprint, beside what counts as what, and all wordings."""
         resolutions = {annotation.resolution: annotation for annotation in self.recordings.annotations}
+        values = super().values()
         return {
-            **super().values(),
+            "sounds": values.pop("recordings"),
+            **values,
             "rules": {f"{r:g}": asdict(Rules.of(annotation)) for r, annotation in sorted(resolutions.items())},
             "templates": templates_digest(),
             **({"negatives": AUDIOTIME} if self.has_negatives else {}),

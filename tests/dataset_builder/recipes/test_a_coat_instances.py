@@ -13,6 +13,7 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import RenderedData, open_data
 from audio_compositionality.dataset_builder.recipes.a_coat_instances import RECIPE, BlockSpec
+from audio_compositionality.dataset_builder.sounds.tones import default_timbres
 from audio_compositionality.support.errors import InputError
 
 from .recorded import instances, level
@@ -173,15 +174,16 @@ class TestStored:
         own = RECIPE.describe(RECIPE.presets["mini"])
         assert "nothing was recorded" in own
         assert "A context has 1 source of labels" in own
-        assert "recordings" not in RECIPE.presets["mini"].values()
+        assert RECIPE.presets["mini"].values()["sounds"] is None
 
     def test_the_fingerprint_is_of_what_decides_samples(self):
         values = SMALL.values()
-        assert values["recordings"] == SMALL.sounds.fingerprint
+        assert values["sounds"] == SMALL.sounds.fingerprint
         assert values == SMALL.changed(sounds=dataclasses.replace(SMALL.sounds)).values()
         for changes in ({"snr_db": 0}, {"eq_db": 3}, {"unrelated": False}, {"sounds": instances(8)}):
             assert SMALL.changed(**changes).values() != values
-        assert "timbres" in RECIPE.presets["mini"].values()
+        assert "tones" not in values
+        assert RECIPE.presets["mini"].values()["tones"] == default_timbres().fingerprint
 
 
 class TestRefused:

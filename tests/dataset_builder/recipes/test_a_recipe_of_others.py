@@ -49,6 +49,25 @@ def test_is_one_short_file():
     assert len(lines) <= 80
 
 
+def test_a_build_notices_that_its_code_has_changed_and_its_version_has_not(tmp_path, monkeypatch):
+    data = rendered_preset("mini", recipes=["louder"], items=2)
+    build_dataset(data, tmp_path / "built", progress=False)
+    draw = louder.Louder.draw
+    monkeypatch.setattr(louder.Louder, "draw", lambda *arguments: reversed(list(draw(*arguments))))
+    again = rendered_preset("mini", recipes=["louder"], items=2)
+    del data
+    with pytest.raises(DatasetError, match=r"other rows or columns of louder .* raise its version, or --force"):
+        build_dataset(again, tmp_path / "built", progress=False)
+    folder = build_dataset(again, tmp_path / "built", force=True, progress=False)
+    assert list(open_data(str(folder)).configuration("louder").rows) == list(again.configuration("louder").rows)
+
+
+def test_a_rate_that_cannot_be_mixed_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(InputError, match=r"sample_rate is 16,001; it must be a multiple of 100"):
+        build_dataset(rendered_preset("mini", recipes=["louder"], sample_rate=16_001), tmp_path / "x", progress=False)
+    assert not list((tmp_path / "x").iterdir())
+
+
 def test_of_tones_one_is_twice_as_loud():
     configuration = rendered_preset("mini", recipes=["louder"], items=6).configuration("louder")
     check_loudness(configuration)

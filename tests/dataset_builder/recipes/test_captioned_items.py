@@ -278,9 +278,9 @@ class TestSettings:
     def test_the_language_is_part_of_them(self):
         values = OrderSpec().values()
         assert len(values["language"]) == len(values["tables"]) == 64
-        assert values["nouns"][2] == "bell"
         assert values["gaps"] == [0.0, 0.5, 1.0]
         assert values["sounds"] is None
+        assert values["tones"][2] == "bell"
 
     def test_another_seed_draws_other_items(self):
         one, other = (ORDER.render(OrderSpec(items=20, seed=seed)).rows for seed in (0, 1))

@@ -59,7 +59,7 @@ def test_a_clip_is_the_recording_at_its_own_rate():
 def test_long_ones_are_cut_to_the_middle_and_a_stretch_reads_beyond_it():
     pytest.importorskip("python_stretch")
     recordings = made_recordings(6, seconds=3)
-    rendering = RECIPE.render(of_recordings(recordings, duration=1.0, rate_range=(3, 9), transforms=("stretch",)))
+    rendering = RECIPE.render(of_recordings(recordings, duration=1.0, transforms=("stretch",)))
     base, *copies = (rendering.clips(place)[0] for place in range(5))
     assert {len(clip) for clip in (base, *copies)} == {16_000}
     waveform, _ = recordings.waveform(0)
@@ -135,11 +135,18 @@ def test_the_fingerprint_is_that_of_the_content():
     recordings = made_recordings()
     values = of_recordings(recordings).values()
     assert values != of_recordings(recordings, untransformed=0).values()
-    assert values == of_recordings(dataclasses.replace(recordings, source="elsewhere"), max_sources=5).values()
+    assert values == of_recordings(dataclasses.replace(recordings, source="elsewhere")).values()
     assert values != of_recordings(recordings.without(2)).values()
     assert values != of_recordings(recordings, headroom=3).values()
     assert "voices" not in values
-    assert "recordings" not in SMALL.values()
+    assert values["sounds"] == recordings.fingerprint
+    assert SMALL.values()["sounds"] is None
+
+
+@pytest.mark.parametrize("change", [{"rate_range": (3, 9)}, {"max_sources": 5}, {"onset": "locked"}])
+def test_settings_of_tones_are_refused(change):
+    with pytest.raises(InputError, match=f"{next(iter(change))} is of tones, and recordings are in their place"):
+        of_recordings(made_recordings(), **change)
 
 
 def test_cutoffs_end_below_half_the_rate():

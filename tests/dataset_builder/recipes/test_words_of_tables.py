@@ -13,11 +13,14 @@ LABELS = ("piano", "violin", "bell", "drum", "horn", "flute")
 PAIRS = tuple(itertools.product(("soft", "loud"), ("low", "high")))
 
 
+GAINS = {"soft": 0.1, "loud": 1.0, "": 0.02}
+
+
 def opened(folder, pairs, files=6, case=str):
     """Sounds of every label, so many of each pair of words."""
     lines = ["file_name,label,word:dynamics,word:pitch"]
     for place, (label, (dynamics, pitch), number) in enumerate(itertools.product(LABELS, pairs, range(files))):
-        write(folder / f"{place}.wav", samples=(0.1 if dynamics == "soft" else 1.0) * noise(0.8, seed=place))
+        write(folder / f"{place}.wav", samples=GAINS[dynamics] * noise(0.8, seed=place))
         lines.append(f"{place}.wav,{label},{case(dynamics) if number % 2 else dynamics},{pitch}")
     (folder / "metadata.csv").write_text("\n".join(lines) + "\n")
     return open_recordings(folder, progress=False)
@@ -39,6 +42,42 @@ def test_twins_differ_in_the_exchanged_word_alone(sounds):
             (other,) = (event for event in second if event["label"] == one["label"])
             words, others = (dict(zip(event["dimensions"], event["attributes"], strict=True)) for event in (one, other))
             assert {name for name in words if words[name] != others[name]} == {row["swapped"]}
+
+
+@pytest.fixture(scope="module")
+def half_filled(tmp_path_factory):
+    return opened(tmp_path_factory.mktemp("half"), (("soft", "low"), ("loud", "low"), ("", "high"), ("", "low")))
+
+
+def loudness_of(event):
+    return dict(zip(event["dimensions"], event["attributes"], strict=True)).get("dynamics")
+
+
+def test_sounds_without_a_word_of_loudness_are_as_loud_as_others(half_filled):
+    levels = {(entry.words.get("dynamics"), round(entry.level)) for entry in half_filled.entries}
+    assert levels == {("soft", -20), ("loud", 0), (None, 0)}
+
+
+def test_items_of_loudness_have_sounds_with_a_word_alone(half_filled):
+    rows = rows_of(half_filled, "comp_a_attribute", items=24)
+    assert {row["swapped"] for row in rows} == {"dynamics", "pitch"}
+    for row in rows:
+        first, second = ({event["label"]: loudness_of(event) for event in clip} for clip in row["events"])
+        if row["swapped"] == "dynamics":
+            assert sorted(first.values()) == ["loud", "soft"]
+            assert first == dict(zip(second, reversed(second.values()), strict=True))
+        else:
+            # Only sounds without a word are both low and high: their level is the same.
+            assert first == second == dict.fromkeys(first)
+
+
+def test_captions_say_of_loudness_what_the_table_says(half_filled):
+    rows = rows_of(half_filled, "comp_a_train", train_rows=60, validation_rows=0)
+    said = [text for row in rows for text in row["captions"] if "soft" in text or "loud" in text]
+    assert said
+    for row in rows:
+        words = {loudness_of(event) for event in row["events"]}
+        assert all(word in words for text in row["captions"] for word in ("soft", "loud") if word in text.split())
 
 
 def test_words_are_read_as_they_are_said(tmp_path):

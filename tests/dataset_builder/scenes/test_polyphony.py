@@ -10,7 +10,7 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.scenes.arrangements import BLOCK, OVERLAPPING
 from audio_compositionality.dataset_builder.scenes.mixing import EventSounds
-from audio_compositionality.dataset_builder.scenes.polyphony import Cast, PolyphonySpec, SoundPool
+from audio_compositionality.dataset_builder.scenes.polyphony import Cast, PolyphonySpec, TwinPool
 from audio_compositionality.dataset_builder.sounds.entries import Sound
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
 from audio_compositionality.dataset_builder.texts.questions.check import check_questions
@@ -257,7 +257,7 @@ class TestLabels:
     def test_of_one_file_are_in_one_split(self, tmp_path):
         fill(tmp_path, [f"label {number}" for number in range(10)], files=1)
         sounds = folder_recordings(tmp_path, progress=False)
-        pool = SoundPool(sounds, PolyphonySpec(sounds=sounds, sample_rate=RATE))
+        pool = TwinPool(sounds, PolyphonySpec(sounds=sounds, sample_rate=RATE))
         assert [len(of_split) for of_split in pool.by_split.values()] == [5, 5]
         assert not set(pool.by_split["train"]) & set(pool.by_split["test"])
         assert len(rendered(tmp_path).rows) == 25 * 8
@@ -268,7 +268,7 @@ class TestLabels:
                 path = tmp_path / label / f"voice{voice}" / "0.wav"
                 write(path, samples=sine(0.5, 200 + 40 * voice + 7 * LABELS.index(label)), rate=RATE)
         recordings = folder_recordings(tmp_path, progress=False)
-        pool = SoundPool(recordings, PolyphonySpec(sounds=recordings, sample_rate=RATE))
+        pool = TwinPool(recordings, PolyphonySpec(sounds=recordings, sample_rate=RATE))
         voices = {
             split: {recordings.entries[number].group for numbers in of_split.values() for number in numbers}
             for split, of_split in pool.by_split.items()
@@ -396,7 +396,7 @@ class Loops:
 class TestLoops:
     def pool(self, *arguments):
         sounds = Loops(*arguments)
-        return SoundPool(sounds, PolyphonySpec(sounds=sounds, train_sets=0, sample_rate=RATE))
+        return TwinPool(sounds, PolyphonySpec(sounds=sounds, train_sets=0, sample_rate=RATE))
 
     def test_of_one_length_make_blocks_of_whole_periods(self):
         assert self.pool([3_000] * 7).block == pytest.approx(2 * 18.75)

@@ -74,7 +74,7 @@ def test_questions_about_one_clip_have_the_same_sound():
 
 
 def test_tones_are_equally_loud_and_silent_for_a_moment_only():
-    sounds, period = EventSounds(SMALL.tones(), 32_000), SMALL.periods[-1]
+    sounds, period = EventSounds(SMALL.tones, 32_000), SMALL.periods[-1]
     assert len(sounds.sounds.entries) == 64
     for entry in range(64):
         event = Event(entry, 0, 3 * period)

@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.scenes.transforms import ParameterRange
-from audio_compositionality.dataset_builder.sounds import named_sets
+from audio_compositionality.dataset_builder.sounds import packages
 from audio_compositionality.dataset_builder.sounds.opening import (
     changeable,
     changes_from,
@@ -214,6 +214,19 @@ class TestChanges:
         with pytest.raises(InputError, match="has no setting 'gaps'"):
             recorded(recordings, recipes=["comp_a_order"], gaps=(0.5,))
 
+    def test_of_short_clips_ask_nothing_of_tones(self):
+        data = recorded(made_recordings(), recipes=["transforms"], **changes_from(["duration=0.5", "transforms=gain"]))
+        assert {len(clip.waveform) for clip in data.configuration("transforms").clips(range(2))} == {8_000}
+        with pytest.raises(InputError, match=r"the shortest event would last 0\.40 s; .*: make duration longer$"):
+            recorded(made_recordings(), recipes=["comp_a_order"], duration=2)
+
+    def test_values_say_of_what_sounds_data_are_by_one_key(self):
+        for recipe in recorded_recipes().values():
+            of_tones = recipe.presets["mini"].values()
+            spec = recipe.of_sounds(recipe.presets["mini"], (sounds := made_recordings()), {})
+            assert (of_tones["sounds"], spec.values()["sounds"]) == (None, sounds.fingerprint)
+            assert of_tones.keys() - spec.values().keys() == {"tones", *spec.of_tones}
+
     def test_that_have_no_text_are_made_from_python(self):
         ranges = (("gain", ParameterRange(-6, 6)),)
         data = recorded(made_recordings(), recipes=["transforms"], transforms=["gain"], ranges=ranges)
@@ -302,8 +315,8 @@ class TestInstalledPackages:
         point = SimpleNamespace(name="any", load=lambda: MadeOpener("beeps"))
         points = {"audio_compositionality.sounds": [point]}
         monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.get(group, []))
-        monkeypatch.setattr(named_sets._openers, "_found", None)
-        monkeypatch.setattr(named_sets._openers, "_added", {})
+        monkeypatch.setattr(packages._openers, "_found", None)
+        monkeypatch.setattr(packages._openers, "_added", {})
 
     def test_are_opened_by_their_name_for_all_recipes(self):
         recordings = open_recordings("beeps")

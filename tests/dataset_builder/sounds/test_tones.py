@@ -15,6 +15,7 @@ from audio_compositionality.dataset_builder.sounds.tones import (
     TimbreRecordings,
     ToneSounds,
     ToneSpec,
+    check_nouns,
     check_words,
     default_timbres,
     default_voices,
@@ -144,7 +145,7 @@ class TestAllTones:
         check_words(mixed)
         alike = (replace(voices(1)[0], name="bell"), *default_voices()[1:])
         with pytest.raises(InputError, match="two timbres are called alike: bell, brass section, bell"):
-            ToneSounds(ToneSpec(voices=alike))
+            check_nouns(ToneSpec(voices=alike))
 
     @pytest.mark.parametrize(
         ("changes", "message"),

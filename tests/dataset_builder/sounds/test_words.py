@@ -59,6 +59,16 @@ def test_an_empty_field_is_no_word(tmp_path):
     assert entries["bell", None].level == 0.0
 
 
+def test_a_word_of_loudness_beside_none_is_left_out(tmp_path):
+    rows = [("piano", "soft", -20.0), ("piano", "", 0.0), ("bell", "loud", 0.0), *PIANO[2:]]
+    with pytest.warns(
+        UserWarning, match=r"left out: '(soft|loud)' of '(piano|bell)', '(soft|loud)' of '(piano|bell)'$"
+    ):
+        entries = folder_recordings(made(tmp_path, rows=rows), progress=False).entries
+    assert [(entry.words, entry.level) for entry in entries if entry.label != "flute"] == [({}, 0.0)] * 3
+    assert sorted(entry.level for entry in entries if entry.label == "flute") == pytest.approx([-24, 0], abs=0.2)
+
+
 @pytest.mark.parametrize(("heading", "words"), [("how", "how=dynamics"), ("dynamics", ["dynamics"])])
 def test_other_columns_are_named(tmp_path, heading, words):
     plain = folder_recordings(made(tmp_path, heading), progress=False)

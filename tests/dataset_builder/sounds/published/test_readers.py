@@ -2,12 +2,11 @@
 
 import pytest
 
-from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.data import DatasetError, HeldData
 from audio_compositionality.dataset_builder.opening import open_data
 from audio_compositionality.dataset_builder.sounds import published as readers
 from audio_compositionality.dataset_builder.sounds.published import (
     ReadConfiguration,
-    ReadData,
     list_readers,
     reader_of,
     register_reader,
@@ -19,7 +18,7 @@ class Toy:
     meaning = "nothing"
 
     def open(self, path):
-        return ReadData(f"toy:{path}", {"toys": ReadConfiguration("toys", "toy", [{"id": "a", "split": "test"}], [[]])})
+        return HeldData(f"toy:{path}", {"toys": ReadConfiguration("toys", "toy", [{"id": "a", "split": "test"}], [[]])})
 
 
 def test_a_new_one_is_opened_by_its_name(monkeypatch):
