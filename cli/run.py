@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -130,12 +131,21 @@ def _names(
 
 def _sensible(twins: Sequence[str], given: Sequence[Model]) -> list[str]:
     """The twins and controls of a model without the controls of what it does not do: who has learnt to answer by sound,
-    or reads labels, is not told what is heard."""
+    or reads labels, is not told what is heard; and, with a warning, without twins whose weights nothing says how to
+    draw."""
+    from audio_compositionality.encoders.adapters.custom_twins import twin_problem
     from audio_compositionality.encoders.loading.controls import can_control
     from audio_compositionality.encoders.loading.names import split_control
 
     kinds = {twin: split_control(twin)[0] for twin in twins}
-    return [twin for twin, kind in kinds.items() if kind is None or all(can_control(model, kind) for model in given)]
+    sensible = []
+    for twin, kind in kinds.items():
+        problems = [] if kind is not None else [twin_problem(model, f"{twin.partition(':')[0]}:") for model in given]
+        if problem := next(filter(None, problems), None):
+            warnings.warn(f"{twin} is left out: {problem}", stacklevel=2)
+        elif kind is None or all(can_control(model, kind) for model in given):
+            sensible.append(twin)
+    return sensible
 
 
 def _opening(

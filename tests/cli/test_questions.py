@@ -56,10 +56,10 @@ def test_controls_of_a_model_that_answers_share_it():
     arguments = Namespace(device=None, layer=None, pooling=None, precision="float32", compile=False)
     names = ["first", "without-audio:first", "events-as-text:first", "cascade", "noise-audio:cascade"]
     first, silent, told, cascade, noise = loaded_models(names, arguments, Processes())
-    assert (silent.inner[0], told.inner[0]) == (first, first)
-    assert noise.inner[0] is not cascade
+    assert (silent.model, told.model) == (first, first)
+    assert noise.model is not cascade
     (again,) = loaded_models(["other-audio:first"], arguments, Processes(), {"first": first})
-    assert again.inner[0] is first
+    assert again.model is first
 
 
 def test_what_is_kept_is_said():

@@ -72,7 +72,7 @@ def spec(file: str, number: int) -> str:
 
 
 def embedder(file: str, number: int) -> Any:
-    return load_encoder(spec(file, number), device="cpu")._made
+    return load_encoder(spec(file, number), device="cpu").made
 
 
 def test_each_file_is_known_here_and_in_the_readme() -> None:
@@ -256,7 +256,7 @@ def test_aisfx_reads_the_network_out_of_the_checkpoint(package: MakePackage, mon
     state = {"embedding_net.linear.weight": weight, "embedding_net.linear.bias": bias, "fc.0.bias": torch.ones(3)}
     torch.save((state, {"some set": (0, 3)}), folder / "checkpoint.pth")
     trained = load_encoder(spec("sound_effects.py", 0), device="cpu")
-    assert torch.equal(trained._made.network.linear.weight, weight)  # type: ignore[attr-defined]
+    assert torch.equal(trained.made.network.linear.weight, weight)  # type: ignore[attr-defined]
     twin = load_encoder(spec("sound_effects.py", 1), device="cpu")
     assert (trained.card.id, twin.card.id) == ("aisfx", "untrained:aisfx")
     noise = np.random.default_rng(0).normal(0, 0.1, (1, 6 * 44_100)).astype(np.float32)
