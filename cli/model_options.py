@@ -165,7 +165,7 @@ def loaded_models(
                 shared = None if kind is None else loaded.get((inner, seed))
                 answers = shared is not None and "answer" in shared.abilities and "learn" not in shared.abilities
                 if kind is not None and shared is not None and answers:
-                    model = Controlled(shared, kind)
+                    model: Model = Controlled(shared, kind)
                 else:
                     model = load_model(name, device=place, options=at_layer, seed=seed)
                 loaded[name, seed] = model
