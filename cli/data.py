@@ -123,8 +123,8 @@ def _lines(opened: Opened, costs: Mapping[str, Cost], name: str) -> list[str]:
     )
     clips, minutes = sum(cost.clips for cost in costs.values()), sum(cost.seconds for cost in costs.values()) / 60
     return [
-        f"All of it is {clips:,} clips, {minutes:,.0f} min of sound. {BASELINE} takes about {max(seconds, 1):,.0f} s here, "
-        f"measured on a few clips, and {stored_megabytes(model, list(costs.values())):,.1f} MB of embeddings.",
+        f"All of it is {clips:,} clips, {minutes:,.0f} min of sound. {BASELINE} takes about {max(seconds, 1):,.0f} s "
+        f"here, measured on a few clips, and {stored_megabytes(model, list(costs.values())):,.1f} MB of embeddings.",
         f"Next: audio-compositionality run MODEL --data {name}",
     ]
 
@@ -171,8 +171,7 @@ def _settings(given: Mapping[str, object]) -> list[str]:
 
 COMMAND = Command(
     summary="what data are read as, what they can be scored by, and what it costs",
-    description="Look at data: what they are read as, which tasks can score them and which cannot and why, and what that "
-    "costs.",
+    description="Look at data: what they are read as, which tasks can score them and which cannot, and what it costs.",
     add_arguments=add_arguments,
     run=run,
     examples="""\

@@ -144,8 +144,8 @@ def _write_report(out: Path, command: str, data: str | RenderedData | None) -> N
 
 COMMAND = Command(
     summary="the main job: baselines, and models beside their untrained twins, on the preset mini, with a report",
-    description="Score the baselines, and each MODEL beside its untrained twin, on the preset mini or on data of yours, "
-    "and write a report.",
+    description="Score the baselines, and each MODEL beside its untrained twin, on the preset mini or on data of "
+    "yours, and write a report.",
     add_arguments=add_arguments,
     run=run,
     examples="""\
