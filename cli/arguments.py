@@ -76,7 +76,7 @@ def add_batch_size(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_store(parser: argparse.ArgumentParser) -> None:
+def add_store(parser: argparse._ActionsContainer) -> None:
     """Add `options.store`."""
     parser.add_argument(
         "--store",

@@ -12,7 +12,7 @@ from audio_compositionality.support.errors import InputError
 
 from . import data_options
 from .command import Command
-from .settings import divided
+from .settings import add_settings, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import DataSpec
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset", metavar="NAME", help="size of what is made of sounds of yours: mini (default) or full"
     )
-    data_options.add_settings(parser)
+    add_settings(parser)
     data_options.add_skip_invalid(parser)
     parser.add_argument(
         "--write", type=Path, metavar="FILE", help="write all that can be said of these data to a commented data.yaml"
