@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from audio_compositionality.tasks.base import Task
 
 MODEL_HELP = (
-    "a name that `models` lists, a Hub id, a folder, FILE.py:CLASS, NAME=PATH, endpoint:NAME@URL and others; a control of "
-    "any, such as untrained:MODEL or without-audio:MODEL. docs/models.md has all forms"
+    "a name that `models` lists, a Hub id, a folder, FILE.py:CLASS, NAME=PATH, endpoint:NAME@URL and others; a "
+    "control of any, such as untrained:MODEL or without-audio:MODEL. docs/models.md has all forms"
 )
 
 
@@ -76,7 +76,7 @@ def add_batch_size(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_store(parser: argparse.ArgumentParser) -> None:
+def add_store(parser: argparse._ActionsContainer) -> None:
     """Add `options.store`."""
     parser.add_argument(
         "--store",

@@ -12,7 +12,7 @@ from audio_compositionality.support.errors import InputError
 
 from . import data_options
 from .command import Command
-from .settings import divided
+from .settings import add_settings, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import DataSpec
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset", metavar="NAME", help="size of what is made of sounds of yours: mini (default) or full"
     )
-    data_options.add_settings(parser)
+    add_settings(parser)
     data_options.add_skip_invalid(parser)
     parser.add_argument(
         "--write", type=Path, metavar="FILE", help="write all that can be said of these data to a commented data.yaml"
@@ -123,8 +123,8 @@ def _lines(opened: Opened, costs: Mapping[str, Cost], name: str) -> list[str]:
     )
     clips, minutes = sum(cost.clips for cost in costs.values()), sum(cost.seconds for cost in costs.values()) / 60
     return [
-        f"All of it is {clips:,} clips, {minutes:,.0f} min of sound. {BASELINE} takes about {max(seconds, 1):,.0f} s here, "
-        f"measured on a few clips, and {stored_megabytes(model, list(costs.values())):,.1f} MB of embeddings.",
+        f"All of it is {clips:,} clips, {minutes:,.0f} min of sound. {BASELINE} takes about {max(seconds, 1):,.0f} s "
+        f"here, measured on a few clips, and {stored_megabytes(model, list(costs.values())):,.1f} MB of embeddings.",
         f"Next: audio-compositionality run MODEL --data {name}",
     ]
 
@@ -171,8 +171,7 @@ def _settings(given: Mapping[str, object]) -> list[str]:
 
 COMMAND = Command(
     summary="what data are read as, what they can be scored by, and what it costs",
-    description="Look at data: what they are read as, which tasks can score them and which cannot and why, and what that "
-    "costs.",
+    description="Look at data: what they are read as, which tasks can score them and which cannot, and what it costs.",
     add_arguments=add_arguments,
     run=run,
     examples="""\

@@ -30,9 +30,9 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="SPEC",
-        help="preset (mini, full, paper-mini), built folder, Hub id, folder or table of recordings, strong labels, name "
-        "of a known data set, NAME:PATH of a published benchmark, or data.yaml; default mini. `data SPEC` shows what "
-        "it is read as",
+        help="preset (mini, full, paper-mini), built folder, Hub id, folder or table of recordings, strong labels, "
+        "name of a known data set, NAME:PATH of a published benchmark, or data.yaml; default mini. `data SPEC` shows "
+        "what it is read as",
     )
     parser.add_argument(
         "--preset", metavar="NAME", help="size: mini (default) or full, of our own data or of what is made of yours"

@@ -91,8 +91,8 @@ def model_settings(options: argparse.Namespace, values: Mapping[str, Any] = Mapp
     seeds = tuple(dict.fromkeys(values.get("twin_seeds", (0,))))
     if not seeds or min(seeds) < 0:
         raise InputError(
-            f"twin_seeds is {', '.join(map(str, seeds)) or 'empty'}; it is whole numbers from 0 on with commas between them, "
-            "such as 0,1,2"
+            f"twin_seeds is {', '.join(map(str, seeds)) or 'empty'}; it is whole numbers from 0 on with commas "
+            "between them, such as 0,1,2"
         )
     others = {name: value for name, value in values.items() if name != "twin_seeds"}
     # Commands that put no questions have none.
@@ -165,7 +165,7 @@ def loaded_models(
                 shared = None if kind is None else loaded.get((inner, seed))
                 answers = shared is not None and "answer" in shared.abilities and "learn" not in shared.abilities
                 if kind is not None and shared is not None and answers:
-                    model = Controlled(shared, kind)
+                    model: Model = Controlled(shared, kind)
                 else:
                     model = load_model(name, device=place, options=at_layer, seed=seed)
                 loaded[name, seed] = model

@@ -76,8 +76,8 @@ def run(options: argparse.Namespace) -> None:
     results = evaluate_models(models, data, list(plan.tasks), how, on_result=print_result, leave_out=True)
     if processes.is_main:
         print_end(results, options.out, store)
-        is_made = isinstance(data, RenderedData) and not is_preset
-        _write_report(options.out, options.typed, data if is_made else None if is_preset else data.source)
+        brought = data if isinstance(data, RenderedData) else data.source
+        _write_report(options.out, options.typed, None if is_preset else brought)
 
 
 def _tell_costs(
@@ -144,8 +144,8 @@ def _write_report(out: Path, command: str, data: str | RenderedData | None) -> N
 
 COMMAND = Command(
     summary="the main job: baselines, and models beside their untrained twins, on the preset mini, with a report",
-    description="Score the baselines, and each MODEL beside its untrained twin, on the preset mini or on data of yours, "
-    "and write a report.",
+    description="Score the baselines, and each MODEL beside its untrained twin, on the preset mini or on data of "
+    "yours, and write a report.",
     add_arguments=add_arguments,
     run=run,
     examples="""\

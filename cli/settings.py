@@ -78,11 +78,10 @@ def divided(texts: Sequence[str], groups: Sequence[Group]) -> list[dict[str, Any
     """
     if HELP in texts:
         for group in groups:
-            fields = {
-                name: field for name, field in group.fields().items() if group.shown is None or name in group.shown
-            }
-            if fields:
-                print_table(settings_table(fields, f"Settings of {group.title} (--set NAME=VALUE)"))
+            every = group.fields()
+            shown = {name: every[name] for name in every if group.shown is None or name in group.shown}
+            if shown:
+                print_table(settings_table(shown, f"Settings of {group.title} (--set NAME=VALUE)"))
                 print()
         raise ListedError
     left = pairs(texts)

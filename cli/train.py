@@ -16,7 +16,7 @@ from audio_compositionality.support.errors import InputError
 
 from . import arguments, data_options
 from .command import Command
-from .settings import Group, divided, pairs
+from .settings import Group, add_settings, divided, pairs
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--preset", metavar="NAME", help="size of a recipe, or of what is made of recordings: mini, full"
     )
     parser.add_argument("--settings", type=Path, metavar="FILE", help="take settings from this YAML file")
-    data_options.add_settings(parser)
+    add_settings(parser)
     parser.add_argument(
         "--init",
         metavar="NAME|DIR|HUB_ID",

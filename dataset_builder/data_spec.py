@@ -1,7 +1,7 @@
 """What data are, from one text: a preset, a folder, a table, a data set; and what else a user says of them.
 
-`recognised` tells what a text names by looking at it; a `DataSpec` is the text with columns, split, labels and so on, as
-``--data`` and ``--set`` or a ``data.yaml`` have them.
+`recognised` tells what a text names by looking at it; a `DataSpec` is the text with columns, split, labels and so on,
+as ``--data`` and ``--set`` or a ``data.yaml`` have them.
 """
 
 from __future__ import annotations
@@ -86,13 +86,13 @@ class DataSpec(Spec):
     )
     labels: tuple[str, ...] | None = Field(
         None,
-        description="Strong labels of a folder of recordings, of which what is heard alone becomes a sound of its own; of "
-        "strong labels, further files of them.",
+        description="Strong labels of a folder of recordings, of which what is heard alone becomes a sound of its own; "
+        "of strong labels, further files of them.",
     )
     format: str | None = Field(
         None,
-        description="Of strong labels: audioset-strong, audiotime, desed, jams, maestro, maestro-soft (development.csv), "
-        "table or text; by default what the files say.",
+        description="Of strong labels: audioset-strong, audiotime, desed, jams, maestro, maestro-soft "
+        "(development.csv), table or text; by default what the files say.",
     )
     durations: str | None = Field(None, description="Table of recordings and their seconds, beside strong labels.")
     columns: tuple[str, ...] | None = Field(
@@ -222,8 +222,9 @@ def _unknown(text: str) -> str:
     names = [*preset_names(), *list_named_sets(), *list_sounds()]
     readers = ", ".join(f"{name}:PATH" for name in list_readers())
     return (
-        f"no data {text!r}: no folder or file here, no Hub id (ORG/NAME), none of {readers}; {nearest(text, names)}. Sounds "
-        "that programs of this machine make, in a clone: python -m studies.sounds NAME --out FOLDER, then --data FOLDER"
+        f"no data {text!r}: no folder or file here, no Hub id (ORG/NAME), none of {readers}; {nearest(text, names)}. "
+        "Sounds that programs of this machine make, in a clone: python -m studies.sounds NAME --out FOLDER, then "
+        "--data FOLDER"
     )
 
 
@@ -255,8 +256,8 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
         held = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
         names = plain(shown(held)) or "nothing"
         raise DatasetError(
-            f"{str(folder)!r} holds {names}: no sound files, no Parquet, no {MANIFEST_NAME} of a data set that was built. "
-            f"Strong labels of a format that the files do not say: --data labels:{folder} --set format=NAME"
+            f"{str(folder)!r} holds {names}: no sound files, no Parquet, no {MANIFEST_NAME} of a data set that was "
+            f"built. Strong labels of a format that the files do not say: --data labels:{folder} --set format=NAME"
         )
 
 

@@ -1,4 +1,4 @@
-"""Data opened by what a user says of them: the one way from a text such as ``mini``, ``animals/`` or ``lab/set`` to rows."""
+"""Data opened by what a user says of them: the one way from a text such as ``mini`` or ``animals/`` to rows."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def open_data(data: str | Path | RenderedData | DataSpec, **settings: Any) -> Da
     """Open data.
 
     Args:
-        data: a preset (``mini``, ``full``, and after the paper's letter ``paper-mini``, ``paper-full``), rendered on the
-            fly with nothing on disk, or one with changes, ``mini with seed=7``; a folder written by `build_dataset`, or
-            the Hub id of one or of the authors' published data; a folder, a table or a data set of recordings; strong
-            labels; ``NAME:PATH``, a benchmark that others published; a ``data.yaml``; or data that are rendered
-            already. See `recognised`.
-        settings: fields of `DataSpec`, such as ``label="instrument"``, and settings of what is made of the data, such as
-            ``seed=7`` or ``classes=6``; ``recipes`` names recipes.
+        data: a preset (``mini``, ``full``, and after the paper's letter ``paper-mini``, ``paper-full``), rendered on
+            the fly with nothing on disk, or one with changes, ``mini with seed=7``; a folder written by
+            `build_dataset`, or the Hub id of one or of the authors' published data; a folder, a table or a data set of
+            recordings; strong labels; ``NAME:PATH``, a benchmark that others published; a ``data.yaml``; or data that
+            are rendered already. See `recognised`.
+        settings: fields of `DataSpec`, such as ``label="instrument"``, and settings of what is made of the data, such
+            as ``seed=7`` or ``classes=6``; ``recipes`` names recipes.
 
     Raises:
         DatasetError: there are no such data, they can be read in several ways, or they can serve no recipe.
@@ -190,8 +190,8 @@ def _stored(spec: DataSpec, reading: Reading) -> Data:
     if reading.kind == "texts":
         raise DatasetError(f"{reading.source} is {reading.what}: `train` takes it, and nothing scores it")
     raise DatasetError(
-        f"{reading.source} is {reading.what}; those of others cannot be scored yet, those of this project are built from "
-        "recordings with strong labels or from isolated sounds"
+        f"{reading.source} is {reading.what}; those of others cannot be scored yet, those of this project are built "
+        "from recordings with strong labels or from isolated sounds"
     )
 
 

@@ -341,6 +341,23 @@ class Model:
         return [row for row in rows if row is not None]
 
 
+class _Forwarded:
+    """An attribute or method of a wrapper that is the model's own."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, wrapper: Wrapper | None, owner: type) -> Any:
+        return self if wrapper is None else getattr(wrapper.model, self.name)
+
+    def __set__(self, wrapper: Wrapper, value: Any) -> None:
+        setattr(wrapper.model, self.name, value)
+
+
+def _forwarded() -> Any:
+    return _Forwarded()
+
+
 class Wrapper(Model, ABC):
     """A model around another one, whose words about how it is asked are the other's. A subclass says what it can do.
 
@@ -348,49 +365,24 @@ class Wrapper(Model, ABC):
         model: the other.
     """
 
+    device = _forwarded()
+    on_answers = _forwarded()
+    scorings = _forwarded()
+    batch_size = _forwarded()
+    questions_per_call = _forwarded()
+    limit_seconds = _forwarded()
+    new_tokens = _forwarded()
+    check_questions = _forwarded()
+    window = _forwarded()
+
     def __init__(self, model: Model) -> None:
         """Take a model; `make_card` has to work by then."""
         self.model = model
-        self.device = model.device
         self.card = self.make_card()
 
     @abstractmethod
     def make_card(self) -> ModelCard:
         """The card, from that of the other."""
-
-    @property
-    def scorings(self) -> tuple[str, ...]:
-        """See `Model`."""
-        return self.model.scorings
-
-    @property
-    def batch_size(self) -> int | None:  # type: ignore[override]
-        """See `Model`."""
-        return self.model.batch_size
-
-    @property
-    def questions_per_call(self) -> int | None:  # type: ignore[override]
-        """See `Model`."""
-        return self.model.questions_per_call
-
-    @property
-    def limit_seconds(self) -> float | None:  # type: ignore[override]
-        """See `Model`."""
-        return self.model.limit_seconds
-
-    @property
-    def new_tokens(self) -> int | None:  # type: ignore[override]
-        """See `Model`."""
-        return self.model.new_tokens
-
-    @property
-    def on_answers(self) -> OnAnswer | None:  # type: ignore[override]
-        """See `Model`."""
-        return self.model.on_answers
-
-    @on_answers.setter
-    def on_answers(self, listener: OnAnswer | None) -> None:
-        self.model.on_answers = listener
 
     def with_new_tokens(self, count: int) -> Self:
         """See `Model`."""
@@ -398,14 +390,6 @@ class Wrapper(Model, ABC):
         other.model = self.model.with_new_tokens(count)
         other.card = other.make_card()
         return other
-
-    def check_questions(self, count: int) -> None:
-        """See `Model`."""
-        self.model.check_questions(count)
-
-    def window(self, most: int) -> AbstractContextManager[Window | None]:
-        """See `Model`."""
-        return self.model.window(most)
 
 
 class StagedEncoder(Model, ABC, Generic[Features]):

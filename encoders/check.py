@@ -349,8 +349,7 @@ def _dtype(session: Session) -> Finding:
 
     Embeddings are stored and scored as float32: cast them (array.astype(numpy.float32)), pooling in float32.
     """
-    dtype = session.embeddings.dtype
-    return "pass" if dtype == np.float32 else "fail", str(dtype)
+    return _is_float32(session.embeddings)
 
 
 @_check(f"clips of {SHORT_SECONDS} s", "audio", *_BASIC)
@@ -371,11 +370,7 @@ def _deterministic(session: Session) -> Finding:
     The same clips gave other embeddings the second time: dropout or batch statistics are on (call eval()), a long
     clip is cropped at random, noise is added (dither), or the object keeps something from call to call.
     """
-    tones = session.tones()
-    first = session.embed(tones)
-    session.embed(tones[::-1][:2])
-    difference = relative_difference(session.embed(tones), first)
-    return _within(difference, REPEATED), f"relative difference {difference:.1e}"
+    return _again(session.embed, session.tones())
 
 
 @_check("sensitive", "audio", *_STEADY)
@@ -386,12 +381,7 @@ def _sensitive(session: Session) -> Finding:
     float), a constant token pooled, or padding that drowns the clip.
     """
     noise = session.noise()
-    embeddings = session.embed(np.concatenate([session.tones(), noise, np.zeros_like(noise)]))
-    between = distances(embeddings, embeddings)[np.triu_indices(len(embeddings), 1)]
-    norm = float(np.linalg.norm(embeddings, axis=1).mean())
-    smallest = float(between.min()) / norm if norm else 0.0
-    text = f"embeddings of six sounds differ by {smallest:.1e} of their norm at least"
-    return "pass" if smallest >= DIFFERENT else "fail", text
+    return _apart(session.embed(np.concatenate([session.tones(), noise, np.zeros_like(noise)])), "six sounds")
 
 
 @_check("seconds", "audio", *_HEARING)
@@ -525,7 +515,7 @@ def _level(session: Session) -> Finding:
     tones = session.tones()
     embeddings = session.embed(tones)
     softer = session.embed(0.5 * tones)
-    between = distances(embeddings, embeddings)[np.triu_indices(len(tones), 1)].mean()
+    between = _between(embeddings).mean()
     moved = np.diag(distances(softer, embeddings)).mean()
     return "info", f"6 dB less moves an embedding by {moved / between:.2g} of the distance between tones"
 
@@ -551,8 +541,7 @@ def _text_dtype(session: Session) -> Finding:
 
     Cast them as those of clips: array.astype(numpy.float32).
     """
-    dtype = session.embed_text(TEXTS[:1]).dtype
-    return "pass" if dtype == np.float32 else "fail", str(dtype)
+    return _is_float32(session.embed_text(TEXTS[:1]))
 
 
 @_check("texts: deterministic", "text", "texts")
@@ -562,10 +551,7 @@ def _text_deterministic(session: Session) -> Finding:
     The same texts gave other embeddings the second time: dropout is on (call eval()), or the object keeps something
     from call to call.
     """
-    first = session.embed_text(TEXTS)
-    session.embed_text(TEXTS[::-1][:2])
-    difference = relative_difference(session.embed_text(TEXTS), first)
-    return "pass" if difference <= REPEATED else "fail", f"relative difference {difference:.1e}"
+    return _again(session.embed_text, TEXTS)
 
 
 @_check("texts: batch", "text", "texts", "texts: deterministic")
@@ -593,12 +579,7 @@ def _text_sensitive(session: Session) -> Finding:
     Different texts gave the same embedding: a token at the same place is taken that has not seen the others, or the
     tokenizer knows no words.
     """
-    embeddings = session.embed_text(TEXTS)
-    between = distances(embeddings, embeddings)[np.triu_indices(len(TEXTS), 1)]
-    norm = float(np.linalg.norm(embeddings, axis=1).mean())
-    smallest = float(between.min()) / norm if norm else 0.0
-    text = f"embeddings of {len(TEXTS)} texts differ by {smallest:.1e} of their norm at least"
-    return "pass" if smallest >= DIFFERENT else "fail", text
+    return _apart(session.embed_text(TEXTS), f"{len(TEXTS)} texts")
 
 
 @_check("texts: order", "text", "texts", "texts: sensitive")
@@ -609,7 +590,7 @@ def _text_order(session: Session) -> Finding:
     """
     swapped = session.embed_text(SWAPPED)
     embeddings = session.embed_text(TEXTS)
-    between = distances(embeddings, embeddings)[np.triu_indices(len(TEXTS), 1)].mean()
+    between = _between(embeddings).mean()
     moved = float(distances(swapped[:1], swapped[1:])[0, 0] / between)
     text = f"the same words in another order move an embedding by {moved:.2g} of the distance between texts"
     return "warn" if moved < DIFFERENT else "info", text
@@ -632,6 +613,31 @@ def _speed(session: Session) -> Finding:
 def _memory(session: Session) -> Finding:
     """Say how far memory has grown."""
     return "info", session.memory()
+
+
+def _is_float32(embeddings: Array) -> Finding:
+    return "pass" if embeddings.dtype == np.float32 else "fail", str(embeddings.dtype)
+
+
+def _again(embed: Callable[[Any], Array], inputs: Any) -> Finding:
+    """Whether the same inputs give the same embeddings again, after others."""
+    first = embed(inputs)
+    embed(inputs[::-1][:2])
+    difference = relative_difference(embed(inputs), first)
+    return _within(difference, REPEATED), f"relative difference {difference:.1e}"
+
+
+def _apart(embeddings: Array, inputs: str) -> Finding:
+    """Whether embeddings of different inputs, of which it is said in words what they are, differ."""
+    norm = float(np.linalg.norm(embeddings, axis=1).mean())
+    smallest = float(_between(embeddings).min()) / norm if norm else 0.0
+    text = f"embeddings of {inputs} differ by {smallest:.1e} of their norm at least"
+    return "pass" if smallest >= DIFFERENT else "fail", text
+
+
+def _between(embeddings: Array) -> Array:
+    """The distances of all pairs of different rows."""
+    return distances(embeddings, embeddings)[np.triu_indices(len(embeddings), 1)]
 
 
 def _within(difference: float, bound: float) -> Status:

@@ -55,3 +55,7 @@ class GE2E(UntrainedGE2E):
         path = distribution("resemblyzer").locate_file("resemblyzer/pretrained.pt")
         state = torch.load(path, map_location="cpu", weights_only=True)["model_state"]
         self.network.load_state_dict({name: state[name] for name in self.network.state_dict()})
+
+    def untrained(self) -> UntrainedGE2E:
+        """Its twin."""
+        return UntrainedGE2E()

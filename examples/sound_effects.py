@@ -55,3 +55,7 @@ class AiSfx(UntrainedAiSfx):
             state, _ = torch.load(path, map_location="cpu", weights_only=True)
         prefix = "embedding_net."
         self.network.load_state_dict({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+
+    def untrained(self) -> UntrainedAiSfx:
+        """Its twin."""
+        return UntrainedAiSfx()

@@ -42,11 +42,16 @@ class SpeechEmbedding:
         windows = np.lib.stride_tricks.sliding_window_view(mel, WINDOW, axis=0)[::STEP]
         return self.network.run(None, {"input_1": windows.swapaxes(1, 2)[..., None]})[0].mean(axis=(0, 1, 2))
 
+    def untrained(self) -> "UntrainedSpeechEmbedding":
+        """Its twin."""
+        return UntrainedSpeechEmbedding()
+
 
 class UntrainedSpeechEmbedding(SpeechEmbedding):
     """The same graph with normal variates of the mean and deviation of each kernel and bias: its untrained twin."""
 
     id, paradigm, licence = "untrained:speech-embedding", "untrained", None
+    untrained = None
 
     def _network(self, path: Path) -> bytes:
         import onnx

@@ -58,3 +58,7 @@ class YAMNet(UntrainedYAMNet):
             for tensor in (weight, norm.bias.data, norm.running_mean, norm.running_var):
                 first, values = values.tensor_split((tensor.numel(),))
                 tensor.copy_(first.view(tensor.shape))
+
+    def untrained(self) -> UntrainedYAMNet:
+        """Its twin."""
+        return UntrainedYAMNet()

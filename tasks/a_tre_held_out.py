@@ -50,7 +50,7 @@ class HeldOutSpec(Spec):
         description="Pairs of attributes, such as timbre_pitch; none for all that vary, with the Transformer for the "
         "first of them.",
     )
-    seed: int = Field(0, ge=0, description="Of the splits.")
+    split_seed: int = Field(0, ge=0, description="Of the splits; the seed of the rows is another.")
     composition: Literal["pairs", "transformer"] = Field(
         "pairs", description="Ridge regression on pairs of classes, or the paper's model, with 16 fits a pair."
     )
@@ -105,7 +105,7 @@ class ATreHeldOut:
         return Inputs(clips=("audio",))
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """``pairs`` of attributes by the names of `PAIRS`, the ``seed`` of the splits, and the ``composition``:
+        """``pairs`` of attributes by the names of `PAIRS`, the ``split_seed``, and the ``composition``:
         ``pairs``, ridge regression on pairs of classes, or ``transformer``, the paper's model.
 
         With the Transformer, of which there are 16 fits a pair, ``pairs`` is the first pair alone by default, and there
@@ -122,7 +122,11 @@ class ATreHeldOut:
         asked = settings_among(self.spec, requested)
         is_fitted = asked.composition == "transformer"
         pairs = asked.pairs or varied_pairs(rows)[: 1 if is_fitted else None]
-        settings: dict[str, Any] = {"pairs": list(pairs), "seed": asked.seed, "composition": asked.composition}
+        settings: dict[str, Any] = {
+            "pairs": list(pairs),
+            "split_seed": asked.split_seed,
+            "composition": asked.composition,
+        }
         if is_fitted:
             settings["max_steps"] = asked.max_steps or (FULL_STEPS if len(rows) >= FEW_SCENES else FEW_STEPS)
         _check_splits(rows, settings)
@@ -137,7 +141,11 @@ class ATreHeldOut:
         result = a_tre_held_out(
             outputs.clips,
             [row["metadata"] for row in rows],
-            **{**settings, "pairs": [_labels_of(pair) for pair in settings["pairs"]]},
+            **{
+                **{name: value for name, value in settings.items() if name != "split_seed"},
+                "seed": settings["split_seed"],
+                "pairs": [_labels_of(pair) for pair in settings["pairs"]],
+            },
             device=device,
             progress=progress,
             return_scores=True,
@@ -202,7 +210,7 @@ def _check_splits(rows: Sequence[Row], settings: Mapping[str, Any]) -> None:
 
     pairs = [_labels_of(pair) for pair in settings["pairs"]]
     try:
-        draw_splits([row["metadata"] for row in rows], pairs, settings["seed"])
+        draw_splits([row["metadata"] for row in rows], pairs, settings["split_seed"])
     except ValueError as error:
         raise TaskError(str(error).rstrip(".")) from error
 

@@ -250,14 +250,14 @@ class Polybench:
             "An accuracy alone says little: compare it with the best constant answer, with the baseline blind, which "
             "learns from the words of questions alone, and with the same model given silence (without-audio:). An "
             "answer that names no option is wrong; where there are many of these (unparsed), look at what the model "
-            "writes, or let its likelihoods decide (--set scoring=letters). Groups right is the strict score: of twins, "
-            "whose answers differ only because labels changed places, all have to be right; of recordings it depends "
-            "on how many questions were asked about each. On recordings, classification tests which sounds occur more "
-            "than when: present, which knows nothing of time, answers nearly all of it. The baseline time-blind, which "
-            "knows how much there is of each band and not when, is above chance in counting and duration, which "
-            "need no time: a score there is no sense of time, and in the mean over tasks counting together and the "
-            "longest event stand in their place where they are asked. A model that scores as high with its clips in "
-            "disorder (shuffled-audio:) has not shown that it hears an order."
+            "writes, or let its likelihoods decide (--set scoring=letters). Groups right is the strict score: of "
+            "twins, whose answers differ only because labels changed places, all have to be right; of recordings it "
+            "depends on how many questions were asked about each. On recordings, classification tests which sounds "
+            "occur more than when: present, which knows nothing of time, answers nearly all of it. The baseline "
+            "time-blind, which knows how much there is of each band and not when, is above chance in counting and "
+            "duration, which need no time: a score there is no sense of time, and in the mean over tasks counting "
+            "together and the longest event stand in their place where they are asked. A model that scores as high "
+            "with its clips in disorder (shuffled-audio:) has not shown that it hears an order."
         ),
         citation=METRIC.citation,
         on_request=True,

@@ -607,7 +607,8 @@ def open_annotated(
         raise AnnotationError(f"{folder}: no recording can be used: {told(left_out)}")
     if read.format == AUDIOSET and not read.related:
         warnings.warn(
-            f"there is no {ONTOLOGY}, so a label may stand in a question beside one that includes it (--set names=FILE)",
+            f"there is no {ONTOLOGY}, so a label may stand in a question beside one that includes it (--set "
+            "names=FILE)",
             stacklevel=2,
         )
     more, more_files = _negatives(negatives, negatives_audio, heard)

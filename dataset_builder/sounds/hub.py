@@ -282,7 +282,7 @@ def hub_recordings(
         printable(source),
         candidates,
         suggested=suggested,
-        labelling=f"--set label=COLUMN names a column, of which {printable(source)} has {printable(', '.join(columns))}",
+        labelling=f"--set label=COLUMN names a column: {printable(source)} has {printable(', '.join(columns))}",
         left_out=left_out,
         skip_invalid=skip_invalid,
         progress=progress,

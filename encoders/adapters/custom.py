@@ -59,7 +59,8 @@ class Embedder(Protocol):
     It may also have `id` (default: the name of the class), `revision` (default: of a file its digest, of a package
     its version, either with the digest of the weights of its torch modules), `output_dim` (default: learnt from a
     second of noise), `device`, and `to(device)`, which is called when a device is asked for. What it says in `paradigm`
-    (how it was trained), `trained_on` (the data) and `licence` (of its weights) stands in its results.
+    (how it was trained), `trained_on` (the data) and `licence` (of its weights) stands in its results. What `network`
+    and `untrained()` are for, `custom_twins` says.
 
     Attributes:
         sample_rate: rate in Hz of the clips that `embed` is given; they are resampled to it before.
@@ -81,6 +82,9 @@ class CustomModel(WaveformEncoder):
 
     Its clips are checked and brought to its own rate, what it embeds is checked, its errors name their line. Its card
     is made of what it says of itself; see `Embedder`.
+
+    Attributes:
+        made: the object.
     """
 
     def __init__(self, made: Any, *, name: str, source: str) -> None:
@@ -95,7 +99,7 @@ class CustomModel(WaveformEncoder):
             ModelError: if it lacks `sample_rate`, or neither embeds nor answers, or `embed` returns no embeddings.
             ModelCodeError: if `embed` raises an error.
         """
-        self._name, self._made = name, made
+        self._name, self.made = name, made
         self._abilities = _abilities_of(made)
         embeds = hasattr(made, "embed") or "answer" not in self._abilities
         needs = (
@@ -134,7 +138,7 @@ class CustomModel(WaveformEncoder):
         self.require("text")
         listed = check_texts(texts)
         with inference(self.device), user_code(self._name):
-            embeddings = to_array(self._made.embed_text(listed), self._name)
+            embeddings = to_array(self.made.embed_text(listed), self._name)
         return check_text_embeddings(embeddings, self, listed)
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
@@ -148,10 +152,10 @@ class CustomModel(WaveformEncoder):
         if "labels" in self.abilities:
             rows = self.rows_of(clips)
             with user_code(self._name):
-                told: list[str] = self._made.answer_from_labels(rows, prompts)
+                told: list[str] = self.made.answer_from_labels(rows, prompts)
                 return told
         with inference(self.device), user_code(self._name):
-            answers: list[str] = self._made.answer(self._brought(self.single_clips(clips)), prompts)
+            answers: list[str] = self.made.answer(self._brought(self.single_clips(clips)), prompts)
             return answers
 
     def score_options(
@@ -161,20 +165,20 @@ class CustomModel(WaveformEncoder):
         self.require("score")
         with inference(self.device), user_code(self._name):
             brought = self._brought(self.single_clips(clips))
-            scores: list[list[float]] = self._made.score_options(brought, prompts, options, by)
+            scores: list[list[float]] = self.made.score_options(brought, prompts, options, by)
             return scores
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
         """As the object's, from clips at its rate."""
         self.require("learn")
         with user_code(self._name):
-            self._made.learn(rows, (one for clip in clips for one in self._brought([clip])))
+            self.made.learn(rows, (one for clip in clips for one in self._brought([clip])))
 
     def detect_events(self, clips: Sequence[Any]) -> list[list[Event]]:
         """As the object's, in clips at its rate."""
         self.require("events")
         with inference(self.device), user_code(self._name):
-            events: list[list[Event]] = self._made.detect_events(self._brought(clips))
+            events: list[list[Event]] = self.made.detect_events(self._brought(clips))
             return events
 
     def _brought(self, clips: Sequence[Any]) -> list[GivenClip]:
@@ -192,7 +196,7 @@ class CustomModel(WaveformEncoder):
 
     def _embed(self, clips: FloatArray, rate: int) -> np.ndarray[Any, Any]:
         with inference(self.device), user_code(self._name):
-            return to_array(self._made.embed(clips, rate), self._name)
+            return to_array(self.made.embed(clips, rate), self._name)
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         return check_embeddings(self._embed(features, self.card.sample_rate), self, len(features))

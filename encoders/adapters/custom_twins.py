@@ -9,6 +9,7 @@ untrained(self)`` returns it.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,9 @@ import numpy as np
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import shown
 
-from ..base import ModelCard, ModelError
-from ..loading.twins import Twin, TwinKind
-from .custom import to_array, user_code, weights_digest
+from ..base import Model, ModelCard, ModelError
+from ..loading.twins import UNTRAINED, Twin, TwinKind
+from .custom import CustomModel, to_array, user_code, weights_digest
 
 if TYPE_CHECKING:
     import torch
@@ -45,6 +46,23 @@ def can_make_twin(factory: Any, kind: TwinKind) -> bool:
         or (torch is not None and issubclass(factory, torch.nn.Module))
     )
     return has_network or (kind.is_fresh and callable(getattr(factory, _OWN_WAY, None)))
+
+
+def twin_problem(model: Model, prefix: str) -> str | None:
+    """Why a model that is loaded has no twin although its class looks as if it had, in words; None where it may have.
+
+    Args:
+        model: any; all but users' classes are as their names say.
+        prefix: of the twin.
+    """
+    import torch
+
+    made = model.made if isinstance(model, CustomModel) else model
+    attribute = getattr(type(made), _NAMES_NETWORK, None)
+    network = getattr(made, attribute, None) if isinstance(attribute, str) else made
+    is_drawn = prefix == UNTRAINED and not callable(getattr(made, _OWN_WAY, None))
+    left = _undrawn(network) if is_drawn and isinstance(network, torch.nn.Module) else []
+    return _of_undrawn(model.card.id, left) if left else None
 
 
 def twin_of(made: Any, name: str, twin: Twin) -> Any:
@@ -143,10 +161,10 @@ def _network_of(made: Any, name: str, kind: TwinKind) -> torch.nn.Module:
             f"'{name}': {_NAMES_NETWORK} is {attribute!r}, and its attribute {attribute} is a "
             f"{type(network).__name__}; it must be a torch.nn.Module"
         )
-    own = f", or write def {_OWN_WAY}(self), which returns the twin" if kind.is_fresh else ""
+    method = f", or write def {_OWN_WAY}(self), which returns the twin" if kind.is_fresh else ""
     raise ModelError(
         f"'{kind.prefix}{name}': '{name}' is made by code of its own, so nothing here can {kind.deed}: derive it from "
-        f'torch.nn.Module, name the attribute that holds one ({_NAMES_NETWORK} = "encoder"){own}'
+        f'torch.nn.Module, name the attribute that holds one ({_NAMES_NETWORK} = "encoder"){method}'
     )
 
 
@@ -167,23 +185,41 @@ def _give_fresh_weights(network: torch.nn.Module, name: str, seed: int) -> None:
         _reset(network)
     left = [key for key, weight in network.named_parameters() if bool(torch.isnan(weight).any())]
     if left:
-        raise ModelError(
-            f"'{name}': nothing says how these of its weights are drawn: {shown(left)}. Give the module that has them "
-            f"reset_parameters(), or the class def {_OWN_WAY}(self), which returns the twin"
-        )
+        raise ModelError(_of_undrawn(name, left))
 
 
 def _reset(module: torch.nn.Module) -> None:
     """Draw the weights of a module: first those of its parts, then its own."""
-    fresh = getattr(type(module), "_from_config", None)
-    if fresh is not None and hasattr(module, "config"):
-        # A model of transformers, which draws the weights of all its parts.
-        module.load_state_dict(fresh(module.config).state_dict())
+    if _is_of_transformers(module):
+        # It draws the weights of all its parts.
+        make: Any = type(module)
+        module.load_state_dict(make._from_config(module.config).state_dict())
         return
     for part in module.children():
         _reset(part)
-    for method in ("reset_parameters", "_reset_parameters"):
-        reset = getattr(module, method, None)
-        if callable(reset):
-            reset()
-            return
+    if (reset := _way_of(module)) is not None:
+        reset()
+
+
+def _undrawn(module: torch.nn.Module, prefix: str = "") -> list[str]:
+    """The names of weights in a module of which nothing says how they are drawn."""
+    if _is_of_transformers(module):
+        return []
+    names = [] if _way_of(module) else [f"{prefix}{name}" for name, _ in module.named_parameters(recurse=False)]
+    return names + [key for name, part in module.named_children() for key in _undrawn(part, f"{prefix}{name}.")]
+
+
+def _is_of_transformers(module: torch.nn.Module) -> bool:
+    return hasattr(type(module), "_from_config") and hasattr(module, "config")
+
+
+def _way_of(module: torch.nn.Module) -> Callable[[], object] | None:
+    ways = (getattr(module, method, None) for method in ("reset_parameters", "_reset_parameters"))
+    return next((way for way in ways if callable(way)), None)
+
+
+def _of_undrawn(name: str, weights: Sequence[str]) -> str:
+    return (
+        f"'{name}': nothing says how these of its weights are drawn: {shown(weights)}. Give the module that has them "
+        f"reset_parameters(), or the class def {_OWN_WAY}(self), which returns the twin"
+    )

@@ -29,9 +29,9 @@ from audio_compositionality.support.files import sha256_of_file
 
 from ..base import (
     FloatArray,
+    Model,
     ModelCard,
     ModelError,
-    StagedEncoder,
     WaveformEncoder,
     check_embeddings,
     check_sample_rate,
@@ -40,7 +40,6 @@ from ..base import (
 from ..inference import inference, resolve_device
 from ..loading.listing import Adapter
 from ..loading.registry import load_encoder
-from ..model_encoder import ModelEncoder
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from .custom import check_module, count_parameters, source_digest, source_revision, to_array, user_code, weights_digest
 
@@ -153,7 +152,7 @@ class HearModel(torch.nn.Module):
         timestamp_embedding_size: length of that of a timestamp.
     """
 
-    def __init__(self, encoder: StagedEncoder[Any]) -> None:
+    def __init__(self, encoder: Model) -> None:
         super().__init__()
         self.encoder = encoder
         self.sample_rate = min((rate for rate in RATES if rate >= encoder.card.sample_rate), default=RATES[-1])
@@ -207,11 +206,11 @@ def get_timestamp_embeddings(audio: torch.Tensor, model: HearModel) -> tuple[tor
 
 
 def embed_moments(
-    encoder: StagedEncoder[Any], clips: FloatArray, sample_rate: int, hop_seconds: float
+    encoder: Model, clips: FloatArray, sample_rate: int, hop_seconds: float
 ) -> tuple[FloatArray, NDArray[np.float64]]:
     """Embeddings of regular moments of clips.
 
-    The frames of an encoder that has some (`ModelEncoder.embed_frames`). For another, each moment is the embedding of
+    The frames of an encoder that has some (`Model.embed_frames`). For another, each moment is the embedding of
     the second around it, with silence beyond the ends of the clip.
 
     Args:
@@ -223,7 +222,7 @@ def embed_moments(
     Returns:
         float32 [n, moments, dim], and the times of the moments in seconds, [moments].
     """
-    if isinstance(encoder, ModelEncoder):
+    if "frames" in encoder.abilities:
         frames, frame_seconds = encoder.embed_frames(clips, sample_rate)
         if frame_seconds > 0:
             return frames, _middles(frames.shape[1], frame_seconds)

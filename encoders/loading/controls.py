@@ -14,7 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..base import By, FloatArray, GivenClip, Model, ModelCard, ModelError, StagedEncoder, Wrapper
+from ..base import (
+    By,
+    FloatArray,
+    GivenClip,
+    Model,
+    ModelCard,
+    ModelError,
+    StagedEncoder,
+    Wrapper,
+    check_sample_rate,
+    check_waveforms,
+    resample,
+)
 from ..language_models.event_text import TEXT_VERSION, EventTextModel, prompt_with_events, silence_of
 from ..texts import check_texts, words_of
 from .clip_changes import (
@@ -177,8 +189,9 @@ class Controlled(Wrapper, StagedEncoder[Any]):
     def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
         """As the model's, of the changed clips."""
         self.require("frames")
-        clips = np.asarray(waveforms)
-        frames, seconds = self.model.embed_frames(self._changed(clips, sample_rate), sample_rate)
+        rate = self.card.sample_rate
+        clips = resample(check_waveforms(waveforms), check_sample_rate(sample_rate), rate)
+        frames, seconds = self.model.embed_frames(self._changed(clips, rate), rate)
         return _as_many(frames, len(clips)), seconds
 
     def embed_text(self, texts: Sequence[str]) -> FloatArray:

@@ -19,7 +19,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from ipaddress import ip_address
@@ -156,15 +156,15 @@ def parse_name(text: str) -> ModelName:
         ModelError: it asks for a twin of a twin or of a control, or for a part or a twin of a model behind a server, or
             names such a model wrongly.
     """
-    controls, rest = [], text
-    while (found := split_control(rest))[0] is not None:
-        controls.append(found[0])
-        rest = found[1]
-    twin, model = split_twin(rest)
+    control, inside = split_control(text)
+    if control is not None:
+        name = parse_name(inside)
+        return replace(name, text=text, controls=(control, *name.controls))
+    twin, model = split_twin(text)
     inner, controlled = split_control(model)
     if twin is not None and inner is not None:
         raise ModelError(
-            f"'{rest}' is a twin of a control; ask for a control of a twin, '{inner.prefix}{twin.prefix}{controlled}'"
+            f"'{text}' is a twin of a control; ask for a control of a twin, '{inner.prefix}{twin.prefix}{controlled}'"
         )
     plain = model.removeprefix(TOWER)
     is_tower = plain != model
@@ -173,7 +173,7 @@ def parse_name(text: str) -> ModelName:
         if twin is not None or is_tower:
             deed = "take a part of it" if twin is None else twin.deed
             raise ModelError(f"'{address.id}' runs on a server, so nothing here can {deed}")
-    return ModelName(text, tuple(controls), twin, is_tower, plain, _form_of(plain))
+    return ModelName(text, (), twin, is_tower, plain, _form_of(plain))
 
 
 def _form_of(model: str) -> Form:

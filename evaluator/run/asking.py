@@ -93,8 +93,8 @@ def questions_per_call(model: Model, options: RunOptions) -> int:
         InputError: less than 1 is asked for, or more than 64.
     """
     size = batch_size_of(model, options)
-    wanted, own = model.questions_per_call, model.batch_size
-    return wanted if wanted and own and (options.batch_size is None or own <= size) else size
+    wanted, batch = model.questions_per_call, model.batch_size
+    return wanted if wanted and batch and (options.batch_size is None or batch <= size) else size
 
 
 def ask(

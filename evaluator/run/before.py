@@ -87,8 +87,8 @@ def check_questions(
         most = options.max_questions
         if most is not None and model.device == SERVER and count > most:
             raise InputError(
-                f"'{model.card.id}' is to be asked {count:,} questions, and no more than {most:,} are allowed "
-                f"(--set max_questions=...): allow {count:,}, show options in one order, or give data with fewer questions. "
+                f"'{model.card.id}' is to be asked {count:,} questions, and no more than {most:,} are allowed (--set "
+                f"max_questions=...): allow {count:,}, show options in one order, or give data with fewer questions. "
                 "None was asked"
             )
         if count:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from audio_compositionality.encoders.adapters.custom_twins import twin_problem
 from audio_compositionality.encoders.base import ENCODER, Model
 from audio_compositionality.encoders.loading.controls import CONTROLS, can_control
 from audio_compositionality.encoders.loading.listing import named_models
@@ -42,10 +44,17 @@ class Named:
         """Whether a twin or a control of it says anything: who has learnt to answer by sound, or reads labels, is not
         told what is heard."""
         if prefix not in _OF_INPUT:
-            return has_twins(self.name, prefix)
+            return has_twins(self.name, prefix) and not self._lacks(prefix)
         kind, _ = split_control(f"{prefix}{self.name}")
         is_control = self.name.startswith(_OF_INPUT) or kind is None
         return not is_control and all(can_control(model, kind) for model in self.loaded if kind is not None)
+
+    def _lacks(self, prefix: str) -> bool:
+        """Whether nothing says how weights of a twin are drawn, of which a warning tells."""
+        problem = next(filter(None, (twin_problem(model, prefix) for model in self.loaded)), None)
+        if problem is not None:
+            warnings.warn(f"{prefix}{self.name} is left out: {problem}", stacklevel=4)
+        return problem is not None
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def first_named_first_heard(items: Items) -> Pair:
 def bag_of_words(items: Items, seed: int) -> Pair:
     """Reads events; of captions the words, as the baseline of that name has them."""
     model = load_model("bag-of-words")
-    texts = model.embed_text([caption for row in items.rows for caption in row["captions"]])  # type: ignore[union-attr]
+    texts = model.embed_text([caption for row in items.rows for caption in row["captions"]])
     clips = items.vectors(items.heard)
     turn = np.random.default_rng([seed, _RANDOM]).normal(size=(clips.shape[1], texts.shape[1]))
     return clips @ turn, texts.astype(np.float64)

@@ -68,7 +68,7 @@ class Cascade(DetectorAnswerer):
         self._mean = self._deviation = np.ones(MELS, np.float32)
 
     @property
-    def card(self) -> ModelCard:
+    def card(self) -> ModelCard:  # type: ignore[override]
         """What it is; the network is not part of it: what it learns from is part of what answers are stored under."""
         return card_of(
             "cascade",

@@ -60,7 +60,7 @@ class DetectorAnswerer(Chooser):
         """
 
     @cached_property
-    def card(self) -> ModelCard:
+    def card(self) -> ModelCard:  # type: ignore[override]
         """What it is.
 
         Raises:

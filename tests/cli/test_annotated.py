@@ -328,7 +328,7 @@ def test_labels_and_sound_belong_together(domestic, run, capsys):
 
 @pytest.mark.parametrize("command", ["build", "evaluate", "run", "embed"])
 def test_the_list_of_settings_teaches(command, domestic, run, tmp_path, capsys):
-    labels, audio = domestic
+    labels, _ = domestic
     models = () if command == "build" else ("first",)
     assert run(command, *models, "--data", labels, "--set", "help", "--out", tmp_path / "x") == 0
     text = " ".join(capsys.readouterr().out.replace("-\n", "-").split())

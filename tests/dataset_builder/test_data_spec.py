@@ -381,7 +381,7 @@ def test_open_data_takes_fields_and_settings_together(here):
     (here / "animals.yaml").write_text(text.replace("seed", "sead"))
     with pytest.raises(InputError, match="has no setting 'sead'; did you mean 'seed'"):
         open_data("animals.yaml", recipes=["transforms"])
-    with pytest.raises(InputError, match="there is no setting 'clases'|has no setting 'clases'"):
+    with pytest.raises(InputError, match=r"there is no setting 'clases'|has no setting 'clases'"):
         open_data("animals", clases=3)
 
 

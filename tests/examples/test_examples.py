@@ -22,7 +22,7 @@ from audio_compositionality.dataset_builder.sounds.dx7.voice import load_bank
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
 from audio_compositionality.encoders.check import all_passed, check_model
-from audio_compositionality.encoders.loading.registry import load_encoder, load_model
+from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_model
 from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
 from audio_compositionality.tasks.answerers.detector import DetectorAnswerer
 
@@ -46,7 +46,7 @@ OF_SOUNDS = "own_detector.py"
 OF_VOICES = "other_voices.py"
 """The example that writes a bank of other timbres."""
 
-MAX_LINES = 60
+MAX_LINES = 65
 
 MakePackage = Callable[[str, str], Path]
 
@@ -72,7 +72,7 @@ def spec(file: str, number: int) -> str:
 
 
 def embedder(file: str, number: int) -> Any:
-    return load_encoder(spec(file, number), device="cpu")._embedder
+    return load_encoder(spec(file, number), device="cpu").made
 
 
 def test_each_file_is_known_here_and_in_the_readme() -> None:
@@ -83,6 +83,13 @@ def test_each_file_is_known_here_and_in_the_readme() -> None:
     for file, (trained, untrained, _) in CLASSES.items():
         assert f"[`{file}`]({file}) | `{trained}`" in readme
         assert untrained == f"Untrained{trained}"
+
+
+@pytest.mark.parametrize("file", sorted(CLASSES))
+def test_the_trained_class_says_what_its_twin_is(file: str) -> None:
+    assert has_twins(spec(file, 0))
+    assert not has_twins(spec(file, 0), "shuffled:")
+    assert not has_twins(spec(file, 1))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -249,7 +256,7 @@ def test_aisfx_reads_the_network_out_of_the_checkpoint(package: MakePackage, mon
     state = {"embedding_net.linear.weight": weight, "embedding_net.linear.bias": bias, "fc.0.bias": torch.ones(3)}
     torch.save((state, {"some set": (0, 3)}), folder / "checkpoint.pth")
     trained = load_encoder(spec("sound_effects.py", 0), device="cpu")
-    assert torch.equal(trained._embedder.network.linear.weight, weight)  # type: ignore[attr-defined]
+    assert torch.equal(trained.made.network.linear.weight, weight)  # type: ignore[attr-defined]
     twin = load_encoder(spec("sound_effects.py", 1), device="cpu")
     assert (trained.card.id, twin.card.id) == ("aisfx", "untrained:aisfx")
     noise = np.random.default_rng(0).normal(0, 0.1, (1, 6 * 44_100)).astype(np.float32)

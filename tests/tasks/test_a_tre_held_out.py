@@ -93,12 +93,12 @@ def test_a_gap_has_an_interval_that_holds_it(rows):
 
 def test_settings_say_all_that_is_scored(rows):
     settings = TASK.settings(rows, {})
-    assert settings == {"pairs": list(PAIRS), "seed": 0, "composition": "pairs"}
+    assert settings == {"pairs": list(PAIRS), "split_seed": 0, "composition": "pairs"}
     assert TASK.settings(rows, settings) == settings
     # Of default settings alone results are verified, so nothing that depends on a fit's random numbers ever is.
     assert not any(measure.fitted for measure in TASK.info.measures)
     fitted = TASK.settings(rows, {"composition": "transformer"})
-    assert fitted == {"pairs": ["timbre_pitch"], "seed": 0, "composition": "transformer", "max_steps": 600}
+    assert fitted == {"pairs": ["timbre_pitch"], "split_seed": 0, "composition": "transformer", "max_steps": 600}
     assert TASK.settings(rows, fitted) == fitted
 
 

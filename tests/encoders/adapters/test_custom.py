@@ -76,7 +76,7 @@ def test_clips_reach_the_class_at_its_own_rate(write: Write) -> None:
     t = np.arange(32_000) / 32_000
     clips = np.stack([0.3 * np.sin(2 * np.pi * f * t) for f in (300, 1_000)])
     embeddings = encoder.embed(clips, 32_000)
-    seen, rate = encoder._made.seen
+    seen, rate = encoder.made.seen
     assert (seen.shape, seen.dtype, rate) == ((2, 8_000), np.float32, 8_000)
     expected = resample_poly(clips, 1, 4, axis=1)
     np.testing.assert_allclose(seen[:, 500:-500], expected[:, 500:-500], atol=2e-3)
@@ -127,12 +127,12 @@ class Net(torch.nn.Module):
         other = load_model(write(text.format(seed=0, dtype="bfloat16"), "Net"), device="cpu")
     clips = np.random.default_rng(0).normal(0, 0.1, (3, 8_000)).astype(np.float32)
     assert first.card.output_dim == 5
-    weight, bias = (p.detach().numpy().astype(np.float64) for p in first._made.parameters())
+    weight, bias = (p.detach().numpy().astype(np.float64) for p in first.made.parameters())
     expected = (clips.reshape(3, 100, 80) @ weight.T + bias).mean(axis=1)
     np.testing.assert_allclose(first.embed(clips, 8_000), expected, atol=1e-6)
     # bfloat16 has 8 bits of mantissa.
     np.testing.assert_allclose(other.embed(clips, 8_000), expected, atol=2e-2)
-    assert first.card.weights_sha256 == weights_digest(first._made)
+    assert first.card.weights_sha256 == weights_digest(first.made)
     assert first.card.parameters == 80 * 5 + 5
     assert first.card.revision.endswith(f"-weights-{first.card.weights_sha256[:16]}")
 
@@ -189,8 +189,8 @@ def test_weights_are_counted_once() -> None:
 def test_a_device_is_passed_on(write: Write) -> None:
     text = MINIMAL + "\n    device = None\n\n    def to(self, device):\n        self.device = device\n"
     assert load_model(write(text)).device == "cpu"
-    assert load_model(write(text), device="cpu")._made.device == torch.device("cpu")
-    assert load_model(write(text))._made.device is None
+    assert load_model(write(text), device="cpu").made.device == torch.device("cpu")
+    assert load_model(write(text)).made.device is None
 
 
 def test_a_staged_encoder_is_used_as_it_is(write: Write) -> None:
@@ -294,11 +294,11 @@ class Minimal:
 
 def test_input_that_is_no_sound_never_reaches_the_class(write: Write) -> None:
     encoder = load_model(write(MINIMAL))
-    encoder._made.seen = None
+    encoder.made.seen = None
     for clips in (np.array([[0.0, np.nan]]), np.zeros(5), np.zeros((1, 5), np.int64)):
         with pytest.raises(ValueError, match="waveform"):
             encoder.embed(clips, 8_000)
-    assert encoder._made.seen is None
+    assert encoder.made.seen is None
 
 
 @pytest.mark.parametrize("spec", ["no/such/file.py:Mine", "file.py:Mine", "file.py"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from audio_compositionality.encoders.adapters.custom import ModelCodeError, weights_digest
+from audio_compositionality.encoders.adapters.custom_twins import twin_problem
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.registry import has_twins, load_model
 from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
@@ -94,7 +96,7 @@ def clips() -> np.ndarray:
 
 
 def network(model: Any) -> Any:
-    return getattr(model._made, "encoder", model._made)
+    return getattr(model.made, "encoder", model.made)
 
 
 @pytest.mark.parametrize("text", [MODULE, HOLDER], ids=["a module", "holds one"])
@@ -102,6 +104,7 @@ def test_a_class_with_a_network_has_both_twins(write: Write, text: str) -> None:
     spec = write(text)
     assert has_twins(spec)
     assert has_twins(spec, "shuffled:")
+    assert twin_problem(load_model(spec), "untrained:") is None
     model, fresh, other, again = (
         load_model(name, device="cpu", seed=seed)
         for name, seed in ((spec, 0), (f"untrained:{spec}", 0), (f"untrained:{spec}", 1), (f"untrained:{spec}", 0))
@@ -160,6 +163,8 @@ def test_controls_of_twins(write: Write) -> None:
 def test_a_class_that_says_how_has_an_untrained_twin_alone(write: Write) -> None:
     spec = write(SAYS)
     assert has_twins(spec)
+    assert twin_problem(load_model(spec), "untrained:") is None
+    assert twin_problem(load_model("random"), "untrained:") is None
     assert not has_twins(spec, "shuffled:")
     fresh, again, other = (load_model(f"untrained:{spec}", seed=seed) for seed in (0, 0, 1))
     assert fresh.card.id == "untrained:Mine"
@@ -229,13 +234,16 @@ def test_weights_that_nothing_says_how_to_draw_are_named(write: Write, old: str,
     words = rf"nothing says how these of its weights are drawn: {left}\. Give the module that has them reset_parameters"
     with pytest.raises(ModelError, match=words):
         load_model(f"untrained:{spec}", device="cpu")
+    model = load_model(spec, device="cpu")
+    assert re.search(words, twin_problem(model, "untrained:") or "")
+    assert twin_problem(model, "shuffled:") is None
     assert load_model(f"shuffled:{spec}", device="cpu").card.id == "shuffled:Mine"
 
 
 def test_a_module_says_how_its_own_weights_are_drawn(write: Write) -> None:
     text = MODULE.replace("self.eval()", "self.token = nn.Parameter(torch.zeros(6)); self.eval()")
     spec = write(text + "    def reset_parameters(self):\n        nn.init.normal_(self.token)\n")
-    assert float(load_model(f"untrained:{spec}", device="cpu")._made.token.detach().abs().sum()) > 0  # type: ignore[attr-defined]
+    assert float(load_model(f"untrained:{spec}", device="cpu").made.token.detach().abs().sum()) > 0  # type: ignore[attr-defined]
 
 
 def test_an_attribute_that_holds_no_module_is_named(write: Write) -> None:

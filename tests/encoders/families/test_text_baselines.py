@@ -80,5 +80,5 @@ def test_lists_say_which_embed_text() -> None:
     assert listings["downsample"].gives == "sound"
     for name, listing in listings.items():
         if listing.source is None and listing.make is not None:
-            assert hasattr(load_model(name), "embed_text") == listing.embeds_text
+            assert ("text" in load_model(name).abilities) == listing.embeds_text
     assert not listings["bag-of-words"].is_baseline

@@ -53,6 +53,28 @@ class PlainEncoder(Model):
         return np.stack([waveforms[:, 0], waveforms[:, -1]], axis=1)
 
 
+class Frames(PlainEncoder):
+    """Has a frame of two samples every other sample."""
+
+    def embed_frames(self, waveforms: Any, sample_rate: int) -> tuple[np.ndarray, float]:
+        assert sample_rate == 8_000
+        return np.asarray(waveforms, np.float32).reshape(len(waveforms), -1, 2), 2 / 8_000
+
+
+def test_frames_are_those_of_the_changed_clips() -> None:
+    model = Controlled(Frames(), CONTROLS["reversed-audio"])
+    assert model.abilities == {"audio", "frames"}
+    frames, seconds = model.embed_frames((clips() * 32_768).astype(np.int16), 8_000)
+    np.testing.assert_allclose(frames.reshape(3, -1), clips()[:, ::-1], atol=1e-4)
+    assert seconds == 2 / 8_000
+    silent, _ = Controlled(Frames(), CONTROLS["without-audio"]).embed_frames(clips(), 8_000)
+    assert silent.shape == (3, 2_000, 2)
+    assert not silent.any()
+    assert model.embed_frames(clips(), 16_000)[0].shape == (3, 1_000, 2)
+    with pytest.raises(ModelError, match=r"'reversed-audio:plain' cannot embed frames; it can embed clips$"):
+        Controlled(PlainEncoder(), CONTROLS["reversed-audio"]).embed_frames(clips(), 8_000)
+
+
 def load(name: str) -> Any:
     return load_model(name, device="cpu")
 
