@@ -89,11 +89,11 @@ def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str |
     strange = next((text for text in extra if text.startswith("-")), None)
     if strange is not None:
         option = strange.partition("=")[0]
-        known = _options_of(parser, command)
-        close = difflib.get_close_matches(option, known, n=1, cutoff=0.5)
+        options_of_command = _options_of(parser, command)
+        close = difflib.get_close_matches(option, options_of_command, n=1, cutoff=0.5)
         nearest_one = f"did you mean {close[0]}? " if close else ""
         setting = option.lstrip("-").replace("-", "_")
-        as_setting = f"as a setting it is --set {setting}=VALUE; " if "--set" in known else ""
+        as_setting = f"as a setting it is --set {setting}=VALUE; " if "--set" in options_of_command else ""
         raise InputError(f"there is no option {option}; {nearest_one}{as_setting}--help lists all")
     if extra:
         raise InputError(f"{extra[0]!r} is one argument too many; --help shows what `{command}` takes")

@@ -242,12 +242,12 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
     if (folder / MANIFEST_NAME).is_file():
         yield Reading("built", str(folder), "data that were built")
         return
-    found = _first_files(folder)
-    if ".parquet" in found or ".arrow" in found:
-        yield _of_shards(folder, found)
+    firsts = _first_files(folder)
+    if ".parquet" in firsts or ".arrow" in firsts:
+        yield _of_shards(folder, firsts)
         return
-    sound = next((found[suffix] for suffix in AUDIO_SUFFIXES if suffix in found), None)
-    said = _labels_among(folder, found)
+    sound = next((firsts[suffix] for suffix in AUDIO_SUFFIXES if suffix in firsts), None)
+    said = _labels_among(folder, firsts)
     if sound is not None:
         yield Reading("recordings", str(folder), "a folder of recordings")
     if said is not None and (sound is None or (said.suffix != ".csv" and _is_beside(said))):
@@ -263,20 +263,20 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
 
 def _first_files(folder: Path) -> dict[str, Path]:
     """The first file of each suffix in a folder and below it."""
-    found: dict[str, Path] = {}
+    firsts: dict[str, Path] = {}
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if not name.startswith("."):
-                found.setdefault(Path(name).suffix.lower(), Path(root, name))
-    return found
+                firsts.setdefault(Path(name).suffix.lower(), Path(root, name))
+    return firsts
 
 
-def _labels_among(folder: Path, found: Mapping[str, Path]) -> Path | None:
+def _labels_among(folder: Path, firsts: Mapping[str, Path]) -> Path | None:
     """A file of strong labels of a folder; None where none of a known format is there."""
     from .sounds.formats import format_of
 
-    file = next((found[suffix] for suffix in _LABEL_FILES if suffix in found), None)
+    file = next((firsts[suffix] for suffix in _LABEL_FILES if suffix in firsts), None)
     try:
         return None if file is None or not format_of(folder) else file
     except DatasetError:
@@ -288,10 +288,10 @@ def _is_beside(labels: Path) -> bool:
     return any(labels.with_suffix(suffix).is_file() for suffix in AUDIO_SUFFIXES)
 
 
-def _of_shards(folder: Path, found: Mapping[str, Path]) -> Reading:
+def _of_shards(folder: Path, firsts: Mapping[str, Path]) -> Reading:
     from .sounds.published import published_with
 
-    columns = _parquet_columns(found[".parquet"]) if ".parquet" in found else ()
+    columns = _parquet_columns(firsts[".parquet"]) if ".parquet" in firsts else ()
     if published_with(columns) is not None:
         return Reading("built", str(folder), "the authors' published data")
     if _is_of_questions(columns):

@@ -56,7 +56,7 @@ def named(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-class Enough(Exception):
+class EnoughError(Exception):
     """All that was typed is understood: from here on data are opened and models loaded."""
 
 
@@ -82,13 +82,14 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
 
     def enough(*_: Any, **__: Any) -> None:
-        raise Enough
+        raise EnoughError
 
     cli = "audio_compositionality.cli"
     for place in (
         f"{cli}.data_options.open_with_notes",
         f"{cli}.data_options.opened_data",
         f"{cli}.train._train",
+        f"{cli}.build._voices",
         f"{cli}.train._check_encoder",
         "audio_compositionality.encoders.check.check_model",
         "audio_compositionality.training.ablations.run_ablations",
@@ -117,7 +118,7 @@ def test_commands_are_understood_with_their_data_and_settings(page: Path, brough
             options = parsed(argument_parser({name: every[name]}), words, name)
             if name in SETTING and getattr(options, "settings", None) is None and not getattr(options, "files", None):
                 options.typed = shlex.join(words)
-                with pytest.raises(Enough):
+                with pytest.raises(EnoughError):
                     options.run(options)
         except (AudioCompositionalityError, SystemExit) as error:
             pytest.fail(f"{shlex.join(words)}: {error}")
