@@ -22,7 +22,7 @@ from audio_compositionality.support.spec import Spec, read_yaml
 from audio_compositionality.support.text import first_line, listed, nearest, plain, shown
 
 from .data import DatasetError
-from .manifest import MANIFEST_NAME
+from .manifest import CARD_NAME, MANIFEST_NAME
 from .opening import HUB_ID, is_preset, preset_names
 from .sounds.sound_files import AUDIO_SUFFIXES
 
@@ -294,9 +294,23 @@ def _of_shards(folder: Path, firsts: Mapping[str, Path]) -> Reading:
     columns = _parquet_columns(firsts[".parquet"]) if ".parquet" in firsts else ()
     if published_with(columns) is not None:
         return Reading("built", str(folder), "the authors' published data")
+    if _names_recipes(folder / CARD_NAME):
+        return Reading("built", str(folder), "data of recipes")
     if _is_of_questions(columns):
         return Reading("questions", str(folder), KINDS["questions"])
     return Reading("dataset", str(folder), "a data set with a column of audio")
+
+
+def _names_recipes(card: Path) -> bool:
+    """Whether a data card has a configuration of a recipe, as of data that were pushed without their manifest."""
+    from .recipes import list_recipes
+
+    try:
+        with card.open(encoding="utf-8") as stream:
+            head = stream.read(_HEAD)
+    except (OSError, ValueError):
+        return False
+    return not set(re.findall(r"config_name: *[\"']?([\w-]+)", head)).isdisjoint(list_recipes())
 
 
 def _parquet_columns(path: Path) -> tuple[str, ...]:

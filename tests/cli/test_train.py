@@ -136,8 +136,8 @@ def test_the_card_has_the_command_that_trains_it_again(run, sounds, tmp_path, mo
     ("arguments", "message"),
     [
         (["--stages", "contrast:3"], "did you mean 'contrastive'"),
-        (["--set", "learning_rate=fast"], "give a number such as 1e-3"),
-        (["--set", "warm_up=0.5"], "give a number such as 100"),
+        (["--set", "learning_rate=fast"], "learning_rate is 'fast'; it is numbers with commas between them"),
+        (["--set", "warm_up=0.5"], "warm_up is '0.5'; it is whole numbers with commas between them"),
         (["--set", "train=some"], "train is 'some'; it is one of all, last, projection"),
         (["--private"], "give --push ORG/NAME too"),
         (["--push", "clap"], "must be ORG/NAME"),
