@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.cli.main import argument_parser, load_commands, parsed
+from audio_compositionality.cli.settings import ListedError
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 from audio_compositionality.dataset_builder.sounds.opening import changeable
 from audio_compositionality.support.errors import AudioCompositionalityError
@@ -118,7 +119,7 @@ def test_commands_are_understood_with_their_data_and_settings(page: Path, brough
             options = parsed(argument_parser({name: every[name]}), words, name)
             if name in SETTING and getattr(options, "settings", None) is None and not getattr(options, "files", None):
                 options.typed = shlex.join(words)
-                with pytest.raises(EnoughError):
+                with pytest.raises((EnoughError, ListedError)):
                     options.run(options)
         except (AudioCompositionalityError, SystemExit) as error:
             pytest.fail(f"{shlex.join(words)}: {error}")
