@@ -25,10 +25,25 @@ DEFAULT = "mini"
 """The data where none are named."""
 
 
+class _Once(argparse.Action):
+    """An option of which a second one would be forgotten."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, _: Any = None
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise InputError(
+                f"{self.option_strings[0]} is {getattr(namespace, self.dest)!r} and {values!r}; a command takes one, "
+                "and each data set has a folder of results of its own"
+            )
+        setattr(namespace, self.dest, values)
+
+
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the data and settings: `data_spec` reads them."""
     parser.add_argument(
         "--data",
+        action=_Once,
         metavar="SPEC",
         help="preset (mini, full, paper-mini), built folder, Hub id, folder or table of recordings, strong labels, "
         "name of a known data set, NAME:PATH of a published benchmark, or data.yaml; default mini. `data SPEC` shows "
