@@ -18,7 +18,6 @@ from audio_compositionality.support.text import listed, nearest, shown
 from .data import Data, DatasetError
 from .data_spec import DataSpec, Reading, check_fields, described, recognised
 from .opening import RenderedData, opened_preset, preset_fields
-from .places import StrangeDataError
 
 if TYPE_CHECKING:
     from .sounds.formats.base import ReadOptions
@@ -216,6 +215,7 @@ def _stored(spec: DataSpec, reading: Reading) -> Data:
 
 def _of_hub(spec: DataSpec, reading: Reading) -> tuple[Reading, Data | None]:
     """What an id of the Hub is: data of ours or the authors', opened, or a data set of recordings."""
+    from .places import StrangeDataError
     from .stored import StoredData
 
     try:
