@@ -10,8 +10,9 @@ from .command import GO_ON, Command
 
 _DESCRIPTION = """\
 Are the scores an artefact of synthetic sound? The embeddings are adapted to those of natural recordings by correlation
-alignment (CORAL), and the tasks scored before and after: a score that changes little speaks against an artefact of the
-clips' mean and covariance, and of nothing else. Recordings are cut into clips of 10 s; docs/statistics.md has more.
+alignment (CORAL), and the tasks scored before and after. A score that changes little speaks against an artefact of the
+synthetic clips' mean and covariance, and of nothing else: invertible linear maps leave perfect additivity at 1, so that
+a score of additivity near 1 does not change is weak evidence. docs/statistics.md has more.
 """
 
 _EXAMPLES = """\
