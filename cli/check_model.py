@@ -25,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check the model."""
-    arguments.check_models([options.model])
     how = model_options.read_model_settings(options).at_one_layer
+    arguments.check_models([options.model])
     # Imported only where the arguments are right: it takes seconds.
     from audio_compositionality.encoders.check import all_passed, check_model, check_table
     from audio_compositionality.support.table import print_table

@@ -54,11 +54,12 @@ def run(options: argparse.Namespace) -> None:
 
     data, tasks = request.open_data(options)
     max_clips = MAX_CLIPS if options.max_clips is None else options.max_clips
-    for model in model_options.loaded_encoders(
-        options.models, request.model, options.device, arguments.processes_of_run()
-    ):
+    how = request.with_protocol(tasks)
+    models = model_options.loaded_encoders(options.models, request.model, options.device, arguments.processes_of_run())
+    request.check_used(models, tasks)
+    for model in models:
         check = coral_check(
-            model, options.recordings, data, tasks=request.tasks and tasks, max_clips=max_clips, options=request.how
+            model, options.recordings, data, tasks=request.tasks and tasks, max_clips=max_clips, options=how
         )
         print_table(coral_table(check))
 

@@ -217,12 +217,12 @@ def _possible(options: argparse.Namespace, tasks: Sequence[Task], recipes: Colle
     impossible = [task.info.name for task in tasks if task not in possible]
     if (impossible and options.tasks is not None) or not possible:
         names = ", ".join(task.info.name for task in list_tasks() if task.info.recipe in recipes)
-        asked = (
-            f"the task {impossible[0]!r} cannot be scored on {what}"
-            if options.tasks is not None
-            else f"no task of the benchmark {options.benchmark!r} can be scored on {what}"
-        )
-        raise InputError(f"{asked}; those that can: {names}")
+        asked = "none of the tasks that these models do can be scored on"
+        if options.tasks is not None:
+            asked = f"the task {impossible[0]!r} cannot be scored on"
+        elif options.benchmark is not None:
+            asked = f"no task of the benchmark {options.benchmark!r} can be scored on"
+        raise InputError(f"{asked} {what}; those that can: {names}")
     return possible
 
 

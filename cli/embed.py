@@ -25,14 +25,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Embed the configurations that the tasks need with every model."""
     arguments.check_models(options.models)
-    request = scoring.read_request(options)
+    request = scoring.read_request(options, scores=False)
     how = request.how.changed(store=options.out)
     from audio_compositionality.evaluator.run.embed import embed_at_layers, models_by_pass
+    from audio_compositionality.evaluator.run.outputs import can_do
 
     data, tasks = request.open_data(options)
-    recipes = tuple(dict.fromkeys(task.info.recipe for task in tasks))
     processes = arguments.processes_of_run()
     models = model_options.loaded_encoders(options.models, request.model, options.device, processes)
+    request.check_used(models, tasks)
+    # Rows of questions are read by no encoder, unless there is nothing else.
+    done = [task for task in tasks if options.tasks is not None or any(can_do(task, model) for model in models)]
+    recipes = tuple(dict.fromkeys(task.info.recipe for task in done or tasks))
     for layers, recipe in product(models_by_pass(models), recipes):
         for store in embed_at_layers(layers, data.configuration(recipe), how):
             if processes.is_main:

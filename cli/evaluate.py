@@ -37,6 +37,7 @@ def run(options: argparse.Namespace) -> None:
     processes = arguments.processes_of_run()
     models = model_options.loaded_models(options.models, request.model, options.device, processes)
     model_options.check_kinds(models, tasks, options, data.source)
+    request.check_used(models, tasks)
     if processes.is_main:
         import_evaluate()
     results = evaluate_models(models, data, tasks, how, on_result=print_result, leave_out=True)

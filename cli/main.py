@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any, NoReturn
 
 from audio_compositionality.support.errors import InputError
@@ -19,7 +20,7 @@ from audio_compositionality.support.text import nearest
 from .arguments import add_traceback
 from .command import Command
 from .failures import exit_status, named_output
-from .settings import ListedError
+from .settings import HELP, ListedError
 
 PROGRAM = "audio-compositionality"
 
@@ -85,6 +86,8 @@ def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str |
     Raises:
         InputError: an option that there is not, or one that is missing or has no value: names the nearest.
     """
+    if _lists_settings(typed):
+        _need_nothing(parser, command)
     options, extra = parser.parse_known_args(typed)
     strange = next((text for text in extra if text.startswith("-")), None)
     if strange is not None:
@@ -93,6 +96,19 @@ def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str |
     if extra:
         raise InputError(f"{extra[0]!r} is one argument too many; --help shows what `{command}` takes")
     return options
+
+
+def _lists_settings(typed: Sequence[str]) -> bool:
+    """Whether the settings are to be listed, for which nothing else is needed."""
+    return f"--set={HELP}" in typed or ("--set", HELP) in pairwise(typed)
+
+
+def _need_nothing(parser: argparse.ArgumentParser, command: str | None) -> None:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction) and command in action.choices:
+            for one in action.choices[command]._actions:
+                one.required = False
+                one.nargs = {"+": "*", None: None if one.option_strings else "?"}.get(one.nargs, one.nargs)  # type: ignore[call-overload]
 
 
 def _instead(option: str, options_of_command: Sequence[str]) -> str:

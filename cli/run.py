@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.text import listed
 
-from . import arguments, model_options, scoring
+from . import arguments, data_options, model_options, scoring
 from .announce import kept_outputs, print_end, print_result
 from .command import GO_ON, Command
 from .imports import import_evaluate
@@ -18,6 +19,9 @@ from .imports import import_evaluate
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.opening import RenderedData
+    from audio_compositionality.encoders.base import Model
+    from audio_compositionality.evaluator.run.planning import Named, Plan
+    from audio_compositionality.evaluator.run.processes import Processes
     from audio_compositionality.tasks.base import Task
 
 
@@ -42,34 +46,30 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.opening import RenderedData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
-    from audio_compositionality.evaluator.run.planning import Named, planned
+    from audio_compositionality.evaluator.run.planning import planned
 
-    data, tasks = request.open_data(options)
-    is_preset = recognised(request.data.data).kind == "preset"
-    is_judged = not is_preset or request.tasks is not None
-    if options.dry_run:
-        _tell_costs(options, request, data, tasks, is_judged)
-        return
     processes = arguments.processes_of_run()
+    is_preset = recognised(request.data.data).kind == "preset"
+    data, tasks = _opened(request, options, processes)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
-    loaded = {}
-    for name in dict.fromkeys(options.models):
-        loaded[name] = model_options.loaded_models([name], request.model, options.device, processes)
-        model_options.check_kinds(loaded[name], tasks, options, data.source)
-    given = [Named(name, tuple(models)) for name, models in loaded.items()]
+    given = [_named(name, options, request, processes) for name in dict.fromkeys(options.models)]
+    for one in given:
+        model_options.check_kinds(one.loaded, tasks, options, data.source)
+    is_judged = not is_preset or request.tasks is not None
     plan = planned(given, tasks, is_named=options.tasks is not None, is_judged=is_judged)
+    how = request.with_protocol(plan.tasks)
+    if options.dry_run:
+        _tell_costs(options, request, plan, data, processes)
+        return
     store = request.how.store
     if processes.is_main:
         where = f"the preset {data.source}" if is_preset else data.source
         networks = plan.names[len(plan.baselines) :]
         print(_opening(where, plan.baselines, networks, options.out, store, kept_outputs(plan.tasks)), flush=True)
-    as_they_are = model_options.ModelSettings(None, request.model.options.changed(**_PLAIN))
-    models = model_options.loaded_models(plan.baselines, as_they_are, options.device, processes)
-    for name, controls in plan.beside.items():
-        there = {name: loaded[name][0]} if len(loaded[name]) == 1 else {}
-        beside = model_options.loaded_models(controls, request.model, options.device, processes, there)
-        models += [*loaded[name], *beside]
-    how = request.with_protocol(plan.tasks)
+    models = model_options.loaded_models(plan.baselines, _as_they_are(request), options.device, processes)
+    for one in (one for one in given if one.name in plan.beside):
+        models += [*one.loaded, *_beside(one, plan, options, request, processes)]
+    request.check_used(models, plan.tasks)
     how = how.changed(settings={**_quick_settings(data, plan.tasks), **how.settings})
     if processes.is_main:
         import_evaluate()
@@ -80,24 +80,83 @@ def run(options: argparse.Namespace) -> None:
         _write_report(options.out, options.typed, None if is_preset else brought)
 
 
+def _named(name: str, options: argparse.Namespace, request: scoring.Request, processes: Processes) -> Named:
+    """A model that is named, loaded; for a dry run only where nothing is fetched for it, and no server asked."""
+    from audio_compositionality.evaluator.run.costs import is_here
+    from audio_compositionality.evaluator.run.planning import Named
+
+    if options.dry_run and not is_here(name):
+        return Named(name)
+    return Named(name, tuple(model_options.loaded_models([name], request.model, options.device, processes)))
+
+
+def _opened(request: scoring.Request, options: argparse.Namespace, processes: Processes) -> tuple[Data, list[Task]]:
+    """The data and their tasks; of rows that are made of what a user brings, those of tasks that a model does, as far
+    as that is known of models that are not here yet."""
+    from audio_compositionality.dataset_builder.open_data import recipes_for
+    from audio_compositionality.evaluator.run.costs import is_here
+    from audio_compositionality.evaluator.run.planning import Named
+    from audio_compositionality.tasks.registry import list_tasks
+
+    if request.tasks is not None or not options.models or recipes_for(request.data) is None:
+        return request.open_data(options)
+    known = [
+        _named(name, options, request, processes) if is_here(name) else Named(name)
+        for name in dict.fromkeys(options.models)
+    ]
+    done = [task for task in list_tasks() if any(one.does(task) for one in known)]
+    return data_options.opened_data(options, request.data, request.changes, done)
+
+
+def _as_they_are(request: scoring.Request) -> model_options.ModelSettings:
+    """How baselines are run: they have no model."""
+    return model_options.ModelSettings(None, request.model.options.changed(**_PLAIN))
+
+
+def _beside(
+    one: Named, plan: Plan, options: argparse.Namespace, request: scoring.Request, processes: Processes
+) -> list[Model]:
+    """The twins and controls of a model; one that cannot be made is left out with a note."""
+    from audio_compositionality.encoders.base import ModelError
+
+    there = {one.name: one.loaded[0]} if len(one.loaded) == 1 else {}
+    beside: list[Model] = []
+    for name in plan.beside.get(one.name, ()):
+        try:
+            beside += model_options.loaded_models([name], request.model, options.device, processes, there)
+        except ModelError as error:
+            data_options.note(f"{name} is left out: {error}")
+    return beside
+
+
 def _tell_costs(
-    options: argparse.Namespace, request: scoring.Request, data: Data, tasks: Sequence[Task], is_judged: bool
+    options: argparse.Namespace, request: scoring.Request, plan: Plan, data: Data, processes: Processes
 ) -> None:
     """Say what a run would score, download, ask and write."""
     from audio_compositionality.evaluator.run.costs import costs_of_plan, plan_table
-    from audio_compositionality.evaluator.run.planning import Named, planned
     from audio_compositionality.support.table import print_table
 
-    given = [Named(name) for name in dict.fromkeys(options.models)]
-    plan = planned(given, tasks, is_named=options.tasks is not None, is_judged=is_judged)
-    costs = costs_of_plan(plan, data)
+    def load(name: str) -> Sequence[Model]:
+        settings = _as_they_are(request) if name in plan.baselines else request.model
+        return model_options.loaded_models([name], settings, options.device, processes)
+
+    costs = costs_of_plan(plan, data, load)
     print_table(plan_table(costs))
     print()
-    minutes = sum(one.seconds or 0 for one in costs) / 60
-    unknown = [one.name for one in costs if one.download]
-    without = f", without {', '.join(unknown)}, which nobody can tell before they are here" if unknown else ""
     print(f"Scored would be {', '.join(task.info.name for task in plan.tasks)}.")
-    print(f"Embedding takes about {minutes:,.1f} min on this machine as busy as it is now{without}.")
+    timed = [one for one in costs if one.seconds is not None]
+    untimed = [one.name for one in costs if one.seconds is None and one.clips]
+    if timed:
+        minutes = sum(one.seconds or 0 for one in timed) / 60
+        without = f", without {listed(untimed)}, which nobody can tell before they are here" if untimed else ""
+        print(
+            f"Embedding takes about {minutes:,.1f} min on this machine as busy as it is now{without}; fits come on top."
+        )
+    questions = sum(one.questions for one in costs)
+    if questions:
+        print(
+            f"Questions would be {questions:,}, less those whose answers are kept; how long each takes is the model's."
+        )
     print(f"Results would go to {options.out}, {kept_outputs(plan.tasks)} to {request.how.store}.")
 
 

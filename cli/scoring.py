@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic.fields import FieldInfo
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.text import listed, nearest
 
 from . import arguments, data_options, model_options
 from .settings import Group, divided
@@ -20,8 +21,12 @@ from .settings import Group, divided
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.data_spec import DataSpec
+    from audio_compositionality.encoders.base import Model
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.tasks.base import Task
+
+_OF_ANSWERS = frozenset({"max_new_tokens", "deadline", "spread", "max_questions"})
+"""Settings of models and of runs that only models that answer have a use for."""
 
 
 def add_scoring(parser: argparse.ArgumentParser, *, store: bool = True) -> None:
@@ -53,6 +58,7 @@ class Request:
         model: how models are run.
         how: how they are scored, with the settings of tasks.
         protocol: whose presets and fits are followed to the letter; None for the project's own.
+        of_models: names of the settings of models and of the run that were typed.
     """
 
     data: DataSpec
@@ -61,6 +67,7 @@ class Request:
     model: model_options.ModelSettings
     how: RunOptions
     protocol: str | None
+    of_models: frozenset[str] = frozenset()
 
     def open_data(self, options: argparse.Namespace) -> tuple[Data, list[Task]]:
         """The data, and the tasks that are scored; see `data_options.opened_data`."""
@@ -74,13 +81,34 @@ class Request:
         """
         return self.how.changed(settings={**protocol_settings(self.protocol, tasks), **self.how.settings})
 
+    def check_used(self, models: Sequence[Model], tasks: Sequence[Task]) -> None:
+        """Refuse a setting that none of the models, or of the tasks that they do, has a use for.
 
-def read_request(options: argparse.Namespace, out: Path | None = None) -> Request:
+        Raises:
+            InputError: names it, and what it is about.
+        """
+        from audio_compositionality.encoders.loading.names import is_twin
+        from audio_compositionality.evaluator.run.outputs import can_do
+
+        done = [task for task in tasks if any(can_do(task, model) for model in models)]
+        for name in self.how.settings:
+            having = [task.info.name for task in tasks if name in task.spec.model_fields]
+            if having and not any(task.info.name in having for task in done):
+                raise InputError(f"{name} is a setting of {listed(having)}, which no model that is named does")
+        if not any("answer" in model.abilities for model in models):
+            for name in sorted(self.of_models & _OF_ANSWERS):
+                raise InputError(f"{name} is about models that answer questions, and none of those that are named does")
+        if "twin_seeds" in self.of_models and not any(is_twin(model.card.id) for model in models):
+            raise InputError("twin_seeds is about twins, such as untrained:MODEL, and none stands beside these models")
+
+
+def read_request(options: argparse.Namespace, out: Path | None = None, *, scores: bool = True) -> Request:
     """What is asked for: everything that was typed is checked, and neither data nor models are opened.
 
     Args:
         options: with the arguments of `add_scoring`.
         out: folder for results.
+        scores: whether anything is scored, so that runs and tasks have settings.
 
     Raises:
         ListedError: the settings were asked for, and have been printed.
@@ -96,8 +124,8 @@ def read_request(options: argparse.Namespace, out: Path | None = None) -> Reques
     groups = [
         *data_options.data_groups(spec, data_options.wanted_recipes(spec, tasks)),
         Group("models", model_options.model_fields),
-        Group("the run", _run_fields),
-        Group("tasks", lambda: _task_fields(tasks)),
+        Group("the run", _run_fields if scores else dict),
+        Group("tasks", lambda: _task_fields(tasks) if scores else {}),
     ]
     _, changes, of_model, of_run, of_tasks = divided(options.set, groups)
     if getattr(options, "seeds", None) is not None:
@@ -107,6 +135,8 @@ def read_request(options: argparse.Namespace, out: Path | None = None) -> Reques
             "seeds"
         ]
     _check_together(of_tasks, tasks)
+    _check_out(out)
+    typed = frozenset({*of_model, *of_run})
     protocol = of_run.pop("protocol", None) or _protocol_of(spec)
     how = RunOptions(
         batch_size=options.batch_size,
@@ -119,7 +149,22 @@ def read_request(options: argparse.Namespace, out: Path | None = None) -> Reques
         progress=sys.stderr.isatty(),
         **of_run,
     )
-    return Request(spec, changes, tasks, model_options.model_settings(options, of_model), how, protocol)
+    return Request(spec, changes, tasks, model_options.model_settings(options, of_model), how, protocol, typed)
+
+
+def _check_out(out: Path | None) -> None:
+    """Refuse a folder for results that cannot be one, before anything is computed.
+
+    Raises:
+        InputError: it is a file, lies below one, or nothing can be written there.
+    """
+    if out is None:
+        return
+    there = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise InputError(f"--out is {str(out)!r}, and {there} is a file; give a folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"--out is {str(out)!r}, and nothing can be written in {there}; give another folder")
 
 
 def setting_names() -> set[str]:
@@ -177,7 +222,7 @@ def _protocol_of(spec: DataSpec) -> str | None:
     from audio_compositionality.dataset_builder.data_spec import recognised
 
     reading = recognised(spec.data)
-    preset = reading.source if reading.kind == "preset" else spec.preset
+    preset = reading.source.partition(" with ")[0] if reading.kind == "preset" else spec.preset
     protocol, dash, _ = preset.partition("-")
     return protocol if dash else None
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from audio_compositionality.dataset_builder.data import Configuration, Data
 from audio_compositionality.encoders.base import Model
 from audio_compositionality.encoders.loading.names import parse_name
-from audio_compositionality.encoders.loading.registry import load_encoder
 from audio_compositionality.support.cache import cache_folder
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
@@ -30,12 +29,14 @@ class Cost:
     Attributes:
         recipe: of the configuration.
         rows: how many.
+        asked: rows of the split test: of questions, those that are put.
         clips: how many.
         seconds: of sound, as long as the first few clips are on average.
     """
 
     recipe: str
     rows: int
+    asked: int
     clips: int
     seconds: float
 
@@ -49,7 +50,8 @@ def cost_of(configuration: Configuration) -> Cost:
     count = len(configuration.clip_ids)
     first = list(configuration.clips(range(min(count, TRIED)), keep_invalid=True))
     mean = sum(len(clip.waveform) / clip.sample_rate for clip in first) / max(len(first), 1)
-    return Cost(configuration.recipe, len(configuration.rows), count, mean * count)
+    asked = sum(row["split"] == "test" for row in configuration.rows)
+    return Cost(configuration.recipe, len(configuration.rows), asked, count, mean * count)
 
 
 def seconds_per_clip(model: Model, configuration: Configuration) -> float:
@@ -121,24 +123,48 @@ class ModelCost:
     download: str
 
 
-def costs_of_plan(plan: Plan, data: Data) -> list[ModelCost]:
-    """The costs of each model; those that embed and are here are loaded, and embed a few clips."""
+def is_here(name: str) -> bool:
+    """Whether a model can be loaded without fetching anything, and without asking a server.
+
+    Raises:
+        ModelError: nothing has that name.
+    """
+    parsed = parse_name(name)
+    return parsed.form != "endpoint" and parsed.prefix != "heard-as-text" and not to_download(name)
+
+
+def costs_of_plan(plan: Plan, data: Data, load: Callable[[str], Sequence[Model]]) -> list[ModelCost]:
+    """The costs of each model; those that embed and are here are loaded, and embed a few clips.
+
+    Args:
+        plan: of an evaluation.
+        data: that it is of.
+        load: gives the models that a name becomes: one a layer and one a seed of a twin.
+    """
     costs = {recipe: cost_of(data.configuration(recipe)) for recipe in {task.info.recipe for task in plan.tasks}}
-    return [_cost_of_model(name, plan, data, costs) for name in plan.names]
+    return [_cost_of_model(name, plan, data, costs, load) for name in plan.names]
 
 
-def _cost_of_model(name: str, plan: Plan, data: Data, costs: Mapping[str, Cost]) -> ModelCost:
-    named, download = Named(parse_name(name).model), to_download(name)
-    tasks = [task for task in plan.tasks if named.does(task)]
+def _cost_of_model(
+    name: str, plan: Plan, data: Data, costs: Mapping[str, Cost], load: Callable[[str], Sequence[Model]]
+) -> ModelCost:
+    embeds = load(name) if is_here(name) else ()
+    known = Named(name, tuple(embeds)) if embeds else Named(parse_name(name).model)
+    tasks = [task for task in plan.tasks if known.does(task)]
     asked = {task.info.recipe for task in tasks if "answer" in task.info.needs}
-    embedded = {task.info.recipe for task in tasks} - asked
-    clips, questions = (sum(costs[recipe].clips for recipe in of) for of in (embedded, asked))
+    embedded = sorted({task.info.recipe for task in tasks} - asked)
+    count = max(len(embeds), 1)
+    clips = count * sum(costs[recipe].clips for recipe in embedded)
+    questions = count * sum(costs[recipe].asked for recipe in asked)
     seconds = megabytes = None
-    if not download and embedded:
-        model = load_encoder(name)
-        seconds = sum(costs[one].clips * seconds_per_clip(model, data.configuration(one)) for one in sorted(embedded))
-        megabytes = stored_megabytes(model, [costs[one] for one in embedded])
-    return ModelCost(name, clips, questions, seconds, megabytes, download)
+    if embeds and embedded:
+        seconds = sum(
+            costs[recipe].clips * seconds_per_clip(model, data.configuration(recipe))
+            for model in embeds
+            for recipe in embedded
+        )
+        megabytes = sum(stored_megabytes(model, [costs[recipe] for recipe in embedded]) for model in embeds)
+    return ModelCost(name, clips, questions, seconds, megabytes, to_download(name))
 
 
 def plan_table(costs: Sequence[ModelCost]) -> Table:

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from audio_compositionality.encoders.adapters.custom_twins import twin_problem
-from audio_compositionality.encoders.base import ENCODER, Model
+from audio_compositionality.encoders.base import ENCODER, LANGUAGE_MODEL, Model
 from audio_compositionality.encoders.loading.controls import CONTROLS, can_control
-from audio_compositionality.encoders.loading.listing import named_models
-from audio_compositionality.encoders.loading.names import list_models, split_control
+from audio_compositionality.encoders.loading.names import list_models, parse_name, split_control
 from audio_compositionality.encoders.loading.registry import has_twins
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.tasks.base import Task
@@ -37,8 +36,10 @@ class Named:
         """Whether it can do what a task needs."""
         if self.loaded:
             return any(can_do(task, model) for model in self.loaded)
-        listing = named_models().get(self.name.partition("=")[0])
-        return task.info.needs <= ENCODER if listing is None else listing.can_do(task.info.needs)
+        parsed = parse_name(self.name)
+        if parsed.form == "endpoint" or parsed.prefix == "heard-as-text":
+            return task.info.needs <= LANGUAGE_MODEL
+        return task.info.needs <= ENCODER if parsed.listing is None else parsed.listing.can_do(task.info.needs)
 
     def takes(self, prefix: str) -> bool:
         """Whether a twin or a control of it says anything: who has learnt to answer by sound, or reads labels, is not

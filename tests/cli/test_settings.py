@@ -128,7 +128,7 @@ def test_spaces_around_a_name_are_none():
     [
         (["evaluate", "random"], ("what is made of the data", "models", "the run", "tasks")),
         (["run"], ("what is made of the data", "models", "the run", "tasks")),
-        (["embed", "random", "--out", "x"], ("what is made of the data", "models", "the run", "tasks")),
+        (["embed", "random", "--out", "x"], ("what is made of the data", "models")),
         (["coral", "random", "--recordings", "x"], ("what is made of the data", "models", "the run", "tasks")),
         (["build"], ("what is made of the data", "the build")),
         (["data", "mini"], ("what is made of the data",)),

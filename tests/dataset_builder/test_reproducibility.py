@@ -20,12 +20,12 @@ FROZEN = {
     ),
     "a_coat_instances": (
         1,
-        "4607ed411998a24be9245c585d55f7ad0ecd6e6860cf7b83d53047de042150fe",
+        "290af0bbf6831dce13d815e537f009deecb07b88c981c6c1f93b839cfb48ccbb",
         "50ad07f53422919641b569bbe498356c7864753389dcf0ed44f581588326389c",
     ),
     "a_coat_recordings": (
         1,
-        "ced2c3888e1ee3afeb59216ff761916dad0a8c4616569876fb9a842d820ab226",
+        "c150465218fc920a6273e52953b53d7418b2adadfbea88387e240a5484824780",
         "167bdc695d7571bffacba03afb0bfef75693219b2bf76fe4392a38dbf9a96aad",
     ),
     "a_tre": (
@@ -35,27 +35,27 @@ FROZEN = {
     ),
     "audio_text_retrieval": (
         1,
-        "70714ab181523a3eda888b39ecfad8da90944b8bcd7fb36b22cf47a801bae171",
+        "f4122b24f3832d796f215f20a4f702304029f8acd03952e171cd5d6dc41b9821",
         "eb409ff2832cc1030e61cfb667bc7425c99a5b3415536917b92acc52940fe65a",
     ),
     "binding": (
         1,
-        "14ed582a52be8912a36c075e225745e6ec90f65272fc25e936969ea356e31750",
+        "4cabc5113374e5f0eb1499f603a53c6faf2a45b4d8234462a917716303124b6b",
         "4d90df5341bd3f1b3ef76a8cea6fce5b6aaf9a85c467397362175eb8db6eab36",
     ),
     "comp_a_attribute": (
         3,
-        "44f9e2d350279899cecf4058561d49232c20ca66ac6d8215ac80a61d450bfe0c",
+        "81277c0bab97d7e8358415e342f73190f2fe8c2a3cad790ff585e6746c7a5bd5",
         "eac02475c6fbbf29478c7989d51b9841d16a21f92c1604b5d3b7b3d75b8901d5",
     ),
     "comp_a_order": (
         3,
-        "f4cb852963cdef9d558d4307818dbcd174af40f7945dbfda5b1bbd61cd7c55bc",
+        "c75d9669cb8a9e53155f2a221f749d55c37559f0bec788e14b6e6117bc552bff",
         "c83b7fbf673f9991ab834ba62bf54d07140ea9fcf3c626d7e70347c0cebe3370",
     ),
     "comp_a_train": (
         3,
-        "c0d89b1843a637a3ee8bfdd2121f81bcd0b929d18b069f48f9f59fbdd17aa255",
+        "448240dfd5a5ac350120e5c0ecd5d64db2083d23b49557bde645b9d2be89a83c",
         "3c5aef6cb19ddaf67ab7d88b165681fe91e41f1f5d71e90226e455998f2b504b",
     ),
     "factors": (
@@ -65,17 +65,17 @@ FROZEN = {
     ),
     "polybench": (
         3,
-        "cb1bd36aa9a70b3b7ceba562eb99e8be1baf8032c8134cf2fcda993ac10c7871",
+        "54ab945f1b4b2acc6321b8d06c712520eade9424ef3d32c68f7c59b60ca64265",
         "01dd171eb7fc1a2225ce350c904519d8d3d2c930d570629c217a26267f661957",
     ),
     "polybench_apart": (
         2,
-        "d7c4ae93de2f382e9dab5707bf6d508b7701eb3396bf63a28744bffa0378fb96",
+        "49ec7aff1c35a1089f054fe26bb18dd6988c360c826fa04015f32f1a839803dd",
         "fbcedc62229b35ff287b98308e32d673d8f9b16a19b6e700a98aae27af80708f",
     ),
     "polybench_atoms": (
         2,
-        "514810471f00d38959b69ead044fb09c7fc2db3adf174db105194040c1b8e564",
+        "a8c2906e81f15d45ca29479a837ced2f77c46bd7bc3ce59ca0f4f904804bab2d",
         "d12f194a0fbe53ade21ba2283447ff03119515de3f6d6f0280c80e635cd6cac4",
     ),
     "rate_binding": (
@@ -85,12 +85,12 @@ FROZEN = {
     ),
     "transforms": (
         2,
-        "9f546d8bcf674e5825026f356d66e8c1a30b7f8d3b2d80f1a6ea7c9f041ca520",
+        "e342ceba5bda359cea681d52d8bb2a802da9300857e4766a5a117d8478b77c83",
         "121bd89a21e5e68b4416f685fe340431df6bc294c88fa001dca541ca010c76a5",
     ),
     "zero_shot_audio": (
         1,
-        "72276b08c96e7609a1159d0aea73405751438bce92ed149848269a782c6786de",
+        "8ffd19de66f5d95312174cd902c62784c8490eda1ea4f93e4f29f32614d17967",
         "1c1559ac8e387465e3984b02a4cf4cdc0a11b182b906ca364d4f2a8c233a26c3",
     ),
 }

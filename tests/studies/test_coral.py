@@ -407,7 +407,7 @@ class TestCommand:
     def test_prints_one_table_with_both_tasks(self, tiny_data, noises, tmp_path, capsys, cache):
         data = build_dataset(tiny_data, tmp_path / "data", progress=False)
         arguments = ["coral", "log-mel-statistics", "--recordings", str(noises), "--data", str(data)]
-        assert main([*arguments, "--seeds", "1", "--max-steps", "10"]) == 0
+        assert main([*arguments, "--seeds", "1", "--set", "max_steps=10"]) == 0
         out, err = capsys.readouterr()
         words = " ".join(out.split())
         assert "CORAL: log-mel-statistics on" in words
