@@ -82,7 +82,7 @@ class MetricContract:
 
     @cached_property
     def module(self) -> ModuleType:
-        return import_module(f"audio_compositionality.metrics.{self.name}.{self.name}")
+        return import_module(f"audio_compositionality.metrics.{self.name}")
 
     @property
     def function(self) -> Callable[..., dict[str, Any]]:

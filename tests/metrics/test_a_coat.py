@@ -8,8 +8,8 @@ from hypothesis.extra import numpy as hnp
 from scipy.spatial.distance import cosine
 from scipy.stats import ortho_group, rankdata
 
-from audio_compositionality.metrics.a_coat import a_coat as module
-from audio_compositionality.metrics.a_coat.a_coat import ACoat, a_coat, a_coat_scores
+from audio_compositionality.metrics import a_coat as module
+from audio_compositionality.metrics.a_coat import ACoat, a_coat, a_coat_scores
 
 from .contract import MetricContract
 

@@ -18,8 +18,8 @@ from scipy.linalg import inv, sqrtm
 from scipy.stats import ortho_group
 from scipy.stats import t as student
 
-from audio_compositionality.metrics.a_coat_instances import a_coat_instances as module
-from audio_compositionality.metrics.a_coat_instances.a_coat_instances import ACoatInstances, a_coat_instances
+from audio_compositionality.metrics import a_coat_instances as module
+from audio_compositionality.metrics.a_coat_instances import ACoatInstances, a_coat_instances
 
 from .contract import MetricContract
 

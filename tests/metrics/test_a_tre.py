@@ -12,8 +12,8 @@ from scipy.stats import rankdata
 from sklearn.linear_model import Ridge
 from torch import nn
 
-from audio_compositionality.metrics.a_tre import a_tre as module
-from audio_compositionality.metrics.a_tre.a_tre import (
+from audio_compositionality.metrics import a_tre as module
+from audio_compositionality.metrics.a_tre import (
     CompositionModel,
     a_tre,
     cls_row,

@@ -11,8 +11,8 @@ from scipy.stats import ortho_group
 from sklearn.linear_model import Ridge
 
 from audio_compositionality.metrics import metric_file
-from audio_compositionality.metrics.a_tre_held_out import a_tre_held_out as module
-from audio_compositionality.metrics.a_tre_held_out.a_tre_held_out import (
+from audio_compositionality.metrics import a_tre_held_out as module
+from audio_compositionality.metrics.a_tre_held_out import (
     Split,
     a_tre_held_out,
     combination_sets,

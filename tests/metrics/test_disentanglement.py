@@ -14,8 +14,8 @@ from sklearn.metrics import mutual_info_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from audio_compositionality.metrics.disentanglement import disentanglement as module
-from audio_compositionality.metrics.disentanglement.disentanglement import Disentanglement, disentanglement
+from audio_compositionality.metrics import disentanglement as module
+from audio_compositionality.metrics.disentanglement import Disentanglement, disentanglement
 
 from .contract import MetricContract
 

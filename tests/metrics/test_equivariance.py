@@ -12,8 +12,8 @@ from scipy.stats import ortho_group
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
-from audio_compositionality.metrics.equivariance import equivariance as module
-from audio_compositionality.metrics.equivariance.equivariance import Equivariance, equivariance
+from audio_compositionality.metrics import equivariance as module
+from audio_compositionality.metrics.equivariance import Equivariance, equivariance
 
 from .contract import MetricContract
 

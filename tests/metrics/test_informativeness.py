@@ -12,8 +12,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 
-from audio_compositionality.metrics.informativeness import informativeness as module
-from audio_compositionality.metrics.informativeness.informativeness import Informativeness, informativeness
+from audio_compositionality.metrics import informativeness as module
+from audio_compositionality.metrics.informativeness import Informativeness, informativeness
 
 from .contract import MetricContract
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.spatial.distance import cdist, cosine
 from scipy.stats import ortho_group
 
-from audio_compositionality.metrics.invariance import invariance as module
-from audio_compositionality.metrics.invariance.invariance import Invariance, invariance, selectivity
+from audio_compositionality.metrics import invariance as module
+from audio_compositionality.metrics.invariance import Invariance, invariance, selectivity
 
 from .contract import MetricContract
 

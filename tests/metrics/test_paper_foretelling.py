@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.metrics.equivariance import equivariance as module
-from audio_compositionality.metrics.equivariance.equivariance import equivariance
+from audio_compositionality.metrics import equivariance as module
+from audio_compositionality.metrics.equivariance import equivariance
 
 DIM, ROWS = 12, 40
 HIDDEN: dict[str, tuple[int, ...]] = {"slp": (), "mlp": (512, 512)}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from audio_compositionality.metrics.polybench.polybench import LETTERS, REFUSED, UNPARSED, match_answer, polybench
+from audio_compositionality.metrics.polybench import LETTERS, REFUSED, UNPARSED, match_answer, polybench
 
 from .labelled_answers import ALL, DEVELOPMENT, HELD_OUT, INDEPENDENT, TRAPS, labelled_answers, scores_by_kind
 

@@ -82,7 +82,7 @@ def card(name: str) -> tuple[dict[str, Any], str]:
 
 
 def module_of(name: str) -> Any:
-    return importlib.import_module(f"audio_compositionality.metrics.{name}.{name}")
+    return importlib.import_module(f"audio_compositionality.metrics.{name}")
 
 
 packages_distributions = cache(importlib.metadata.packages_distributions)

@@ -29,15 +29,12 @@ alike, with gaps two thirds as large, at a hundred times the cost.
 [1.0, 0.1]
 """
 
-import contextvars
-import difflib
 import hashlib
 import itertools
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import datasets
@@ -45,13 +42,25 @@ import evaluate
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
-from torch.nn import functional
 from tqdm.auto import tqdm
 
-Floats = NDArray[np.float64]
+from .arrays import Floats, check_length, cosines_with_unit, nearest_name, read_matrix, row_norms, unit_rows
+from .composition import (
+    DEGENERATE,
+    VALIDATE_EVERY,
+    Curve,
+    Fit,
+    FitOptions,
+    Inputs,
+    Scenes,
+    check_scenes,
+    fit,
+    new_model,
+    predict_rows,
+    side_by_side,
+)
+
 Rows = NDArray[np.int64]
-Scenes = Sequence[Sequence[Mapping[str, str]]]
 
 COMPOSITIONS = ("pairs", "transformer")
 
@@ -72,21 +81,6 @@ LEAST_SHOWN = 0.05
 
 VALIDATION_SHARE = 1 / 8
 """Of the training scenes, by which a Transformer's best step is found."""
-
-# Training of the Transformer, as in A-TRE.
-BATCH = 64
-FIRST_RATE, LAST_RATE = 1e-4, 1e-5
-BETAS = (0.9, 0.999)
-WEIGHT_DECAY = 1e-4
-VALIDATE_EVERY = 125
-PATIENCE = 4  # validations; in epochs where one is made an epoch
-INIT_STD = 0.02  # of the token vectors, the usual choice for Transformer embeddings
-
-DEGENERATE = 1e-6
-"""A unit embedding nearer than this to the training mean has no direction of its own: centred score 0."""
-
-_BLOCK = 1024  # rows predicted or compared at once
-_LARGEST = 1e150  # beyond this a float64 norm overflows
 
 _DESCRIPTION = """\
 A-TRE with held-out combinations measures how well the embedding of a sound scene can be rebuilt from the attributes
@@ -177,15 +171,15 @@ def a_tre_held_out(
     differ, an unknown pair or option, no pair of attributes with two labels each, and scenes too few for every
     label to occur in training; FloatingPointError when a fit diverges.
     """
-    z = _matrix("embeddings", embeddings)
-    _check_length("scenes", scenes, len(z))
+    z = read_matrix("embeddings", embeddings)
+    check_length("scenes", scenes, len(z))
     if composition not in COMPOSITIONS:
-        nearest = _nearest(str(composition), COMPOSITIONS)
+        nearest = nearest_name(str(composition), COMPOSITIONS)
         raise ValueError(f"composition is {composition!r}, not one of {COMPOSITIONS}. Did you mean {nearest!r}?")
     if max_steps < 1:
         raise ValueError(f"max_steps must be at least 1; got {max_steps}.")
     splits = draw_splits(scenes, pairs, seed)
-    unit, described = _unit_rows(z), _Described.of(scenes)
+    unit, described = unit_rows(z), _Described.of(scenes)
     results, steps = [], []
     for pair in splits:
         predictions: list[Floats] | None = None
@@ -244,8 +238,6 @@ class ATreHeldOut(evaluate.Metric):  # type: ignore[misc]
 
 
 # ----- the splits
-
-
 @dataclass(frozen=True)
 class Split:
     """Row numbers of the scenes that are learnt from, and of those that are tested."""
@@ -268,7 +260,7 @@ def draw_splits(scenes: Scenes, pairs: Sequence[Sequence[str]] | None = None, se
 
     They do not depend on the order of the scenes, unless two have the same sources. Raises ValueError as it does.
     """
-    _check_scenes(scenes, len(scenes))
+    check_scenes(scenes, len(scenes))
     if not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed must be an integer ≥ 0; got {seed!r}.")
     sources = [(row, source) for row, scene in enumerate(scenes) for source in scene]
@@ -297,7 +289,7 @@ def _named_pair(pair: Sequence[str], labels: Mapping[str, Sequence[str]]) -> tup
         raise ValueError(f"a pair must be two different attributes; got {pair!r}.")
     for name in pair:
         if name not in labels:
-            nearest = _nearest(str(name), list(labels))
+            nearest = nearest_name(str(name), list(labels))
             raise ValueError(f"No source has the attribute {name!r}. Did you mean {nearest!r}?")
         if len(labels[name]) < 2:
             raise ValueError(f"All sources have the {name} {labels[name][0]!r}, so it cannot be combined anew.")
@@ -376,8 +368,6 @@ def _splits_of(tested: NDArray[np.bool_]) -> tuple[Split, ...]:
 
 
 # ----- what scenes are described by, and the closed forms, in float64
-
-
 @dataclass(frozen=True)
 class _Described:
     """What is known of n scenes.
@@ -449,7 +439,7 @@ def _split_scores(unit: Floats, described: _Described, split: Split, prediction:
     train, test = split.train, split.test
     mean = unit[train].mean(axis=0)
     goals = unit[train] - mean
-    goals[_norms(goals) < DEGENERATE] = 0.0
+    goals[row_norms(goals) < DEGENERATE] = 0.0
     directions = _centred_directions(unit[test], mean)
     paired = ridge_prediction(described.paired, goals, split)
     predictions = {
@@ -458,14 +448,14 @@ def _split_scores(unit: Floats, described: _Described, split: Split, prediction:
         "ridge_": ridge_prediction(described.additive, goals, split),
         "number_": _mean_of_size(described.sizes, goals, split),
     }
-    scores = {name: _cosines_with_unit(values, directions) for name, values in predictions.items()}
-    return scores | {"constant_": _cosines_with_unit(np.broadcast_to(mean, unit[test].shape), unit[test])}
+    scores = {name: cosines_with_unit(values, directions) for name, values in predictions.items()}
+    return scores | {"constant_": cosines_with_unit(np.broadcast_to(mean, unit[test].shape), unit[test])}
 
 
 def _centred_directions(unit: Floats, mean: Floats) -> Floats:
     """Return what differs from the mean at length 1, or 0 where it is too short to have a direction."""
     offsets = unit - mean
-    return _unit_rows(np.where(_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
+    return unit_rows(np.where(row_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
 
 
 def ridge_prediction(features: Floats, goals: Floats, split: Split) -> Floats:
@@ -542,301 +532,7 @@ def _lists(columns: Mapping[str, Floats]) -> dict[str, list[float]]:
     return {name: values.tolist() for name, values in lists.items()}
 
 
-# ----- the composition model and its training: each definition is that of A-TRE, word for word
-
-
-class CompositionModel(nn.Module):
-    """The composition function g of arXiv 2603.13685, section 3.3: attribute labels to an embedding."""
-
-    def __init__(
-        self, vocabulary: int, dim: int, *, layer: str = "pre-norm", layers: int = 1, width: int | None = None
-    ) -> None:
-        super().__init__()
-        self.pre_norm = layer == "pre-norm"
-        self.labels = nn.Parameter(INIT_STD * torch.randn(vocabulary, dim, dtype=torch.float32))
-        self.cls = nn.Parameter(INIT_STD * torch.randn(1, dim, dtype=torch.float32))
-        self.layers = nn.ModuleList(
-            nn.TransformerEncoderLayer(
-                dim,
-                nhead=1,
-                dim_feedforward=width or 4 * dim,
-                dropout=0.0,
-                norm_first=self.pre_norm,
-                batch_first=True,
-                dtype=torch.float32,
-            )
-            for _ in range(layers)
-        )
-
-    def forward(self, counts: Tensor, padding: Tensor, drop: "Drop | None" = None) -> Tensor:
-        """Return the predictions [batch, dim].
-
-        `counts` [batch, sources, vocabulary] is 1 where a source has a label, else 0; `padding` [batch,
-        sources] is True where a scene has no such source. `drop` is the dropout of post-norm layers in training.
-        """
-        # A product with the 0/1 matrix, unlike a gather, has a deterministic gradient on CUDA too.
-        sources = counts @ self.labels
-        cls = self.cls
-        if not self.pre_norm:
-            tokens = torch.cat([cls.expand(len(sources), -1)[:, None], sources], dim=1)
-            padding = functional.pad(padding, (1, 0))
-            for layer in self.layers[:-1]:
-                tokens = post_norm_rows(layer, tokens, tokens, padding, drop)
-            return post_norm_rows(self.layers[-1], tokens[:, :1], tokens, padding, drop)[:, 0]
-        *earlier, last = self.layers
-        for layer in earlier:
-            tokens = torch.cat([cls.expand(len(sources), -1)[:, None], sources], dim=1)
-            tokens = layer(tokens, src_key_padding_mask=functional.pad(padding, (1, 0)))
-            cls, sources = tokens[:, 0], tokens[:, 1:]
-        assert isinstance(last, nn.TransformerEncoderLayer)
-        return cls_row(last, cls, sources, padding)
-
-
-def cls_row(layer: nn.TransformerEncoderLayer, cls: Tensor, sources: Tensor, padding: Tensor) -> Tensor:
-    """Return only the [CLS] row [batch, dim] of a one-head, pre-norm `nn.TransformerEncoderLayer` with ReLU.
-
-    `cls` [batch, dim], or [1, dim] for all scenes; `sources` [batch, sources, dim]; `padding` [batch,
-    sources]. Equal to the layer's own first output row, gradients included, up to rounding. With one query a
-    scene, keys and values are not needed: q·(W_k x + b_k) is (W_kᵀ q)·x plus a constant that the softmax
-    cancels, and the value and output maps commute with the weighted sum. So no dim × dim product is made
-    for a source token.
-    """
-    attention, dim = layer.self_attn, cls.shape[-1]
-    w_query, w_key, w_value = attention.in_proj_weight.view(3, dim, dim).unbind(0)
-    b_query, _, b_value = attention.in_proj_bias.view(3, dim).unbind(0)
-    cls_token, tokens = layer.norm1(cls), layer.norm1(sources)
-    query = functional.linear(cls_token, w_query, b_query) @ w_key / math.sqrt(dim)
-    cls_score = (cls_token * query).sum(dim=-1, keepdim=True).expand(len(sources), 1)
-    token_scores = (tokens @ query[..., None])[..., 0].masked_fill(padding, -math.inf)
-    weights = torch.cat([cls_score, token_scores], dim=1).softmax(dim=1)
-    mixed = weights[:, :1] * cls_token + (weights[:, None, 1:] @ tokens)[:, 0]
-    x = cls + attention.out_proj(functional.linear(mixed, w_value, b_value))
-    output: Tensor = x + layer.linear2(layer.linear1(layer.norm2(x)).relu())
-    return output
-
-
-Drop = Callable[[Tensor], Tensor]
-
-
-def post_norm_rows(
-    layer: nn.Module, queries: Tensor, tokens: Tensor, padding: Tensor, drop: Drop | None = None
-) -> Tensor:
-    """Return rows [batch, queries, dim] of a one-head, post-norm `nn.TransformerEncoderLayer` with ReLU.
-
-    `queries` [batch, queries, dim] are the input rows whose output is wanted, of `tokens` [batch, tokens, dim];
-    `padding` [batch, tokens]. Equal to the layer's own rows up to rounding. The layer's own dropout is not used, since
-    it would draw from the global random state: `drop`, if given, is called in the same four places, in its order.
-    """
-    assert isinstance(layer, nn.TransformerEncoderLayer)
-    drop = drop or (lambda x: x)
-    attention, dim = layer.self_attn, tokens.shape[-1]
-    w_query, w_key, w_value = attention.in_proj_weight.view(3, dim, dim).unbind(0)
-    b_query, b_key, b_value = attention.in_proj_bias.view(3, dim).unbind(0)
-    query, key = functional.linear(queries, w_query, b_query), functional.linear(tokens, w_key, b_key)
-    scores = (query @ key.transpose(1, 2) / math.sqrt(dim)).masked_fill(padding[:, None], -math.inf)
-    mixed = drop(scores.softmax(dim=2)) @ functional.linear(tokens, w_value, b_value)
-    x = layer.norm1(queries + drop(attention.out_proj(mixed)))
-    output: Tensor = layer.norm2(x + drop(layer.linear2(drop(layer.linear1(x).relu()))))
-    return output
-
-
-def dropout_of(rate: float, seed: int, device: torch.device) -> Drop | None:
-    """Return dropout that draws from a generator of its own; None for a rate of 0."""
-    if rate == 0:
-        return None
-    generator = torch.Generator(device).manual_seed(seed)
-
-    def drop(x: Tensor) -> Tensor:
-        return x * (torch.rand(x.shape, generator=generator, device=device) >= rate) / (1 - rate)
-
-    return drop
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """The metadata of scenes as tensors: what `CompositionModel` takes."""
-
-    counts: Tensor
-    padding: Tensor
-
-    @classmethod
-    def of(cls, counts: NDArray[np.float32], device: torch.device) -> "Inputs":
-        """Move `counts` [n, sources, vocabulary] to `device`; a source without any label is padding."""
-        tensor = torch.from_numpy(counts).to(device)
-        return cls(tensor, ~tensor.any(dim=2))
-
-    def __getitem__(self, index: Tensor) -> "Inputs":
-        return Inputs(self.counts[index], self.padding[index])
-
-
-@dataclass(frozen=True)
-class _Options:
-    seeds: tuple[int, ...]
-    max_steps: int
-    layer: str
-    layers: int
-    width: int
-    dropout: float
-    validate_every: int
-
-
-@dataclass(frozen=True)
-class Curve:
-    """How a fit went: at each of `steps` the mean cosine in `validation`, and in `training` since the step before."""
-
-    steps: list[int] = field(default_factory=list)
-    training: list[float] = field(default_factory=list)
-    validation: list[float] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Fit:
-    """The step of the best validation score, and how the fit went."""
-
-    step: int
-    curve: Curve
-
-
-def learning_rate(step: int, max_steps: int) -> float:
-    """Return the rate of a step, counted from 0: half a cosine from 1e-4 at 0 to 1e-5 at max_steps."""
-    return LAST_RATE + (FIRST_RATE - LAST_RATE) * (1 + math.cos(math.pi * step / max_steps)) / 2
-
-
-def _side_by_side(
-    function: Callable[..., tuple[Fit, Floats]], jobs: Sequence[tuple[Any, ...]], stop: threading.Event
-) -> list[tuple[Fit, Floats]]:
-    """Call a function with the arguments of each job, on one thread each, as many at once as torch has threads.
-
-    Threads within a fit gain little, as its products are small, and cost much where processors are shared: the
-    threads of one product wait for each other. They would also make the result depend on their number. When a
-    job fails, or the user interrupts, `stop` is set, so that the others end.
-    """
-    threads = torch.get_num_threads()
-    if threads == 1:
-        return [function(*job) for job in jobs]
-
-    def call(context: contextvars.Context, job: tuple[Any, ...]) -> tuple[Fit, Floats]:
-        try:
-            return context.run(function, *job)
-        except BaseException:
-            stop.set()
-            raise
-
-    # The caller's number of threads stays as it is: the setting is the thread's own, apart from the number that
-    # threads begin with, which is set back.
-    pool = ThreadPoolExecutor(min(len(jobs), threads), initializer=torch.set_num_threads, initargs=(1,))
-    try:
-        futures = [pool.submit(call, contextvars.copy_context(), job) for job in jobs]
-        errors = [error for future in futures if (error := future.exception()) is not None]
-        for error in sorted(errors, key=lambda error: isinstance(error, _Stopped)):
-            raise error
-        return [future.result() for future in futures]
-    finally:
-        stop.set()
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(threads)
-
-
-class _Stopped(Exception):  # noqa: N818 it is no error
-    """A fit has ended because another one failed or the user interrupted."""
-
-
-_DRAWING = threading.Lock()
-"""Held while the global random state is borrowed."""
-
-
-def _new_model(vocabulary: int, dim: int, seed: int, options: _Options) -> CompositionModel:
-    # Drawn on the CPU, so that every device starts alike; torch.manual_seed would also reseed CUDA.
-    with _DRAWING, torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        return CompositionModel(vocabulary, dim, layer=options.layer, layers=options.layers, width=options.width)
-
-
-def fit(
-    model: CompositionModel,
-    train: tuple[Inputs, Tensor],
-    validation: tuple[Inputs, Tensor],
-    *,
-    max_steps: int,
-    seed: int,
-    bar: Any,
-    stop: threading.Event | None = None,
-    dropout: float = 0.0,
-    validate_every: int = VALIDATE_EVERY,
-) -> Fit:
-    """Train `model` in place on 1 − cos and leave it at its best validation score; return that step and the curve.
-
-    `train` and `validation` are inputs and unit targets [n, dim] on the model's device (a target of zeros
-    has no influence). `bar` is a tqdm bar. `stop`, once set, ends the fit with an exception. `dropout` is the rate
-    of post-norm layers. Raises FloatingPointError when the validation score is not finite.
-    """
-    inputs, targets = train
-    # The fused step is the same arithmetic up to rounding, and about 6 times as fast as the plain loop.
-    optimizer = torch.optim.Adam(model.parameters(), lr=FIRST_RATE, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=True)
-    best, best_step, best_state = -math.inf, 0, _copy_of_state(model)
-    waited, curve, losses = 0, Curve(), []
-    drop = dropout_of(dropout, seed, targets.device)
-    for step, index in zip(range(1, max_steps + 1), _batches(targets, seed), strict=False):
-        optimizer.param_groups[0]["lr"] = learning_rate(step - 1, max_steps)
-        batch = inputs[index]
-        loss = 1 - _cosines(model(batch.counts, batch.padding, drop), targets[index]).mean()
-        losses.append(loss.detach())
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        optimizer.step()
-        bar.update()
-        if stop is not None and stop.is_set():
-            raise _Stopped
-        if step % validate_every and step != max_steps:
-            continue
-        score = _validation_score(model, *validation)
-        curve.steps.append(step)
-        curve.training.append(1 - float(torch.stack(losses).double().mean()))
-        curve.validation.append(score)
-        losses.clear()
-        if not math.isfinite(score):
-            raise FloatingPointError(f"The fit diverged: validation score {score} at step {step}.")
-        if score > best:
-            best, best_step, best_state, waited = score, step, _copy_of_state(model), 0
-        else:
-            waited += 1
-        bar.set_postfix(validation=f"{score:.4f}", best=f"{best:.4f}")
-        if waited == PATIENCE:
-            break
-    model.load_state_dict(best_state)
-    return Fit(best_step, curve)
-
-
-def _batches(targets: Tensor, seed: int) -> Iterator[Tensor]:
-    """Yield the indices of batches for ever, every scene once an epoch."""
-    generator = torch.Generator().manual_seed(seed)
-    while True:
-        order = torch.randperm(len(targets), generator=generator).to(targets.device)
-        yield from torch.split(order, BATCH)
-
-
-def _copy_of_state(model: nn.Module) -> dict[str, Tensor]:
-    # state_dict() alone holds the live parameters, which the next step would overwrite.
-    return {name: value.clone() for name, value in model.state_dict().items()}
-
-
-def _validation_score(model: CompositionModel, inputs: Inputs, targets: Tensor) -> float:
-    return float(_cosines(_predict(model, inputs), targets).double().mean())
-
-
-def _cosines(predictions: Tensor, unit_targets: Tensor) -> Tensor:
-    return (functional.normalize(predictions, dim=-1) * unit_targets).sum(dim=-1)
-
-
-@torch.no_grad()
-def _predict(model: CompositionModel, inputs: Inputs) -> Tensor:
-    parts = zip(torch.split(inputs.counts, _BLOCK), torch.split(inputs.padding, _BLOCK), strict=True)
-    return torch.cat([model(counts, padding) for counts, padding in parts])
-
-
 # ----- fits of the Transformer
-
-
 def _fit_splits(
     unit: Floats,
     described: _Described,
@@ -848,7 +544,7 @@ def _fit_splits(
 ) -> tuple[list[Fit], list[Floats]]:
     """Fit a Transformer to the centred targets of each split, held out and then random, and predict its test scenes."""
     inputs = Inputs.of(described.labels, device)
-    options = _Options((seed,), max_steps, "pre-norm", 1, 4 * unit.shape[1], 0.0, VALIDATE_EVERY)
+    options = FitOptions((seed,), max_steps, "pre-norm", 1, 4 * unit.shape[1], 0.0, VALIDATE_EVERY)
     stop = threading.Event()
 
     def fit_one(title: str, split: Split) -> tuple[Fit, Floats]:
@@ -861,7 +557,7 @@ def _fit_splits(
         validation, train, test = (
             torch.from_numpy(rows).to(device) for rows in (order[:held_back], order[held_back:], split.test)
         )
-        model = _new_model(described.labels.shape[2], unit.shape[1], seed, options).to(device)
+        model = new_model(described.labels.shape[2], unit.shape[1], seed, options).to(device)
         with tqdm(total=max_steps, desc=title, disable=None if progress else True, leave=None) as bar:
             fitted = fit(
                 model,
@@ -872,7 +568,7 @@ def _fit_splits(
                 bar=bar,
                 stop=stop,
             )
-        return fitted, _predict(model, inputs[test]).double().cpu().numpy()
+        return fitted, predict_rows(model, inputs[test]).double().cpu().numpy()
 
     name = " × ".join(pair.attributes)
     jobs = [
@@ -880,80 +576,8 @@ def _fit_splits(
         for kind, splits in (("held out", pair.held_out), ("random", pair.random))
         for number, split in enumerate(splits, 1)
     ]
-    outcomes = _side_by_side(fit_one, jobs, stop) if device.type == "cpu" else [fit_one(*job) for job in jobs]
+    outcomes = side_by_side(fit_one, jobs, stop) if device.type == "cpu" else [fit_one(*job) for job in jobs]
     return [fitted for fitted, _ in outcomes], [values for _, values in outcomes]
-
-
-# ----- reading and checking the input, and lengths
-
-
-def _norms(x: Floats) -> Floats:
-    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
-    return norms
-
-
-def _unit_rows(x: Floats) -> Floats:
-    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
-    norm = _norms(x)[:, None]
-    return x / np.where(norm > 0, norm, 1.0)
-
-
-def _cosines_with_unit(x: Floats, unit: Floats) -> Floats:
-    cosines: Floats = np.clip(np.einsum("ij,ij->i", _unit_rows(x), unit), -1.0, 1.0)
-    return cosines
-
-
-def _matrix(name: str, x: Any) -> Floats:
-    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
-        x = x.detach().cpu().double()
-    try:
-        raw = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
-    if raw.dtype.kind not in "fiu" and raw.size:
-        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
-    if raw.ndim != 2 or 0 in raw.shape:
-        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
-    array = raw.astype(np.float64, copy=False)
-    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
-        bad = ~(np.abs(array) <= _LARGEST)
-        rows = np.flatnonzero(bad.any(axis=1))
-        value = array[rows[0]][bad[rows[0]]][0]
-        raise ValueError(
-            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
-            f"the first is row {rows[0]} with {value}."
-        )
-    return array
-
-
-def _check_length(name: str, values: Any, n: int) -> None:
-    if len(values) != n:
-        raise ValueError(f"{name} must have one entry for each of the {n} embeddings; got {len(values)}.")
-
-
-def _nearest(word: str, choices: Sequence[str]) -> str:
-    return (difflib.get_close_matches(word, choices, n=1, cutoff=0.0) or list(choices))[0]
-
-
-def _check_scenes(scenes: Any, n: int) -> None:
-    _check_length("scenes", scenes, n)
-    expected: set[str] | None = None
-    for row, scene in enumerate(scenes):
-        if isinstance(scene, str | Mapping) or not len(scene):
-            raise ValueError(f"scenes[{row}] must be a list of one or more sources; got {scene!r}.")
-        for k, source in enumerate(scene):
-            if not isinstance(source, Mapping) or not source:
-                raise ValueError(f"scenes[{row}][{k}] must map attributes to labels; got {source!r}.")
-            if expected is None:
-                expected = set(source)
-            if set(source) != expected:
-                raise ValueError(
-                    f"scenes[{row}][{k}] has the attributes {sorted(source)}; all sources must have those of "
-                    f"the first, {sorted(expected)}."
-                )
-            for name, label in source.items():
-                if not isinstance(label, str):
-                    raise ValueError(f"scenes[{row}][{k}] has {name} {label!r}; a label must be a string.")
 
 
 VERSION = 1

@@ -22,7 +22,6 @@ by the mean step, and the same probe without the parameter. Its chance is 0, wha
 True
 """
 
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,14 +31,32 @@ import evaluate
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-FEWEST_BLOCKS = 5
-"""With fewer, means over blocks say little of others."""
-
-SHUFFLES = 5
-"""Permutations of the labels whose mean score is the null; 1 where probes are trained by gradient descent."""
+from .arrays import ROUNDING, TIE, Floats, Ints, read_matrix, row_cosines, unit_rows
+from .columns import (
+    check_classes,
+    check_varied,
+    check_within,
+    fold_rotation,
+    read_blocks,
+    read_codes,
+    read_column,
+    read_entries,
+)
+from .probing import (
+    PROBES,
+    SHUFFLES,
+    STATES,
+    Part,
+    block_permutations,
+    descend,
+    explained_share,
+    fit_groups,
+    linear_layers,
+    probe_names,
+    ratio_scores,
+    standardised_rows,
+    state_spread,
+)
 
 MOST_PAIRS = 30_000
 """Of more pairs, so many are drawn, evenly from all orbits."""
@@ -55,11 +72,6 @@ R_HIDDEN, PROJECTED = (512, 512), 32
 
 MOST_CONTEXTS = 100
 """Orbits among which the true one is looked for, evenly from those of a fold."""
-
-TIE = 1e-12
-"""Cosines closer than this are tied: the rounding of a dot product of two unit vectors is about 1e-15."""
-
-_LARGEST = 1e150  # beyond this a float64 norm overflows
 
 _DESCRIPTION = """\
 Equivariance measures whether embeddings change with a parameter of the sound in a way that a probe can read (P) and
@@ -194,14 +206,14 @@ def equivariance(
     >>> result["r_equivariance"], result["p"], result["r_level_top1"]
     (0.0, 0.0, 0.5)
     """
-    raw = _matrix("embeddings", embeddings)
-    settings = _Settings(_probe_names(probes), scaled, seed)
-    block, block_names = _block_codes(blocks, len(raw))
-    rotation = _rotation(folds, block, block_names)
+    raw = read_matrix("embeddings", embeddings)
+    settings = _Settings(probe_names(probes), scaled, seed)
+    block, block_names = read_blocks(blocks, len(raw))
+    rotation = fold_rotation(folds, block, block_names)
     # The text of arXiv 2505.06224 foretells embeddings of length 1, and reads P from those that are as they come.
-    data = _paired(raw if scaled else _unit_rows(raw), orbits, parameters, base, rotation, seed)
+    data = _paired(raw if scaled else unit_rows(raw), orbits, parameters, base, rotation, seed)
     if len(data.labels):
-        _check_classes("parameters", data.labels, data.level.astype(np.int64), block, block_names, rotation)
+        check_classes("parameters", data.labels, data.level.astype(np.int64), block, block_names, rotation)
     parts, starts = _fitted_starts(data, rotation, settings)
     foretold, scores = _foretold_numbers(data, _foretell(data, parts, starts, settings), settings)
     read: dict[str, Any] = {}
@@ -262,8 +274,6 @@ class Equivariance(evaluate.Metric):  # type: ignore[misc]
 
 
 # ----- pairs and their features
-
-
 @dataclass(frozen=True)
 class _Paired:
     """Embeddings, and pairs of their rows.
@@ -304,7 +314,7 @@ def _changes(level: Floats, start: Ints, end: Ints, originals: NDArray[np.bool_]
 
 def _paired(raw: Floats, orbits: Any, parameters: Any, base: Any, rotation: Any, seed: int) -> _Paired:
     """Check what is given, and pair it."""
-    orbit, orbit_names = _codes("orbits", orbits, len(raw))
+    orbit, orbit_names = read_codes("orbits", orbits, len(raw))
     _check_orbits(orbit, orbit_names, rotation)
     originals = None if base is None else _originals(base, orbit, orbit_names)
     level, labels = _levels(parameters, orbit, originals)
@@ -329,12 +339,14 @@ def _paired(raw: Floats, orbits: Any, parameters: Any, base: Any, rotation: Any,
             columns = np.stack([values, np.square(values), np.abs(values)], axis=1)
             columns = columns / np.where(np.ptp(columns, axis=0) > 0, columns.std(axis=0), 1.0)
     unit = float(np.sqrt(raw.var(axis=0).mean())) or 1.0
-    return _Paired(raw, _standardised(raw), unit, orbit, level, labels, originals, start, end, columns, values, kinds)
+    return _Paired(
+        raw, standardised_rows(raw), unit, orbit, level, labels, originals, start, end, columns, values, kinds
+    )
 
 
 def _originals(base: Any, orbit: Ints, names: Sequence[Any]) -> NDArray[np.bool_]:
     """Whether a row is the original of its orbit; ValueError where an orbit has none, or two."""
-    values = _entries("base", base, len(orbit))
+    values = read_entries("base", base, len(orbit))
     for row, value in enumerate(values):
         if value not in (True, False):
             raise ValueError(f"base must be true of an original and false of a copy; row {row} has {value!r}.")
@@ -355,18 +367,18 @@ def _check_orbits(orbit: Ints, names: Sequence[Any], rotation: Sequence[tuple[In
     fold = np.empty(len(orbit), dtype=np.int64)
     for number, (_, _, test) in enumerate(rotation):
         fold[test] = number
-    _check_within("orbit", names, orbit, "folds", fold, range(len(rotation)))
+    check_within("orbit", names, orbit, "folds", fold, range(len(rotation)))
 
 
 def _levels(parameters: Any, orbit: Ints, originals: NDArray[np.bool_] | None) -> tuple[Floats, NDArray[Any]]:
     """The parameter of each row, or the number of its class; and the classes, none where parameters are numbers."""
-    entries = _entries("parameters", parameters, len(orbit))
+    entries = read_entries("parameters", parameters, len(orbit))
     if originals is not None:
         copies = np.flatnonzero(~originals)
         copy_of = dict(zip(orbit[copies].tolist(), copies.tolist(), strict=True))
         entries = [entries[copy_of[k]] if originals[row] else entries[row] for row, k in enumerate(orbit.tolist())]
-    column = _column("parameters", entries, len(orbit))
-    _check_varied("parameters", column)
+    column = read_column("parameters", entries, len(orbit))
+    check_varied("parameters", column)
     if column.dtype.kind != "U":
         return column, np.array([])
     labels, codes = np.unique(column, return_inverse=True)
@@ -463,8 +475,6 @@ class _Fold:
 
 
 # ----- what is measured
-
-
 class _Trials:
     """Squared errors of all pairs [states, pairs] of each probe, and as "best" of that which validates best in a fold.
 
@@ -548,7 +558,7 @@ def _from_start(fold: _Fold, name: str) -> _Starts:
         rest.append((float(within[:, :-1].sum(axis=1).mean()), float(within[:, -1].mean())))
     count = targets[0].shape[1] - 2
     train, validation = ((fold.x[rows[k][0]], targets[k]) for k in (0, 1))
-    (steps, values, levels), losses = _fitted(
+    (steps, values, levels), losses = fit_groups(
         name, train, validation, fold.x[rows[2][0]], (count, 1, 1), True, 0, fold.dim
     )
     start, codes = rows[2]
@@ -581,7 +591,7 @@ def _closed_steps(fold: _Fold, name: str) -> tuple[Floats, float]:
     train, held = ((features(pairs), fold.steps(pairs)) for pairs in fold.parts[:2])
     tested, count = features(fold.parts[2]), train[1].shape[1]
     dim = fold.dim + train[0].shape[1] - fold.x.shape[1]
-    (steps,), losses = _fitted(name, train, held, tested, (count,), True, 0, dim)
+    (steps,), losses = fit_groups(name, train, held, tested, (count,), True, 0, dim)
     return fold.whole(steps[0]), float(losses[0]) * count + fold.outside
 
 
@@ -596,7 +606,7 @@ def _trained_steps(fold: _Fold, name: str, knows: bool, settings: _Settings) -> 
         return np.hstack([x, fold.weighted(pairs)]) if knows else x, y - x
 
     train, held, (tested, _) = (part(pairs) for pairs in fold.parts)
-    (steps,), losses = _fitted(name, train, held, tested, (fold.dim,), True, settings.seed)
+    (steps,), losses = fit_groups(name, train, held, tested, (fold.dim,), True, settings.seed)
     return steps, float(losses[0]) * fold.dim
 
 
@@ -623,9 +633,9 @@ def _paper_steps(fold: _Fold, name: str, knows: bool, settings: _Settings) -> tu
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = _foretelling(fold.dim, columns, R_HIDDEN if name == "mlp" else ())
-        losses.append(_descend(network, _cosine_loss, train, held, seed))
+        losses.append(descend(network, _cosine_loss, train, held, seed))
         with torch.no_grad():
-            ends.append(_unit_rows(network(tested).double().numpy()))
+            ends.append(unit_rows(network(tested).double().numpy()))
     steps = (np.stack(ends) - data.raw[data.start[fold.parts[2]]]) / data.unit
     return steps, 2 * float(np.mean(losses)) / data.unit**2
 
@@ -642,7 +652,7 @@ def _foretelling(dim: int, columns: int, hidden: Sequence[int]) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.parameter = torch.nn.Linear(columns, PROJECTED) if columns else None
-            self.probe = _layers((dim + PROJECTED if columns else dim, *hidden, dim))
+            self.probe = linear_layers((dim + PROJECTED if columns else dim, *hidden, dim))
 
         def forward(self, x: Any) -> Any:
             if self.parameter is not None:
@@ -751,10 +761,10 @@ def _places(fold: _Fold, steps: Floats) -> dict[str, Floats]:
     """Where predictions of z′ − z [states, m, dim] lead: cosines with z′, and whether z′ is the nearest."""
     data, tested = fold.data, fold.parts[2]
     start, end = data.start[tested], data.end[tested]
-    target, still = _unit_rows(data.raw[end]), _unit_rows(data.raw[start])
+    target, still = unit_rows(data.raw[end]), unit_rows(data.raw[start])
     places = {
-        "cosine": [_row_cosines(_unit_rows(data.raw[start] + data.unit * step), target) for step in steps],
-        "identity_cosine": [_row_cosines(still, target)],
+        "cosine": [row_cosines(unit_rows(data.raw[start] + data.unit * step), target) for step in steps],
+        "identity_cosine": [row_cosines(still, target)],
     }
     for step in steps:
         predicted = data.z[start] + step
@@ -871,7 +881,9 @@ def _values_read(
         wanted = y if kind == "both" else y[:, :1]
         train, held = ((features(pairs), wanted[pairs]) for pairs in fold.parts[:2])
         groups = (1,) * wanted.shape[1]
-        parts, losses = _fitted(name, train, held, features(fold.parts[2]), groups, settings.scaled, settings.seed, dim)
+        parts, losses = fit_groups(
+            name, train, held, features(fold.parts[2]), groups, settings.scaled, settings.seed, dim
+        )
         values[kind] = (parts[0][:, :, 0] - offset, float(losses[0]))
         for k, part in enumerate(parts[1:], 1):
             values[f"shuffled {k}"] = (part[:, :, 0] - offset, float(losses[k]))
@@ -909,14 +921,12 @@ def _trained_levels(fold: _Fold, name: str, settings: _Settings) -> tuple[Floats
     level = data.level[:, None] - (0.0 if settings.scaled else data.level.min())
     train, held, tested = (np.unique(data.start[pairs]) for pairs in fold.parts)
     first, second = ((z[rows], level[rows]) for rows in (train, held))
-    (levels,), losses = _fitted(name, first, second, z[tested], (1,), settings.scaled, settings.seed)
+    (levels,), losses = fit_groups(name, first, second, z[tested], (1,), settings.scaled, settings.seed)
     start, end = (np.searchsorted(tested, rows[fold.parts[2]]) for rows in (data.start, data.end))
     return (levels[:, end] - levels[:, start])[:, :, 0], float(losses[0])
 
 
 # ----- the numbers
-
-
 def _ends(data: _Paired, errors: Floats) -> Floats:
     """Sums of errors [pairs] over the pairs that end in a row, for the rows in which one ends."""
     sums: Floats = np.bincount(data.end, errors).astype(np.float64)[np.unique(data.end)]
@@ -940,14 +950,14 @@ def _foretold_numbers(data: _Paired, foretold: _Foretold, settings: _Settings) -
         for name, errors in foretold.blind.errors.items()
     }
     best, reference = foretold.knowing.errors["best"], references["best"]
-    scores = _ratio_scores(_ends(data, best.mean(axis=0)), _ends(data, reference))
-    by_probe = {name: _score(foretold.knowing.errors[name], references[name]) for name in settings.probes}
+    scores = ratio_scores(_ends(data, best.mean(axis=0)), _ends(data, reference))
+    by_probe = {name: explained_share(foretold.knowing.errors[name], references[name]) for name in settings.probes}
     return {
-        "r_equivariance": _score(best, reference),
+        "r_equivariance": explained_share(best, reference),
         **{f"r_{name}": by_probe.get(name) for name in PROBES},
-        "spread": _state_spread(best, reference) if settings.states > 1 else None,
-        "r_explained": _score(best, still),
-        "r_translate": _score(controls["translate"], reference),
+        "spread": state_spread(best, reference) if settings.states > 1 else None,
+        "r_explained": explained_share(best, still),
+        "r_translate": explained_share(controls["translate"], reference),
         "r_level_top1": float(controls["level"].mean()),
         "r_level_chance": float(controls["level_chance"].mean()),
         "r_context_top1": float(controls["context"].mean()),
@@ -965,21 +975,21 @@ def _read_numbers(
     """The numbers of P, and the scores of the rows in `p` and in `p_gain`."""
     best = {kind: trial.errors["best"] for kind, trial in trials.items()}
     reference = references[0]
-    scores = _ratio_scores(_ends(data, best["both"].mean(axis=0)), _ends(data, reference))
+    scores = ratio_scores(_ends(data, best["both"].mean(axis=0)), _ends(data, reference))
     alone = _reference([best[kind].mean(axis=0) for kind in ("start", "end")], ROUNDING * float(reference.mean()))
-    gains = _ratio_scores(_ends(data, best["both"].mean(axis=0)), _ends(data, alone))
-    by_probe = {name: _score(trials["both"].errors[name], reference) for name in settings.probes}
-    shuffled = [_score(best[f"shuffled {k}"], references[k]) for k in range(1, len(references))]
+    gains = ratio_scores(_ends(data, best["both"].mean(axis=0)), _ends(data, alone))
+    by_probe = {name: explained_share(trials["both"].errors[name], reference) for name in settings.probes}
+    shuffled = [explained_share(best[f"shuffled {k}"], references[k]) for k in range(1, len(references))]
     return (
         {
-            "p": _score(best["both"], reference),
+            "p": explained_share(best["both"], reference),
             **{f"p_{name}": by_probe.get(name) for name in PROBES},
-            "p_spread": _state_spread(best["both"], reference) if settings.states > 1 else None,
-            "p_start": _score(best["start"], reference),
-            "p_end": _score(best["end"], reference),
-            "p_difference": _score(best["difference"], reference),
-            "p_from_labels": None if data.originals is not None else _score(best["labels"], reference),
-            "p_gain": _score(best["both"], alone),
+            "p_spread": state_spread(best["both"], reference) if settings.states > 1 else None,
+            "p_start": explained_share(best["start"], reference),
+            "p_end": explained_share(best["end"], reference),
+            "p_difference": explained_share(best["difference"], reference),
+            "p_from_labels": None if data.originals is not None else explained_share(best["labels"], reference),
+            "p_gain": explained_share(best["both"], alone),
             "shuffled_p": float(np.mean(shuffled)),
         },
         scores,
@@ -991,499 +1001,11 @@ def _shuffled_values(data: _Paired, block: Ints, settings: _Settings) -> list[Fl
     """P of all pairs where parameters are permuted among blocks."""
     rows = np.arange(len(block)) if data.originals is None else np.flatnonzero(~data.originals)
     values = []
-    for order in _permutations(block[rows], SHUFFLES if settings.states == 1 else 1, settings.seed):
+    for order in block_permutations(block[rows], SHUFFLES if settings.states == 1 else 1, settings.seed):
         level = data.level.copy()
         level[rows] = level[rows[order]]
         values.append(_changes(level, data.start, data.end, data.originals))
     return values
-
-
-def _norms(x: Floats) -> Floats:
-    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
-    return norms
-
-
-def _unit_rows(x: Floats) -> Floats:
-    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
-    norm = _norms(x)[:, None]
-    return x / np.where(norm > 0, norm, 1.0)
-
-
-def _row_cosines(u: Floats, v: Floats) -> Floats:
-    cosines: Floats = np.clip(np.einsum("ij,ij->i", u, v), -1.0, 1.0)
-    return cosines
-
-
-# ----- what is given
-
-
-def _matrix(name: str, x: Any) -> Floats:
-    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
-        x = x.detach().cpu().double()
-    try:
-        raw = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
-    if raw.dtype.kind not in "fiu" and raw.size:
-        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
-    if raw.ndim != 2 or 0 in raw.shape:
-        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
-    array = raw.astype(np.float64, copy=False)
-    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
-        bad = ~(np.abs(array) <= _LARGEST)
-        rows = np.flatnonzero(bad.any(axis=1))
-        value = array[rows[0]][bad[rows[0]]][0]
-        raise ValueError(
-            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
-            f"the first is row {rows[0]} with {value}."
-        )
-    return array
-
-
-def _entries(name: str, x: Any, n: int) -> list[Any]:
-    """The n entries of an array, a tensor or a sequence, or ValueError."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu()
-    values = x.tolist() if hasattr(x, "tolist") else list(x)
-    count = len(values) if isinstance(values, list) else 0
-    if count != n:
-        raise ValueError(f"{name} must have one entry for each of the {n} embeddings; got {count}.")
-    return values
-
-
-def _column(name: str, x: Any, n: int) -> NDArray[Any]:
-    """The entries as texts [n] where all are strings, as float64 [n] where all are finite numbers, or ValueError."""
-    values = _entries(name, x, n)
-    texts = [isinstance(value, str) for value in values]
-    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
-    if all(texts):
-        return np.array(values, dtype=str)
-    if not all(numbers):
-        row = numbers.index(False) if not any(texts) else texts.index(not texts[0])
-        raise ValueError(f"{name} must be all numbers or all strings; row {row} has {values[row]!r}.")
-    array = np.array(values, dtype=np.float64)
-    bad = np.flatnonzero(~(np.abs(array) <= _LARGEST))
-    if len(bad):
-        raise ValueError(f"{name} must be finite; row {bad[0]} has {array[bad[0]]}.")
-    return array
-
-
-def _codes(name: str, x: Any, n: int) -> tuple[Ints, list[Any]]:
-    """Of strings or integers [n] their numbers in the order of the different ones, and these."""
-    column = _column(name, x, n)
-    if column.dtype.kind != "U":
-        broken = np.flatnonzero(column != np.round(column))
-        if len(broken):
-            raise ValueError(f"{name} must be strings or integers; row {broken[0]} has {column[broken[0]]:g}.")
-        column = column.astype(np.int64)
-    values, codes = np.unique(column, return_inverse=True)
-    return codes.astype(np.int64), values.tolist()
-
-
-def _block_codes(x: Any, n: int) -> tuple[Ints, list[Any]]:
-    block, names = _codes("blocks", x, n)
-    if len(names) < FEWEST_BLOCKS:
-        raise ValueError(f"blocks has {len(names)} different values, {names}; at least {FEWEST_BLOCKS} are needed.")
-    return block, names
-
-
-def _rotation(x: Any, block: Ints, names: Sequence[Any]) -> list[tuple[Ints, Ints, Ints]]:
-    """Rows that train, validate and test, each fold tested once; ValueError where a block is in two folds."""
-    fold, folds = _codes("folds", x, len(block))
-    if isinstance(folds[0], str):
-        raise ValueError(f"folds must be integers; row 0 has {folds[fold[0]]!r}.")
-    if len(folds) < 3:
-        raise ValueError(f"folds has {len(folds)} different values, {folds}; it needs 3, to train, validate and test.")
-    _check_within("block", names, block, "folds", fold, folds)
-    following = [(fold == k, fold == (k + 1) % len(folds)) for k in range(len(folds))]
-    return [
-        (np.flatnonzero(~(test | validation)), np.flatnonzero(validation), np.flatnonzero(test))
-        for test, validation in following
-    ]
-
-
-def _check_within(kind: str, names: Sequence[Any], code: Ints, wholes: str, whole: Ints, values: Sequence[Any]) -> None:
-    """Raise ValueError when what has one code lies in two of the wholes."""
-    first = np.zeros(len(names), dtype=np.int64)
-    first[code[::-1]] = np.arange(len(code))[::-1]
-    strayed = np.flatnonzero(whole != whole[first[code]])
-    if len(strayed):
-        row, other = strayed[0], first[code[strayed[0]]]
-        raise ValueError(
-            f"{kind.capitalize()} {names[code[row]]!r} lies in two {wholes}: row {other} in {values[whole[other]]!r}, "
-            f"row {row} in {values[whole[row]]!r}; all rows of one {kind} must be in one."
-        )
-
-
-def _probe_names(probes: str | Sequence[str]) -> tuple[str, ...]:
-    """The probes in the order of PROBES, or ValueError."""
-    names = (probes,) if isinstance(probes, str) else tuple(probes)
-    for name in names:
-        if name not in PROBES:
-            raise ValueError(f"probes has {name!r}, not one of {PROBES}. Did you mean {_nearest(str(name), PROBES)!r}?")
-    if not names:
-        raise ValueError(f"probes must name one or more of {PROBES}; it is empty.")
-    return tuple(name for name in PROBES if name in names)
-
-
-def _nearest(word: str, choices: Sequence[str]) -> str:
-    return (difflib.get_close_matches(word, choices, n=1, cutoff=0.0) or list(choices))[0]
-
-
-def _check_varied(name: str, values: NDArray[Any]) -> None:
-    if (values == values[0]).all():
-        raise ValueError(f"{name} are all {values[0].item()!r}; there is nothing to predict unless they differ.")
-
-
-def _check_classes(
-    name: str,
-    classes: NDArray[Any],
-    codes: Ints,
-    block: Ints,
-    names: Sequence[Any],
-    rotation: Sequence[tuple[Ints, Ints, Ints]],
-) -> None:
-    """Raise ValueError where a class cannot be learnt: it is in one block only, or in no row that trains."""
-    _check_varied(name, classes[codes])
-    for code, label in enumerate(classes.tolist()):
-        places = np.unique(block[codes == code])
-        if len(places) == 1:
-            raise ValueError(
-                f"Class {label!r} of {name} is in one block only, {names[places[0]]!r}; it needs two, to be trained on "
-                "in one and tested in the other."
-            )
-    for train, _, test in rotation:
-        missing = np.flatnonzero(~np.isin(codes[test], codes[train]))
-        if len(missing):
-            row = test[missing[0]]
-            learnt = classes[np.unique(codes[train])].tolist()
-            raise ValueError(
-                f"{name} of row {row} is {classes[codes[row]].item()!r}, which no row has that is trained on when that "
-                f"row is tested; the nearest that one has is {_nearest(classes[codes[row]].item(), learnt)!r}."
-            )
-
-
-# ----- probes: the same lines stand in each metric that uses them, since metrics cannot import each other
-
-PROBES = ("ridge", "kernel", "slp", "mlp")
-"""`ridge` and `kernel` are closed forms; `slp`, one linear layer, and `mlp` are the probes of arXiv 2505.06224."""
-
-PENALTIES = np.logspace(-2, 6, 17)
-"""Of ridge, of which validation chooses one; features have a mean variance of 1."""
-
-KERNEL_PENALTIES = np.logspace(-6, 1, 15)
-KERNEL_WIDTHS = (4.0, 1.0, 0.25)
-"""Squared widths of the Gaussian kernel, in median squared distances of training rows."""
-
-LANDMARKS = 512
-"""Training rows that span the functions of the kernel probe (Nyström's method): with no more rows than that it is
-kernel ridge regression itself, with more its cost stays linear in them."""
-
-HIDDEN = (512, 256)
-EPOCHS, PATIENT_EPOCHS, BATCH_ROWS, LEARNING_RATE, DECAY = 100, 10, 32, 1e-3, 1e-3
-STATES = 3
-"""Layers of the MLP, and how `slp` and `mlp` are trained: Adam, early stop by validation, means of three random states
-(arXiv 2505.06224, section IV; its code for epochs and patience)."""
-
-ROWS_AT_ONCE = 4_096
-"""Rows that are centred at a time."""
-
-ROUNDING = 1e-9
-"""Features that differ by less than this times the largest of them are equal: float32 resolves 6e-8."""
-
-
-def _standardised(z: Floats) -> Floats:
-    """Embeddings [n, dim] centred, and divided by the root of their mean variance; zeros where all are equal.
-
-    No score of a closed form depends on it: it keeps a large mean from costing digits, and rounding from passing for
-    what an encoder that always answers the same knows.
-    """
-    centred = z - z.mean(axis=0)
-    if np.abs(centred).max() <= ROUNDING * np.abs(z).max():
-        return np.zeros_like(z)
-    standardised: Floats = centred / np.sqrt(centred.var(axis=0).mean())
-    return standardised
-
-
-def _row_parts(count: int) -> list[slice]:
-    """Rows in parts: of all of very many at once a copy would be the largest of all arrays."""
-    return [slice(row, row + ROWS_AT_ONCE) for row in range(0, count, ROWS_AT_ONCE)]
-
-
-class _Ridge:
-    """Ridge regression of y [n, targets] on x [n, dim] for all penalties, from one eigendecomposition.
-
-    Features are centred, and divided by one number, the root of their mean variance over `dim` dimensions (0: they are
-    not divided): so the fit depends on neither their unit nor their basis.
-    """
-
-    def __init__(self, x: Floats, y: Floats, penalties: Floats, dim: int) -> None:
-        self.penalties = penalties
-        self._mean, self._offset, self._scale = x.mean(axis=0), y.mean(axis=0), 1.0
-        if dim:
-            centred = (self._scaled(x[part]) for part in _row_parts(len(x)))
-            self._scale = float(np.sqrt(sum(np.einsum("ij,ij->", rows, rows) for rows in centred) / (len(x) * dim)))
-        if self._scale <= ROUNDING * max(x.max(), -x.min()):
-            self._scale = np.inf  # makes zeros of what does not differ
-        if len(x) < x.shape[1]:
-            # Eigenvectors of the rows stand for those of the columns times the root of their value.
-            rows = self._scaled(x)
-            values, vectors = np.linalg.eigh(rows @ rows.T)
-            self._basis = rows.T @ vectors
-            self._coefficients = vectors.T @ (y - self._offset)
-        else:
-            gram, crossed = np.zeros((x.shape[1], x.shape[1])), np.zeros((x.shape[1], y.shape[1]))
-            for part in _row_parts(len(x)):
-                rows = self._scaled(x[part])
-                gram += rows.T @ rows
-                # The columns sum to 0, so that y need not be centred.
-                crossed += rows.T @ y[part]
-            values, self._basis = np.linalg.eigh(gram)
-            self._coefficients = self._basis.T @ crossed
-        self._divisors = np.clip(values, 0.0, None)
-
-    def predict(self, x: Floats, penalties: Floats) -> Floats:
-        """Predictions [m, targets] with a penalty for each target."""
-        weights: Floats = self._coefficients / (self._divisors[:, None] + penalties)
-        predictions: Floats = self._projected(x) @ weights + self._offset
-        return predictions
-
-    def losses(self, x: Floats, y: Floats, groups: Sequence[int]) -> Floats:
-        """Mean squared error on other rows, [penalties, groups], of groups of so many targets each."""
-        projected, residual = self._projected(x), y - self._offset
-        # |A D C − Y|² for each diagonal D, from products that do not depend on D.
-        gram, crossed = projected.T @ projected, projected.T @ residual
-        weights = 1 / (self._divisors + self.penalties[:, None])
-        losses = np.empty((len(self.penalties), len(groups)))
-        for group, end in enumerate(np.cumsum(groups)):
-            columns = slice(end - groups[group], end)
-            coefficients = self._coefficients[:, columns]
-            squares = ((weights @ (gram * (coefficients @ coefficients.T))) * weights).sum(axis=1)
-            products = weights @ (coefficients * crossed[:, columns]).sum(axis=1)
-            error = squares - 2 * products + float(np.square(residual[:, columns]).sum())
-            losses[:, group] = np.maximum(error, 0.0) / (len(y) * groups[group])
-        return losses
-
-    def _scaled(self, x: Floats) -> Floats:
-        scaled: Floats = x - self._mean
-        scaled /= self._scale
-        return scaled
-
-    def _projected(self, x: Floats) -> Floats:
-        projected: Floats = self._scaled(x) @ self._basis
-        return projected
-
-
-class _Kernel(_Ridge):
-    """The same on the functions of a Gaussian kernel that some training rows, the landmarks, span.
-
-    In place of features it takes squared distances from the landmarks [n, landmarks], which serve all widths.
-    """
-
-    def __init__(self, between: Floats, distances: Floats, y: Floats, width: float) -> None:
-        median = float(np.median(between[np.triu_indices(len(between), 1)])) if len(between) > 1 else 0.0
-        self._width = 2 * width * (median or 1.0)
-        kernel = np.exp(-between / self._width)
-        if len(distances) > len(between):
-            # Nyström's method is no exact one, so that the little that makes the kernel invertible does not matter.
-            self._map = np.linalg.inv(np.linalg.cholesky(kernel + 1e-8 * np.eye(len(kernel)))).T
-        else:
-            values, vectors = np.linalg.eigh(kernel)
-            large = values > 1e-10 * values[-1]
-            self._map = vectors[:, large] / np.sqrt(values[large])
-        super().__init__(self._features(distances), y, KERNEL_PENALTIES, 0)
-
-    def _features(self, distances: Floats) -> Floats:
-        features = np.empty((len(distances), self._map.shape[1]))
-        for part in _row_parts(len(distances)):
-            kernel = distances[part] / -self._width
-            np.matmul(np.exp(kernel, out=kernel), self._map, out=features[part])
-        return features
-
-    def _projected(self, x: Floats) -> Floats:
-        return super()._projected(self._features(x))
-
-
-def _squared_distances(x: Floats, y: Floats) -> Floats:
-    distances: Floats = x @ (-2 * y).T
-    distances += np.einsum("ij,ij->i", x, x)[:, None]
-    distances += np.einsum("ij,ij->i", y, y)
-    return np.maximum(distances, 0.0, out=distances)
-
-
-Part = tuple[Floats, Floats]
-"""Features [n, dim] and targets [n, targets]."""
-
-
-def _probe(
-    name: str,
-    train: Part,
-    validation: Part,
-    x: Floats,
-    seed: int = 0,
-    scaled: bool = True,
-    groups: Sequence[int] = (),
-    dim: int = 0,
-) -> tuple[Floats, Floats]:
-    """Fit a probe; return its predictions for x, [m, targets], and its mean squared errors on the validation rows.
-
-    `groups` of so many targets each are fitted each for itself, with its own penalty, and have an error each,
-    [groups]; by default all targets are one group. `dim` is the number of dimensions of the features, where they stand
-    for more than they have. `seed` and `scaled` are of `slp` and `mlp`.
-    """
-    groups = groups or (train[1].shape[1],)
-    if name in ("slp", "mlp"):
-        return _trained(HIDDEN if name == "mlp" else (), train, validation, x, seed, scaled, groups)
-    if name == "ridge":
-        fits = [_Ridge(*train, PENALTIES, dim or train[0].shape[1])]
-    else:
-        landmarks = train[0][np.linspace(0, len(train[0]) - 1, min(len(train[0]), LANDMARKS)).astype(int)]
-        between, distances = _squared_distances(landmarks, landmarks), _squared_distances(train[0], landmarks)
-        fits = [_Kernel(between, distances, train[1], width) for width in KERNEL_WIDTHS]
-        validation = (_squared_distances(validation[0], landmarks), validation[1])
-        x = _squared_distances(x, landmarks)
-    losses = np.stack([fit.losses(*validation, groups) for fit in fits])
-    width, penalty = np.unravel_index(losses.reshape(-1, len(groups)).argmin(axis=0), losses.shape[:2])
-    penalties, widths = np.repeat(fits[0].penalties[penalty], groups), np.repeat(width, groups)
-    predictions = np.empty((len(x), len(widths)))
-    for place in np.unique(width):
-        predictions[:, widths == place] = fits[place].predict(x, penalties)[:, widths == place]
-    return predictions, losses.min(axis=(0, 1))
-
-
-def _trained(
-    hidden: Sequence[int], train: Part, validation: Part, x: Floats, seed: int, scaled: bool, groups: Sequence[int]
-) -> tuple[Floats, Floats]:
-    """The paper's probes by gradient descent on the squared error; with `scaled`, of features and targets scaled as
-    the features of `_Ridge` are."""
-    if len(groups) > 1:
-        ends = np.cumsum(groups)[:-1]
-        parts = zip(np.split(train[1], ends, axis=1), np.split(validation[1], ends, axis=1), strict=True)
-        fits = [
-            _trained(hidden, (train[0], y), (validation[0], other), x, seed, scaled, (y.shape[1],))
-            for y, other in parts
-        ]
-        return np.hstack([fit[0] for fit in fits]), np.concatenate([fit[1] for fit in fits])
-    import torch
-
-    mean, offset = train[0].mean(axis=0), train[1].mean(axis=0)
-    scale = float(np.sqrt(train[0].var(axis=0).mean())) or 1.0
-    spread = float(np.sqrt(train[1].var(axis=0).mean())) or 1.0
-    if not scaled:
-        mean, offset, scale, spread = np.zeros_like(mean), np.zeros_like(offset), 1.0, 1.0
-    (inputs, targets), (held_inputs, held_targets) = (
-        (
-            torch.tensor((a - mean) / scale, dtype=torch.float32),
-            torch.tensor((b - offset) / spread, dtype=torch.float32),
-        )
-        for a, b in (train, validation)
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = _layers((inputs.shape[1], *hidden, targets.shape[1]))
-    best = _descend(network, torch.nn.functional.mse_loss, (inputs, targets), (held_inputs, held_targets), seed)
-    with torch.no_grad():
-        predictions = network(torch.tensor((x - mean) / scale, dtype=torch.float32)).double().numpy()
-    return predictions * spread + offset, np.array([best * spread**2])
-
-
-def _layers(widths: Sequence[int]) -> Any:
-    """Linear layers from each width to the next, ReLU between them, as a module of torch."""
-    import torch
-
-    layers: list[torch.nn.Module] = []
-    for layer, width in enumerate(widths[1:]):
-        layers += [torch.nn.Linear(widths[layer], width), torch.nn.ReLU()]
-    return torch.nn.Sequential(*layers[:-1])
-
-
-def _descend(network: Any, loss: Callable[[Any, Any], Any], train: Any, held: Any, seed: int) -> float:
-    """Train a module of torch on inputs and targets; returns its least mean loss on those that are held out.
-
-    The weights of the epoch that validates best are copied, and are the module's at the end: later ones cannot alter
-    them.
-    """
-    import torch
-
-    generator = torch.Generator().manual_seed(seed)
-    adam = torch.optim.Adam(network.parameters(), LEARNING_RATE, weight_decay=DECAY)
-    best, waited = np.inf, 0
-    state: dict[str, Any] = {}
-    for _ in range(EPOCHS):
-        for rows in torch.split(torch.randperm(len(train[0]), generator=generator), BATCH_ROWS):
-            adam.zero_grad()
-            torch.autograd.backward(loss(network(train[0][rows]), train[1][rows]))
-            adam.step()
-        with torch.no_grad():
-            error = float(loss(network(held[0]), held[1]))
-        if error < best:
-            best, waited = error, 0
-            state = {name: value.clone() for name, value in network.state_dict().items()}
-        else:
-            waited += 1
-            if waited == PATIENT_EPOCHS:
-                break
-    if state:
-        network.load_state_dict(state)
-    return best
-
-
-# ----- end of the probes
-
-
-# ----- how probes are fitted and scored
-
-
-def _permutations(block: Ints, count: int, seed: int) -> list[Ints]:
-    """Rows whose labels take the place of those of each row: blocks among blocks, and in random order within one.
-
-    Rows that share a block have labels of one block, or, where the blocks differ in size, of few.
-    """
-    rng, place = np.random.default_rng(seed), np.argsort(block, kind="stable")
-    orders = []
-    for _ in range(count):
-        order = np.empty(len(block), dtype=np.int64)
-        order[place] = np.lexsort((rng.random(len(block)), rng.permutation(int(block.max()) + 1)[block]))
-        orders.append(order)
-    return orders
-
-
-def _fitted(
-    name: str, train: Part, validation: Part, x: Floats, groups: Sequence[int], scaled: bool, seed: int, dim: int = 0
-) -> tuple[list[Floats], Floats]:
-    """Predictions [states, m, targets] of each group of targets, and their errors on the validation rows [groups].
-
-    Closed forms have one state. `slp` and `mlp` have STATES, but groups after the first, the shuffled ones, one.
-    """
-    predictions, losses = _probe(name, train, validation, x, seed, scaled, groups, dim)
-    parts = [part[None] for part in np.split(predictions, np.cumsum(groups)[:-1], axis=1)]
-    if name in ("slp", "mlp"):
-        first, held = ((features, targets[:, : groups[0]]) for features, targets in (train, validation))
-        more = [_probe(name, first, held, x, seed + state, scaled) for state in range(1, STATES)]
-        parts[0] = np.concatenate([parts[0], *(fit[0][None] for fit in more)])
-        losses[0] = np.mean([losses[0], *(fit[1][0] for fit in more)])
-    return parts, losses
-
-
-def _ratio_scores(errors: Floats, reference: Floats) -> Floats:
-    """Linearised contributions to 1 − Σ errors/Σ reference, whose mean is exactly that; zeros without reference."""
-    mean = float(reference.mean())
-    if mean == 0:
-        return np.zeros(len(errors))
-    ratio = float(errors.mean()) / mean
-    scores: Floats = 1 - ratio - (errors - ratio * reference) / mean
-    return scores
-
-
-def _score(errors: Floats, reference: Floats) -> float:
-    """1 − the mean of errors [states, n] over that of the reference [n]; 0 without reference."""
-    mean = float(reference.mean())
-    return 1 - float(errors.mean()) / mean if mean else 0.0
-
-
-def _state_spread(errors: Floats, reference: Floats) -> float:
-    """Standard deviation of the score over the states of errors [states, n]."""
-    return float(np.std([_score(state, reference) for state in errors], ddof=1))
 
 
 VERSION = 2

@@ -35,11 +35,8 @@ import evaluate
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-NEAR = 1e-6
-"""Similarities no farther apart than this are tied: float32 rounds cosines by about 1e-7."""
+from .arrays import LARGEST, Floats, Ints
+from .similarity import NEAR, mean_interval, read_keys, unit_embeddings
 
 CROSSED = 1000
 """The floor crosses every item with this many others at most, fewer one."""
@@ -52,9 +49,6 @@ CHANCE = {
 
 _SHARES = ("group", "text", "audio", "match", "text_pairwise", "audio_pairwise")
 _FLOORS = ("group", "text", "audio")
-_NORMAL = 1.959963984540054  # the .975 quantile of the normal distribution
-_LEAST_VARIANCE = 1e-15  # a variance of scores in [0, 1] below this is rounding
-_LARGEST = 1e150  # beyond this a float64 norm overflows
 
 _DESCRIPTION = """\
 CompA measures whether an audio-text model tells which of two or three captions with the same words belongs to which of
@@ -179,7 +173,7 @@ def comp_a(
         samples |= {f"triplets_{name}": (whole[name], of_triplets) for name in _SHARES}
         samples |= {f"mixed_{name}": (mixed[name], codes) for name in _SHARES}
     result = {name: numbers.get(name) for name in MEASURES}
-    result["intervals"] = {name: _interval(*sample) for name, sample in samples.items()}
+    result["intervals"] = {name: mean_interval(*sample) for name, sample in samples.items()}
     result["by_tag"] = _by_tag(tags, columns, n)
     if return_scores:
         for name, column in columns.items():
@@ -221,8 +215,6 @@ class CompA(evaluate.Metric):  # type: ignore[misc]
 
 
 # ----- what is given
-
-
 @dataclass(frozen=True)
 class _Items:
     """The items, without their names.
@@ -254,7 +246,7 @@ def _items(audio: Any, text: Any, item: Any, similarity: Any) -> _Items:
         missing = ", ".join(name for name in inputs if name not in given)
         got = f"{', '.join(given)} without {missing}" if given else "nothing"
         raise ValueError(f"comp_a got {got}; it needs audio, text and item, or similarity.")
-    names = _keys("item", item)
+    names = read_keys("item", item)
     a, t = _embeddings_of_items("audio", audio, names), _embeddings_of_items("text", text, names)
     if not len(a) == len(t) == len(names):
         raise ValueError(f"audio has {len(a)} rows, text {len(t)} and item {len(names)}; they must be equally many.")
@@ -268,7 +260,7 @@ def _items(audio: Any, text: Any, item: Any, similarity: Any) -> _Items:
 def _embeddings_of_items(name: str, x: Any, items: list[Any]) -> Floats:
     """Rows of length 1; what is not finite is told with its item."""
     try:
-        return _unit_embeddings(name, x)
+        return unit_embeddings(name, x)
     except ValueError as error:
         row = re.search(r"the first is row (\d+) ", str(error))
         if row is None or int(row[1]) >= len(items):
@@ -276,65 +268,9 @@ def _embeddings_of_items(name: str, x: Any, items: list[Any]) -> Floats:
         raise ValueError(f"{str(error).removesuffix('.')}, of item {items[int(row[1])]!r}.") from None
 
 
-def _unit_embeddings(name: str, x: Any) -> Floats:
-    """The rows of an input at length 1; rows of zeros stay zero."""
-    array = _matrix(name, x)
-    # By powers of two, so that nothing is rounded, and no square is too small.
-    exponents = np.frexp(np.abs(array).max(axis=1))[1]
-    return _unit_rows(np.ldexp(array, -exponents[:, None]))
-
-
-def _matrix(name: str, x: Any) -> Floats:
-    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
-        x = x.detach().cpu().double()
-    try:
-        raw = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
-    if raw.dtype.kind not in "fiu" and raw.size:
-        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
-    if raw.ndim != 2 or 0 in raw.shape:
-        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
-    array = raw.astype(np.float64, copy=False)
-    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
-        bad = ~(np.abs(array) <= _LARGEST)
-        rows = np.flatnonzero(bad.any(axis=1))
-        value = array[rows[0]][bad[rows[0]]][0]
-        raise ValueError(
-            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
-            f"the first is row {rows[0]} with {value}."
-        )
-    return array
-
-
-def _norms(x: Floats) -> Floats:
-    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
-    return norms
-
-
-def _unit_rows(x: Floats) -> Floats:
-    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
-    norm = _norms(x)[:, None]
-    return x / np.where(norm > 0, norm, 1.0)
-
-
-def _keys(name: str, x: Any) -> list[Any]:
-    """The entries of an array, a tensor or a sequence, which are strings or whole numbers, or ValueError."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu()
-    entries = x.tolist() if hasattr(x, "tolist") else list(x) if hasattr(x, "__iter__") else x
-    for place, entry in enumerate(entries if isinstance(entries, list) else [entries]):
-        number = isinstance(entry, int | float | np.integer | np.floating) and not isinstance(entry, bool)
-        if not isinstance(entry, str) and not (number and float(entry).is_integer()):
-            raise ValueError(f"{name} must be strings or integers; row {place} has {entry!r}.")
-    if not isinstance(entries, list):
-        raise ValueError(f"{name} must be a list; got {entries!r}.")
-    return [entry if isinstance(entry, str) else int(entry) for entry in entries]
-
-
 def _cluster_numbers(name: str, x: Any, n: int) -> Ints:
     """Numbers of strings or integers, one for each of n items; an empty text has one of its own."""
-    keys = _keys(name, x)
+    keys = read_keys(name, x)
     if len(keys) != n:
         raise ValueError(f"{name} must have one entry for each of the {n} items; got {len(keys)}.")
     named = [(place,) if key == "" else key for place, key in enumerate(keys)]
@@ -382,7 +318,7 @@ def _items_of_similarity(similarity: Any) -> _Items:
         )
     s = raw.astype(np.float64)
     k = s.shape[1]
-    bad = ~(np.abs(s) <= _LARGEST)
+    bad = ~(np.abs(s) <= LARGEST)
     missing = np.isnan(s[:, 2:]).all(axis=(1, 2)) & np.isnan(s[:, :, 2:]).all(axis=(1, 2)) & (k == 3)
     bad[missing, 2:] = bad[missing, :, 2:] = False
     if bad.any():
@@ -396,8 +332,6 @@ def _items_of_similarity(similarity: Any) -> _Items:
 
 
 # ----- scores of items
-
-
 def _item_scores(s: Floats) -> dict[str, Floats]:
     """Every score of items with similarities [n, k, k] by its name, [n] each."""
     k = s.shape[1]
@@ -427,7 +361,7 @@ def _by_tag(tags: Any, columns: Mapping[str, Floats], n: int) -> dict[str, Any]:
         return {}
     if isinstance(tags, Mapping):
         return {name: _by_tag(values, columns, n) for name, values in tags.items()}
-    keys = _keys("tags", tags)
+    keys = read_keys("tags", tags)
     if len(keys) != n:
         raise ValueError(f"tags must have one entry for each of the {n} items; got {len(keys)}.")
     table: dict[str, Any] = {}
@@ -437,25 +371,7 @@ def _by_tag(tags: Any, columns: Mapping[str, Floats], n: int) -> dict[str, Any]:
     return table
 
 
-def _interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
-    """Wilson's 95 % interval of the mean p of scores, a share, with the size that has its variance, p(1 − p)/size."""
-    n, p = len(scores), float(scores.mean())
-    sums = scores - p if clusters is None else np.bincount(clusters, scores - p)
-    count = n if clusters is None else len(np.unique(clusters))
-    # Of scores that are 0 or 1, each on its own, the size is n.
-    variance = float(np.square(sums).sum()) / n**2 * (n - 1) / n * count / max(count - 1, 1)
-    size = p * (1 - p) / variance if variance > _LEAST_VARIANCE and 0 < p < 1 else count
-    z = _NORMAL
-    if clusters is not None and count > 1:  # Student's quantile: Abramowitz and Stegun, 26.7.5
-        z += (z**3 + z) / (4 * (count - 1)) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * (count - 1) ** 2)
-    centre = (p + z**2 / (2 * size)) / (1 + z**2 / size)
-    half = z * math.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
-    return [max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))]
-
-
 # ----- the floor
-
-
 def _floors(items: _Items, clusters: Ints | None, k: int) -> dict[str, float]:
     """Mean scores of captions with k clips of other items, in every order of these; empty where there are none."""
     starts = items.starts if k == 2 else items.starts[items.third]

@@ -17,7 +17,6 @@ Ties count as what they give on average over all their orders, so that a constan
 (0.02, 25.5)
 """
 
-import math
 from typing import Any
 
 import datasets
@@ -25,11 +24,8 @@ import evaluate
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-NEAR = 1e-6
-"""Similarities no farther apart than this are tied: float32 rounds cosines by about 1e-7."""
+from .arrays import Floats, Ints, read_matrix
+from .similarity import expected_precisions, hit_chance, mean_interval, read_keys, tie_starts, unit_embeddings
 
 CUTOFFS = (1, 5, 10)
 """The k of R@k; the last is that of mAP@10 too."""
@@ -37,9 +33,6 @@ CUTOFFS = (1, 5, 10)
 _DIRECTIONS = ("text_to_audio", "audio_to_text")
 
 _NAMES = ("r1", "r5", "r10", "map10", "median_rank")
-_NORMAL = 1.959963984540054  # the .975 quantile of the normal distribution
-_LEAST_VARIANCE = 1e-15  # a variance of scores in [0, 1] below this is rounding
-_LARGEST = 1e150  # beyond this a float64 norm overflows
 
 _DESCRIPTION = """\
 Audio-text retrieval measures how early a clip is found by its caption, and a clip's captions by the clip: R@1, R@5,
@@ -139,7 +132,7 @@ def audio_text_retrieval(
                 of_clips = column if direction == "audio_to_text" else _clip_scores(column, clip, n)
                 columns[f"{direction}_{name}"] = of_clips
     result = {name: numbers[name] for name in MEASURES}
-    result["intervals"] = {name: _interval(column) for name, column in columns.items()}
+    result["intervals"] = {name: mean_interval(column) for name, column in columns.items()}
     if return_scores:
         for name, column in columns.items():
             result["scores" if name == "text_to_audio_r1" else f"scores_{name}"] = column.tolist()
@@ -175,8 +168,6 @@ class AudioTextRetrieval(evaluate.Metric):  # type: ignore[misc]
 
 
 # ----- what is given
-
-
 def _similarities(audio: Any, text: Any, clip_of_text: Any, similarity: Any) -> tuple[Floats, Ints]:
     """Similarities [M, N] and the clip of each text [M]."""
     inputs = {"audio": audio, "text": text, "clip_of_text": clip_of_text}
@@ -190,9 +181,9 @@ def _similarities(audio: Any, text: Any, clip_of_text: Any, similarity: Any) -> 
         given = ", ".join(name for name in inputs if name not in missing) or "nothing"
         raise ValueError(f"audio_text_retrieval got {given} without {', '.join(missing)}.")
     if similarity is not None:
-        s = _matrix("similarity", similarity)
+        s = read_matrix("similarity", similarity)
         return s, _clips(clip_of_text, *s.shape)
-    a, t = _unit_embeddings("audio", audio), _unit_embeddings("text", text)
+    a, t = unit_embeddings("audio", audio), unit_embeddings("text", text)
     clip = _clips(clip_of_text, len(t), len(a))
     if a.shape[1] != t.shape[1]:
         raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
@@ -202,7 +193,7 @@ def _similarities(audio: Any, text: Any, clip_of_text: Any, similarity: Any) -> 
 
 def _clips(clip_of_text: Any, texts: int, n: int) -> Ints:
     """The clip of each text, [M]."""
-    keys = _keys("clip_of_text", clip_of_text)
+    keys = read_keys("clip_of_text", clip_of_text)
     if len(keys) != texts:
         raise ValueError(f"clip_of_text must have one entry for each of the {texts} texts; got {len(keys)}.")
     wrong = [row for row, key in enumerate(keys) if not isinstance(key, int) or not 0 <= key < n]
@@ -217,71 +208,13 @@ def _clips(clip_of_text: Any, texts: int, n: int) -> Ints:
     return np.array(keys)
 
 
-def _unit_embeddings(name: str, x: Any) -> Floats:
-    """The rows of an input at length 1; rows of zeros stay zero."""
-    array = _matrix(name, x)
-    # By powers of two, so that nothing is rounded, and no square is too small.
-    exponents = np.frexp(np.abs(array).max(axis=1))[1]
-    return _unit_rows(np.ldexp(array, -exponents[:, None]))
-
-
-def _matrix(name: str, x: Any) -> Floats:
-    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
-        x = x.detach().cpu().double()
-    try:
-        raw = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
-    if raw.dtype.kind not in "fiu" and raw.size:
-        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
-    if raw.ndim != 2 or 0 in raw.shape:
-        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
-    array = raw.astype(np.float64, copy=False)
-    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
-        bad = ~(np.abs(array) <= _LARGEST)
-        rows = np.flatnonzero(bad.any(axis=1))
-        value = array[rows[0]][bad[rows[0]]][0]
-        raise ValueError(
-            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
-            f"the first is row {rows[0]} with {value}."
-        )
-    return array
-
-
-def _norms(x: Floats) -> Floats:
-    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
-    return norms
-
-
-def _unit_rows(x: Floats) -> Floats:
-    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
-    norm = _norms(x)[:, None]
-    return x / np.where(norm > 0, norm, 1.0)
-
-
-def _keys(name: str, x: Any) -> list[Any]:
-    """The entries of an array, a tensor or a sequence, which are strings or whole numbers, or ValueError."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu()
-    entries = x.tolist() if hasattr(x, "tolist") else list(x) if hasattr(x, "__iter__") else x
-    for place, entry in enumerate(entries if isinstance(entries, list) else [entries]):
-        number = isinstance(entry, int | float | np.integer | np.floating) and not isinstance(entry, bool)
-        if not isinstance(entry, str) and not (number and float(entry).is_integer()):
-            raise ValueError(f"{name} must be strings or integers; row {place} has {entry!r}.")
-    if not isinstance(entries, list):
-        raise ValueError(f"{name} must be a list; got {entries!r}.")
-    return [entry if isinstance(entry, str) else int(entry) for entry in entries]
-
-
 # ----- ranks
-
-
 def _query_scores(s: Floats, relevant: NDArray[np.bool_]) -> Floats:
     """Scores of queries with similarities [q, c] to candidates, some of which are sought, [5, q]; see _NAMES."""
     table = np.empty((len(_NAMES), len(s)))
     for query, (values, sought) in enumerate(zip(s, relevant, strict=True)):
         order = np.argsort(-values, kind="stable")
-        starts = _tie_starts(values[order])
+        starts = tie_starts(values[order])
         table[:, query] = _group_scores(starts, len(values), np.add.reduceat(sought[order].astype(np.int64), starts))
     return table
 
@@ -298,69 +231,20 @@ def _group_scores(starts: Ints, candidates: int, counts: Ints) -> list[float]:
     sizes = np.diff(starts, append=candidates)
     first = int(np.flatnonzero(counts)[0])
     before, tied, sought = int(starts[first]), int(sizes[first]), int(counts[first])
-    precisions = _expected_precisions(starts, sizes, counts)[: CUTOFFS[-1]]
+    precisions = expected_precisions(starts, sizes, counts)[: CUTOFFS[-1]]
     return [
-        *(_hit_chance(k - before, tied, sought) for k in CUTOFFS),
+        *(hit_chance(k - before, tied, sought) for k in CUTOFFS),
         float(precisions.sum()) / min(CUTOFFS[-1], int(counts.sum())),
         before + (tied + 1) / (sought + 1),
     ]
 
 
-def _hit_chance(places: int, tied: int, sought: int) -> float:
-    """How likely one of the sought candidates is in the first places, of tied ones in any order."""
-    drawn = min(max(places, 0), tied)
-    draws = math.comb(tied, drawn)
-    return (draws - math.comb(tied - sought, drawn)) / draws
-
-
-def _expected_precisions(starts: Ints, sizes: Ints, counts: Ints) -> Floats:
-    """Precision at each place times whether a sought candidate is there, [c]: its mean over all orders of tied ones."""
-    group = np.repeat(np.arange(len(starts)), sizes)
-    place = np.arange(len(group))
-    # Of the other sought ones of its group, those before it are as many as its place in the group gives.
-    earlier = (np.cumsum(counts) - counts)[group] + (place - starts[group]) * ((counts - 1) / np.maximum(sizes - 1, 1))[
-        group
-    ]
-    precisions: Floats = (counts / sizes)[group] * (earlier + 1) / (place + 1)
-    return precisions
-
-
-def _tie_starts(values: Floats) -> Ints:
-    """Where each group of tied values begins, of values that descend: all within NEAR of its first are in it."""
-    starts = np.flatnonzero(np.diff(values, prepend=np.inf) < -NEAR)
-    ends, risen, more = np.append(starts[1:], len(values)), -values, list[int]()
-    for start, end in np.stack([starts, ends])[:, values[starts] - values[ends - 1] > NEAR].T.tolist():
-        # No gap is wide, but all together are.
-        place = start
-        while (place := place + int(np.searchsorted(risen[place:end], risen[place] + NEAR, side="right"))) < end:
-            more.append(place)
-    return np.sort(np.concatenate([starts, np.array(more, np.int64)]))
-
-
 # ----- means over clips
-
-
 def _clip_scores(scores: Floats, clip: Ints, n: int) -> Floats:
     """Scores of texts as what each clip contributes to their mean p, [N]: p + (N/M)·Σ(x − p) over its texts."""
     mean = scores.mean()
     contributions: Floats = mean + n / len(scores) * np.bincount(clip, scores - mean, minlength=n)
     return contributions
-
-
-def _interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
-    """Wilson's 95 % interval of the mean p of scores, a share, with the size that has its variance, p(1 − p)/size."""
-    n, p = len(scores), float(scores.mean())
-    sums = scores - p if clusters is None else np.bincount(clusters, scores - p)
-    count = n if clusters is None else len(np.unique(clusters))
-    # Of scores that are 0 or 1, each on its own, the size is n.
-    variance = float(np.square(sums).sum()) / n**2 * (n - 1) / n * count / max(count - 1, 1)
-    size = p * (1 - p) / variance if variance > _LEAST_VARIANCE and 0 < p < 1 else count
-    z = _NORMAL
-    if clusters is not None and count > 1:  # Student's quantile: Abramowitz and Stegun, 26.7.5
-        z += (z**3 + z) / (4 * (count - 1)) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * (count - 1) ** 2)
-    centre = (p + z**2 / (2 * size)) / (1 + z**2 / size)
-    half = z * math.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
-    return [max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))]
 
 
 VERSION = 1

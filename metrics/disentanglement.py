@@ -23,9 +23,8 @@ float64.
 True
 """
 
-import difflib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 from typing import Any
@@ -33,16 +32,39 @@ from typing import Any
 import datasets
 import evaluate
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from .arrays import ROUNDING, Floats, Ints, read_matrix
+from .columns import (
+    FEWEST_BLOCKS,
+    UNBOUNDED,
+    check_varied,
+    check_within,
+    copy_parameters,
+    owner_means,
+    quarter_numbers,
+    read_blocks,
+    read_codes,
+    read_column,
+    read_entries,
+    read_relations,
+)
+from .probing import (
+    KERNEL_PENALTIES,
+    KERNEL_WIDTHS,
+    LANDMARKS,
+    PENALTIES,
+    STATES,
+    Kernel,
+    Ridge,
+    fit_probe,
+    probe_names,
+    squared_distances,
+    standardised_rows,
+)
 
 FOLDS = 5
 """Into which blocks are dealt where folds are not given."""
-
-FEWEST_BLOCKS = 5
-"""With fewer, means over blocks say little of others."""
 
 HALVES = 5
 """Random halves of a factor's levels that a probe is trained on, the other half being what it has not met."""
@@ -77,9 +99,6 @@ LASSO_PENALTIES = np.logspace(0, -3, 20)
 
 SMALLEST = 1e-11
 """Added to importances before their entropy, as disentanglement_lib does."""
-
-_LARGEST = 1e150  # beyond this a float64 norm overflows
-_UNBOUNDED = 1e15  # what stands for "no bound" in ranges
 
 _DESCRIPTION = """\
 Disentanglement measures whether a factor is read from embeddings as well where another factor takes values that the
@@ -212,9 +231,9 @@ def disentanglement(
     >>> [(pair["factor"], pair["over"], round(pair["unseen"], 3)) for pair in result["by_pair"]]
     [('tone', 'level', 1.0), ('level', 'tone', 1.0)]
     """
-    z = _matrix("embeddings", embeddings)
+    z = read_matrix("embeddings", embeddings)
     table = _factors(factors, len(z))
-    options: dict[str, Any] = {"probes": _probe_names(probes), "scaled": scaled, "seed": seed}
+    options: dict[str, Any] = {"probes": probe_names(probes), "scaled": scaled, "seed": seed}
     if base is not None:
         if literature:
             raise ValueError("literature is of clips without base: give the originals alone.")
@@ -224,8 +243,8 @@ def disentanglement(
             raise ValueError("parameters are given without base, which says of which clip each copy is one.")
         if len(table) < 2:
             raise ValueError(f"factors must be 2 or more without base; there is {table[0].name!r} alone.")
-        fold = _fold_codes(folds, *_block_codes(_combinations(table) if blocks is None else blocks, len(z)), seed)
-        data = _Data(_standardised(z), z, fold, **options)
+        fold = _fold_codes(folds, *read_blocks(_combinations(table) if blocks is None else blocks, len(z)), seed)
+        data = _Data(standardised_rows(z), z, fold, **options)
         result = _pair_numbers(data, table)
         if literature:
             result |= _literature(z, table, fold, seed)
@@ -266,32 +285,6 @@ class Disentanglement(evaluate.Metric):  # type: ignore[misc]
         return disentanglement(**inputs)
 
 
-# ----- what is given
-
-
-def _matrix(name: str, x: Any) -> Floats:
-    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
-        x = x.detach().cpu().double()
-    try:
-        raw = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
-    if raw.dtype.kind not in "fiu" and raw.size:
-        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
-    if raw.ndim != 2 or 0 in raw.shape:
-        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
-    array = raw.astype(np.float64, copy=False)
-    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
-        bad = ~(np.abs(array) <= _LARGEST)
-        rows = np.flatnonzero(bad.any(axis=1))
-        value = array[rows[0]][bad[rows[0]]][0]
-        raise ValueError(
-            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
-            f"the first is row {rows[0]} with {value}."
-        )
-    return array
-
-
 @dataclass(frozen=True)
 class _Factor:
     """A factor of n clips.
@@ -320,7 +313,7 @@ def _factors(factors: Any, n: int) -> list[_Factor]:
     if isinstance(factors, Mapping):
         columns = {str(name): labels for name, labels in factors.items()}
     else:
-        clips = _entries("factors", factors, n)
+        clips = read_entries("factors", factors, n)
         columns = {}
         for row, clip in enumerate(clips):
             names = [str(name) for name in clip] if isinstance(clip, Mapping) else []
@@ -338,8 +331,8 @@ def _factors(factors: Any, n: int) -> list[_Factor]:
 
 def _factor(name: str, labels: Any, n: int) -> _Factor:
     """A factor from its labels, or ValueError."""
-    column = _column(f"factor {name!r}", labels, n)
-    _check_varied(f"factor {name!r}", column)
+    column = read_column(f"factor {name!r}", labels, n)
+    check_varied(f"factor {name!r}", column)
     levels, codes = np.unique(column, return_inverse=True)
     if column.dtype.kind == "U":
         return _Factor(name, tuple(levels.tolist()), codes, np.eye(len(levels))[codes], True)
@@ -348,86 +341,6 @@ def _factor(name: str, labels: Any, n: int) -> _Factor:
         codes = np.unique(np.searchsorted(edges, column, "right"), return_inverse=True)[1]
         levels = np.array([column[codes == code].min() for code in range(int(codes.max()) + 1)])
     return _Factor(name, tuple(f"{level:g}" for level in levels), codes, column[:, None], False)
-
-
-def _entries(name: str, x: Any, n: int) -> list[Any]:
-    """The n entries of an array, a tensor or a sequence, or ValueError."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu()
-    values = x.tolist() if hasattr(x, "tolist") else list(x)
-    count = len(values) if isinstance(values, list) else 0
-    if count != n:
-        raise ValueError(f"{name} must have one entry for each of the {n} embeddings; got {count}.")
-    return values
-
-
-def _column(name: str, x: Any, n: int) -> NDArray[Any]:
-    """The entries as texts [n] where all are strings, as float64 [n] where all are finite numbers, or ValueError."""
-    values = _entries(name, x, n)
-    texts = [isinstance(value, str) for value in values]
-    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
-    if all(texts):
-        return np.array(values, dtype=str)
-    if not all(numbers):
-        row = numbers.index(False) if not any(texts) else texts.index(not texts[0])
-        raise ValueError(f"{name} must be all numbers or all strings; row {row} has {values[row]!r}.")
-    array = np.array(values, dtype=np.float64)
-    bad = np.flatnonzero(~(np.abs(array) <= _LARGEST))
-    if len(bad):
-        raise ValueError(f"{name} must be finite; row {bad[0]} has {array[bad[0]]}.")
-    return array
-
-
-def _codes(name: str, x: Any, n: int) -> tuple[Ints, list[Any]]:
-    """Of strings or integers [n] their numbers in the order of the different ones, and these."""
-    column = _column(name, x, n)
-    if column.dtype.kind != "U":
-        broken = np.flatnonzero(column != np.round(column))
-        if len(broken):
-            raise ValueError(f"{name} must be strings or integers; row {broken[0]} has {column[broken[0]]:g}.")
-        column = column.astype(np.int64)
-    values, codes = np.unique(column, return_inverse=True)
-    return codes.astype(np.int64), values.tolist()
-
-
-def _block_codes(x: Any, n: int) -> tuple[Ints, list[Any]]:
-    block, names = _codes("blocks", x, n)
-    if len(names) < FEWEST_BLOCKS:
-        raise ValueError(f"blocks has {len(names)} different values, {names}; at least {FEWEST_BLOCKS} are needed.")
-    return block, names
-
-
-def _check_within(kind: str, names: Sequence[Any], code: Ints, wholes: str, whole: Ints, values: Sequence[Any]) -> None:
-    """Raise ValueError when what has one code lies in two of the wholes."""
-    first = np.zeros(len(names), dtype=np.int64)
-    first[code[::-1]] = np.arange(len(code))[::-1]
-    strayed = np.flatnonzero(whole != whole[first[code]])
-    if len(strayed):
-        row, other = strayed[0], first[code[strayed[0]]]
-        raise ValueError(
-            f"{kind.capitalize()} {names[code[row]]!r} lies in two {wholes}: row {other} in {values[whole[other]]!r}, "
-            f"row {row} in {values[whole[row]]!r}; all rows of one {kind} must be in one."
-        )
-
-
-def _probe_names(probes: str | Sequence[str]) -> tuple[str, ...]:
-    """The probes in the order of PROBES, or ValueError."""
-    names = (probes,) if isinstance(probes, str) else tuple(probes)
-    for name in names:
-        if name not in PROBES:
-            raise ValueError(f"probes has {name!r}, not one of {PROBES}. Did you mean {_nearest(str(name), PROBES)!r}?")
-    if not names:
-        raise ValueError(f"probes must name one or more of {PROBES}; it is empty.")
-    return tuple(name for name in PROBES if name in names)
-
-
-def _nearest(word: str, choices: Sequence[str]) -> str:
-    return (difflib.get_close_matches(word, choices, n=1, cutoff=0.0) or list(choices))[0]
-
-
-def _check_varied(name: str, values: NDArray[Any]) -> None:
-    if (values == values[0]).all():
-        raise ValueError(f"{name} are all {values[0].item()!r}; there is nothing to predict unless they differ.")
 
 
 def _cells(codes: Sequence[Ints]) -> Ints:
@@ -456,342 +369,21 @@ def _fold_codes(folds: Any, block: Ints, names: Sequence[Any], seed: int) -> Int
         dealt[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % FOLDS
         codes: Ints = dealt[block]
         return codes
-    fold, values = _codes("folds", folds, len(block))
+    fold, values = read_codes("folds", folds, len(block))
     if isinstance(values[0], str):
         raise ValueError(f"folds must be integers; row 0 has {values[fold[0]]!r}.")
     if len(values) < 3:
         raise ValueError(
             f"folds has {len(values)} different values, {values}; it needs 3, to train, validate and test."
         )
-    _check_within("block", names, block, "folds", fold, values)
+    check_within("block", names, block, "folds", fold, values)
     return fold
-
-
-def _relations(base: Any, n: int) -> tuple[Ints, Ints, Ints]:
-    """Rows of the originals and of the copies, and of each copy the place of its original among the originals."""
-    rows = np.asarray(base.detach().cpu() if hasattr(base, "detach") else base)
-    if rows.shape != (n,):
-        raise ValueError(f"base must have one entry for each of the {n} embeddings; got shape {rows.shape}.")
-    if rows.dtype.kind not in "fiu" or not np.array_equal(rows, np.round(rows)):
-        raise ValueError(f"base must hold row numbers, and −1 for originals; got an array of {rows.dtype}.")
-    rows = rows.astype(np.int64)
-    outside = np.flatnonzero((rows < -1) | (rows >= n))
-    if len(outside):
-        raise ValueError(f"base of row {outside[0]} is {rows[outside[0]]}; rows are 0 to {n - 1}, an original has −1.")
-    originals, copies = np.flatnonzero(rows == -1), np.flatnonzero(rows >= 0)
-    chained = copies[rows[rows[copies]] != -1]
-    if len(chained):
-        row, owner = chained[0], rows[chained[0]]
-        raise ValueError(f"base of row {row} is {owner}, no original: that row is a copy of row {rows[owner]} itself.")
-    if not len(copies):
-        raise ValueError("base is −1 in all rows; it needs copies: of each the row of its original.")
-    return originals, copies, np.searchsorted(originals, rows[copies])
-
-
-def _copy_parameters(parameters: Any, copies: Ints, n: int) -> Floats:
-    """The parameters of the copies; those of originals may be None or NaN."""
-    try:
-        values = np.asarray(parameters, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"parameters must be numbers, one for each of the {n} embeddings: {error}.") from None
-    if values.shape != (n,):
-        raise ValueError(f"parameters must have one entry for each of the {n} embeddings; got shape {values.shape}.")
-    bad = copies[~np.isfinite(values[copies])]
-    if len(bad):
-        raise ValueError(f"parameters of copies must be finite; row {bad[0]} has {values[bad[0]]}.")
-    values = values[copies]
-    if np.ptp(values) == 0:
-        raise ValueError(
-            f"All parameters are {values[0]:g}; they must differ. Leave them out where a change has no parameter."
-        )
-    return values
-
-
-def _quarters(values: Floats) -> Ints:
-    """Quarter of each value in their order, 0 to 3; equal values stay together."""
-    ordered = np.sort(values)
-    middle = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
-    quarters: Ints = np.minimum(4 * middle / len(values), 3).astype(np.int64)
-    return quarters
-
-
-def _owner_means(values: Floats, owners: Ints) -> Floats:
-    """Of each original the mean over its copies."""
-    means: Floats = np.bincount(owners, values) / np.bincount(owners)
-    return means
-
-
-# ----- probes: the same lines stand in each metric that uses them, since metrics cannot import each other
-
-PROBES = ("ridge", "kernel", "slp", "mlp")
-"""`ridge` and `kernel` are closed forms; `slp`, one linear layer, and `mlp` are the probes of arXiv 2505.06224."""
-
-PENALTIES = np.logspace(-2, 6, 17)
-"""Of ridge, of which validation chooses one; features have a mean variance of 1."""
-
-KERNEL_PENALTIES = np.logspace(-6, 1, 15)
-KERNEL_WIDTHS = (4.0, 1.0, 0.25)
-"""Squared widths of the Gaussian kernel, in median squared distances of training rows."""
-
-LANDMARKS = 512
-"""Training rows that span the functions of the kernel probe (Nyström's method): with no more rows than that it is
-kernel ridge regression itself, with more its cost stays linear in them."""
-
-HIDDEN = (512, 256)
-EPOCHS, PATIENT_EPOCHS, BATCH_ROWS, LEARNING_RATE, DECAY = 100, 10, 32, 1e-3, 1e-3
-STATES = 3
-"""Layers of the MLP, and how `slp` and `mlp` are trained: Adam, early stop by validation, means of three random states
-(arXiv 2505.06224, section IV; its code for epochs and patience)."""
-
-ROWS_AT_ONCE = 4_096
-"""Rows that are centred at a time."""
-
-ROUNDING = 1e-9
-"""Features that differ by less than this times the largest of them are equal: float32 resolves 6e-8."""
-
-
-def _standardised(z: Floats) -> Floats:
-    """Embeddings [n, dim] centred, and divided by the root of their mean variance; zeros where all are equal.
-
-    No score of a closed form depends on it: it keeps a large mean from costing digits, and rounding from passing for
-    what an encoder that always answers the same knows.
-    """
-    centred = z - z.mean(axis=0)
-    if np.abs(centred).max() <= ROUNDING * np.abs(z).max():
-        return np.zeros_like(z)
-    standardised: Floats = centred / np.sqrt(centred.var(axis=0).mean())
-    return standardised
-
-
-def _row_parts(count: int) -> list[slice]:
-    """Rows in parts: of all of very many at once a copy would be the largest of all arrays."""
-    return [slice(row, row + ROWS_AT_ONCE) for row in range(0, count, ROWS_AT_ONCE)]
-
-
-class _Ridge:
-    """Ridge regression of y [n, targets] on x [n, dim] for all penalties, from one eigendecomposition.
-
-    Features are centred, and divided by one number, the root of their mean variance over `dim` dimensions (0: they are
-    not divided): so the fit depends on neither their unit nor their basis.
-    """
-
-    def __init__(self, x: Floats, y: Floats, penalties: Floats, dim: int) -> None:
-        self.penalties = penalties
-        self._mean, self._offset, self._scale = x.mean(axis=0), y.mean(axis=0), 1.0
-        if dim:
-            centred = (self._scaled(x[part]) for part in _row_parts(len(x)))
-            self._scale = float(np.sqrt(sum(np.einsum("ij,ij->", rows, rows) for rows in centred) / (len(x) * dim)))
-        if self._scale <= ROUNDING * max(x.max(), -x.min()):
-            self._scale = np.inf  # makes zeros of what does not differ
-        if len(x) < x.shape[1]:
-            # Eigenvectors of the rows stand for those of the columns times the root of their value.
-            rows = self._scaled(x)
-            values, vectors = np.linalg.eigh(rows @ rows.T)
-            self._basis = rows.T @ vectors
-            self._coefficients = vectors.T @ (y - self._offset)
-        else:
-            gram, crossed = np.zeros((x.shape[1], x.shape[1])), np.zeros((x.shape[1], y.shape[1]))
-            for part in _row_parts(len(x)):
-                rows = self._scaled(x[part])
-                gram += rows.T @ rows
-                # The columns sum to 0, so that y need not be centred.
-                crossed += rows.T @ y[part]
-            values, self._basis = np.linalg.eigh(gram)
-            self._coefficients = self._basis.T @ crossed
-        self._divisors = np.clip(values, 0.0, None)
-
-    def predict(self, x: Floats, penalties: Floats) -> Floats:
-        """Predictions [m, targets] with a penalty for each target."""
-        weights: Floats = self._coefficients / (self._divisors[:, None] + penalties)
-        predictions: Floats = self._projected(x) @ weights + self._offset
-        return predictions
-
-    def losses(self, x: Floats, y: Floats, groups: Sequence[int]) -> Floats:
-        """Mean squared error on other rows, [penalties, groups], of groups of so many targets each."""
-        projected, residual = self._projected(x), y - self._offset
-        # |A D C − Y|² for each diagonal D, from products that do not depend on D.
-        gram, crossed = projected.T @ projected, projected.T @ residual
-        weights = 1 / (self._divisors + self.penalties[:, None])
-        losses = np.empty((len(self.penalties), len(groups)))
-        for group, end in enumerate(np.cumsum(groups)):
-            columns = slice(end - groups[group], end)
-            coefficients = self._coefficients[:, columns]
-            squares = ((weights @ (gram * (coefficients @ coefficients.T))) * weights).sum(axis=1)
-            products = weights @ (coefficients * crossed[:, columns]).sum(axis=1)
-            error = squares - 2 * products + float(np.square(residual[:, columns]).sum())
-            losses[:, group] = np.maximum(error, 0.0) / (len(y) * groups[group])
-        return losses
-
-    def _scaled(self, x: Floats) -> Floats:
-        scaled: Floats = x - self._mean
-        scaled /= self._scale
-        return scaled
-
-    def _projected(self, x: Floats) -> Floats:
-        projected: Floats = self._scaled(x) @ self._basis
-        return projected
-
-
-class _Kernel(_Ridge):
-    """The same on the functions of a Gaussian kernel that some training rows, the landmarks, span.
-
-    In place of features it takes squared distances from the landmarks [n, landmarks], which serve all widths.
-    """
-
-    def __init__(self, between: Floats, distances: Floats, y: Floats, width: float) -> None:
-        median = float(np.median(between[np.triu_indices(len(between), 1)])) if len(between) > 1 else 0.0
-        self._width = 2 * width * (median or 1.0)
-        kernel = np.exp(-between / self._width)
-        if len(distances) > len(between):
-            # Nyström's method is no exact one, so that the little that makes the kernel invertible does not matter.
-            self._map = np.linalg.inv(np.linalg.cholesky(kernel + 1e-8 * np.eye(len(kernel)))).T
-        else:
-            values, vectors = np.linalg.eigh(kernel)
-            large = values > 1e-10 * values[-1]
-            self._map = vectors[:, large] / np.sqrt(values[large])
-        super().__init__(self._features(distances), y, KERNEL_PENALTIES, 0)
-
-    def _features(self, distances: Floats) -> Floats:
-        features = np.empty((len(distances), self._map.shape[1]))
-        for part in _row_parts(len(distances)):
-            kernel = distances[part] / -self._width
-            np.matmul(np.exp(kernel, out=kernel), self._map, out=features[part])
-        return features
-
-    def _projected(self, x: Floats) -> Floats:
-        return super()._projected(self._features(x))
-
-
-def _squared_distances(x: Floats, y: Floats) -> Floats:
-    distances: Floats = x @ (-2 * y).T
-    distances += np.einsum("ij,ij->i", x, x)[:, None]
-    distances += np.einsum("ij,ij->i", y, y)
-    return np.maximum(distances, 0.0, out=distances)
-
-
-Part = tuple[Floats, Floats]
-"""Features [n, dim] and targets [n, targets]."""
-
-
-def _probe(
-    name: str,
-    train: Part,
-    validation: Part,
-    x: Floats,
-    seed: int = 0,
-    scaled: bool = True,
-    groups: Sequence[int] = (),
-    dim: int = 0,
-) -> tuple[Floats, Floats]:
-    """Fit a probe; return its predictions for x, [m, targets], and its mean squared errors on the validation rows.
-
-    `groups` of so many targets each are fitted each for itself, with its own penalty, and have an error each,
-    [groups]; by default all targets are one group. `dim` is the number of dimensions of the features, where they stand
-    for more than they have. `seed` and `scaled` are of `slp` and `mlp`.
-    """
-    groups = groups or (train[1].shape[1],)
-    if name in ("slp", "mlp"):
-        return _trained(HIDDEN if name == "mlp" else (), train, validation, x, seed, scaled, groups)
-    if name == "ridge":
-        fits = [_Ridge(*train, PENALTIES, dim or train[0].shape[1])]
-    else:
-        landmarks = train[0][np.linspace(0, len(train[0]) - 1, min(len(train[0]), LANDMARKS)).astype(int)]
-        between, distances = _squared_distances(landmarks, landmarks), _squared_distances(train[0], landmarks)
-        fits = [_Kernel(between, distances, train[1], width) for width in KERNEL_WIDTHS]
-        validation = (_squared_distances(validation[0], landmarks), validation[1])
-        x = _squared_distances(x, landmarks)
-    losses = np.stack([fit.losses(*validation, groups) for fit in fits])
-    width, penalty = np.unravel_index(losses.reshape(-1, len(groups)).argmin(axis=0), losses.shape[:2])
-    penalties, widths = np.repeat(fits[0].penalties[penalty], groups), np.repeat(width, groups)
-    predictions = np.empty((len(x), len(widths)))
-    for place in np.unique(width):
-        predictions[:, widths == place] = fits[place].predict(x, penalties)[:, widths == place]
-    return predictions, losses.min(axis=(0, 1))
-
-
-def _trained(
-    hidden: Sequence[int], train: Part, validation: Part, x: Floats, seed: int, scaled: bool, groups: Sequence[int]
-) -> tuple[Floats, Floats]:
-    """The paper's probes by gradient descent on the squared error; with `scaled`, of features and targets scaled as
-    the features of `_Ridge` are."""
-    if len(groups) > 1:
-        ends = np.cumsum(groups)[:-1]
-        parts = zip(np.split(train[1], ends, axis=1), np.split(validation[1], ends, axis=1), strict=True)
-        fits = [
-            _trained(hidden, (train[0], y), (validation[0], other), x, seed, scaled, (y.shape[1],))
-            for y, other in parts
-        ]
-        return np.hstack([fit[0] for fit in fits]), np.concatenate([fit[1] for fit in fits])
-    import torch
-
-    mean, offset = train[0].mean(axis=0), train[1].mean(axis=0)
-    scale = float(np.sqrt(train[0].var(axis=0).mean())) or 1.0
-    spread = float(np.sqrt(train[1].var(axis=0).mean())) or 1.0
-    if not scaled:
-        mean, offset, scale, spread = np.zeros_like(mean), np.zeros_like(offset), 1.0, 1.0
-    (inputs, targets), (held_inputs, held_targets) = (
-        (
-            torch.tensor((a - mean) / scale, dtype=torch.float32),
-            torch.tensor((b - offset) / spread, dtype=torch.float32),
-        )
-        for a, b in (train, validation)
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = _layers((inputs.shape[1], *hidden, targets.shape[1]))
-    best = _descend(network, torch.nn.functional.mse_loss, (inputs, targets), (held_inputs, held_targets), seed)
-    with torch.no_grad():
-        predictions = network(torch.tensor((x - mean) / scale, dtype=torch.float32)).double().numpy()
-    return predictions * spread + offset, np.array([best * spread**2])
-
-
-def _layers(widths: Sequence[int]) -> Any:
-    """Linear layers from each width to the next, ReLU between them, as a module of torch."""
-    import torch
-
-    layers: list[torch.nn.Module] = []
-    for layer, width in enumerate(widths[1:]):
-        layers += [torch.nn.Linear(widths[layer], width), torch.nn.ReLU()]
-    return torch.nn.Sequential(*layers[:-1])
-
-
-def _descend(network: Any, loss: Callable[[Any, Any], Any], train: Any, held: Any, seed: int) -> float:
-    """Train a module of torch on inputs and targets; returns its least mean loss on those that are held out.
-
-    The weights of the epoch that validates best are copied, and are the module's at the end: later ones cannot alter
-    them.
-    """
-    import torch
-
-    generator = torch.Generator().manual_seed(seed)
-    adam = torch.optim.Adam(network.parameters(), LEARNING_RATE, weight_decay=DECAY)
-    best, waited = np.inf, 0
-    state: dict[str, Any] = {}
-    for _ in range(EPOCHS):
-        for rows in torch.split(torch.randperm(len(train[0]), generator=generator), BATCH_ROWS):
-            adam.zero_grad()
-            torch.autograd.backward(loss(network(train[0][rows]), train[1][rows]))
-            adam.step()
-        with torch.no_grad():
-            error = float(loss(network(held[0]), held[1]))
-        if error < best:
-            best, waited = error, 0
-            state = {name: value.clone() for name, value in network.state_dict().items()}
-        else:
-            waited += 1
-            if waited == PATIENT_EPOCHS:
-                break
-    if state:
-        network.load_state_dict(state)
-    return best
 
 
 # ----- end of the probes
 
 
 # ----- answers of probes
-
-
 @dataclass(frozen=True)
 class _Data:
     """Embeddings and how probes are fitted to them.
@@ -853,7 +445,7 @@ class _Answers:
         return (classes != self.factor.codes).astype(np.float64), (commonest != self.factor.codes).astype(np.float64)
 
 
-Closed = tuple[_Ridge, Ints | None]
+Closed = tuple[Ridge, Ints | None]
 """A probe in closed form, and the landmarks whose squared distances it takes, if it does not take embeddings."""
 
 
@@ -862,20 +454,20 @@ def _closed_fits(data: _Data, train: Ints, y: Floats, kinds: Sequence[int]) -> l
     x, fits = data.x[train], list[Closed]()
     landmarks = train[np.linspace(0, len(train) - 1, min(len(train), LANDMARKS)).astype(int)]
     if any(kinds):
-        between = _squared_distances(data.x[landmarks], data.x[landmarks])
-        distances = between if len(landmarks) == len(train) else _squared_distances(x, data.x[landmarks])
+        between = squared_distances(data.x[landmarks], data.x[landmarks])
+        distances = between if len(landmarks) == len(train) else squared_distances(x, data.x[landmarks])
     for kind in kinds:
         if kind == 0:
-            fits.append((_Ridge(x, y, PENALTIES, x.shape[1]), None))
+            fits.append((Ridge(x, y, PENALTIES, x.shape[1]), None))
         else:
-            fits.append((_Kernel(between, distances, y, KERNEL_WIDTHS[kind - 1]), landmarks))
+            fits.append((Kernel(between, distances, y, KERNEL_WIDTHS[kind - 1]), landmarks))
     return fits
 
 
 def _inputs(data: _Data, rows: Ints, fits: Sequence[Closed]) -> list[Floats]:
     """What each of some closed forms, fitted to the same rows, takes for other rows."""
     landmarks = next((landmarks for _, landmarks in fits if landmarks is not None), None)
-    distances = None if landmarks is None else _squared_distances(data.x[rows], data.x[landmarks])
+    distances = None if landmarks is None else squared_distances(data.x[rows], data.x[landmarks])
     return [data.x[rows] if landmarks is None or distances is None else distances for _, landmarks in fits]
 
 
@@ -953,7 +545,7 @@ def _trained_answers(
     """Of `slp` or `mlp` the answers less the mean trained on, [states, rows, targets], and the validation error."""
     rest = np.setdiff1d(train, part)
     fits = [
-        _probe(
+        fit_probe(
             name,
             (data.raw[rest], factor.targets[rest]),
             (data.raw[part], factor.targets[part]),
@@ -1041,8 +633,6 @@ def _r2(answers: Sequence[_Answers]) -> float | None:
 
 
 # ----- pairs of factors
-
-
 def _pair_numbers(data: _Data, factors: Sequence[_Factor]) -> dict[str, Any]:
     """All that is asked of ordered pairs of factors."""
     n, everything = len(data.x), np.arange(len(data.x))
@@ -1169,7 +759,7 @@ def _leaks(
         if unit is None or not _is_read(part, unit, folds):
             continue
         for name, move in moves.items():
-            leaks[one.name, name] = None if move is None else min(move / unit, _UNBOUNDED)
+            leaks[one.name, name] = None if move is None else min(move / unit, UNBOUNDED)
     return leaks
 
 
@@ -1273,8 +863,6 @@ def _sum(values: Sequence[float]) -> float | None:
 
 
 # ----- a change of clips
-
-
 def _shift_numbers(
     z: Floats,
     factors: Sequence[_Factor],
@@ -1285,11 +873,11 @@ def _shift_numbers(
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
     """All that is asked of originals and their copies."""
-    originals, copies, owners = _relations(base, len(z))
-    quarters = None if parameters is None else _quarters(_copy_parameters(parameters, copies, len(z)))
+    originals, copies, owners = read_relations(base, len(z))
+    quarters = None if parameters is None else quarter_numbers(copy_parameters(parameters, copies, len(z)))
     rows = np.arange(len(z))
     rows[copies] = originals[owners]
-    block, names = _block_codes(rows if blocks is None else blocks, len(z))
+    block, names = read_blocks(rows if blocks is None else blocks, len(z))
     strayed = np.flatnonzero(block != block[rows])
     if len(strayed):
         copy = strayed[0]
@@ -1297,7 +885,7 @@ def _shift_numbers(
             f"Row {copy} is of block {names[block[copy]]!r}, but row {rows[copy]}, its original, of "
             f"{names[block[rows[copy]]]!r}; a copy must be of the block of its original."
         )
-    data = _Data(_standardised(z), z, _fold_codes(folds, block, names, options["seed"]), **options)
+    data = _Data(standardised_rows(z), z, _fold_codes(folds, block, names, options["seed"]), **options)
     for factor in factors:
         _check_originals(factor, originals, copies)
     _check_learnt([factor.at(originals) for factor in factors], data.folds[originals])
@@ -1339,10 +927,10 @@ def _shift(
     """Numbers of a factor, and the originals' contributions to those before and after the change, [2, originals]."""
     errors, room = answers.errors()
     before, unit = errors[:, originals], room[originals]
-    after = np.stack([_owner_means(row, owners) for row in errors[:, copies]])
+    after = np.stack([owner_means(row, owners) for row in errors[:, copies]])
     (first, start), (last, end) = (
         _linearised(before, np.broadcast_to(unit, before.shape)),
-        _linearised(after, np.broadcast_to(_owner_means(room[copies], owners), after.shape)),
+        _linearised(after, np.broadcast_to(owner_means(room[copies], owners), after.shape)),
     )
 
     def distance(values: Floats) -> float:
@@ -1366,11 +954,9 @@ def _shift(
 
 
 # ----- the scores of the literature
-
-
 def _literature(z: Floats, factors: Sequence[_Factor], folds: Ints, seed: int) -> dict[str, float]:
     """The scores of the literature: as the embeddings are, after a random rotation, and on principal components."""
-    x = _standardised(z)
+    x = standardised_rows(z)
     rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(x.shape[1], x.shape[1])))[0]
     _, sizes, axes = np.linalg.svd(x, full_matrices=False)
     components = x @ axes[sizes > ROUNDING * max(float(sizes[0]), ROUNDING)].T

@@ -19,7 +19,6 @@ True
 """
 
 import difflib
-import math
 from typing import Any
 
 import datasets
@@ -27,16 +26,10 @@ import evaluate
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-NEAR = 1e-6
-"""Similarities no farther apart than this are tied: float32 rounds cosines by about 1e-7."""
+from .arrays import Floats, read_matrix, unit_rows
+from .similarity import expected_precisions, hit_chance, mean_interval, read_keys, tie_starts, unit_embeddings
 
 _SCORES = ("top1", "top5", "macro_recall", "map")
-_NORMAL = 1.959963984540054  # the .975 quantile of the normal distribution
-_LEAST_VARIANCE = 1e-15  # a variance of scores in [0, 1] below this is rounding
-_LARGEST = 1e150  # beyond this a float64 norm overflows
 
 _DESCRIPTION = """\
 Zero-shot audio classification measures whether the text of the right class is the nearest to a clip: top-1, top-5 and
@@ -127,7 +120,7 @@ def zero_shot_audio(
     numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
     numbers |= {f"chance_{name}": chance for name, chance in chances.items()} | {"n": len(s), "classes": len(classes)}
     result = {name: numbers.get(name) for name in MEASURES}
-    result["intervals"] = {name: _interval(column) for name, column in columns.items()}
+    result["intervals"] = {name: mean_interval(column) for name, column in columns.items()}
     if return_scores:
         for name in _SCORES:
             key = "scores" if name == "top1" else f"scores_{name}"
@@ -169,8 +162,6 @@ class ZeroShotAudio(evaluate.Metric):  # type: ignore[misc]
 
 
 # ----- what is given
-
-
 def _class_similarities(
     audio: Any, text: Any, labels: Any, class_of_text: Any, similarity: Any
 ) -> tuple[Floats, dict[Any, int]]:
@@ -186,20 +177,20 @@ def _class_similarities(
         given = ", ".join(name for name in inputs if name not in missing) or "nothing"
         raise ValueError(f"zero_shot_audio got {given} without {', '.join(missing)}.")
     if similarity is not None:
-        s = _matrix("similarity", similarity)
+        s = read_matrix("similarity", similarity)
         classes, weights = _classes(class_of_text, s.shape[1])
         return s @ (weights / weights.sum(axis=0)), classes
-    a, t = _unit_embeddings("audio", audio), _unit_embeddings("text", text)
+    a, t = unit_embeddings("audio", audio), unit_embeddings("text", text)
     if a.shape[1] != t.shape[1]:
         raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
     classes, weights = _classes(class_of_text, len(t))
-    products: Floats = a @ _unit_rows(weights.T @ t).T
+    products: Floats = a @ unit_rows(weights.T @ t).T
     return products, classes
 
 
 def _classes(class_of_text: Any, texts: int) -> tuple[dict[Any, int], Floats]:
     """The classes with their columns, and which text belongs to which, 0 or 1 [t, C]."""
-    keys = list(range(texts)) if class_of_text is None else _keys("class_of_text", class_of_text)
+    keys = list(range(texts)) if class_of_text is None else read_keys("class_of_text", class_of_text)
     if len(keys) != texts:
         raise ValueError(f"class_of_text must have one entry for each of the {texts} texts; got {len(keys)}.")
     classes = {key: column for column, key in enumerate(dict.fromkeys(keys))}
@@ -219,10 +210,10 @@ def _labels(labels: Any, classes: dict[Any, int], n: int) -> tuple[NDArray[np.bo
             f"labels must be one class for each clip, or a list for each; row {lists.index(False)} is none."
         )
     if not any(lists):
-        rows = [[key] for key in _keys("labels", rows)]
+        rows = [[key] for key in read_keys("labels", rows)]
     relevant = np.zeros((n, len(classes)), dtype=bool)
     for row, entries in enumerate(rows):
-        keys = _keys(f"labels[{row}]", entries) if lists[row] else entries
+        keys = read_keys(f"labels[{row}]", entries) if lists[row] else entries
         for key in keys:
             if key not in classes:
                 nearest = difflib.get_close_matches(str(key), [str(name) for name in classes], 1)
@@ -236,65 +227,7 @@ def _labels(labels: Any, classes: dict[Any, int], n: int) -> tuple[NDArray[np.bo
     return relevant, any(lists)
 
 
-def _unit_embeddings(name: str, x: Any) -> Floats:
-    """The rows of an input at length 1; rows of zeros stay zero."""
-    array = _matrix(name, x)
-    # By powers of two, so that nothing is rounded, and no square is too small.
-    exponents = np.frexp(np.abs(array).max(axis=1))[1]
-    return _unit_rows(np.ldexp(array, -exponents[:, None]))
-
-
-def _matrix(name: str, x: Any) -> Floats:
-    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
-        x = x.detach().cpu().double()
-    try:
-        raw = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
-    if raw.dtype.kind not in "fiu" and raw.size:
-        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
-    if raw.ndim != 2 or 0 in raw.shape:
-        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
-    array = raw.astype(np.float64, copy=False)
-    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
-        bad = ~(np.abs(array) <= _LARGEST)
-        rows = np.flatnonzero(bad.any(axis=1))
-        value = array[rows[0]][bad[rows[0]]][0]
-        raise ValueError(
-            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
-            f"the first is row {rows[0]} with {value}."
-        )
-    return array
-
-
-def _norms(x: Floats) -> Floats:
-    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
-    return norms
-
-
-def _unit_rows(x: Floats) -> Floats:
-    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
-    norm = _norms(x)[:, None]
-    return x / np.where(norm > 0, norm, 1.0)
-
-
-def _keys(name: str, x: Any) -> list[Any]:
-    """The entries of an array, a tensor or a sequence, which are strings or whole numbers, or ValueError."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu()
-    entries = x.tolist() if hasattr(x, "tolist") else list(x) if hasattr(x, "__iter__") else x
-    for place, entry in enumerate(entries if isinstance(entries, list) else [entries]):
-        number = isinstance(entry, int | float | np.integer | np.floating) and not isinstance(entry, bool)
-        if not isinstance(entry, str) and not (number and float(entry).is_integer()):
-            raise ValueError(f"{name} must be strings or integers; row {place} has {entry!r}.")
-    if not isinstance(entries, list):
-        raise ValueError(f"{name} must be a list; got {entries!r}.")
-    return [entry if isinstance(entry, str) else int(entry) for entry in entries]
-
-
 # ----- scores
-
-
 def _class_scores(
     s: Floats, relevant: NDArray[np.bool_], has_lists: bool
 ) -> tuple[dict[str, Floats], dict[str, float]]:
@@ -304,7 +237,7 @@ def _class_scores(
     columns = {"top1": hits[:, 0], "top5": hits[:, 1]}
     kinds, clips = np.unique(relevant.sum(axis=1), return_counts=True)
     chances = {
-        name: sum(_hit_chance(k, count, int(kind)) * int(few) for kind, few in zip(kinds, clips, strict=True)) / n
+        name: sum(hit_chance(k, count, int(kind)) * int(few) for kind, few in zip(kinds, clips, strict=True)) / n
         for name, k in (("top1", 1), ("top5", 5))
     }
     sizes = relevant.sum(axis=0)
@@ -324,18 +257,18 @@ def _class_scores(
 def _hits(values: Floats, right: NDArray[np.bool_]) -> tuple[float, float]:
     """How likely a right class is the first, and one of the first five, of values [C]."""
     order = np.argsort(-values, kind="stable")
-    starts = _tie_starts(values[order])
+    starts = tie_starts(values[order])
     counts = np.add.reduceat(right[order].astype(np.int64), starts)
     first = int(np.flatnonzero(counts)[0])
     tied = int(np.append(starts, len(values))[first + 1] - starts[first])
-    top1, top5 = (_hit_chance(k - int(starts[first]), tied, int(counts[first])) for k in (1, 5))
+    top1, top5 = (hit_chance(k - int(starts[first]), tied, int(counts[first])) for k in (1, 5))
     return top1, top5
 
 
 def _expected_precision(n: int, size: int) -> float:
     """Average precision of n tied clips, of which so many are right, on average over their orders."""
     start = np.zeros(1, np.int64)
-    return float(_expected_precisions(start, np.array([n]), np.array([size])).sum()) / size
+    return float(expected_precisions(start, np.array([n]), np.array([size])).sum()) / size
 
 
 def _average_precision(values: Floats, right: NDArray[np.bool_]) -> tuple[float, Floats]:
@@ -346,11 +279,11 @@ def _average_precision(values: Floats, right: NDArray[np.bool_]) -> tuple[float,
     P. These add up to 0. In a group of tied ones y is its mean, and so is what stands at each place.
     """
     order = np.argsort(-values, kind="stable")
-    starts = _tie_starts(values[order])
+    starts = tie_starts(values[order])
     sizes = np.diff(starts, append=len(values))
     counts = np.add.reduceat(right[order].astype(np.int64), starts)
     total = int(counts.sum())
-    precision = float(_expected_precisions(starts, sizes, counts).sum()) / total
+    precision = float(expected_precisions(starts, sizes, counts).sum()) / total
 
     group = np.repeat(np.arange(len(starts)), sizes)
     place = np.arange(1, len(values) + 1)
@@ -362,53 +295,6 @@ def _average_precision(values: Floats, right: NDArray[np.bool_]) -> tuple[float,
     influence = np.empty(len(values))
     influence[order] = (right[order] * (means[0] - precision) - means[1]) / total
     return precision, influence - influence.mean()
-
-
-def _hit_chance(places: int, tied: int, sought: int) -> float:
-    """How likely one of the sought candidates is in the first places, of tied ones in any order."""
-    drawn = min(max(places, 0), tied)
-    draws = math.comb(tied, drawn)
-    return (draws - math.comb(tied - sought, drawn)) / draws
-
-
-def _expected_precisions(starts: Ints, sizes: Ints, counts: Ints) -> Floats:
-    """Precision at each place times whether a sought candidate is there, [c]: its mean over all orders of tied ones."""
-    group = np.repeat(np.arange(len(starts)), sizes)
-    place = np.arange(len(group))
-    # Of the other sought ones of its group, those before it are as many as its place in the group gives.
-    earlier = (np.cumsum(counts) - counts)[group] + (place - starts[group]) * ((counts - 1) / np.maximum(sizes - 1, 1))[
-        group
-    ]
-    precisions: Floats = (counts / sizes)[group] * (earlier + 1) / (place + 1)
-    return precisions
-
-
-def _tie_starts(values: Floats) -> Ints:
-    """Where each group of tied values begins, of values that descend: all within NEAR of its first are in it."""
-    starts = np.flatnonzero(np.diff(values, prepend=np.inf) < -NEAR)
-    ends, risen, more = np.append(starts[1:], len(values)), -values, list[int]()
-    for start, end in np.stack([starts, ends])[:, values[starts] - values[ends - 1] > NEAR].T.tolist():
-        # No gap is wide, but all together are.
-        place = start
-        while (place := place + int(np.searchsorted(risen[place:end], risen[place] + NEAR, side="right"))) < end:
-            more.append(place)
-    return np.sort(np.concatenate([starts, np.array(more, np.int64)]))
-
-
-def _interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
-    """Wilson's 95 % interval of the mean p of scores, a share, with the size that has its variance, p(1 − p)/size."""
-    n, p = len(scores), float(scores.mean())
-    sums = scores - p if clusters is None else np.bincount(clusters, scores - p)
-    count = n if clusters is None else len(np.unique(clusters))
-    # Of scores that are 0 or 1, each on its own, the size is n.
-    variance = float(np.square(sums).sum()) / n**2 * (n - 1) / n * count / max(count - 1, 1)
-    size = p * (1 - p) / variance if variance > _LEAST_VARIANCE and 0 < p < 1 else count
-    z = _NORMAL
-    if clusters is not None and count > 1:  # Student's quantile: Abramowitz and Stegun, 26.7.5
-        z += (z**3 + z) / (4 * (count - 1)) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * (count - 1) ** 2)
-    centre = (p + z**2 / (2 * size)) / (1 + z**2 / size)
-    half = z * math.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
-    return [max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))]
 
 
 VERSION = 1

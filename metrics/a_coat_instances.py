@@ -29,15 +29,7 @@ import evaluate
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-NO_STEP = 1e-13
-"""A difference of embeddings of at most this times the longest of them is none: it lies well above the rounding of
-float64, and so low that a large mean which all embeddings share hides nothing."""
-
-TIE = 1e-12
-"""Cosines closer than this are tied: the rounding of a dot product of two unit vectors is about 1e-15."""
+from .arrays import NO_STEP, TIE, Floats, Ints, above_share, check_together, read_matrix
 
 MARGIN = 0.1
 """`kept` needs an `alone_top1` whose interval lies more than this above chance: it divides by the distance to it."""
@@ -51,7 +43,6 @@ FEWEST_FITTED = 5
 _UNSAMPLED = ("top1_chance", "pairwise_chance", "n", "classes")  # results that are no means over blocks
 _CHUNK = 1 << 22  # numbers of replacements held at once
 _RESOLUTION = 1e-10  # squares of lengths from inner products are exact to about this times the largest
-_LARGEST = 1e150  # beyond this a float64 norm overflows
 
 _DESCRIPTION = """\
 A-COAT across instances measures whether an encoder composes sounds so that what was added can be told across instances:
@@ -207,14 +198,12 @@ class ACoatInstances(evaluate.Metric):  # type: ignore[misc]
 
 
 # ----- what is given
-
-
 def _arrays(
     a: Any, b: Any, c: Any, d: Any, alone_b: Any, alone_d: Any
 ) -> tuple[list[Floats], list[Floats], list[Floats]]:
     """Contexts A and C [n, dim], scenes B and D [n, K, dim], and the sources alone or nothing; the largest about 1."""
-    _check_together({"alone_b": alone_b, "alone_d": alone_d}, "part and alone need both")
-    arrays = {"a": _matrix("a", a), "b": _candidates("b", b), "c": _matrix("c", c), "d": _candidates("d", d)}
+    check_together({"alone_b": alone_b, "alone_d": alone_d}, "part and alone need both")
+    arrays = {"a": read_matrix("a", a), "b": _candidates("b", b), "c": read_matrix("c", c), "d": _candidates("d", d)}
     if alone_b is not None:
         arrays |= {"alone_b": _candidates("alone_b", alone_b), "alone_d": _candidates("alone_d", alone_d)}
     n, k, dim = arrays["b"].shape
@@ -225,36 +214,6 @@ def _arrays(
     exponent = math.frexp(max(float(np.abs(x).max()) for x in arrays.values()))[1]
     a, b, c, d, *alone = (np.ldexp(x, -exponent) for x in arrays.values())
     return [a, c], [b, d], alone
-
-
-def _check_together(inputs: dict[str, Any], why: str) -> None:
-    given = [name for name, x in inputs.items() if x is not None]
-    if len(given) == 1:
-        (missing,) = set(inputs) - set(given)
-        raise ValueError(f"{given[0]} is given without {missing}; {why}.")
-
-
-def _matrix(name: str, x: Any) -> Floats:
-    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
-        x = x.detach().cpu().double()
-    try:
-        raw = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
-    if raw.dtype.kind not in "fiu" and raw.size:
-        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
-    if raw.ndim != 2 or 0 in raw.shape:
-        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
-    array = raw.astype(np.float64, copy=False)
-    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
-        bad = ~(np.abs(array) <= _LARGEST)
-        rows = np.flatnonzero(bad.any(axis=1))
-        value = array[rows[0]][bad[rows[0]]][0]
-        raise ValueError(
-            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
-            f"the first is row {rows[0]} with {value}."
-        )
-    return array
 
 
 def _candidates(name: str, x: Any) -> Floats:
@@ -270,12 +229,12 @@ def _candidates(name: str, x: Any) -> Floats:
         raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
     if raw.ndim != 3 or 0 in raw.shape or raw.shape[1] < 2:
         raise ValueError(f"{name} must be [n, K, dim] with n ≥ 1, K ≥ 2 and dim ≥ 1; got shape {raw.shape}.")
-    return _matrix(name, raw.reshape(len(raw), -1)).reshape(raw.shape)
+    return read_matrix(name, raw.reshape(len(raw), -1)).reshape(raw.shape)
 
 
 def _names(labels: Any, conditions: Any, n: int, k: int) -> tuple[Ints, Ints] | None:
     """Numbers of the labels [n, K] and of the conditions [n, 2]; None when neither is given."""
-    _check_together({"labels": labels, "conditions": conditions}, "the fitted map needs both")
+    check_together({"labels": labels, "conditions": conditions}, "the fitted map needs both")
     if labels is None:
         return None
     classes = _numbered("labels", labels, n, k)
@@ -303,8 +262,6 @@ def _numbered(name: str, x: Any, n: int, width: int) -> Ints:
 
 
 # ----- scores of blocks
-
-
 def _block_scores(contexts: list[Floats], scenes: list[Floats], alone: list[Floats]) -> dict[str, Floats]:
     """Every score but that of the fitted map by its name, [n] each."""
     n, k, dim = scenes[0].shape
@@ -347,7 +304,7 @@ def _step_scores(contexts: list[Floats], scenes: list[Floats]) -> dict[str, Floa
     cosines = np.clip(_products(*steps), -1.0, 1.0)
     same = np.einsum("nkk->nk", cosines)
     apart = ~np.eye(k, dtype=bool)
-    conflicts = [_above_share(same[:, :, None], _products(step, step))[:, apart] for step in steps]
+    conflicts = [above_share(same[:, :, None], _products(step, step))[:, apart] for step in steps]
     return {
         "step": same.mean(axis=1),
         "step_null": cosines[:, apart].mean(axis=1),
@@ -399,15 +356,9 @@ def _nearest_share(cosines: Floats) -> Floats:
     return share
 
 
-def _above_share(x: Floats, y: Floats) -> Floats:
-    """1 where x is above y, 1/2 where they are tied, else 0."""
-    above: Floats = np.where(x > y + TIE, 1.0, np.where(x >= y - TIE, 0.5, 0.0))
-    return above
-
-
 def _positive_share(cosines: Floats) -> Floats:
     """Of [n, pairs] the share that is above 0, ties half."""
-    share: Floats = _above_share(cosines, np.zeros(1)).mean(axis=1)
+    share: Floats = above_share(cosines, np.zeros(1)).mean(axis=1)
     return share
 
 
@@ -447,8 +398,6 @@ def _student_coverage(t: float, freedom: int) -> float:
 
 
 # ----- the control of a fitted map
-
-
 def _fitted_scores(scenes: list[Floats], alone: list[Floats], classes: Ints, conditions: Ints) -> dict[str, Floats]:
     """Scores after the map that is fitted without the block's classes and conditions, which are left out where they are
     equal, not where they are related; none where blocks are too few."""

@@ -23,18 +23,9 @@ from typing import Any
 import datasets
 import evaluate
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-
-NO_STEP = 1e-13
-"""A difference of embeddings of at most this times the longest of them is none: it lies well above the rounding of
-float64, and so low that a large mean which all embeddings share hides nothing."""
-
-TIE = 1e-12
-"""Cosines closer than this are tied: the rounding of a dot product of two unit vectors is about 1e-15."""
-
-_LARGEST = 1e150  # beyond this a float64 norm overflows
+from .arrays import NO_STEP, Floats, above_share, check_together, read_matrix, row_cosines, row_norms, unit_rows
 
 _DESCRIPTION = """\
 Binding measures whether an encoder tells which of two attributes belong together: X is two sources, voice u with word w
@@ -107,8 +98,8 @@ def binding(
     steps = [_direction(x, y) for x, y in pairs]
     columns: dict[str, Floats] = {}
     for names, step in zip((("binding", "cosine"), ("across", "across_cosine")), steps[1:], strict=False):
-        cosines = _row_cosines(steps[0], step)
-        columns |= dict(zip(names, (_above_share(cosines, np.zeros(1)), cosines), strict=True))
+        cosines = row_cosines(steps[0], step)
+        columns |= dict(zip(names, (above_share(cosines, np.zeros(1)), cosines), strict=True))
     numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
     numbers |= {"binding_chance": 0.5, "n": len(steps[0])}
     result = {name: numbers.get(name) for name in MEASURES}
@@ -152,9 +143,9 @@ class Binding(evaluate.Metric):  # type: ignore[misc]
 
 def _scene_pairs(x1: Any, y1: Any, x2: Any, y2: Any, x3: Any, y3: Any) -> list[tuple[Floats, Floats]]:
     """The two or three pairs as finite float64 [n, dim] of one shape, the largest value about 1, or ValueError."""
-    _check_together({"x3": x3, "y3": y3}, "across needs both")
+    check_together({"x3": x3, "y3": y3}, "across needs both")
     inputs = {"x1": x1, "y1": y1, "x2": x2, "y2": y2} | ({} if x3 is None else {"x3": x3, "y3": y3})
-    arrays = {name: _matrix(name, x) for name, x in inputs.items()}
+    arrays = {name: read_matrix(name, x) for name, x in inputs.items()}
     if len({x.shape for x in arrays.values()}) > 1:
         shapes = ", ".join(f"{name} {x.shape}" for name, x in arrays.items())
         raise ValueError(f"All embeddings must have one shape [n, dim]; got {shapes}.")
@@ -164,63 +155,11 @@ def _scene_pairs(x1: Any, y1: Any, x2: Any, y2: Any, x3: Any, y3: Any) -> list[t
     return list(zip(scaled[::2], scaled[1::2], strict=True))
 
 
-def _check_together(inputs: dict[str, Any], why: str) -> None:
-    given = [name for name, x in inputs.items() if x is not None]
-    if len(given) == 1:
-        (missing,) = set(inputs) - set(given)
-        raise ValueError(f"{given[0]} is given without {missing}; {why}.")
-
-
-def _matrix(name: str, x: Any) -> Floats:
-    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
-        x = x.detach().cpu().double()
-    try:
-        raw = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
-    if raw.dtype.kind not in "fiu" and raw.size:
-        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
-    if raw.ndim != 2 or 0 in raw.shape:
-        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
-    array = raw.astype(np.float64, copy=False)
-    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
-        bad = ~(np.abs(array) <= _LARGEST)
-        rows = np.flatnonzero(bad.any(axis=1))
-        value = array[rows[0]][bad[rows[0]]][0]
-        raise ValueError(
-            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
-            f"the first is row {rows[0]} with {value}."
-        )
-    return array
-
-
 def _direction(x: Floats, y: Floats) -> Floats:
     """x − y at length 1, [n, dim]; zero where it is at most NO_STEP times the longer of the two."""
     step = x - y
-    step[_norms(step) <= NO_STEP * np.maximum(_norms(x), _norms(y))] = 0.0
-    return _unit_rows(step)
-
-
-def _norms(x: Floats) -> Floats:
-    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
-    return norms
-
-
-def _unit_rows(x: Floats) -> Floats:
-    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
-    norm = _norms(x)[:, None]
-    return x / np.where(norm > 0, norm, 1.0)
-
-
-def _row_cosines(u: Floats, v: Floats) -> Floats:
-    cosines: Floats = np.clip(np.einsum("ij,ij->i", u, v), -1.0, 1.0)
-    return cosines
-
-
-def _above_share(x: Floats, y: Floats) -> Floats:
-    """1 where x is above y, 1/2 where they are tied, else 0."""
-    above: Floats = np.where(x > y + TIE, 1.0, np.where(x >= y - TIE, 0.5, 0.0))
-    return above
+    step[row_norms(step) <= NO_STEP * np.maximum(row_norms(x), row_norms(y))] = 0.0
+    return unit_rows(step)
 
 
 VERSION = 1

@@ -21,13 +21,9 @@ number of threads; the global random states are left as they were.
 (20, 0.7, 1.0)
 """
 
-import contextvars
-import difflib
-import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import datasets
@@ -35,34 +31,41 @@ import evaluate
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 from tqdm.auto import tqdm
 
-Floats = NDArray[np.float64]
-Scenes = Sequence[Sequence[Mapping[str, str]]]
+from .arrays import (
+    Floats,
+    check_length,
+    cosines_with_unit,
+    nearest_name,
+    own_row_ranks,
+    read_matrix,
+    row_norms,
+    sample_std,
+    unit_rows,
+)
+from .composition import (
+    DEGENERATE,
+    VALIDATE_EVERY,
+    Curve,
+    Fit,
+    FitOptions,
+    Inputs,
+    Scenes,
+    check_scenes,
+    fit,
+    new_model,
+    predict_rows,
+    side_by_side,
+)
 
-# Training, as in arXiv 2603.13685, section 4.4: 2,500 steps are 20 epochs of 8,000 scenes, 125 steps one.
-BATCH = 64
-FIRST_RATE, LAST_RATE = 1e-4, 1e-5
-BETAS = (0.9, 0.999)
-WEIGHT_DECAY = 1e-4
-VALIDATE_EVERY = 125
-PATIENCE = 4  # validations; in epochs where one is made an epoch
 LAYERS = ("pre-norm", "post-norm")
-INIT_STD = 0.02  # of the token vectors, the usual choice for Transformer embeddings
 
 SPLITS = ("train", "validation", "test")
-DEGENERATE = 1e-6
-"""A unit embedding nearer than this to the training mean has no direction of its own: centred score 0."""
 
 PERMUTATIONS = 20
 RIDGE_PENALTIES = np.logspace(-4, 4, 17)
-TIE = 1e-12
-"""Cosines closer than this are tied: the rounding of a dot product of two unit vectors is about 1e-15."""
-
-_BLOCK = 1024  # rows predicted or compared at once
-_LARGEST = 1e150  # beyond this a float64 norm overflows
 
 _DESCRIPTION = """\
 A-TRE measures how well the embedding of a sound scene can be rebuilt from the attributes of its sources:
@@ -169,40 +172,40 @@ def a_tre(
     split, fewer than 2 training scenes, an empty scene, attributes that differ, a label that no training
     scene has, or an option below 1; FloatingPointError when a fit diverges.
     """
-    z = _matrix("embeddings", embeddings)
+    z = read_matrix("embeddings", embeddings)
     rows = _split_rows(splits, len(z))
     counts = _encode(scenes, rows, len(z))
     features = _ridge_features(counts, _ragged_gains(gains, scenes))
     width = 4 * z.shape[1] if width is None else width
     every = VALIDATE_EVERY if validate_every is None else validate_every
     options = _options(seeds, max_steps, layer, layers, width, dropout, every)
-    unit = _unit_rows(z)
+    unit = unit_rows(z)
     mean, test = unit[rows["train"]].mean(axis=0), rows["test"]
     offsets = unit - mean
-    directions = _unit_rows(np.where(_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
+    directions = unit_rows(np.where(row_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
     if directions[rows["train"]].any():
         inputs = Inputs.of(counts, torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")))
         raw, centred = _fit_all(inputs, {"A-TRE": unit, "A-TRE centred": directions}, rows, options, progress)
     else:
         raw, centred = _unfitted(mean, len(seeds), len(test))
 
-    scores = np.stack([_cosines_with_unit(p, unit[test]) for p in raw.values])
-    fits_centred = np.stack([_cosines_with_unit(p, directions[test]) for p in centred.values])
+    scores = np.stack([cosines_with_unit(p, unit[test]) for p in raw.values])
+    fits_centred = np.stack([cosines_with_unit(p, directions[test]) for p in centred.values])
     scores_centred = fits_centred.mean(axis=0)
     score = float(scores.mean())
-    constant = float(_cosines_with_unit(np.broadcast_to(mean, unit[test].shape), unit[test]).mean())
-    retrieval = np.mean([_retrieval(_unit_rows(p), directions[test]) for p in centred.values], axis=0)
+    constant = float(cosines_with_unit(np.broadcast_to(mean, unit[test].shape), unit[test]).mean())
+    retrieval = np.mean([own_row_ranks(unit_rows(p), directions[test]) for p in centred.values], axis=0)
     result: dict[str, Any] = {
         "a_tre": score,
-        "std": _std(scores.mean(axis=0)),
+        "std": sample_std(scores.mean(axis=0)),
         "n": len(test),
-        "seed_std": _std(scores.mean(axis=1)) if len(seeds) > 1 else None,
+        "seed_std": sample_std(scores.mean(axis=1)) if len(seeds) > 1 else None,
         "steps": [fitted.step for fitted in raw.fits],
         "constant": constant,
         "gain": (score - constant) / (1 - constant) if 1 - constant >= DEGENERATE else 0.0,
         "a_tre_centred": float(scores_centred.mean()),
-        "a_tre_centred_std": _std(scores_centred),
-        "a_tre_centred_seed_std": _std(fits_centred.mean(axis=1)) if len(seeds) > 1 else None,
+        "a_tre_centred_std": sample_std(scores_centred),
+        "a_tre_centred_seed_std": sample_std(fits_centred.mean(axis=1)) if len(seeds) > 1 else None,
         "steps_centred": [fitted.step for fitted in centred.fits],
         **_ridge(features, offsets, directions, rows, counts.any(axis=2).sum(axis=1)),
         **_retrieval_rates(*retrieval),
@@ -252,177 +255,17 @@ class ATre(evaluate.Metric):  # type: ignore[misc]
         return a_tre(**inputs)
 
 
-# ----- the composition model and its training
-
-
-class CompositionModel(nn.Module):
-    """The composition function g of arXiv 2603.13685, section 3.3: attribute labels to an embedding."""
-
-    def __init__(
-        self, vocabulary: int, dim: int, *, layer: str = "pre-norm", layers: int = 1, width: int | None = None
-    ) -> None:
-        super().__init__()
-        self.pre_norm = layer == "pre-norm"
-        self.labels = nn.Parameter(INIT_STD * torch.randn(vocabulary, dim, dtype=torch.float32))
-        self.cls = nn.Parameter(INIT_STD * torch.randn(1, dim, dtype=torch.float32))
-        self.layers = nn.ModuleList(
-            nn.TransformerEncoderLayer(
-                dim,
-                nhead=1,
-                dim_feedforward=width or 4 * dim,
-                dropout=0.0,
-                norm_first=self.pre_norm,
-                batch_first=True,
-                dtype=torch.float32,
-            )
-            for _ in range(layers)
-        )
-
-    def forward(self, counts: Tensor, padding: Tensor, drop: "Drop | None" = None) -> Tensor:
-        """Return the predictions [batch, dim].
-
-        `counts` [batch, sources, vocabulary] is 1 where a source has a label, else 0; `padding` [batch,
-        sources] is True where a scene has no such source. `drop` is the dropout of post-norm layers in training.
-        """
-        # A product with the 0/1 matrix, unlike a gather, has a deterministic gradient on CUDA too.
-        sources = counts @ self.labels
-        cls = self.cls
-        if not self.pre_norm:
-            tokens = torch.cat([cls.expand(len(sources), -1)[:, None], sources], dim=1)
-            padding = functional.pad(padding, (1, 0))
-            for layer in self.layers[:-1]:
-                tokens = post_norm_rows(layer, tokens, tokens, padding, drop)
-            return post_norm_rows(self.layers[-1], tokens[:, :1], tokens, padding, drop)[:, 0]
-        *earlier, last = self.layers
-        for layer in earlier:
-            tokens = torch.cat([cls.expand(len(sources), -1)[:, None], sources], dim=1)
-            tokens = layer(tokens, src_key_padding_mask=functional.pad(padding, (1, 0)))
-            cls, sources = tokens[:, 0], tokens[:, 1:]
-        assert isinstance(last, nn.TransformerEncoderLayer)
-        return cls_row(last, cls, sources, padding)
-
-
-def cls_row(layer: nn.TransformerEncoderLayer, cls: Tensor, sources: Tensor, padding: Tensor) -> Tensor:
-    """Return only the [CLS] row [batch, dim] of a one-head, pre-norm `nn.TransformerEncoderLayer` with ReLU.
-
-    `cls` [batch, dim], or [1, dim] for all scenes; `sources` [batch, sources, dim]; `padding` [batch,
-    sources]. Equal to the layer's own first output row, gradients included, up to rounding. With one query a
-    scene, keys and values are not needed: q·(W_k x + b_k) is (W_kᵀ q)·x plus a constant that the softmax
-    cancels, and the value and output maps commute with the weighted sum. So no dim × dim product is made
-    for a source token.
-    """
-    attention, dim = layer.self_attn, cls.shape[-1]
-    w_query, w_key, w_value = attention.in_proj_weight.view(3, dim, dim).unbind(0)
-    b_query, _, b_value = attention.in_proj_bias.view(3, dim).unbind(0)
-    cls_token, tokens = layer.norm1(cls), layer.norm1(sources)
-    query = functional.linear(cls_token, w_query, b_query) @ w_key / math.sqrt(dim)
-    cls_score = (cls_token * query).sum(dim=-1, keepdim=True).expand(len(sources), 1)
-    token_scores = (tokens @ query[..., None])[..., 0].masked_fill(padding, -math.inf)
-    weights = torch.cat([cls_score, token_scores], dim=1).softmax(dim=1)
-    mixed = weights[:, :1] * cls_token + (weights[:, None, 1:] @ tokens)[:, 0]
-    x = cls + attention.out_proj(functional.linear(mixed, w_value, b_value))
-    output: Tensor = x + layer.linear2(layer.linear1(layer.norm2(x)).relu())
-    return output
-
-
-Drop = Callable[[Tensor], Tensor]
-
-
-def post_norm_rows(
-    layer: nn.Module, queries: Tensor, tokens: Tensor, padding: Tensor, drop: Drop | None = None
-) -> Tensor:
-    """Return rows [batch, queries, dim] of a one-head, post-norm `nn.TransformerEncoderLayer` with ReLU.
-
-    `queries` [batch, queries, dim] are the input rows whose output is wanted, of `tokens` [batch, tokens, dim];
-    `padding` [batch, tokens]. Equal to the layer's own rows up to rounding. The layer's own dropout is not used, since
-    it would draw from the global random state: `drop`, if given, is called in the same four places, in its order.
-    """
-    assert isinstance(layer, nn.TransformerEncoderLayer)
-    drop = drop or (lambda x: x)
-    attention, dim = layer.self_attn, tokens.shape[-1]
-    w_query, w_key, w_value = attention.in_proj_weight.view(3, dim, dim).unbind(0)
-    b_query, b_key, b_value = attention.in_proj_bias.view(3, dim).unbind(0)
-    query, key = functional.linear(queries, w_query, b_query), functional.linear(tokens, w_key, b_key)
-    scores = (query @ key.transpose(1, 2) / math.sqrt(dim)).masked_fill(padding[:, None], -math.inf)
-    mixed = drop(scores.softmax(dim=2)) @ functional.linear(tokens, w_value, b_value)
-    x = layer.norm1(queries + drop(attention.out_proj(mixed)))
-    output: Tensor = layer.norm2(x + drop(layer.linear2(drop(layer.linear1(x).relu()))))
-    return output
-
-
-def dropout_of(rate: float, seed: int, device: torch.device) -> Drop | None:
-    """Return dropout that draws from a generator of its own; None for a rate of 0."""
-    if rate == 0:
-        return None
-    generator = torch.Generator(device).manual_seed(seed)
-
-    def drop(x: Tensor) -> Tensor:
-        return x * (torch.rand(x.shape, generator=generator, device=device) >= rate) / (1 - rate)
-
-    return drop
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """The metadata of scenes as tensors: what `CompositionModel` takes."""
-
-    counts: Tensor
-    padding: Tensor
-
-    @classmethod
-    def of(cls, counts: NDArray[np.float32], device: torch.device) -> "Inputs":
-        """Move `counts` [n, sources, vocabulary] to `device`; a source without any label is padding."""
-        tensor = torch.from_numpy(counts).to(device)
-        return cls(tensor, ~tensor.any(dim=2))
-
-    def __getitem__(self, index: Tensor) -> "Inputs":
-        return Inputs(self.counts[index], self.padding[index])
-
-
-@dataclass(frozen=True)
-class _Options:
-    seeds: tuple[int, ...]
-    max_steps: int
-    layer: str
-    layers: int
-    width: int
-    dropout: float
-    validate_every: int
-
-
-@dataclass(frozen=True)
-class Curve:
-    """How a fit went: at each of `steps` the mean cosine in `validation`, and in `training` since the step before."""
-
-    steps: list[int] = field(default_factory=list)
-    training: list[float] = field(default_factory=list)
-    validation: list[float] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Fit:
-    """The step of the best validation score, and how the fit went."""
-
-    step: int
-    curve: Curve
-
-
 @dataclass(frozen=True)
 class _Predictions:
     values: Floats  # [seeds, test scenes, dim]
     fits: list[Fit]
 
 
-def learning_rate(step: int, max_steps: int) -> float:
-    """Return the rate of a step, counted from 0: half a cosine from 1e-4 at 0 to 1e-5 at max_steps."""
-    return LAST_RATE + (FIRST_RATE - LAST_RATE) * (1 + math.cos(math.pi * step / max_steps)) / 2
-
-
 def _fit_all(
     inputs: Inputs,
     targets: Mapping[str, Floats],
     rows: dict[str, NDArray[np.int64]],
-    options: _Options,
+    options: FitOptions,
     progress: bool,
 ) -> list[_Predictions]:
     """Fit one model a seed to each kind of unit targets [n, dim], by its title, and predict the test scenes."""
@@ -432,7 +275,7 @@ def _fit_all(
     stop = threading.Event()
 
     def fit_one(title: str, goal: Tensor, seed: int) -> tuple[Fit, Floats]:
-        model = _new_model(inputs.counts.shape[2], goal.shape[1], seed, options).to(device)
+        model = new_model(inputs.counts.shape[2], goal.shape[1], seed, options).to(device)
         with tqdm(
             total=options.max_steps, desc=f"{title}, seed {seed}", disable=None if progress else True, leave=None
         ) as bar:
@@ -447,154 +290,20 @@ def _fit_all(
                 dropout=options.dropout,
                 validate_every=options.validate_every,
             )
-        return fitted, _predict(model, inputs[part["test"]]).double().cpu().numpy()
+        return fitted, predict_rows(model, inputs[part["test"]]).double().cpu().numpy()
 
     jobs = [
         (title, torch.from_numpy(values.astype(np.float32)).to(device), seed)
         for title, values in targets.items()
         for seed in options.seeds
     ]
-    outcomes = _side_by_side(fit_one, jobs, stop) if device.type == "cpu" else [fit_one(*job) for job in jobs]
+    outcomes = side_by_side(fit_one, jobs, stop) if device.type == "cpu" else [fit_one(*job) for job in jobs]
     seeds = len(options.seeds)
     groups = [outcomes[start : start + seeds] for start in range(0, len(outcomes), seeds)]
     return [_Predictions(np.stack([value for _, value in group]), [fitted for fitted, _ in group]) for group in groups]
 
 
-def _side_by_side(
-    function: Callable[..., tuple[Fit, Floats]], jobs: Sequence[tuple[Any, ...]], stop: threading.Event
-) -> list[tuple[Fit, Floats]]:
-    """Call a function with the arguments of each job, on one thread each, as many at once as torch has threads.
-
-    Threads within a fit gain little, as its products are small, and cost much where processors are shared: the
-    threads of one product wait for each other. They would also make the result depend on their number. When a
-    job fails, or the user interrupts, `stop` is set, so that the others end.
-    """
-    threads = torch.get_num_threads()
-    if threads == 1:
-        return [function(*job) for job in jobs]
-
-    def call(context: contextvars.Context, job: tuple[Any, ...]) -> tuple[Fit, Floats]:
-        try:
-            return context.run(function, *job)
-        except BaseException:
-            stop.set()
-            raise
-
-    # The caller's number of threads stays as it is: the setting is the thread's own, apart from the number that
-    # threads begin with, which is set back.
-    pool = ThreadPoolExecutor(min(len(jobs), threads), initializer=torch.set_num_threads, initargs=(1,))
-    try:
-        futures = [pool.submit(call, contextvars.copy_context(), job) for job in jobs]
-        errors = [error for future in futures if (error := future.exception()) is not None]
-        for error in sorted(errors, key=lambda error: isinstance(error, _Stopped)):
-            raise error
-        return [future.result() for future in futures]
-    finally:
-        stop.set()
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(threads)
-
-
-class _Stopped(Exception):  # noqa: N818 it is no error
-    """A fit has ended because another one failed or the user interrupted."""
-
-
-_DRAWING = threading.Lock()
-"""Held while the global random state is borrowed."""
-
-
-def _new_model(vocabulary: int, dim: int, seed: int, options: _Options) -> CompositionModel:
-    # Drawn on the CPU, so that every device starts alike; torch.manual_seed would also reseed CUDA.
-    with _DRAWING, torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        return CompositionModel(vocabulary, dim, layer=options.layer, layers=options.layers, width=options.width)
-
-
-def fit(
-    model: CompositionModel,
-    train: tuple[Inputs, Tensor],
-    validation: tuple[Inputs, Tensor],
-    *,
-    max_steps: int,
-    seed: int,
-    bar: Any,
-    stop: threading.Event | None = None,
-    dropout: float = 0.0,
-    validate_every: int = VALIDATE_EVERY,
-) -> Fit:
-    """Train `model` in place on 1 − cos and leave it at its best validation score; return that step and the curve.
-
-    `train` and `validation` are inputs and unit targets [n, dim] on the model's device (a target of zeros
-    has no influence). `bar` is a tqdm bar. `stop`, once set, ends the fit with an exception. `dropout` is the rate
-    of post-norm layers. Raises FloatingPointError when the validation score is not finite.
-    """
-    inputs, targets = train
-    # The fused step is the same arithmetic up to rounding, and about 6 times as fast as the plain loop.
-    optimizer = torch.optim.Adam(model.parameters(), lr=FIRST_RATE, betas=BETAS, weight_decay=WEIGHT_DECAY, fused=True)
-    best, best_step, best_state = -math.inf, 0, _copy_of_state(model)
-    waited, curve, losses = 0, Curve(), []
-    drop = dropout_of(dropout, seed, targets.device)
-    for step, index in zip(range(1, max_steps + 1), _batches(targets, seed), strict=False):
-        optimizer.param_groups[0]["lr"] = learning_rate(step - 1, max_steps)
-        batch = inputs[index]
-        loss = 1 - _cosines(model(batch.counts, batch.padding, drop), targets[index]).mean()
-        losses.append(loss.detach())
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        optimizer.step()
-        bar.update()
-        if stop is not None and stop.is_set():
-            raise _Stopped
-        if step % validate_every and step != max_steps:
-            continue
-        score = _validation_score(model, *validation)
-        curve.steps.append(step)
-        curve.training.append(1 - float(torch.stack(losses).double().mean()))
-        curve.validation.append(score)
-        losses.clear()
-        if not math.isfinite(score):
-            raise FloatingPointError(f"The fit diverged: validation score {score} at step {step}.")
-        if score > best:
-            best, best_step, best_state, waited = score, step, _copy_of_state(model), 0
-        else:
-            waited += 1
-        bar.set_postfix(validation=f"{score:.4f}", best=f"{best:.4f}")
-        if waited == PATIENCE:
-            break
-    model.load_state_dict(best_state)
-    return Fit(best_step, curve)
-
-
-def _batches(targets: Tensor, seed: int) -> Iterator[Tensor]:
-    """Yield the indices of batches for ever, every scene once an epoch."""
-    generator = torch.Generator().manual_seed(seed)
-    while True:
-        order = torch.randperm(len(targets), generator=generator).to(targets.device)
-        yield from torch.split(order, BATCH)
-
-
-def _copy_of_state(model: nn.Module) -> dict[str, Tensor]:
-    # state_dict() alone holds the live parameters, which the next step would overwrite.
-    return {name: value.clone() for name, value in model.state_dict().items()}
-
-
-def _validation_score(model: CompositionModel, inputs: Inputs, targets: Tensor) -> float:
-    return float(_cosines(_predict(model, inputs), targets).double().mean())
-
-
-def _cosines(predictions: Tensor, unit_targets: Tensor) -> Tensor:
-    return (functional.normalize(predictions, dim=-1) * unit_targets).sum(dim=-1)
-
-
-@torch.no_grad()
-def _predict(model: CompositionModel, inputs: Inputs) -> Tensor:
-    parts = zip(torch.split(inputs.counts, _BLOCK), torch.split(inputs.padding, _BLOCK), strict=True)
-    return torch.cat([model(counts, padding) for counts, padding in parts])
-
-
 # ----- closed-form controls and statistics, in float64
-
-
 def _ridge_features(counts: NDArray[np.float32], gains: Floats | None) -> Floats:
     """Return label counts of scenes [n, vocabulary], beside them gain-weighted counts if gains are given."""
     plain = counts.sum(axis=1, dtype=np.float64)
@@ -628,7 +337,7 @@ def _ridge(
         prediction = predict(x[test], basis.T @ (x[train].T @ y_train), penalty)
         error = float(((y_test - prediction) ** 2).sum())
         r2 = 1 - error / total if total >= len(test) * DEGENERATE**2 else 0.0
-        return r2, float(_cosines_with_unit(prediction, directions[test]).mean())
+        return r2, float(cosines_with_unit(prediction, directions[test]).mean())
 
     projection = basis.T @ (x[train].T @ y_train)
     errors = [((y_held_out - predict(x[held_out], projection, p)) ** 2).sum() for p in RIDGE_PENALTIES]
@@ -658,33 +367,13 @@ def _permutation(
 
 
 def _collapsed(predictions: Floats, unit_test: Floats) -> bool:
-    spread = np.mean([_spread(_unit_rows(p)) for p in predictions])
+    spread = np.mean([_spread(unit_rows(p)) for p in predictions])
     available = _spread(unit_test)
     return bool(available < 1e-6 or spread < 0.01 * available)
 
 
 def _spread(unit: Floats) -> float:
     return 1 - float(np.linalg.norm(unit.mean(axis=0)))
-
-
-def _norms(x: Floats) -> Floats:
-    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
-    return norms
-
-
-def _unit_rows(x: Floats) -> Floats:
-    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
-    norm = _norms(x)[:, None]
-    return x / np.where(norm > 0, norm, 1.0)
-
-
-def _cosines_with_unit(x: Floats, unit: Floats) -> Floats:
-    cosines: Floats = np.clip(np.einsum("ij,ij->i", _unit_rows(x), unit), -1.0, 1.0)
-    return cosines
-
-
-def _std(scores: Floats) -> float:
-    return float(scores.std(ddof=1)) if len(scores) > 1 else 0.0
 
 
 def _curves(raw: "_Predictions", centred: "_Predictions") -> dict[str, Any]:
@@ -709,54 +398,9 @@ def _retrieval_rates(nearest: Floats, reciprocal_ranks: Floats) -> dict[str, flo
     }
 
 
-def _retrieval(u: Floats, v: Floats) -> tuple[Floats, Floats]:
-    """Return for each row i whether v_i is the nearest of all v_j by cosine with u_i, and the reciprocal of its rank.
-
-    Of t tied v_j each is the nearest by 1/t, and has the mean of their reciprocal ranks.
-    """
-    n = len(u)
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
-    nearest, reciprocal_ranks = np.empty(n), np.empty(n)
-    for start in range(0, n, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        similarity = u[block] @ v.T
-        pair = np.diagonal(similarity, offset=start)[:, None]
-        better = (similarity > pair + TIE).sum(axis=1)
-        tied = (similarity >= pair - TIE).sum(axis=1) - better
-        nearest[block] = (better == 0) / tied
-        reciprocal_ranks[block] = (harmonic[better + tied] - harmonic[better]) / tied
-    return nearest, reciprocal_ranks
-
-
-# ----- reading and checking the input
-
-
-def _matrix(name: str, x: Any) -> Floats:
-    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
-        x = x.detach().cpu().double()
-    try:
-        raw = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
-    if raw.dtype.kind not in "fiu" and raw.size:
-        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
-    if raw.ndim != 2 or 0 in raw.shape:
-        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
-    array = raw.astype(np.float64, copy=False)
-    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
-        bad = ~(np.abs(array) <= _LARGEST)
-        rows = np.flatnonzero(bad.any(axis=1))
-        value = array[rows[0]][bad[rows[0]]][0]
-        raise ValueError(
-            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
-            f"the first is row {rows[0]} with {value}."
-        )
-    return array
-
-
 def _options(
     seeds: Sequence[int], max_steps: int, layer: str, layers: int, width: int, dropout: float, validate_every: int
-) -> _Options:
+) -> FitOptions:
     counts = {"max_steps": max_steps, "layers": layers, "width": width, "validate_every": validate_every}
     for name, value in counts.items():
         if value < 1:
@@ -764,32 +408,23 @@ def _options(
     if not len(seeds) or min(seeds) < 0:
         raise ValueError(f"seeds must be one or more integers ≥ 0; got {seeds!r}.")
     if layer not in LAYERS:
-        raise ValueError(f"layer must be one of {LAYERS}; got {layer!r}. Did you mean {_nearest(layer, LAYERS)!r}?")
+        raise ValueError(f"layer must be one of {LAYERS}; got {layer!r}. Did you mean {nearest_name(layer, LAYERS)!r}?")
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout must be at least 0 and less than 1; got {dropout}.")
     if dropout and layer != "post-norm":
         raise ValueError(f"dropout is {dropout}; a pre-norm layer is fitted without any: give layer='post-norm'.")
     seeds = tuple(int(seed) for seed in seeds)
-    return _Options(seeds, max_steps, layer, layers, width, float(dropout), validate_every)
-
-
-def _check_length(name: str, values: Any, n: int) -> None:
-    if len(values) != n:
-        raise ValueError(f"{name} must have one entry for each of the {n} embeddings; got {len(values)}.")
-
-
-def _nearest(word: str, choices: Sequence[str]) -> str:
-    return (difflib.get_close_matches(word, choices, n=1, cutoff=0.0) or list(choices))[0]
+    return FitOptions(seeds, max_steps, layer, layers, width, float(dropout), validate_every)
 
 
 def _split_rows(splits: Sequence[str], n: int) -> dict[str, NDArray[np.int64]]:
     """Return the row numbers of each split, in the order of SPLITS."""
-    _check_length("splits", splits, n)
+    check_length("splits", splits, n)
     rows: dict[str, list[int]] = {name: [] for name in SPLITS}
     for row, given in enumerate(splits):
         name = "validation" if given == "val" else given
         if name not in rows:
-            nearest = _nearest(str(given), SPLITS)
+            nearest = nearest_name(str(given), SPLITS)
             raise ValueError(f"splits[{row}] is {given!r}, not one of {SPLITS}. Did you mean {nearest!r}?")
         rows[name].append(row)
     for name, needed in (("train", 2), ("validation", 1), ("test", 1)):
@@ -800,7 +435,7 @@ def _split_rows(splits: Sequence[str], n: int) -> dict[str, NDArray[np.int64]]:
 
 def _encode(scenes: Scenes, rows: dict[str, NDArray[np.int64]], n: int) -> NDArray[np.float32]:
     """Return [n, sources, vocabulary], 1 where a source has a label of the training vocabulary, else 0."""
-    _check_scenes(scenes, n)
+    check_scenes(scenes, n)
     attributes = sorted(scenes[0][0])
     seen = {(name, source[name]) for row in rows["train"] for source in scenes[row] for name in attributes}
     column = {pair: k for k, pair in enumerate(sorted(seen))}
@@ -811,7 +446,7 @@ def _encode(scenes: Scenes, rows: dict[str, NDArray[np.int64]], n: int) -> NDArr
                 for name in attributes:
                     pair = (name, source[name])
                     if pair not in column:
-                        nearest = _nearest(source[name], [label for key, label in column if key == name])
+                        nearest = nearest_name(source[name], [label for key, label in column if key == name])
                         raise ValueError(
                             f"scenes[{row}] ({split}) has {name} {source[name]!r}, which no training scene "
                             f"has; the nearest that one has is {nearest!r}."
@@ -820,32 +455,11 @@ def _encode(scenes: Scenes, rows: dict[str, NDArray[np.int64]], n: int) -> NDArr
     return counts
 
 
-def _check_scenes(scenes: Any, n: int) -> None:
-    _check_length("scenes", scenes, n)
-    expected: set[str] | None = None
-    for row, scene in enumerate(scenes):
-        if isinstance(scene, str | Mapping) or not len(scene):
-            raise ValueError(f"scenes[{row}] must be a list of one or more sources; got {scene!r}.")
-        for k, source in enumerate(scene):
-            if not isinstance(source, Mapping) or not source:
-                raise ValueError(f"scenes[{row}][{k}] must map attributes to labels; got {source!r}.")
-            if expected is None:
-                expected = set(source)
-            if set(source) != expected:
-                raise ValueError(
-                    f"scenes[{row}][{k}] has the attributes {sorted(source)}; all sources must have those of "
-                    f"the first, {sorted(expected)}."
-                )
-            for name, label in source.items():
-                if not isinstance(label, str):
-                    raise ValueError(f"scenes[{row}][{k}] has {name} {label!r}; a label must be a string.")
-
-
 def _ragged_gains(gains: Sequence[Sequence[float]] | None, scenes: Scenes) -> Floats | None:
     """Return gains [n, sources], 0 where a scene has no such source, or None."""
     if gains is None:
         return None
-    _check_length("gains", gains, len(scenes))
+    check_length("gains", gains, len(scenes))
     array = np.zeros((len(scenes), max(len(scene) for scene in scenes)))
     for row, (values, scene) in enumerate(zip(gains, scenes, strict=True)):
         if len(values) != len(scene):

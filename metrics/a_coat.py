@@ -24,20 +24,14 @@ import evaluate
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from .arrays import ROWS_COMPARED, Floats, own_row_ranks, read_matrix, row_cosines, row_norms, sample_std, unit_rows
 
 ZERO_STEP = 1e-9
 """A step of at most this times the larger of its two embeddings' norms counts as no step. It lies well
 below the resolution of a float32 embedding (2^-24 = 6e-8 of the value) and well above float64 rounding."""
 
-TIE = 1e-12
-"""Cosines closer than this are tied: the rounding of a dot product of two unit vectors is about 1e-15."""
-
 MATCHES = 10
 """Mismatched partners averaged in `matched_null` for each quadruple."""
-
-_BLOCK = 1024  # rows of the n × n similarity held at once
-_LARGEST = 1e150  # beyond this a float64 norm overflows
 
 _DESCRIPTION = """\
 A-COAT measures how additive an audio encoder is: for scenes A, B = A + T, C, D = C + T it is the mean
@@ -88,7 +82,7 @@ def a_coat_scores(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Flo
     [0.0]
     """
     first, second, _ = _steps(*_embeddings(a, b, c, d))
-    return _row_cosines(_unit_rows(first), _unit_rows(second))
+    return row_cosines(unit_rows(first), unit_rows(second))
 
 
 def a_coat(
@@ -133,10 +127,10 @@ def a_coat(
     first, second, scale = _steps(*_embeddings(a, b, c, d))
     n = len(first)
     matching = _matching(t_size, t_level, n)
-    u, v = _unit_rows(first), _unit_rows(second)
-    scores = _row_cosines(u, v)
+    u, v = unit_rows(first), unit_rows(second)
+    scores = row_cosines(u, v)
     degenerate: NDArray[np.bool_] = np.logical_not(u.any(axis=1) & v.any(axis=1))
-    nearest, reciprocal_ranks = _retrieval(u, v)
+    nearest, reciprocal_ranks = own_row_ranks(u, v)
     centred = _centred_scores(first, second, scale, degenerate) if n > 1 else None
     nulls = _nulls(u, v, scores) if n > 1 else None
     matched_nulls = _matched_nulls(u, v, *matching) if matching is not None else None
@@ -144,14 +138,14 @@ def a_coat(
     adjusted = _adjusted_scores(scores, nulls if matched is None else matched_nulls)
     result: dict[str, Any] = {
         "a_coat": float(scores.mean()),
-        "std": _std(scores),
+        "std": sample_std(scores),
         "n": n,
         "degenerate": int(degenerate.sum()),
         "null": null,
         "matched_null": matched,
         "adjusted": _mean(adjusted),
         "centred": None if centred is None else float(centred.mean()),
-        "centred_std": None if centred is None else _std(centred),
+        "centred_std": None if centred is None else sample_std(centred),
         "top1": float(nearest.mean()),
         "mrr": float(reciprocal_ranks.mean()),
         "top1_chance": 1 / n,
@@ -197,34 +191,11 @@ class ACoat(evaluate.Metric):  # type: ignore[misc]
 
 def _embeddings(*inputs: ArrayLike) -> tuple[Floats, ...]:
     """Return a, b, c, d as finite float64 [n, dim] of one shape, or raise ValueError."""
-    arrays = [_matrix(name, x) for name, x in zip("abcd", inputs, strict=True)]
+    arrays = [read_matrix(name, x) for name, x in zip("abcd", inputs, strict=True)]
     if len({x.shape for x in arrays}) > 1:
         shapes = ", ".join(f"{name} {x.shape}" for name, x in zip("abcd", arrays, strict=True))
         raise ValueError(f"a, b, c and d must have one shape [n, dim]; got {shapes}.")
     return tuple(arrays)
-
-
-def _matrix(name: str, x: Any) -> Floats:
-    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
-        x = x.detach().cpu().double()
-    try:
-        raw = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
-    if raw.dtype.kind not in "fiu" and raw.size:
-        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
-    if raw.ndim != 2 or 0 in raw.shape:
-        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
-    array = raw.astype(np.float64, copy=False)
-    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
-        bad = ~(np.abs(array) <= _LARGEST)
-        rows = np.flatnonzero(bad.any(axis=1))
-        value = array[rows[0]][bad[rows[0]]][0]
-        raise ValueError(
-            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
-            f"the first is row {rows[0]} with {value}."
-        )
-    return array
 
 
 def _matching(t_size: Any, t_level: Any, n: int) -> tuple[Floats, Floats] | None:
@@ -250,35 +221,15 @@ def _matching(t_size: Any, t_level: Any, n: int) -> tuple[Floats, Floats] | None
 def _steps(a: Floats, b: Floats, c: Floats, d: Floats) -> tuple[Floats, Floats, tuple[Floats, Floats]]:
     """Return B − A and D − C [n, dim], set to zero where negligible, and the norms they are compared with."""
     scale = (
-        np.maximum(_norms(a), _norms(b)),
-        np.maximum(_norms(c), _norms(d)),
+        np.maximum(row_norms(a), row_norms(b)),
+        np.maximum(row_norms(c), row_norms(d)),
     )
     return _without_noise(b - a, scale[0]), _without_noise(d - c, scale[1]), scale
 
 
-def _norms(x: Floats) -> Floats:
-    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
-    return norms
-
-
 def _without_noise(step: Floats, scale: Floats) -> Floats:
-    step[_norms(step) <= ZERO_STEP * scale] = 0.0
+    step[row_norms(step) <= ZERO_STEP * scale] = 0.0
     return step
-
-
-def _unit_rows(x: Floats) -> Floats:
-    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
-    norm = _norms(x)[:, None]
-    return x / np.where(norm > 0, norm, 1.0)
-
-
-def _row_cosines(u: Floats, v: Floats) -> Floats:
-    cosines: Floats = np.clip(np.einsum("ij,ij->i", u, v), -1.0, 1.0)
-    return cosines
-
-
-def _std(scores: Floats) -> float:
-    return float(scores.std(ddof=1)) if len(scores) > 1 else 0.0
 
 
 def _nulls(u: Floats, v: Floats, scores: Floats) -> Floats:
@@ -296,8 +247,8 @@ def _matched_nulls(u: Floats, v: Floats, size: Floats, level: Floats) -> Floats:
         if len(group) < 2:
             continue
         k = min(MATCHES, len(group) - 1)
-        for start in range(0, len(group), _BLOCK):
-            rows = group[start : start + _BLOCK]
+        for start in range(0, len(group), ROWS_COMPARED):
+            rows = group[start : start + ROWS_COMPARED]
             distance = np.abs(level[rows, None] - level[None, group])
             distance[np.arange(len(rows)), np.arange(start, start + len(rows))] = np.inf
             farthest = np.partition(distance, k - 1, axis=1)[:, k - 1, None]
@@ -329,34 +280,15 @@ def _adjusted_scores(scores: Floats, nulls: Floats | None) -> Floats | None:
 def _centred_scores(
     first: Floats, second: Floats, scale: tuple[Floats, Floats], degenerate: NDArray[np.bool_]
 ) -> Floats:
-    u = _unit_rows(_without_noise(first - _means_of_others(first), scale[0]))
-    v = _unit_rows(_without_noise(second - _means_of_others(second), scale[1]))
-    return np.where(degenerate, 0.0, _row_cosines(u, v))
+    u = unit_rows(_without_noise(first - _means_of_others(first), scale[0]))
+    v = unit_rows(_without_noise(second - _means_of_others(second), scale[1]))
+    return np.where(degenerate, 0.0, row_cosines(u, v))
 
 
 def _means_of_others(steps: Floats) -> Floats:
     """Return for each row of [n, dim] the mean of the other rows."""
     means: Floats = (steps.sum(axis=0) - steps) / (len(steps) - 1)
     return means
-
-
-def _retrieval(u: Floats, v: Floats) -> tuple[Floats, Floats]:
-    """Return for each row i whether v_i is the nearest of all v_j by cosine with u_i, and the reciprocal of its rank.
-
-    Of t tied v_j each is the nearest by 1/t, and has the mean of their reciprocal ranks.
-    """
-    n = len(u)
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
-    nearest, reciprocal_ranks = np.empty(n), np.empty(n)
-    for start in range(0, n, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        similarity = u[block] @ v.T
-        pair = np.diagonal(similarity, offset=start)[:, None]
-        better = (similarity > pair + TIE).sum(axis=1)
-        tied = (similarity >= pair - TIE).sum(axis=1) - better
-        nearest[block] = (better == 0) / tied
-        reciprocal_ranks[block] = (harmonic[better + tied] - harmonic[better]) / tied
-    return nearest, reciprocal_ranks
 
 
 VERSION = 1

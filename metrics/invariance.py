@@ -33,29 +33,23 @@ from typing import Any
 import datasets
 import evaluate
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-FEWEST_BLOCKS = 5
-"""With fewer, means over blocks say little of others."""
-
-ROUNDING = 1e-9
-"""Embeddings that differ from their mean by at most this times the largest value do not differ: it lies well below the
-resolution of float32 (2^-24 = 6e-8 of the value) and well above float64 rounding."""
-
-TIE = 1e-12
-"""Cosines closer than this are tied: the rounding of a dot product of two unit vectors is about 1e-15."""
+from .arrays import ROUNDING, ROWS_COMPARED, TIE, Floats, Ints, read_matrix, row_cosines, row_norms, unit_rows
+from .columns import (
+    FEWEST_BLOCKS,
+    UNBOUNDED,
+    copy_parameters,
+    owner_means,
+    quarter_numbers,
+    read_blocks,
+    read_relations,
+)
 
 COINCIDES = 1e-5
 """Two clips whose embeddings differ by at most this times the largest value are one to an encoder, as two clips of one
 level are to a level meter: what resampling does to their ends changes the level by 1e-6 at most (of the 48 pairs of the
 recipe `transforms`, brought from 32 kHz to 16, 22.05 and 48)."""
-
-_BLOCK = 1024  # rows compared at once
-_LARGEST = 1e150  # beyond this a float64 norm overflows
-_UNBOUNDED = 1e15  # what stands for "no bound" in ranges
 
 _DESCRIPTION = """\
 Invariance measures how little a change of a clip moves its embedding: 1 minus the mean squared distance of changed
@@ -159,12 +153,12 @@ def invariance(
     >>> round(invariance(np.vstack([z, copies]), [-1] * 10 + list(range(10)), steps=steps)["selectivity"], 6)
     9.0
     """
-    z = _matrix("embeddings", embeddings)
-    originals, copies, owners = _relations(base, len(z))
+    z = read_matrix("embeddings", embeddings)
+    originals, copies, owners = read_relations(base, len(z))
     _check_copied(originals, owners)
     groups = _original_blocks(blocks, originals, copies, owners, len(z))
-    quarters = None if parameters is None else _quarters(_copy_parameters(parameters, copies, len(z)))
-    moves = None if steps is None else _matrix("steps", steps)
+    quarters = None if parameters is None else quarter_numbers(copy_parameters(parameters, copies, len(z)))
+    moves = None if steps is None else read_matrix("steps", steps)
     if moves is not None and moves.shape[1] != z.shape[1]:
         raise ValueError(f"steps must have the {z.shape[1]} columns of embeddings; got shape {moves.shape}.")
 
@@ -177,8 +171,8 @@ def invariance(
         centred[:] = 0.0
     start, end = centred[originals], centred[copies]
     distances = np.square(end - start[owners]).sum(axis=1)
-    moved, apart = _owner_means(distances, owners), _mean_distances(start, groups)
-    nearest = _owner_means(_nearest_originals(end, start, owners), owners)
+    moved, apart = owner_means(distances, owners), _mean_distances(start, groups)
+    nearest = owner_means(_nearest_originals(end, start, owners), owners)
     scores = _contributions(moved, apart)
     result: dict[str, Any] = {
         "invariance": float(scores.mean()),
@@ -210,7 +204,7 @@ def selectivity(steps: ArrayLike, moves: ArrayLike) -> float:
     >>> selectivity([[3.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]])
     9.0
     """
-    step, move = _matrix("steps", steps), _matrix("moves", moves)
+    step, move = read_matrix("steps", steps), read_matrix("moves", moves)
     if step.shape[1] != move.shape[1]:
         raise ValueError(f"steps must have the {move.shape[1]} columns of moves; got shape {step.shape}.")
     unit = float(max(np.abs(step).max(), np.abs(move).max())) or 1.0
@@ -249,53 +243,6 @@ class Invariance(evaluate.Metric):  # type: ignore[misc]
         return invariance(**inputs)
 
 
-# ----- what is given
-
-
-def _matrix(name: str, x: Any) -> Floats:
-    if hasattr(x, "detach"):  # a torch tensor, perhaps on a device, with a gradient, or in bfloat16
-        x = x.detach().cpu().double()
-    try:
-        raw = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array [n, dim] with rows of equal length: {error}") from None
-    if raw.dtype.kind not in "fiu" and raw.size:
-        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
-    if raw.ndim != 2 or 0 in raw.shape:
-        raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
-    array = raw.astype(np.float64, copy=False)
-    if not (float(raw.max()) <= _LARGEST and float(raw.min()) >= -_LARGEST):  # so written that NaN fails
-        bad = ~(np.abs(array) <= _LARGEST)
-        rows = np.flatnonzero(bad.any(axis=1))
-        value = array[rows[0]][bad[rows[0]]][0]
-        raise ValueError(
-            f"{name} must be finite (at most {_LARGEST:g}); {len(rows)} of {len(array)} rows are not, "
-            f"the first is row {rows[0]} with {value}."
-        )
-    return array
-
-
-def _relations(base: Any, n: int) -> tuple[Ints, Ints, Ints]:
-    """Rows of the originals and of the copies, and of each copy the place of its original among the originals."""
-    rows = np.asarray(base.detach().cpu() if hasattr(base, "detach") else base)
-    if rows.shape != (n,):
-        raise ValueError(f"base must have one entry for each of the {n} embeddings; got shape {rows.shape}.")
-    if rows.dtype.kind not in "fiu" or not np.array_equal(rows, np.round(rows)):
-        raise ValueError(f"base must hold row numbers, and −1 for originals; got an array of {rows.dtype}.")
-    rows = rows.astype(np.int64)
-    outside = np.flatnonzero((rows < -1) | (rows >= n))
-    if len(outside):
-        raise ValueError(f"base of row {outside[0]} is {rows[outside[0]]}; rows are 0 to {n - 1}, an original has −1.")
-    originals, copies = np.flatnonzero(rows == -1), np.flatnonzero(rows >= 0)
-    chained = copies[rows[rows[copies]] != -1]
-    if len(chained):
-        row, owner = chained[0], rows[chained[0]]
-        raise ValueError(f"base of row {row} is {owner}, no original: that row is a copy of row {rows[owner]} itself.")
-    if not len(copies):
-        raise ValueError("base is −1 in all rows; it needs copies: of each the row of its original.")
-    return originals, copies, np.searchsorted(originals, rows[copies])
-
-
 def _check_copied(originals: Ints, owners: Ints) -> None:
     without = np.delete(originals, owners)
     if len(without):
@@ -305,53 +252,6 @@ def _check_copied(originals: Ints, owners: Ints) -> None:
         )
 
 
-def _entries(name: str, x: Any, n: int) -> list[Any]:
-    """The n entries of an array, a tensor or a sequence, or ValueError."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu()
-    values = x.tolist() if hasattr(x, "tolist") else list(x)
-    count = len(values) if isinstance(values, list) else 0
-    if count != n:
-        raise ValueError(f"{name} must have one entry for each of the {n} embeddings; got {count}.")
-    return values
-
-
-def _column(name: str, x: Any, n: int) -> NDArray[Any]:
-    """The entries as texts [n] where all are strings, as float64 [n] where all are finite numbers, or ValueError."""
-    values = _entries(name, x, n)
-    texts = [isinstance(value, str) for value in values]
-    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
-    if all(texts):
-        return np.array(values, dtype=str)
-    if not all(numbers):
-        row = numbers.index(False) if not any(texts) else texts.index(not texts[0])
-        raise ValueError(f"{name} must be all numbers or all strings; row {row} has {values[row]!r}.")
-    array = np.array(values, dtype=np.float64)
-    bad = np.flatnonzero(~(np.abs(array) <= _LARGEST))
-    if len(bad):
-        raise ValueError(f"{name} must be finite; row {bad[0]} has {array[bad[0]]}.")
-    return array
-
-
-def _codes(name: str, x: Any, n: int) -> tuple[Ints, list[Any]]:
-    """Of strings or integers [n] their numbers in the order of the different ones, and these."""
-    column = _column(name, x, n)
-    if column.dtype.kind != "U":
-        broken = np.flatnonzero(column != np.round(column))
-        if len(broken):
-            raise ValueError(f"{name} must be strings or integers; row {broken[0]} has {column[broken[0]]:g}.")
-        column = column.astype(np.int64)
-    values, codes = np.unique(column, return_inverse=True)
-    return codes.astype(np.int64), values.tolist()
-
-
-def _block_codes(x: Any, n: int) -> tuple[Ints, list[Any]]:
-    block, names = _codes("blocks", x, n)
-    if len(names) < FEWEST_BLOCKS:
-        raise ValueError(f"blocks has {len(names)} different values, {names}; at least {FEWEST_BLOCKS} are needed.")
-    return block, names
-
-
 def _original_blocks(blocks: Any, originals: Ints, copies: Ints, owners: Ints, n: int) -> Ints:
     """Number of the block of each original."""
     if blocks is None and len(originals) < FEWEST_BLOCKS:
@@ -359,7 +259,7 @@ def _original_blocks(blocks: Any, originals: Ints, copies: Ints, owners: Ints, n
     if blocks is None:
         groups: Ints = np.arange(len(originals))
         return groups
-    block, names = _block_codes(blocks, n)
+    block, names = read_blocks(blocks, n)
     strayed = np.flatnonzero(block[copies] != block[originals[owners]])
     if len(strayed):
         copy, original = copies[strayed[0]], originals[owners[strayed[0]]]
@@ -368,42 +268,6 @@ def _original_blocks(blocks: Any, originals: Ints, copies: Ints, owners: Ints, n
             f"{names[block[original]]!r}; a copy must be of the block of its original."
         )
     return block[originals]
-
-
-def _copy_parameters(parameters: Any, copies: Ints, n: int) -> Floats:
-    """The parameters of the copies; those of originals may be None or NaN."""
-    try:
-        values = np.asarray(parameters, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"parameters must be numbers, one for each of the {n} embeddings: {error}.") from None
-    if values.shape != (n,):
-        raise ValueError(f"parameters must have one entry for each of the {n} embeddings; got shape {values.shape}.")
-    bad = copies[~np.isfinite(values[copies])]
-    if len(bad):
-        raise ValueError(f"parameters of copies must be finite; row {bad[0]} has {values[bad[0]]}.")
-    values = values[copies]
-    if np.ptp(values) == 0:
-        raise ValueError(
-            f"All parameters are {values[0]:g}; they must differ. Leave them out where a change has no parameter."
-        )
-    return values
-
-
-def _quarters(values: Floats) -> Ints:
-    """Quarter of each value in their order, 0 to 3; equal values stay together."""
-    ordered = np.sort(values)
-    middle = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
-    quarters: Ints = np.minimum(4 * middle / len(values), 3).astype(np.int64)
-    return quarters
-
-
-# ----- what is measured
-
-
-def _owner_means(values: Floats, owners: Ints) -> Floats:
-    """Of each original the mean over its copies."""
-    means: Floats = np.bincount(owners, values) / np.bincount(owners)
-    return means
 
 
 def _mean_distances(x: Floats, groups: Ints) -> Floats:
@@ -445,17 +309,17 @@ def _ratio(steps: float, moved: Floats) -> float:
     unit = float(moved.mean())
     if steps == 0:
         return 0.0
-    return min(steps / unit, _UNBOUNDED) if unit else _UNBOUNDED
+    return min(steps / unit, UNBOUNDED) if unit else UNBOUNDED
 
 
 def _mean_cosines(name: str, start: Floats, end: Floats, owners: Ints, groups: Ints) -> dict[str, float]:
     """Mean cosine of copies and their originals, and of originals of different groups."""
-    u, v = _unit_rows(start), _unit_rows(end)
+    u, v = unit_rows(start), unit_rows(end)
     sums = _group_sums(u, groups)
     count = len(u) - np.bincount(groups)[groups]
     nulls = np.einsum("ij,ij->i", u, sums.sum(axis=0) - sums[groups]) / count
     return {
-        name: float(_owner_means(_row_cosines(u[owners], v), owners).mean()),
+        name: float(owner_means(row_cosines(u[owners], v), owners).mean()),
         f"{name}_null": float(np.clip(nulls.mean(), -1.0, 1.0)),
     }
 
@@ -464,8 +328,8 @@ def _nearest_originals(end: Floats, start: Floats, owners: Ints) -> Floats:
     """Of each copy 1 where its original is the nearest of all, shared among tied ones, else 0."""
     lengths = np.square(start).sum(axis=1)
     nearest = np.zeros(len(end))
-    for first in range(0, len(end), _BLOCK):
-        rows = slice(first, first + _BLOCK)
+    for first in range(0, len(end), ROWS_COMPARED):
+        rows = slice(first, first + ROWS_COMPARED)
         sizes = np.square(end[rows]).sum(axis=1)[:, None] + lengths
         distances = sizes - 2 * end[rows] @ start.T
         pair = distances[np.arange(len(distances)), owners[rows]][:, None]
@@ -483,7 +347,7 @@ def _abx(z: Floats, originals: Ints, copies: Ints, owners: Ints, same: Any, diff
     for name, given in (("same", same), ("different", different)):
         if given is None:
             raise ValueError(f"{name} is missing; same and different go together.")
-        side = _matrix(name, given)
+        side = read_matrix(name, given)
         if side.shape != (len(originals), z.shape[1]):
             raise ValueError(
                 f"{name} must have a row of {z.shape[1]} for each of the {len(originals)} originals; got {side.shape}."
@@ -493,27 +357,11 @@ def _abx(z: Floats, originals: Ints, copies: Ints, owners: Ints, same: Any, diff
     a, b, x = sides[0] / unit, sides[1] / unit, z[copies] / unit
     # The same as comparing |x − a|² with |x − b|², but rounding is that of the distances and not of the origin.
     nearer = np.einsum("ij,ij->i", x - (a[owners] + b[owners]) / 2, a[owners] - b[owners])
-    sizes = _norms(x - a[owners]) * _norms(a - b)[owners]
+    sizes = row_norms(x - a[owners]) * row_norms(a - b)[owners]
     wins = (1 + np.where(np.abs(nearer) <= TIE * sizes, 0.0, np.sign(nearer))) / 2
     wins[(np.abs(a - b).max(axis=1) <= COINCIDES)[owners]] = 0.5
-    shares: Floats = 2 * _owner_means(wins, owners) - 1
+    shares: Floats = 2 * owner_means(wins, owners) - 1
     return shares
-
-
-def _norms(x: Floats) -> Floats:
-    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
-    return norms
-
-
-def _unit_rows(x: Floats) -> Floats:
-    """Return the rows at length 1; rows of zeros stay zero, so that every cosine with them is 0."""
-    norm = _norms(x)[:, None]
-    return x / np.where(norm > 0, norm, 1.0)
-
-
-def _row_cosines(u: Floats, v: Floats) -> Floats:
-    cosines: Floats = np.clip(np.einsum("ij,ij->i", u, v), -1.0, 1.0)
-    return cosines
 
 
 VERSION = 2
