@@ -102,7 +102,7 @@ def _version(code: bytes) -> int:
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Bring a folder to these files, so that a process that loads them never sees a part: a new folder appears whole."""
+    """Bring a folder to these files; a process that loads them never sees a part, since a new folder appears whole."""
     if not folder.is_dir():
         partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
         partial.mkdir(exist_ok=True)

@@ -19,12 +19,11 @@ True
 
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import ROWS_COMPARED, Floats, own_row_ranks, read_matrix, row_cosines, row_norms, sample_std, unit_rows
+from .evaluated import metric_class
 
 ZERO_STEP = 1e-9
 """A step of at most this times the larger of its two embeddings' norms counts as no step. It lies well
@@ -159,34 +158,11 @@ def a_coat(
     return result
 
 
-class ACoat(evaluate.Metric):  # type: ignore[misc]
-    """A-COAT as a metric of the `evaluate` library; `a_coat` in this module does the work."""
-
-    def _info(self) -> Any:
-        vectors = datasets.Sequence(datasets.Value("float64"))
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=datasets.Features({name: vectors for name in "abcd"}),
-            homepage="https://arxiv.org/abs/2603.13685",
-            reference_urls=["https://arxiv.org/abs/2603.13685"],
-        )
-
-    def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the arrays given here, or those collected by `add` and `add_batch`."""
-        given = [name for name in "abcd" if inputs.get(name) is not None]
-        if given and len(given) < 4:
-            missing = ", ".join(name for name in "abcd" if name not in given)
-            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs a, b, c and d.")
-        if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
-            return a_coat(**inputs)
-        result: dict[str, Any] | None = super().compute(**inputs)
-        return result
-
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
-        return a_coat(**inputs)
+ACoat = metric_class(
+    a_coat,
+    dict.fromkeys("abcd", "numbers"),
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+)
 
 
 def _embeddings(*inputs: ArrayLike) -> tuple[Floats, ...]:

@@ -24,12 +24,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import NO_STEP, TIE, Floats, Ints, above_share, check_together, read_matrix
+from .evaluated import metric_class
 
 MARGIN = 0.1
 """`kept` needs an `alone_top1` whose interval lies more than this above chance: it divides by the distance to it."""
@@ -166,35 +165,11 @@ def a_coat_instances(
     return result
 
 
-class ACoatInstances(evaluate.Metric):  # type: ignore[misc]
-    """A-COAT across instances as a metric of the `evaluate` library; `a_coat_instances` here does the work."""
-
-    def _info(self) -> Any:
-        vectors = datasets.Sequence(datasets.Value("float64"))
-        candidates = datasets.Sequence(vectors)
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=datasets.Features({"a": vectors, "b": candidates, "c": vectors, "d": candidates}),
-            homepage="https://arxiv.org/abs/2603.13685",
-            reference_urls=["https://arxiv.org/abs/2603.13685"],
-        )
-
-    def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the arrays given here, or those collected by `add` and `add_batch`."""
-        given = [name for name in "abcd" if inputs.get(name) is not None]
-        if given and len(given) < 4:
-            missing = ", ".join(name for name in "abcd" if name not in given)
-            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs a, b, c and d.")
-        if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
-            return a_coat_instances(**inputs)
-        result: dict[str, Any] | None = super().compute(**inputs)
-        return result
-
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
-        return a_coat_instances(**inputs)
+ACoatInstances = metric_class(
+    a_coat_instances,
+    {"a": "numbers", "b": "vectors", "c": "numbers", "d": "vectors"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+)
 
 
 # ----- what is given

@@ -26,8 +26,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -59,6 +57,7 @@ from .composition import (
     predict_rows,
     side_by_side,
 )
+from .evaluated import metric_class
 
 LAYERS = ("pre-norm", "post-norm")
 
@@ -217,42 +216,11 @@ def a_tre(
     return result
 
 
-class ATre(evaluate.Metric):  # type: ignore[misc]
-    """A-TRE as a metric of the `evaluate` library; `a_tre` in this module does the work."""
-
-    def _info(self) -> Any:
-        text = datasets.Value("string")
-        names = ("timbre_label", "pitch_label", "rate_label", "amplitude_label")
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=datasets.Features(
-                {
-                    "embeddings": datasets.List(datasets.Value("float64")),
-                    "scenes": datasets.List({name: text for name in names}),
-                    "splits": text,
-                }
-            ),
-            homepage="https://arxiv.org/abs/2603.13685",
-            reference_urls=["https://arxiv.org/abs/2603.13685"],
-        )
-
-    def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the data given here, or those collected by `add` and `add_batch`."""
-        needed = ("embeddings", "scenes", "splits")
-        given = [name for name in needed if inputs.get(name) is not None]
-        if given and len(given) < len(needed):
-            missing = ", ".join(name for name in needed if name not in given)
-            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs all three.")
-        if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
-            return a_tre(**inputs)
-        result: dict[str, Any] | None = super().compute(**inputs)
-        return result
-
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
-        return a_tre(**inputs)
+ATre = metric_class(
+    a_tre,
+    {"embeddings": "numbers", "scenes": "scene", "splits": "text"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+)
 
 
 @dataclass(frozen=True)

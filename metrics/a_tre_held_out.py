@@ -37,8 +37,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -59,6 +57,7 @@ from .composition import (
     predict_rows,
     side_by_side,
 )
+from .evaluated import metric_class
 
 Rows = NDArray[np.int64]
 
@@ -200,41 +199,11 @@ def a_tre_held_out(
     return result | (_lists(mean) if return_scores else {})
 
 
-class ATreHeldOut(evaluate.Metric):  # type: ignore[misc]
-    """The metric of the `evaluate` library; `a_tre_held_out` in this module does the work."""
-
-    def _info(self) -> Any:
-        text = datasets.Value("string")
-        names = ("timbre_label", "pitch_label", "rate_label", "amplitude_label")
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=datasets.Features(
-                {
-                    "embeddings": datasets.List(datasets.Value("float64")),
-                    "scenes": datasets.List({name: text for name in names}),
-                }
-            ),
-            homepage="https://arxiv.org/abs/2603.13685",
-            reference_urls=["https://arxiv.org/abs/2603.13685"],
-        )
-
-    def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the data given here, or those collected by `add` and `add_batch`."""
-        needed = ("embeddings", "scenes")
-        given = [name for name in needed if inputs.get(name) is not None]
-        if given and len(given) < len(needed):
-            missing = ", ".join(name for name in needed if name not in given)
-            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs both.")
-        if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
-            return a_tre_held_out(**inputs)
-        result: dict[str, Any] | None = super().compute(**inputs)
-        return result
-
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
-        return a_tre_held_out(**inputs)
+ATreHeldOut = metric_class(
+    a_tre_held_out,
+    {"embeddings": "numbers", "scenes": "scene"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+)
 
 
 # ----- the splits

@@ -19,12 +19,11 @@ Ties count as what they give on average over all their orders, so that a constan
 
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Floats, Ints, read_matrix
+from .evaluated import metric_class
 from .similarity import expected_precisions, hit_chance, mean_interval, read_keys, tie_starts, unit_embeddings
 
 CUTOFFS = (1, 5, 10)
@@ -139,32 +138,14 @@ def audio_text_retrieval(
     return result
 
 
-class AudioTextRetrieval(evaluate.Metric):  # type: ignore[misc]
-    """Retrieval as a metric of the `evaluate` library; `audio_text_retrieval` in this module does the work."""
-
-    def _info(self) -> Any:
-        vectors = datasets.Sequence(datasets.Value("float64"))
-        # Features have one length, that of the captions; the clips, which are fewer, are given to `compute`.
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=datasets.Features({"text": vectors, "clip_of_text": datasets.Value("float64")}),
-            homepage="https://arxiv.org/abs/2310.08753",
-            reference_urls=["https://arxiv.org/abs/2310.08753"],
-        )
-
-    def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the arrays given here, with those collected by `add` and `add_batch`."""
-        given = [name for name in ("text", "clip_of_text", "similarity") if inputs.get(name) is not None]
-        if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
-            return audio_text_retrieval(**inputs)
-        result: dict[str, Any] | None = super().compute(**inputs)
-        return result
-
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
-        return audio_text_retrieval(**inputs)
+# Features have one length, that of the captions; the clips, which are fewer, are given to `compute`.
+AudioTextRetrieval = metric_class(
+    audio_text_retrieval,
+    {"text": "numbers", "clip_of_text": "number"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2310.08753",)),
+    whole=False,
+    instead=("similarity",),
+)
 
 
 # ----- what is given

@@ -20,12 +20,11 @@ knowing the recordings does not help. Nothing is trained. All in float64.
 import math
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import NO_STEP, Floats, above_share, check_together, read_matrix, row_cosines, row_norms, unit_rows
+from .evaluated import metric_class
 
 _DESCRIPTION = """\
 Binding measures whether an encoder tells which of two attributes belong together: X is two sources, voice u with word w
@@ -110,35 +109,11 @@ def binding(
     return result
 
 
-class Binding(evaluate.Metric):  # type: ignore[misc]
-    """Binding as a metric of the `evaluate` library; `binding` in this module does the work."""
-
-    def _info(self) -> Any:
-        vectors = datasets.Sequence(datasets.Value("float64"))
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=datasets.Features({name: vectors for name in ("x1", "y1", "x2", "y2")}),
-            homepage="https://arxiv.org/abs/2603.13685",
-            reference_urls=["https://arxiv.org/abs/2603.13685"],
-        )
-
-    def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the arrays given here, or those collected by `add` and `add_batch`."""
-        needed = ("x1", "y1", "x2", "y2")
-        given = [name for name in needed if inputs.get(name) is not None]
-        if given and len(given) < len(needed):
-            missing = ", ".join(name for name in needed if name not in given)
-            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs x1, y1, x2 and y2.")
-        if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
-            return binding(**inputs)
-        result: dict[str, Any] | None = super().compute(**inputs)
-        return result
-
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
-        return binding(**inputs)
+Binding = metric_class(
+    binding,
+    dict.fromkeys(("x1", "y1", "x2", "y2"), "numbers"),
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+)
 
 
 def _scene_pairs(x1: Any, y1: Any, x2: Any, y2: Any, x3: Any, y3: Any) -> list[tuple[Floats, Floats]]:

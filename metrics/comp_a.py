@@ -30,12 +30,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import LARGEST, Floats, Ints
+from .evaluated import metric_class
 from .similarity import NEAR, mean_interval, read_keys, unit_embeddings
 
 CROSSED = 1000
@@ -183,35 +182,13 @@ def comp_a(
     return result
 
 
-class CompA(evaluate.Metric):  # type: ignore[misc]
-    """CompA as a metric of the `evaluate` library; `comp_a` in this module does the work."""
-
-    def _info(self) -> Any:
-        vectors = datasets.Sequence(datasets.Value("float64"))
-        # `evaluate` takes the first that fits: strings stay strings, also where they look like numbers.
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=[
-                datasets.Features({"audio": vectors, "text": vectors, "item": datasets.Value(kind)})
-                for kind in ("string", "float64")
-            ],
-            homepage="https://arxiv.org/abs/2310.08753",
-            reference_urls=["https://arxiv.org/abs/2310.08753"],
-        )
-
-    def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the arrays given here, or those collected by `add` and `add_batch`."""
-        given = [name for name in ("audio", "text", "item", "similarity") if inputs.get(name) is not None]
-        if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
-            return comp_a(**inputs)
-        result: dict[str, Any] | None = super().compute(**inputs)
-        return result
-
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
-        return comp_a(**inputs)
+CompA = metric_class(
+    comp_a,
+    [{"audio": "numbers", "text": "numbers", "item": item} for item in ("text", "number")],
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2310.08753",)),
+    whole=False,
+    instead=("similarity",),
+)
 
 
 # ----- what is given

@@ -29,8 +29,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -49,6 +47,7 @@ from .columns import (
     read_entries,
     read_relations,
 )
+from .evaluated import metric_class
 from .probing import (
     KERNEL_PENALTIES,
     KERNEL_WIDTHS,
@@ -253,36 +252,11 @@ def disentanglement(
     return {name: result.get(name) for name in names}
 
 
-class Disentanglement(evaluate.Metric):  # type: ignore[misc]
-    """Disentanglement as a metric of the `evaluate` library; `disentanglement` in this module does the work."""
-
-    def _info(self) -> Any:
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=datasets.Features(
-                {"embeddings": datasets.Sequence(datasets.Value("float64")), "factors": datasets.Json()}
-            ),
-            homepage="https://arxiv.org/abs/2505.06224",
-            reference_urls=["https://arxiv.org/abs/2505.06224"],
-        )
-
-    def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the data given here, or those collected by `add` and `add_batch`, whose factors are dictionaries."""
-        needed = ("embeddings", "factors")
-        given = [name for name in needed if inputs.get(name) is not None]
-        if given and len(given) < len(needed):
-            missing = ", ".join(name for name in needed if name not in given)
-            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs both.")
-        if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
-            return disentanglement(**inputs)
-        result: dict[str, Any] | None = super().compute(**inputs)
-        return result
-
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
-        return disentanglement(**inputs)
+Disentanglement = metric_class(
+    disentanglement,
+    {"embeddings": "numbers", "factors": "json"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2505.06224",)),
+)
 
 
 @dataclass(frozen=True)

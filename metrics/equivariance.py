@@ -26,8 +26,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -42,6 +40,7 @@ from .columns import (
     read_column,
     read_entries,
 )
+from .evaluated import metric_class
 from .probing import (
     PROBES,
     SHUFFLES,
@@ -233,44 +232,16 @@ def equivariance(
     return result
 
 
-class Equivariance(evaluate.Metric):  # type: ignore[misc]
-    """Equivariance as a metric of the `evaluate` library; `equivariance` in this module does the work."""
-
-    def _info(self) -> Any:
-        vectors, number = datasets.Sequence(datasets.Value("float64")), datasets.Value("float64")
-        # `evaluate` takes the first that fits: strings stay strings, also where they look like numbers.
-        kinds = [datasets.Value("string"), number]
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=[
-                datasets.Features(
-                    {"embeddings": vectors, "orbits": orbit, "parameters": value, "folds": number, "blocks": block}
-                )
-                for orbit in kinds
-                for value in kinds
-                for block in kinds
-            ],
-            homepage="https://arxiv.org/abs/2505.06224",
-            reference_urls=["https://arxiv.org/abs/2505.06224"],
-        )
-
-    def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the data given here, or those collected by `add` and `add_batch`."""
-        needed = ("embeddings", "orbits", "parameters", "folds", "blocks")
-        given = [name for name in needed if inputs.get(name) is not None]
-        if given and len(given) < len(needed):
-            missing = ", ".join(name for name in needed if name not in given)
-            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs all five.")
-        if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
-            return equivariance(**inputs)
-        result: dict[str, Any] | None = super().compute(**inputs)
-        return result
-
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
-        return equivariance(**inputs)
+Equivariance = metric_class(
+    equivariance,
+    [
+        {"embeddings": "numbers", "orbits": orbit, "parameters": value, "folds": "number", "blocks": block}
+        for orbit in ("text", "number")
+        for value in ("text", "number")
+        for block in ("text", "number")
+    ],
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2505.06224",)),
+)
 
 
 # ----- pairs and their features

@@ -25,13 +25,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, Floats, Ints, read_matrix
 from .columns import check_classes, check_varied, fold_rotation, read_blocks, read_column
+from .evaluated import metric_class
 from .probing import (
     PROBES,
     SHUFFLES,
@@ -169,41 +168,15 @@ def informativeness(
     return {**result, "scores": scores.tolist()} if return_scores else result
 
 
-class Informativeness(evaluate.Metric):  # type: ignore[misc]
-    """Informativeness as a metric of the `evaluate` library; `informativeness` in this module does the work."""
-
-    def _info(self) -> Any:
-        vectors, number = datasets.Sequence(datasets.Value("float64")), datasets.Value("float64")
-        # `evaluate` takes the first that fits: strings stay strings, also where they look like numbers.
-        kinds = [datasets.Value("string"), number]
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=[
-                datasets.Features({"embeddings": vectors, "labels": label, "folds": number, "blocks": block})
-                for label in kinds
-                for block in kinds
-            ],
-            homepage="https://arxiv.org/abs/2505.06224",
-            reference_urls=["https://arxiv.org/abs/2505.06224"],
-        )
-
-    def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the data given here, or those collected by `add` and `add_batch`."""
-        needed = ("embeddings", "labels", "folds", "blocks")
-        given = [name for name in needed if inputs.get(name) is not None]
-        if given and len(given) < len(needed):
-            missing = ", ".join(name for name in needed if name not in given)
-            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs all four.")
-        if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
-            return informativeness(**inputs)
-        result: dict[str, Any] | None = super().compute(**inputs)
-        return result
-
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
-        return informativeness(**inputs)
+Informativeness = metric_class(
+    informativeness,
+    [
+        {"embeddings": "numbers", "labels": label, "folds": "number", "blocks": block}
+        for label in ("text", "number")
+        for block in ("text", "number")
+    ],
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2505.06224",)),
+)
 
 
 # ----- what is measured

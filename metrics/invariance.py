@@ -30,8 +30,6 @@ True
 from collections.abc import Sequence
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -45,6 +43,7 @@ from .columns import (
     read_blocks,
     read_relations,
 )
+from .evaluated import metric_class
 
 COINCIDES = 1e-5
 """Two clips whose embeddings differ by at most this times the largest value are one to an encoder, as two clips of one
@@ -211,36 +210,11 @@ def selectivity(steps: ArrayLike, moves: ArrayLike) -> float:
     return _ratio(float(np.square(step / unit).sum(axis=1).mean()), np.square(move / unit).sum(axis=1))
 
 
-class Invariance(evaluate.Metric):  # type: ignore[misc]
-    """Invariance as a metric of the `evaluate` library; `invariance` in this module does the work."""
-
-    def _info(self) -> Any:
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=datasets.Features(
-                {"embeddings": datasets.Sequence(datasets.Value("float64")), "base": datasets.Value("int64")}
-            ),
-            homepage="https://arxiv.org/abs/2505.06224",
-            reference_urls=["https://arxiv.org/abs/2505.06224"],
-        )
-
-    def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the data given here, or those collected by `add` and `add_batch`."""
-        needed = ("embeddings", "base")
-        given = [name for name in needed if inputs.get(name) is not None]
-        if given and len(given) < len(needed):
-            missing = ", ".join(name for name in needed if name not in given)
-            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs both.")
-        if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
-            return invariance(**inputs)
-        result: dict[str, Any] | None = super().compute(**inputs)
-        return result
-
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
-        return invariance(**inputs)
+Invariance = metric_class(
+    invariance,
+    {"embeddings": "numbers", "base": "integer"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2505.06224",)),
+)
 
 
 def _check_copied(originals: Ints, owners: Ints) -> None:

@@ -18,7 +18,6 @@ only because labels changed places. Intervals are drawn over groups; `groups_rig
 Match(option=None, rule='conflict')
 """
 
-
 import functools
 import itertools
 import math
@@ -26,15 +25,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 from numpy.typing import NDArray
 
-from .answer_mentions import Mention  # noqa: F401 `evaluate` fetches only the siblings that this module names itself
+from .answer_mentions import Mention as Mention
 from .answer_words import LETTERS, folded_words
 from .answers import POLARITIES, REFUSED, Match, match_answer
 from .arrays import Floats, Ints
+from .evaluated import metric_class
 
 TASKS = (
     *("counting", "duration", "concurrency", "classification", "detection"),
@@ -209,32 +207,12 @@ def polybench(
     return result
 
 
-class Polybench(evaluate.Metric):  # type: ignore[misc]
-    """PolyBench as a metric of the `evaluate` library; `polybench` in this module does the work."""
-
-    def _info(self) -> Any:
-        text = datasets.Value("string")
-        features = {"predictions": text, "references": text, "options": datasets.Sequence(text), "tasks": text}
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=datasets.Features(features),
-            homepage="https://arxiv.org/abs/2603.05128",
-            reference_urls=["https://arxiv.org/abs/2603.05128", "https://arxiv.org/abs/2510.04584"],
-        )
-
-    def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the answers given here, or those collected by `add` and `add_batch`."""
-        given = [name for name in ("predictions", "references", "options", "tasks") if inputs.get(name) is not None]
-        if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
-            return polybench(**inputs)
-        result: dict[str, Any] | None = super().compute(**inputs)
-        return result
-
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
-        return polybench(**inputs)
+Polybench = metric_class(
+    polybench,
+    {"predictions": "text", "references": "text", "options": "texts", "tasks": "text"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.05128", "https://arxiv.org/abs/2510.04584")),
+    whole=False,
+)
 
 
 # ----- what is given

@@ -21,12 +21,11 @@ True
 import difflib
 from typing import Any
 
-import datasets
-import evaluate
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Floats, read_matrix, unit_rows
+from .evaluated import metric_class
 from .similarity import expected_precisions, hit_chance, mean_interval, read_keys, tie_starts, unit_embeddings
 
 _SCORES = ("top1", "top5", "macro_recall", "map")
@@ -128,37 +127,14 @@ def zero_shot_audio(
     return result
 
 
-class ZeroShotAudio(evaluate.Metric):  # type: ignore[misc]
-    """Zero-shot classification as a metric of the `evaluate` library; `zero_shot_audio` here does the work."""
-
-    def _info(self) -> Any:
-        vectors = datasets.Sequence(datasets.Value("float64"))
-        # `evaluate` takes the first that fits: strings stay strings, also where they look like numbers. Features have
-        # one length, that of the clips; the texts of the classes are given to `compute`.
-        entries = [datasets.Value("string"), datasets.Value("float64")]
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_INPUTS,
-            features=[
-                datasets.Features({"audio": vectors, "labels": kind})
-                for kind in (*entries, *map(datasets.Sequence, entries))
-            ],
-            homepage="https://arxiv.org/abs/2310.08753",
-            reference_urls=["https://arxiv.org/abs/2310.08753"],
-        )
-
-    def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the arrays given here, with those collected by `add` and `add_batch`."""
-        given = [name for name in ("audio", "labels", "similarity") if inputs.get(name) is not None]
-        if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
-            return zero_shot_audio(**inputs)
-        result: dict[str, Any] | None = super().compute(**inputs)
-        return result
-
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
-        return zero_shot_audio(**inputs)
+# Features have one length, that of the clips; the texts of the classes are given to `compute`.
+ZeroShotAudio = metric_class(
+    zero_shot_audio,
+    [{"audio": "numbers", "labels": labels} for labels in ("text", "number", "texts", "numbers")],
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2310.08753",)),
+    whole=False,
+    instead=("similarity",),
+)
 
 
 # ----- what is given

@@ -63,7 +63,7 @@ def _location(name: str) -> Path:
     package = find_spec("audio_compositionality.metrics")
     if package is None or not package.submodule_search_locations:
         raise TaskError("the package has no folder of metrics: install it again")
-    return Path(package.submodule_search_locations[0]) / name / f"{name}.py"
+    return Path(package.submodule_search_locations[0]) / f"{name}.py"
 
 
 def measures_from(descriptions: Mapping[str, Mapping[str, Any]]) -> tuple[Measure, ...]:
