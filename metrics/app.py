@@ -1,7 +1,8 @@
 """The Space of a metric: a form that scores what is pasted into it, made from the metric's own description.
 
-``python app.py`` starts it for the metric module beside this file, ``python app.py MODULE`` for another. The boxes are the metric's features, the table is its ``MEASURES``. Where it has them, its ``PAGE`` gives words, limits and
-further boxes, and its ``example()`` fills the boxes. Nothing else of the project is needed.
+``python app.py`` starts it for the metric module beside this file, ``python app.py MODULE`` for another. The boxes are
+the metric's features, the table is its ``MEASURES``. Where it has them, its ``PAGE`` gives words, limits and further
+boxes, and its ``example()`` fills the boxes. Nothing else of the project is needed.
 """
 
 from __future__ import annotations

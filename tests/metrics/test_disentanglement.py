@@ -15,9 +15,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from audio_compositionality.metrics import disentanglement as module
-from audio_compositionality.metrics.disentanglement import Disentanglement, disentanglement
+from audio_compositionality.metrics import probing
+from audio_compositionality.metrics.disentanglement import disentanglement
 
-from .contract import MetricContract
+from .contract import MetricContract, load_metric
 
 
 class TestContract(MetricContract):
@@ -164,6 +165,7 @@ def test_halves_of_one_level_leave_folds_out():
 def test_kernel_probe_equals_scikit_learn(monkeypatch):
     monkeypatch.setattr(module, "KERNEL_WIDTHS", (1.0,))
     monkeypatch.setattr(module, "KERNEL_PENALTIES", np.array([0.03]))
+    monkeypatch.setattr(probing, "KERNEL_PENALTIES", np.array([0.03]))
     codes, factors, z = noisy(4, 4, 4)
     (met, new), *_ = module._halves(4, 0)
     train, test = (np.flatnonzero(np.isin(codes[:, 0], half)) for half in (met, new))
@@ -175,7 +177,7 @@ def test_kernel_probe_equals_scikit_learn(monkeypatch):
     columns, mean = kernels[0].mean(axis=0), kernels[0].mean()
     inner, outer = (kernel - kernel.mean(axis=1, keepdims=True) - columns + mean for kernel in kernels)
     expected = KernelRidge(alpha=0.03, kernel="precomputed").fit(inner, y[train] - y[train].mean()).predict(outer)
-    data = module._Data(module._standardised(z), z, np.arange(64) % 5, ("kernel",), True, 0)
+    data = module._Data(module.standardised_rows(z), z, np.arange(64) % 5, ("kernel",), True, 0)
     factor = module._factor("pitch", factors["pitch"], 64)
     parts = [train[codes[train, 0] == level] for level in met]
     (answers,) = module._answers(data, [factor], train, parts, test, 0)
@@ -479,7 +481,7 @@ def test_blocks_are_never_trained_on_and_tested_among_seen_levels():
 
 @pytest.mark.slow
 def test_trained_probes_have_a_spread(monkeypatch):
-    monkeypatch.setattr(module, "EPOCHS", 2)
+    monkeypatch.setattr(probing, "EPOCHS", 2)
     codes, factors = crossed(3, 3, 3)
     numbers = {name: factors[name] for name in ("pitch", "rate")}
     z = additive(codes, 6, np.random.default_rng(0))
@@ -795,7 +797,7 @@ def test_refuses_copies_that_do_not_fit(changes, message):
 
 def test_metric_collects_factors_of_clips_and_takes_lists_of_labels(tmp_path):
     _, factors, z = noisy(4, 3, 3)
-    metric, expected = Disentanglement(cache_dir=str(tmp_path)), disentanglement(z, factors)
+    metric, expected = load_metric("disentanglement", tmp_path), disentanglement(z, factors)
     assert metric.compute(embeddings=z, factors=factors) == expected
     rows = [dict(zip(factors, labels, strict=True)) for labels in zip(*factors.values(), strict=True)]
     metric.add_batch(embeddings=z[:20], factors=rows[:20])

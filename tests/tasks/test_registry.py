@@ -93,7 +93,7 @@ def test_a_metric_that_does_not_describe_itself_is_refused(tmp_path):
 
 
 def test_a_metric_that_is_not_there_is_named_with_the_place_where_it_was_looked_for(tmp_path):
-    with pytest.raises(TaskError, match=r"there is no metric 'nothing': no file .*metrics.nothing.nothing\.py"):
+    with pytest.raises(TaskError, match=r"there is no metric 'nothing': no file .*metrics.nothing\.py"):
         describe_metric("nothing")
     with pytest.raises(TaskError, match="there is no metric 'gone'"):
         describe_metric(tmp_path / "gone.py")
