@@ -96,7 +96,7 @@ def _next_pitch(z: Floats, pitch: Floats, contexts: Sequence[Any]) -> tuple[Floa
 
 def _fitted(name: str, scaled: bool, x: Floats, y: Floats, folds: Sequence[Fold]) -> tuple[float, float]:
     """Seconds of one core a fit, one random state where there is one; R² over all rows that are tested."""
-    from audio_compositionality.metrics.informativeness import fit_probe
+    from audio_compositionality.metrics.probing import fit_probe
 
     seconds = error = total = 0.0
     for train, validation, test in folds:

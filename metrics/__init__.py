@@ -7,10 +7,8 @@ those that siblings name. Importing this package imports no metric, and changes 
 """
 
 import contextlib
-import hashlib
 import os
 import re
-import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -53,16 +51,36 @@ def register(*, over_newer: bool = True) -> list[Path]:
     `evaluate-metric/<name>`, then in its module cache, where it takes the file that was modified last.
     This copies the modules into that cache (`HF_MODULES_CACHE`, else `modules` below `HF_HOME`) and
     dates them after any other version there, so that an upgrade takes effect. Running it again is harmless and
-    takes a few milliseconds; `evaluate` is not imported. `import audio_compositionality` does it too.
+    takes some milliseconds; `evaluate` is not imported. `import audio_compositionality` does it too.
 
     Args:
         over_newer: whether to replace copies of a higher VERSION too, which another installation left.
 
-    Returns the paths of the cached modules, in the order of `list_metrics`, of ours also where a newer one stays in
-    force. Raises OSError when the cache cannot be written.
+    Returns the paths of the cached modules, in the order of `list_metrics`; where a newer one stays in force, its path.
+    Raises OSError when the cache cannot be written.
     """
     root = _modules_cache() / "evaluate_modules"
     return [_install(metric_file(name), root, over_newer=over_newer) for name in list_metrics()]
+
+
+def register_on_import() -> None:
+    """Do what `register` does, silently where it cannot, and never over a newer version.
+
+    Where nothing is to do it reads no module: a note in the cache says which files were copied, by their sizes and
+    dates, and where the copies lie.
+    """
+    with contextlib.suppress(OSError):
+        folder = _modules_cache() / "evaluate_modules" / "metrics"
+        sources = sorted((entry.name, entry.stat()) for entry in os.scandir(_FOLDER) if entry.name.endswith(".py"))
+        key = "".join(f"{name} {status.st_size} {status.st_mtime_ns}\n" for name, status in sources)
+        note = folder / ".audio_compositionality"
+        noted, _, copies = note.read_text("utf-8").partition("\n\n") if note.is_file() else ("", "", "")
+        if noted == key.strip() and all(map(os.path.exists, copies.splitlines())):
+            return
+        copied = "\n".join(map(str, register(over_newer=False)))
+        partial = folder / f"{note.name}.{os.getpid()}.partial"
+        partial.write_text(f"{key}\n{copied}", "utf-8")
+        partial.replace(note)
 
 
 def _modules_cache() -> Path:
@@ -76,13 +94,16 @@ def _modules_cache() -> Path:
 
 def _install(source: Path, root: Path, *, over_newer: bool = True) -> Path:
     """Copy a metric's module and its siblings into the cache at `root`, and make them the newest version there."""
+    import hashlib
+
     files = module_files(source)
     # The names of the folders, 64 hexadecimal digits included, are what `evaluate` 0.4.6 expects.
     versions = root / "metrics" / f"evaluate-metric--{source.stem}"
     target = versions / hashlib.sha256(b"\0".join(files.values())).hexdigest() / source.name
     others = [path for path in versions.glob(f"*/{source.name}") if path != target]
-    if not over_newer and any(_version(path.read_bytes()) > _version(files[source.name]) for path in others):
-        return target
+    newer = [path for path in others if _version(path.read_bytes()) > _version(files[source.name])]
+    if newer and not over_newer:
+        return newer[0]
     for package in (root.parent, root, root / "metrics", versions):
         if not (package / "__init__.py").exists():
             package.mkdir(parents=True, exist_ok=True)
@@ -110,6 +131,8 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
             (partial / name).write_bytes(content)
         with contextlib.suppress(OSError):  # another process was first
             partial.replace(folder)
+        import shutil
+
         shutil.rmtree(partial, ignore_errors=True)
     for name, content in files.items():
         path = folder / name

@@ -120,12 +120,8 @@ def test_best_probe_is_that_which_validates_best_in_each_fold() -> None:
     for test in range(5):
         train, validation, tested = parts(data["folds"], test)
         z = module.standardised_rows(data["embeddings"])
-        losses = {
-            name: module.fit_probe(name, (z[train], target[train]), (z[validation], target[validation]), z[tested])[1][
-                0
-            ]
-            for name in errors
-        }
+        learnt, held = (z[train], target[train]), (z[validation], target[validation])
+        losses = {name: probing.fit_probe(name, learnt, held, z[tested])[1][0] for name in errors}
         best = min(losses, key=losses.__getitem__)
         choices.add(best)
         expected[tested] = errors[best][tested]
@@ -312,10 +308,10 @@ def test_the_best_weights_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     y = data["labels"][:, None]
     monkeypatch.setattr(probing, "LEARNING_RATE", 0.5)
     given = (z[train], y[train]), (z[validation], y[validation])
-    predictions, loss = module.fit_probe("slp", *given, z[validation])
+    predictions, loss = probing.fit_probe("slp", *given, z[validation])
     assert np.square(predictions - y[validation]).mean() == pytest.approx(loss[0], rel=1e-5)
     monkeypatch.setattr(probing, "EPOCHS", 3)
-    assert module.fit_probe("slp", *given, z[validation])[1][0] >= loss[0]
+    assert probing.fit_probe("slp", *given, z[validation])[1][0] >= loss[0]
 
 
 # ----- what is refused

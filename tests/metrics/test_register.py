@@ -10,7 +10,7 @@ import pytest
 from evaluate.loading import CachedEvaluationModuleFactory, get_imports
 
 from audio_compositionality import metrics
-from audio_compositionality.metrics import list_metrics, metric_file, module_files, register
+from audio_compositionality.metrics import list_metrics, metric_file, module_files, register, register_on_import
 
 from .contract import run_python
 
@@ -41,9 +41,46 @@ def test_command_respects_the_modules_cache_and_says_where(tmp_path):
         assert path.is_relative_to(tmp_path / "modules" / "evaluate_modules")
 
 
-def test_importing_writes_nothing(tmp_path):
-    run_python("-c", "import audio_compositionality.metrics", cwd=tmp_path, HF_HOME=str(tmp_path / "home"))
-    assert not list(tmp_path.iterdir())
+LOADED = "import audio_compositionality, evaluate; print(evaluate.load('a_coat').name)"
+
+
+def test_a_metric_loads_by_its_name_after_the_import_alone(tmp_path):
+    home = tmp_path / "home"
+    for _ in range(2):
+        assert run_python("-c", LOADED, cwd=tmp_path, HF_HOME=str(home)).splitlines() == ["a_coat"]
+
+
+@pytest.mark.parametrize("place", ["home", "home/modules/evaluate_modules/metrics/evaluate-metric--a_coat"])
+def test_the_import_is_silent_where_the_cache_cannot_be_written(tmp_path, place):
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / place).write_text("a file in the way")
+    code = "import audio_compositionality as ac; print(ac.__version__)"
+    environment = {"HF_HOME": str(tmp_path / "home"), "PYTHONWARNINGS": "error"}
+    assert len(run_python("-c", code, cwd=tmp_path, **environment).splitlines()) == 1
+
+
+def test_the_import_has_nothing_to_do_twice(cache, monkeypatch):
+    register_on_import()
+    copies = {path: path.stat().st_mtime_ns for path in cache.rglob("*") if path.is_file()}
+    with monkeypatch.context() as context:
+        context.setattr(metrics, "_install", lambda *_, **__: pytest.fail("a metric was installed again"))
+        register_on_import()
+    assert {path: path.stat().st_mtime_ns for path in cache.rglob("*") if path.is_file()} == copies
+    (gone, *_) = cache.rglob("evaluate-metric--binding/*/binding.py")
+    gone.unlink()
+    register_on_import()
+    assert gone.is_file()
+
+
+def test_another_installation_is_told_by_its_files(cache, monkeypatch, tmp_path):
+    register_on_import()
+    for path in metrics._FOLDER.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    with (tmp_path / "a_coat.py").open("a") as file:
+        file.write("# other\n")
+    monkeypatch.setattr(metrics, "_FOLDER", tmp_path)
+    register_on_import()
+    assert chosen("a_coat", cache).read_bytes() == (tmp_path / "a_coat.py").read_bytes()
 
 
 def test_running_again_changes_nothing(cache):
@@ -70,7 +107,7 @@ def other_version(ours, code):
 def test_a_newer_version_stays_in_force_unless_told(cache):
     ours = registered("a_coat")
     other = other_version(ours, "VERSION = 99\n")
-    assert register(over_newer=False)[0] == ours
+    assert register(over_newer=False)[0] == other
     assert chosen("a_coat", cache) == other
     register()
     assert chosen("a_coat", cache) == ours
@@ -125,9 +162,8 @@ def test_a_module_names_every_sibling_that_it_needs(name):
     assert {kind for kind, *_ in imports} == {"internal", "library"}
     assert name not in named
     for sibling in named:
-        needed = {
-            place for kind, _, place, _ in get_imports(str(file.with_name(f"{sibling}.py"))) if kind == "internal"
-        }
+        further = get_imports(str(file.with_name(f"{sibling}.py")))
+        needed = {place for kind, _, place, _ in further if kind == "internal"}
         assert needed <= named, f"{sibling} needs {needed - named}, which {file.name} must name as well"
 
 

@@ -72,9 +72,8 @@ def digest_of(text: str, siblings: Iterable[str] = ()) -> str:
                 needed[name] = shared[name]
                 waiting.append(shared[name])
     code = [node for node in own if not isinstance(node, ast.Import | ast.ImportFrom)]
-    return hashlib.sha256(
-        repr([canonical(node) for node in (*code, *(needed[name] for name in sorted(needed)))]).encode()
-    ).hexdigest()
+    code += [needed[name] for name in sorted(needed)]
+    return hashlib.sha256(repr([canonical(node) for node in code]).encode()).hexdigest()
 
 
 def digest_of_metric(name: str) -> str:
