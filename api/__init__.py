@@ -1,7 +1,7 @@
 """The public names of audio-compositionality, imported as ``import audio_compositionality as ac``.
 
 A name is loaded when it is first used. What computes belongs to the rooms below; a name is public by standing here.
-The import makes `evaluate.load` find the metrics by their names, such as "a_coat".
+The import makes `evaluate.load` find the metrics by their bare names.
 """
 
 from typing import TYPE_CHECKING, Any

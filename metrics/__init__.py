@@ -100,8 +100,8 @@ def _install(source: Path, root: Path, *, over_newer: bool = True) -> Path:
     # The names of the folders, 64 hexadecimal digits included, are what `evaluate` 0.4.6 expects.
     versions = root / "metrics" / f"evaluate-metric--{source.stem}"
     target = versions / hashlib.sha256(b"\0".join(files.values())).hexdigest() / source.name
-    others = [path for path in versions.glob(f"*/{source.name}") if path != target]
-    newer = [path for path in others if _version(path.read_bytes()) > _version(files[source.name])]
+    besides = [path for path in versions.glob(f"*/{source.name}") if path != target]
+    newer = [path for path in besides if _version(path.read_bytes()) > _version(files[source.name])]
     if newer and not over_newer:
         return newer[0]
     for package in (root.parent, root, root / "metrics", versions):
@@ -109,7 +109,7 @@ def _install(source: Path, root: Path, *, over_newer: bool = True) -> Path:
             package.mkdir(parents=True, exist_ok=True)
             (package / "__init__.py").touch()
     _write(target.parent, {"__init__.py": b""} | files)
-    dates = [path.stat().st_mtime for path in others]
+    dates = [path.stat().st_mtime for path in besides]
     if dates and target.stat().st_mtime <= max(dates):
         newest = max(time.time(), max(dates) + 1)
         os.utime(target, (newest, newest))
@@ -118,8 +118,8 @@ def _install(source: Path, root: Path, *, over_newer: bool = True) -> Path:
 
 def _version(code: bytes) -> int:
     """The VERSION of a metric's module; 0 where it has none."""
-    found = _VERSION.search(code)
-    return int(found[1]) if found else 0
+    match = _VERSION.search(code)
+    return int(match[1]) if match else 0
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Floats, Ints, read_matrix
 from .evaluated import metric_class
+from .measures import MOST, Fields, count, hidden, share
 from .similarity import expected_precisions, hit_chance, mean_interval, read_keys, tie_starts, unit_embeddings
 
 CUTOFFS = (1, 5, 10)
@@ -231,175 +232,60 @@ def _clip_scores(scores: Floats, clip: Ints, n: int) -> Floats:
 VERSION = 1
 """It rises with every change of code or constants that can change a number."""
 
-# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
-MEASURES = {
-    "text_to_audio_r1": {
-        "heading": "text→audio R@1",
-        "meaning": "share of the captions that have their clip first of all clips",
-        "range": (0.0, 1.0),
-        "null": "chance_text_to_audio_r1",
-        "column": "score",
-        "outside": (
-            "Values of single clips are what they contribute to the mean over all captions; where clips have unequally "
-            "many captions, these can lie outside its range."
-        ),
-    },
-    "text_to_audio_r5": {
-        "heading": "text→audio R@5",
-        "meaning": "share of the captions that have their clip among the first 5 of all clips",
-        "range": (0.0, 1.0),
-        "null": "chance_text_to_audio_r5",
-        "column": "score_text_to_audio_r5",
-        "outside": (
-            "Values of single clips are what they contribute to the mean over all captions; where clips have unequally "
-            "many captions, these can lie outside its range."
-        ),
-        "shown": False,
-    },
-    "text_to_audio_r10": {
-        "heading": "text→audio R@10",
-        "meaning": "share of the captions that have their clip among the first 10 of all clips",
-        "range": (0.0, 1.0),
-        "null": "chance_text_to_audio_r10",
-        "column": "score_text_to_audio_r10",
-        "outside": (
-            "Values of single clips are what they contribute to the mean over all captions; where clips have unequally "
-            "many captions, these can lie outside its range."
-        ),
-    },
-    "text_to_audio_map10": {
-        "heading": "text→audio mAP@10",
-        "meaning": "mean over captions of 1 over the rank of the clip, 0 beyond rank 10",
-        "range": (0.0, 1.0),
-        "null": "chance_text_to_audio_map10",
-        "column": "score_text_to_audio_map10",
-        "outside": (
-            "Values of single clips are what they contribute to the mean over all captions; where clips have unequally "
-            "many captions, these can lie outside its range."
-        ),
-    },
-    "text_to_audio_median_rank": {
-        "heading": "text→audio median rank",
-        "meaning": "median over captions of the rank of their clip",
-        "range": (1.0, 1e15),
-        "digits": 1,
-        "null": "chance_text_to_audio_median_rank",
-        "less_is_better": True,
-    },
-    "audio_to_text_r1": {
-        "heading": "audio→text R@1",
-        "meaning": "share of the clips that have one of their captions first of all captions",
-        "range": (0.0, 1.0),
-        "null": "chance_audio_to_text_r1",
-        "column": "score_audio_to_text_r1",
-    },
-    "audio_to_text_r5": {
-        "heading": "audio→text R@5",
-        "meaning": "share of the clips that have one of their captions among the first 5 of all captions",
-        "range": (0.0, 1.0),
-        "null": "chance_audio_to_text_r5",
-        "column": "score_audio_to_text_r5",
-        "shown": False,
-    },
-    "audio_to_text_r10": {
-        "heading": "audio→text R@10",
-        "meaning": "share of the clips that have one of their captions among the first 10 of all captions",
-        "range": (0.0, 1.0),
-        "null": "chance_audio_to_text_r10",
-        "column": "score_audio_to_text_r10",
-    },
-    "audio_to_text_map10": {
-        "heading": "audio→text mAP@10",
-        "meaning": "mean average precision of a clip's captions among the first 10",
-        "range": (0.0, 1.0),
-        "null": "chance_audio_to_text_map10",
-        "column": "score_audio_to_text_map10",
-    },
-    "audio_to_text_median_rank": {
-        "heading": "audio→text median rank",
-        "meaning": "median over clips of the rank of the best of their captions",
-        "range": (1.0, 1e15),
-        "digits": 1,
-        "null": "chance_audio_to_text_median_rank",
-        "less_is_better": True,
-    },
-    "chance_text_to_audio_r1": {
-        "heading": "chance of text→audio R@1",
-        "meaning": "text→audio R@1 of a model that knows nothing, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_text_to_audio_r5": {
-        "heading": "chance of text→audio R@5",
-        "meaning": "text→audio R@5 of a model that knows nothing, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_text_to_audio_r10": {
-        "heading": "chance of text→audio R@10",
-        "meaning": "text→audio R@10 of a model that knows nothing, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_text_to_audio_map10": {
-        "heading": "chance of text→audio mAP@10",
-        "meaning": "text→audio mAP@10 of a model that knows nothing, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_text_to_audio_median_rank": {
-        "heading": "chance of text→audio median rank",
-        "meaning": "text→audio median rank of a model that knows nothing, exactly",
-        "range": (1.0, 1e15),
-        "digits": 1,
-        "shown": False,
-    },
-    "chance_audio_to_text_r1": {
-        "heading": "chance of audio→text R@1",
-        "meaning": "audio→text R@1 of a model that knows nothing, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_audio_to_text_r5": {
-        "heading": "chance of audio→text R@5",
-        "meaning": "audio→text R@5 of a model that knows nothing, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_audio_to_text_r10": {
-        "heading": "chance of audio→text R@10",
-        "meaning": "audio→text R@10 of a model that knows nothing, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_audio_to_text_map10": {
-        "heading": "chance of audio→text mAP@10",
-        "meaning": "audio→text mAP@10 of a model that knows nothing, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_audio_to_text_median_rank": {
-        "heading": "chance of audio→text median rank",
-        "meaning": "audio→text median rank of a model that knows nothing, exactly",
-        "range": (1.0, 1e15),
-        "digits": 1,
-        "shown": False,
-    },
-    "n": {
-        "heading": "n",
-        "meaning": "number of clips",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
-    "texts": {
-        "heading": "captions",
-        "meaning": "number of captions",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
+_OUTSIDE = (
+    "Values of single clips are what they contribute to the mean over all captions; where clips have unequally "
+    "many captions, these can lie outside its range."
+)
+_WAYS = {
+    "text_to_audio": ("captions that have their clip", "of all clips"),
+    "audio_to_text": ("clips that have one of their captions", "of all captions"),
 }
+_PRECISIONS = {
+    "text_to_audio": "mean over captions of 1 over the rank of the clip, 0 beyond rank 10",
+    "audio_to_text": "mean average precision of a clip's captions among the first 10",
+}
+_MEDIANS = {
+    "text_to_audio": "median over captions of the rank of their clip",
+    "audio_to_text": "median over clips of the rank of the best of their captions",
+}
+
+
+def _way_measures(way: str, sought: str, among: str) -> dict[str, Fields]:
+    """The measures of one direction, without what they are beside."""
+    arrow = way.replace("_to_", "→")
+    recalls = {
+        f"{way}_r{k}": share(
+            f"{arrow} R@{k}", f"share of the {sought} {'first' if k == 1 else f'among the first {k}'} {among}"
+        )
+        for k in CUTOFFS
+    }
+    measures = recalls | {f"{way}_map10": share(f"{arrow} mAP@10", _PRECISIONS[way])}
+    for name, measure in measures.items():
+        measure["column"] = f"score_{name}"
+        if way == "text_to_audio":
+            measure["outside"] = _OUTSIDE
+    measures[f"{way}_r5"]["shown"] = False
+    ranks = {"range": (1.0, MOST), "digits": 1, "less_is_better": True}
+    measures[f"{way}_median_rank"] = {"heading": f"{arrow} median rank", "meaning": _MEDIANS[way], **ranks}
+    return measures
+
+
+def _measures() -> dict[str, Fields]:
+    """The measures of both directions, then the chance of each, then the counts."""
+    measures = {name: fields for way, words in _WAYS.items() for name, fields in _way_measures(way, *words).items()}
+    measures["text_to_audio_r1"]["column"] = "score"
+    chances = {}
+    for name, measure in measures.items():
+        measure["null"] = f"chance_{name}"
+        heading = measure["heading"]
+        kept = {field: measure[field] for field in ("range", "digits") if field in measure}
+        words = {"heading": f"chance of {heading}", "meaning": f"{heading} of a model that knows nothing, exactly"}
+        chances[f"chance_{name}"] = hidden({**words, **kept})
+    counts = {"n": count("n", "number of clips"), "texts": count("captions", "number of captions")}
+    return measures | chances | counts
+
+
+MEASURES = _measures()
 """What each number of `audio_text_retrieval` is: fields by name, the score first."""
 
 PAGE = {

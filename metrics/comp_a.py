@@ -35,6 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .arrays import LARGEST, Floats, Ints
 from .evaluated import metric_class
+from .measures import MOST, Fields, count, hidden, share
 from .similarity import NEAR, mean_interval, read_keys, unit_embeddings
 
 CROSSED = 1000
@@ -394,312 +395,90 @@ def _orders_right(s: Floats) -> Floats:
 VERSION = 1
 """It rises with every change of code or constants that can change a number."""
 
-# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
-MEASURES = {
-    "group": {
-        "heading": "CompA group",
-        "meaning": "share of items where every clip has its own caption nearest and every caption its own clip",
-        "range": (0.0, 1.0),
-        "null": "chance_group",
-        "floor": "floor_group",
-        "column": "score",
-    },
-    "text": {
-        "heading": "text",
-        "meaning": "share of items where every clip has its own caption nearest",
-        "range": (0.0, 1.0),
-        "null": "chance_text",
-        "floor": "floor_text",
-        "column": "score_text",
-    },
-    "audio": {
-        "heading": "audio",
-        "meaning": "share of items where every caption has its own clip nearest",
-        "range": (0.0, 1.0),
-        "null": "chance_audio",
-        "floor": "floor_audio",
-        "column": "score_audio",
-    },
-    "match": {
-        "heading": "match",
-        "meaning": "share of items where the right assignment of captions to clips is the best; those tied for it "
-        "share",
-        "range": (0.0, 1.0),
-        "null": "chance_match",
-        "column": "score_match",
-    },
-    "text_pairwise": {
-        "heading": "text pairwise",
-        "meaning": "share of single comparisons of two captions with a clip that are right, ties half",
-        "range": (0.0, 1.0),
-        "null": "chance_pairwise",
-        "column": "score_text_pairwise",
-        "shown": False,
-    },
-    "audio_pairwise": {
-        "heading": "audio pairwise",
-        "meaning": "share of single comparisons of two clips with a caption that are right, ties half",
-        "range": (0.0, 1.0),
-        "null": "chance_pairwise",
-        "column": "score_audio_pairwise",
-        "shown": False,
-    },
-    "margin": {
+_SCORED = {
+    "group": "share of items where every clip has its own caption nearest and every caption its own clip",
+    "text": "share of items where every clip has its own caption nearest",
+    "audio": "share of items where every caption has its own clip nearest",
+    "match": "share of items where the right assignment of captions to clips is the best; those tied for it share",
+    "text_pairwise": "share of single comparisons of two captions with a clip that are right, ties half",
+    "audio_pairwise": "share of single comparisons of two clips with a caption that are right, ties half",
+}
+"""What the scores are, of pairs, of triplets, and of both as they are."""
+
+_ALWAYS = ", and of any model that does not know what belongs together"
+
+
+def _scores(kind: str = "", of: str = "") -> dict[str, Fields]:
+    """The scores of a kind of items, with what they are beside: a chance each, and a floor where there is one."""
+    prefix, measures = f"{kind}_" if kind else "", {}
+    for name, meaning in _SCORED.items():
+        nulls = {"null": "chance_pairwise" if name.endswith("pairwise") else f"{prefix}chance_{name}"}
+        if kind != "mixed" and name in _FLOORS:
+            nulls["floor"] = f"{prefix}floor_{name}"
+        column = {} if kind == "triplets" else {"column": f"score_{prefix}{name}"}
+        heading = f"{prefix}{name}".replace("_", " ")
+        measures[f"{prefix}{name}"] = share(heading, meaning + of, **nulls, **column)
+    return measures
+
+
+def _chances(kind: str, meanings: Mapping[str, str]) -> dict[str, Fields]:
+    prefix = f"{kind}_" if kind else ""
+    return {
+        f"{prefix}chance_{name}": hidden(share(f"chance of {prefix}{name}".replace("_", " "), meaning))
+        for name, meaning in meanings.items()
+    }
+
+
+def _floor_measures(kind: str, items: str) -> dict[str, Fields]:
+    prefix = f"{kind}_" if kind else ""
+    why = "in every order: what captions and clips as near to each other leave of chance, without knowledge"
+    return {
+        f"{prefix}floor_{name}": hidden(
+            share(
+                f"floor of {prefix}{name}".replace("_", " "),
+                f"{name} of captions with the clips of other {items}, {why}",
+            )
+        )
+        for name in _FLOORS
+    }
+
+
+def _measures() -> dict[str, Fields]:
+    """Scores of the pairs with their nulls, then those of triplets, then of both together."""
+    measures = _scores()
+    measures["group"] |= {"heading": "CompA group", "column": "score"}
+    measures["text_pairwise"]["shown"] = measures["audio_pairwise"]["shown"] = False
+    measures["margin"] = {
         "heading": "margin",
         "meaning": "mean of the sum of the right similarities minus that of the best other assignment",
-        "range": (-1e15, 1e15),
+        "range": (-MOST, MOST),
         "column": "score_margin",
         "shown": False,
-    },
-    "ties": {
-        "heading": "ties",
-        "meaning": "share of the single comparisons that are tied, which count as wrong in group, text and audio",
-        "range": (0.0, 1.0),
-        "column": "score_ties",
-    },
-    "match_ties": {
-        "heading": "match ties",
-        "meaning": "share of items where the right assignment is tied for the best",
-        "range": (0.0, 1.0),
-        "column": "score_match_ties",
-        "shown": False,
-    },
-    "n": {
-        "heading": "n",
-        "meaning": "number of items",
-        "range": (1.0, 1e15),
-        "digits": 0,
-        "shown": False,
-    },
-    "chance_group": {
-        "heading": "chance of group",
-        "meaning": "group of independent similarities: 1/6, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_text": {
-        "heading": "chance of text",
-        "meaning": "text of independent similarities: 1/4, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_audio": {
-        "heading": "chance of audio",
-        "meaning": "audio of independent similarities: 1/4, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_match": {
-        "heading": "chance of match",
-        "meaning": "match of independent similarities, and of any model that does not know what belongs together: "
-        "1/2, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_pairwise": {
-        "heading": "chance of pairwise",
-        "meaning": "pairwise scores of independent similarities: 1/2, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "floor_group": {
-        "heading": "floor of group",
-        "meaning": "group of captions with the clips of other items, in every order: what captions and clips as near "
-        "to each other leave of chance, without knowledge",
-        "range": (0.0, 1.0),
-    },
-    "floor_text": {
-        "heading": "floor of text",
-        "meaning": "text of captions with the clips of other items, in every order: what captions and clips as near "
-        "to each other leave of chance, without knowledge",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "floor_audio": {
-        "heading": "floor of audio",
-        "meaning": "audio of captions with the clips of other items, in every order: what captions and clips as near "
-        "to each other leave of chance, without knowledge",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "triplets_group": {
-        "heading": "triplets group",
-        "meaning": "share of items where every clip has its own caption nearest and every caption its own clip, of "
-        "items with a third, all three",
-        "range": (0.0, 1.0),
-        "null": "triplets_chance_group",
-        "floor": "triplets_floor_group",
-        "shown": False,
-    },
-    "triplets_text": {
-        "heading": "triplets text",
-        "meaning": "share of items where every clip has its own caption nearest, of items with a third, all three",
-        "range": (0.0, 1.0),
-        "null": "triplets_chance_text",
-        "floor": "triplets_floor_text",
-        "shown": False,
-    },
-    "triplets_audio": {
-        "heading": "triplets audio",
-        "meaning": "share of items where every caption has its own clip nearest, of items with a third, all three",
-        "range": (0.0, 1.0),
-        "null": "triplets_chance_audio",
-        "floor": "triplets_floor_audio",
-        "shown": False,
-    },
-    "triplets_match": {
-        "heading": "triplets match",
-        "meaning": "share of items where the right assignment of captions to clips is the best; those tied for it "
-        "share, of items with a third, all three",
-        "range": (0.0, 1.0),
-        "null": "triplets_chance_match",
-        "shown": False,
-    },
-    "triplets_text_pairwise": {
-        "heading": "triplets text pairwise",
-        "meaning": "share of single comparisons of two captions with a clip that are right, ties half, of items with "
-        "a third, all three",
-        "range": (0.0, 1.0),
-        "null": "chance_pairwise",
-        "shown": False,
-    },
-    "triplets_audio_pairwise": {
-        "heading": "triplets audio pairwise",
-        "meaning": "share of single comparisons of two clips with a caption that are right, ties half, of items with "
-        "a third, all three",
-        "range": (0.0, 1.0),
-        "null": "chance_pairwise",
-        "shown": False,
-    },
-    "triplets_chance_group": {
-        "heading": "chance of triplets group",
-        "meaning": "group of triplets with independent similarities: 1/60, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "triplets_chance_text": {
-        "heading": "chance of triplets text",
-        "meaning": "text of triplets with independent similarities: 1/27, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "triplets_chance_audio": {
-        "heading": "chance of triplets audio",
-        "meaning": "audio of triplets with independent similarities: 1/27, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "triplets_chance_match": {
-        "heading": "chance of triplets match",
-        "meaning": "match of triplets with independent similarities: 1/6, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "triplets_floor_group": {
-        "heading": "floor of triplets group",
-        "meaning": "group of captions with the clips of other triplets, in every order: what captions and clips as "
-        "near to each other leave of chance, without knowledge",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "triplets_floor_text": {
-        "heading": "floor of triplets text",
-        "meaning": "text of captions with the clips of other triplets, in every order: what captions and clips as "
-        "near to each other leave of chance, without knowledge",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "triplets_floor_audio": {
-        "heading": "floor of triplets audio",
-        "meaning": "audio of captions with the clips of other triplets, in every order: what captions and clips as "
-        "near to each other leave of chance, without knowledge",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "triplets_n": {
-        "heading": "triplets",
-        "meaning": "number of items with a third",
-        "range": (1.0, 1e15),
-        "digits": 0,
-        "shown": False,
-    },
-    "mixed_group": {
-        "heading": "mixed group",
-        "meaning": "share of items where every clip has its own caption nearest and every caption its own clip, two "
-        "or three as the item has",
-        "range": (0.0, 1.0),
-        "null": "mixed_chance_group",
-        "column": "score_mixed_group",
-        "shown": False,
-    },
-    "mixed_text": {
-        "heading": "mixed text",
-        "meaning": "share of items where every clip has its own caption nearest, two or three as the item has",
-        "range": (0.0, 1.0),
-        "null": "mixed_chance_text",
-        "column": "score_mixed_text",
-        "shown": False,
-    },
-    "mixed_audio": {
-        "heading": "mixed audio",
-        "meaning": "share of items where every caption has its own clip nearest, two or three as the item has",
-        "range": (0.0, 1.0),
-        "null": "mixed_chance_audio",
-        "column": "score_mixed_audio",
-        "shown": False,
-    },
-    "mixed_match": {
-        "heading": "mixed match",
-        "meaning": "share of items where the right assignment of captions to clips is the best; those tied for it "
-        "share, two or three as the item has",
-        "range": (0.0, 1.0),
-        "null": "mixed_chance_match",
-        "column": "score_mixed_match",
-        "shown": False,
-    },
-    "mixed_text_pairwise": {
-        "heading": "mixed text pairwise",
-        "meaning": "share of single comparisons of two captions with a clip that are right, ties half, two or three "
-        "as the item has",
-        "range": (0.0, 1.0),
-        "null": "chance_pairwise",
-        "column": "score_mixed_text_pairwise",
-        "shown": False,
-    },
-    "mixed_audio_pairwise": {
-        "heading": "mixed audio pairwise",
-        "meaning": "share of single comparisons of two clips with a caption that are right, ties half, two or three "
-        "as the item has",
-        "range": (0.0, 1.0),
-        "null": "chance_pairwise",
-        "column": "score_mixed_audio_pairwise",
-        "shown": False,
-    },
-    "mixed_chance_group": {
-        "heading": "chance of mixed group",
-        "meaning": "group of independent similarities, pairs and triplets as there are",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "mixed_chance_text": {
-        "heading": "chance of mixed text",
-        "meaning": "text of independent similarities, pairs and triplets as there are",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "mixed_chance_audio": {
-        "heading": "chance of mixed audio",
-        "meaning": "audio of independent similarities, pairs and triplets as there are",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "mixed_chance_match": {
-        "heading": "chance of mixed match",
-        "meaning": "match of independent similarities, pairs and triplets as there are",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-}
+    }
+    ties = "share of the single comparisons that are tied, which count as wrong in group, text and audio"
+    measures["ties"] = share("ties", ties, column="score_ties")
+    best = "share of items where the right assignment is tied for the best"
+    measures["match_ties"] = hidden(share("match ties", best, column="score_match_ties"))
+    measures["n"] = count("n", "number of items")
+    exactly = {"group": "1/6", "text": "1/4", "audio": "1/4", "match": "1/2", "pairwise": "1/2"}
+    named = {name: f"{name} of independent similarities" for name in exactly}
+    named |= {"match": named["match"] + _ALWAYS, "pairwise": "pairwise scores of independent similarities"}
+    measures |= _chances("", {name: f"{named[name]}: {chance}, exactly" for name, chance in exactly.items()})
+    measures |= _floor_measures("", "items")
+    del measures["floor_group"]["shown"]
+    triplets = {"group": "1/60", "text": "1/27", "audio": "1/27", "match": "1/6"}
+    likewise = {name: f"{name} of triplets with independent similarities: {x}, exactly" for name, x in triplets.items()}
+    as_there_are = {name: f"{name} of independent similarities, pairs and triplets as there are" for name in triplets}
+    measures |= {
+        name: hidden(score) for name, score in _scores("triplets", ", of items with a third, all three").items()
+    }
+    measures |= _chances("triplets", likewise) | _floor_measures("triplets", "triplets")
+    measures["triplets_n"] = count("triplets", "number of items with a third")
+    measures |= {name: hidden(score) for name, score in _scores("mixed", ", two or three as the item has").items()}
+    return measures | _chances("mixed", as_there_are)
+
+
+MEASURES = _measures()
 """What each number of `comp_a` is: fields by name, the score first."""
 
 PAGE = {

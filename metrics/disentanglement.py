@@ -1086,7 +1086,56 @@ def _explicitness(x: Floats, factor: _Factor, train: Ints, test: Ints) -> float:
 VERSION = 2
 """It rises with every change of code or constants that can change a number."""
 
-# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+_LITERATURE = {
+    "dci_disentanglement": {
+        "heading": "DCI disentanglement",
+        "meaning": "how far each dimension is important to one factor alone, by lasso (Eastwood and Williams 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "dci_completeness": {
+        "heading": "DCI completeness",
+        "meaning": "how far one dimension alone is important to each factor, by lasso (Eastwood and Williams 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "dci_informativeness": {
+        "heading": "DCI informativeness",
+        "meaning": "R² or accuracy above chance of the lasso on held-out clips, mean over factors",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "mig": {
+        "heading": "MIG",
+        "meaning": "mutual information gap of the two dimensions that tell most of a factor (Chen et al. 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "sap": {
+        "heading": "SAP",
+        "meaning": "gap of the two dimensions that predict a factor best (Kumar et al. 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "modularity": {
+        "heading": "modularity",
+        "meaning": "how far each dimension informs about one factor alone (Ridgeway and Mozer 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "explicitness": {
+        "heading": "explicitness",
+        "meaning": "area under the ROC curve of levels by logistic regression, chance ½ (Ridgeway and Mozer 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+}
+"""Scores of the literature, in the basis of the embeddings."""
+
+_BASES = {"rotated": ("rotated", "after a random rotation"), "pca": ("PCA", "on principal components")}
+"""Of the embeddings, in which the scores of the literature are taken a second and a third time."""
+
+# ±1e15 stands for "no bound".
 MEASURES = {
     "unseen": {
         "heading": "Disentanglement",
@@ -1202,131 +1251,12 @@ MEASURES = {
         "range": (2.0, 1e15),
         "shown": False,
     },
-    "dci_disentanglement": {
-        "heading": "DCI disentanglement",
-        "meaning": "how far each dimension is important to one factor alone, by lasso (Eastwood and Williams 2018)",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "dci_completeness": {
-        "heading": "DCI completeness",
-        "meaning": "how far one dimension alone is important to each factor, by lasso (Eastwood and Williams 2018)",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "dci_informativeness": {
-        "heading": "DCI informativeness",
-        "meaning": "R² or accuracy above chance of the lasso on held-out clips, mean over factors",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "mig": {
-        "heading": "MIG",
-        "meaning": "mutual information gap of the two dimensions that tell most of a factor (Chen et al. 2018)",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "sap": {
-        "heading": "SAP",
-        "meaning": "gap of the two dimensions that predict a factor best (Kumar et al. 2018)",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "modularity": {
-        "heading": "modularity",
-        "meaning": "how far each dimension informs about one factor alone (Ridgeway and Mozer 2018)",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "explicitness": {
-        "heading": "explicitness",
-        "meaning": "area under the ROC curve of levels by logistic regression, chance ½ (Ridgeway and Mozer 2018)",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "dci_disentanglement_rotated": {
-        "heading": "DCI disentanglement, rotated",
-        "meaning": "DCI disentanglement after a random rotation",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "dci_completeness_rotated": {
-        "heading": "DCI completeness, rotated",
-        "meaning": "DCI completeness after a random rotation",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "dci_informativeness_rotated": {
-        "heading": "DCI informativeness, rotated",
-        "meaning": "DCI informativeness after a random rotation",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "mig_rotated": {
-        "heading": "MIG, rotated",
-        "meaning": "MIG after a random rotation",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "sap_rotated": {
-        "heading": "SAP, rotated",
-        "meaning": "SAP after a random rotation",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "modularity_rotated": {
-        "heading": "modularity, rotated",
-        "meaning": "modularity after a random rotation",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "explicitness_rotated": {
-        "heading": "explicitness, rotated",
-        "meaning": "explicitness after a random rotation",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "dci_disentanglement_pca": {
-        "heading": "DCI disentanglement, PCA",
-        "meaning": "DCI disentanglement on principal components",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "dci_completeness_pca": {
-        "heading": "DCI completeness, PCA",
-        "meaning": "DCI completeness on principal components",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "dci_informativeness_pca": {
-        "heading": "DCI informativeness, PCA",
-        "meaning": "DCI informativeness on principal components",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "mig_pca": {
-        "heading": "MIG, PCA",
-        "meaning": "MIG on principal components",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "sap_pca": {
-        "heading": "SAP, PCA",
-        "meaning": "SAP on principal components",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "modularity_pca": {
-        "heading": "modularity, PCA",
-        "meaning": "modularity on principal components",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "explicitness_pca": {
-        "heading": "explicitness, PCA",
-        "meaning": "explicitness on principal components",
-        "range": (0.0, 1.0),
-        "shown": False,
+    **_LITERATURE,
+    **{
+        f"{name}_{basis}": fields
+        | {"heading": f"{fields['heading']}, {short}", "meaning": f"{fields['heading']} {where}"}
+        for basis, (short, where) in _BASES.items()
+        for name, fields in _LITERATURE.items()
     },
 }
 """What each number of `disentanglement` is: fields by name, the score first."""

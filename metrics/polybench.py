@@ -33,6 +33,7 @@ from .answer_words import LETTERS, folded_words
 from .answers import POLARITIES, REFUSED, Match, match_answer
 from .arrays import Floats, Ints
 from .evaluated import metric_class
+from .measures import MOST, Fields, count, hidden, share
 
 TASKS = (
     *("counting", "duration", "concurrency", "classification", "detection"),
@@ -797,428 +798,150 @@ def _expanded_level(count: int) -> float:
 VERSION = 2
 """It rises with every change of code or constants that can change a number."""
 
-# Read without importing the module, so it is one literal; 1e15 stands for "no bound".
+_QUESTIONS = {
+    "counting": "how many kinds of sound there are",
+    "duration": "which sound is heard longest",
+    "concurrency": "whether anything overlaps a sound",
+    "classification": "what overlaps a sound",
+    "detection": "when two sounds first overlap",
+    "counting_together": "how many kinds of sound are heard at the same time, at most",
+    "duration_longest": "which sound has the longest uninterrupted event",
+}
+
+
+def _task_measures(task: str, question: str) -> dict[str, Fields]:
+    """The measures of one task: its accuracy, and what stands beside it."""
+    heading, of = (
+        ("longest event", "the longest event") if task == "duration_longest" else (task.replace("_", " "),) * 2
+    )
+    constant = "accuracy of always giving the one text that is right most often"
+    over = "; over positions" if task == "detection" else ""
+    right = f"share of right answers to the question {question}"
+    return {
+        task: share(heading, right, null=f"chance_{task}"),
+        f"chance_{task}": hidden(share(f"chance of {of}", f"accuracy of drawing an option, of {of}")),
+        f"majority_{task}": hidden(share(f"best constant answer of {of}", f"{constant}, of {of}")),
+        f"macro_f1_{task}": hidden(share(f"macro F1 of {of}", f"F1 of each right answer as a class, of {of}{over}")),
+        f"groups_right_{task}": hidden(
+            share(f"groups right, {of}", f"share of groups of which every question of {of} is answered rightly")
+        ),
+    }
+
+
 MEASURES = {
-    "accuracy": {
-        "heading": "PolyBench",
-        "meaning": "share of questions that are answered rightly, the mean over the tasks; counting together and the "
+    "accuracy": share(
+        "PolyBench",
+        "share of questions that are answered rightly, the mean over the tasks; counting together and the "
         "longest event stand in it for counting and duration where they are asked",
-        "range": (0.0, 1.0),
-        "null": "chance",
-        "column": "score",
-        "outside": "questions of a task that has fewer of them weigh more, so that tasks weigh the same",
-    },
-    "accuracy_micro": {
-        "heading": "accuracy of all questions",
-        "meaning": "share of questions that are answered rightly, each counting the same",
-        "range": (0.0, 1.0),
-        "column": "score_correct",
-        "shown": False,
-    },
+        null="chance",
+        column="score",
+        outside="questions of a task that has fewer of them weigh more, so that tasks weigh the same",
+    ),
+    "accuracy_micro": share(
+        "accuracy of all questions",
+        "share of questions that are answered rightly, each counting the same",
+        column="score_correct",
+        shown=False,
+    ),
     "adjusted": {
         "heading": "above chance",
         "meaning": "accuracy, 0 being chance and 1 everything right: (accuracy − chance) / (1 − chance)",
         "range": (-25.0, 1.0),
         "shown": False,
     },
-    "chance": {
-        "heading": "chance",
-        "meaning": "accuracy of drawing an option: the mean of 1/k of k options, the mean over the tasks",
-        "range": (0.0, 1.0),
-    },
-    "majority": {
-        "heading": "best constant answer",
-        "meaning": "accuracy of always giving the one text that is right most often in a task",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "best_position": {
-        "heading": "best constant position",
-        "meaning": "accuracy of always taking the position that is right most often in a task",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "macro_f1": {
-        "heading": "macro F1",
-        "meaning": "F1 of each right answer as a class, the mean over the answers of a task, then over the tasks; of "
+    "chance": share("chance", "accuracy of drawing an option: the mean of 1/k of k options, the mean over the tasks"),
+    "majority": share(
+        "best constant answer", "accuracy of always giving the one text that is right most often in a task", shown=False
+    ),
+    "best_position": share(
+        "best constant position",
+        "accuracy of always taking the position that is right most often in a task",
+        shown=False,
+    ),
+    "macro_f1": share(
+        "macro F1",
+        "F1 of each right answer as a class, the mean over the answers of a task, then over the tasks; of "
         "detection over positions",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "weighted_f1": {
-        "heading": "weighted F1",
-        "meaning": "the same, answers weighing as often as they are right",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "n": {
-        "heading": "questions",
-        "meaning": "number of questions",
-        "range": (0.0, 1000000000000000.0),
-        "digits": 0,
-        "shown": False,
-    },
-    "answers": {
-        "heading": "answers",
-        "meaning": "number of answers: a question has one in each order of its options",
-        "range": (0.0, 1000000000000000.0),
-        "digits": 0,
-        "shown": False,
-    },
+        shown=False,
+    ),
+    "weighted_f1": share("weighted F1", "the same, answers weighing as often as they are right", shown=False),
+    "n": count("questions", "number of questions", 0.0),
+    "answers": count("answers", "number of answers: a question has one in each order of its options", 0.0),
     "unparsed": {
         "heading": "unparsed",
         "meaning": "number of answers that name no option, refusals among them; they are wrong",
-        "range": (0.0, 1000000000000000.0),
+        "range": (0.0, MOST),
         "digits": 0,
     },
-    "refused": {
-        "heading": "refused",
-        "meaning": "number of answers that are refusals",
-        "range": (0.0, 1000000000000000.0),
-        "digits": 0,
-        "shown": False,
-    },
-    "accuracy_parsed": {
-        "heading": "accuracy of the parsed",
-        "meaning": "share of right ones among the answers that name an option",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "counting": {
-        "heading": "counting",
-        "meaning": "share of right answers to the question how many kinds of sound there are",
-        "range": (0.0, 1.0),
-        "null": "chance_counting",
-    },
-    "chance_counting": {
-        "heading": "chance of counting",
-        "meaning": "accuracy of drawing an option, of counting",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "majority_counting": {
-        "heading": "best constant answer of counting",
-        "meaning": "accuracy of always giving the one text that is right most often, of counting",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "macro_f1_counting": {
-        "heading": "macro F1 of counting",
-        "meaning": "F1 of each right answer as a class, of counting",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "groups_right_counting": {
-        "heading": "groups right, counting",
-        "meaning": "share of groups of which every question of counting is answered rightly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "duration": {
-        "heading": "duration",
-        "meaning": "share of right answers to the question which sound is heard longest",
-        "range": (0.0, 1.0),
-        "null": "chance_duration",
-    },
-    "chance_duration": {
-        "heading": "chance of duration",
-        "meaning": "accuracy of drawing an option, of duration",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "majority_duration": {
-        "heading": "best constant answer of duration",
-        "meaning": "accuracy of always giving the one text that is right most often, of duration",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "macro_f1_duration": {
-        "heading": "macro F1 of duration",
-        "meaning": "F1 of each right answer as a class, of duration",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "groups_right_duration": {
-        "heading": "groups right, duration",
-        "meaning": "share of groups of which every question of duration is answered rightly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "concurrency": {
-        "heading": "concurrency",
-        "meaning": "share of right answers to the question whether anything overlaps a sound",
-        "range": (0.0, 1.0),
-        "null": "chance_concurrency",
-    },
-    "chance_concurrency": {
-        "heading": "chance of concurrency",
-        "meaning": "accuracy of drawing an option, of concurrency",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "majority_concurrency": {
-        "heading": "best constant answer of concurrency",
-        "meaning": "accuracy of always giving the one text that is right most often, of concurrency",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "macro_f1_concurrency": {
-        "heading": "macro F1 of concurrency",
-        "meaning": "F1 of each right answer as a class, of concurrency",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "groups_right_concurrency": {
-        "heading": "groups right, concurrency",
-        "meaning": "share of groups of which every question of concurrency is answered rightly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "classification": {
-        "heading": "classification",
-        "meaning": "share of right answers to the question what overlaps a sound",
-        "range": (0.0, 1.0),
-        "null": "chance_classification",
-    },
-    "chance_classification": {
-        "heading": "chance of classification",
-        "meaning": "accuracy of drawing an option, of classification",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "majority_classification": {
-        "heading": "best constant answer of classification",
-        "meaning": "accuracy of always giving the one text that is right most often, of classification",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "macro_f1_classification": {
-        "heading": "macro F1 of classification",
-        "meaning": "F1 of each right answer as a class, of classification",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "groups_right_classification": {
-        "heading": "groups right, classification",
-        "meaning": "share of groups of which every question of classification is answered rightly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "detection": {
-        "heading": "detection",
-        "meaning": "share of right answers to the question when two sounds first overlap",
-        "range": (0.0, 1.0),
-        "null": "chance_detection",
-    },
-    "chance_detection": {
-        "heading": "chance of detection",
-        "meaning": "accuracy of drawing an option, of detection",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "majority_detection": {
-        "heading": "best constant answer of detection",
-        "meaning": "accuracy of always giving the one text that is right most often, of detection",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "macro_f1_detection": {
-        "heading": "macro F1 of detection",
-        "meaning": "F1 of each right answer as a class, of detection; over positions",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "groups_right_detection": {
-        "heading": "groups right, detection",
-        "meaning": "share of groups of which every question of detection is answered rightly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "counting_together": {
-        "heading": "counting together",
-        "meaning": "share of right answers to the question how many kinds of sound are heard at the same time, at most",
-        "range": (0.0, 1.0),
-        "null": "chance_counting_together",
-    },
-    "chance_counting_together": {
-        "heading": "chance of counting together",
-        "meaning": "accuracy of drawing an option, of counting together",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "majority_counting_together": {
-        "heading": "best constant answer of counting together",
-        "meaning": "accuracy of always giving the one text that is right most often, of counting together",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "macro_f1_counting_together": {
-        "heading": "macro F1 of counting together",
-        "meaning": "F1 of each right answer as a class, of counting together",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "groups_right_counting_together": {
-        "heading": "groups right, counting together",
-        "meaning": "share of groups of which every question of counting together is answered rightly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "duration_longest": {
-        "heading": "longest event",
-        "meaning": "share of right answers to the question which sound has the longest uninterrupted event",
-        "range": (0.0, 1.0),
-        "null": "chance_duration_longest",
-    },
-    "chance_duration_longest": {
-        "heading": "chance of the longest event",
-        "meaning": "accuracy of drawing an option, of the longest event",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "majority_duration_longest": {
-        "heading": "best constant answer of the longest event",
-        "meaning": "accuracy of always giving the one text that is right most often, of the longest event",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "macro_f1_duration_longest": {
-        "heading": "macro F1 of the longest event",
-        "meaning": "F1 of each right answer as a class, of the longest event",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "groups_right_duration_longest": {
-        "heading": "groups right, the longest event",
-        "meaning": "share of groups of which every question of the longest event is answered rightly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "groups_right": {
-        "heading": "groups right",
-        "meaning": "share of groups, such as the twins of a scene or a recording, of which every question is "
+    "refused": count("refused", "number of answers that are refusals", 0.0),
+    "accuracy_parsed": share(
+        "accuracy of the parsed", "share of right ones among the answers that name an option", shown=False
+    ),
+}
+MEASURES |= {name: fields for task, words in _QUESTIONS.items() for name, fields in _task_measures(task, words).items()}
+MEASURES |= {
+    "groups_right": share(
+        "groups right",
+        "share of groups, such as the twins of a scene or a recording, of which every question is "
         "answered rightly; of the tasks that the accuracy is a mean over",
-        "range": (0.0, 1.0),
-        "null": "groups_right_chance",
-    },
-    "groups_right_chance": {
-        "heading": "chance of groups right",
-        "meaning": "groups right by drawing an option each time: the mean of the product of 1/k",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "groups": {
-        "heading": "groups",
-        "meaning": "number of groups that groups right is a share of",
-        "range": (0.0, 1000000000000000.0),
-        "digits": 0,
-        "shown": False,
-    },
-    "correctness": {
-        "heading": "correctness",
-        "meaning": "share of orders of the options in which a question is answered rightly, the mean over the "
-        "questions",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "consistency": {
-        "heading": "consistency",
-        "meaning": "share of pairs of orders of a question that get the same answer, the mean over the questions",
-        "range": (0.0, 1.0),
-        "null": "consistency_chance",
-        "shown": False,
-    },
-    "consistency_chance": {
-        "heading": "chance of consistency",
-        "meaning": "consistency of drawing an option",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "all_orders_right": {
-        "heading": "right in all orders",
-        "meaning": "share of questions that are answered rightly in every order of their options",
-        "range": (0.0, 1.0),
-        "null": "all_orders_right_chance",
-        "shown": False,
-    },
-    "all_orders_right_chance": {
-        "heading": "chance of right in all orders",
-        "meaning": "right in all orders by drawing an option each time",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "position_distance": {
-        "heading": "position habit",
-        "meaning": "by how much the positions that are taken differ from taking each as often: 0 without a habit",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "tp": {
-        "heading": "true overlaps",
-        "meaning": "number of answers about concurrency that say overlap where there is one",
-        "range": (0.0, 1000000000000000.0),
-        "digits": 0,
-        "shown": False,
-    },
-    "fp": {
-        "heading": "false overlaps",
-        "meaning": "number of answers about concurrency that say overlap where there is none",
-        "range": (0.0, 1000000000000000.0),
-        "digits": 0,
-        "shown": False,
-    },
-    "tn": {
-        "heading": "true alone",
-        "meaning": "number of answers about concurrency that say alone where nothing overlaps",
-        "range": (0.0, 1000000000000000.0),
-        "digits": 0,
-        "shown": False,
-    },
-    "fn": {
-        "heading": "false alone",
-        "meaning": "number of answers about concurrency that say alone where something overlaps",
-        "range": (0.0, 1000000000000000.0),
-        "digits": 0,
-        "shown": False,
-    },
-    "unparsed_overlap": {
-        "heading": "unparsed where overlap is right",
-        "meaning": "number of answers about concurrency that say neither where something overlaps",
-        "range": (0.0, 1000000000000000.0),
-        "digits": 0,
-        "shown": False,
-    },
-    "unparsed_alone": {
-        "heading": "unparsed where alone is right",
-        "meaning": "number of answers about concurrency that say neither where nothing overlaps",
-        "range": (0.0, 1000000000000000.0),
-        "digits": 0,
-        "shown": False,
-    },
-    "sensitivity": {
-        "heading": "sensitivity",
-        "meaning": "share of answers about concurrency that are right where something overlaps",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "specificity": {
-        "heading": "specificity",
-        "meaning": "share of answers about concurrency that are right where nothing overlaps",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "balanced_accuracy": {
-        "heading": "balanced accuracy of concurrency",
-        "meaning": "mean of sensitivity and specificity: ½ without listening",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "f1": {
-        "heading": "F1 of overlap",
-        "meaning": "F1 of answers about concurrency, overlap being the class",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
+        null="groups_right_chance",
+    ),
+    "groups_right_chance": share(
+        "chance of groups right",
+        "groups right by drawing an option each time: the mean of the product of 1/k",
+        shown=False,
+    ),
+    "groups": count("groups", "number of groups that groups right is a share of", 0.0),
+    "correctness": share(
+        "correctness",
+        "share of orders of the options in which a question is answered rightly, the mean over the questions",
+        shown=False,
+    ),
+    "consistency": share(
+        "consistency",
+        "share of pairs of orders of a question that get the same answer, the mean over the questions",
+        null="consistency_chance",
+        shown=False,
+    ),
+    "consistency_chance": share("chance of consistency", "consistency of drawing an option", shown=False),
+    "all_orders_right": share(
+        "right in all orders",
+        "share of questions that are answered rightly in every order of their options",
+        null="all_orders_right_chance",
+        shown=False,
+    ),
+    "all_orders_right_chance": share(
+        "chance of right in all orders", "right in all orders by drawing an option each time", shown=False
+    ),
+    "position_distance": share(
+        "position habit",
+        "by how much the positions that are taken differ from taking each as often: 0 without a habit",
+        shown=False,
+    ),
+    "tp": count("true overlaps", "number of answers about concurrency that say overlap where there is one", 0.0),
+    "fp": count("false overlaps", "number of answers about concurrency that say overlap where there is none", 0.0),
+    "tn": count("true alone", "number of answers about concurrency that say alone where nothing overlaps", 0.0),
+    "fn": count("false alone", "number of answers about concurrency that say alone where something overlaps", 0.0),
+    "unparsed_overlap": count(
+        "unparsed where overlap is right",
+        "number of answers about concurrency that say neither where something overlaps",
+        0.0,
+    ),
+    "unparsed_alone": count(
+        "unparsed where alone is right",
+        "number of answers about concurrency that say neither where nothing overlaps",
+        0.0,
+    ),
+    "sensitivity": share(
+        "sensitivity", "share of answers about concurrency that are right where something overlaps", shown=False
+    ),
+    "specificity": share(
+        "specificity", "share of answers about concurrency that are right where nothing overlaps", shown=False
+    ),
+    "balanced_accuracy": share(
+        "balanced accuracy of concurrency", "mean of sensitivity and specificity: ½ without listening", shown=False
+    ),
+    "f1": share("F1 of overlap", "F1 of answers about concurrency, overlap being the class", shown=False),
     "mcc": {
         "heading": "correlation of states",
         "meaning": "Matthews' correlation of answers about concurrency with what is right, unparsed being a third "
@@ -1226,12 +949,9 @@ MEASURES = {
         "range": (-1.0, 1.0),
         "shown": False,
     },
-    "yes_rate": {
-        "heading": "share of Yes",
-        "meaning": "share of Yes among the answers about concurrency that name an option",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
+    "yes_rate": share(
+        "share of Yes", "share of Yes among the answers about concurrency that name an option", shown=False
+    ),
 }
 """What each number of `polybench` is: fields by name, the score first."""
 

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from audio_compositionality.metrics import list_metrics
+from audio_compositionality.metrics import list_metrics, metric_file, module_files
 from audio_compositionality.push_scripts.spaces import metric_files
 
 ROOT = Path(__file__).parents[1]
@@ -161,17 +161,12 @@ def where(path: Path, line: int) -> str:
 
 
 def test_the_packages_that_are_installed_are_the_folders_that_there_are():
-    folders = sorted({path.parent for path in product_files() if not is_metric(path)})
+    folders = sorted({path.parent for path in product_files()})
     assert sorted(PYPROJECT["tool"]["setuptools"]["packages"]) == [module_name(f / "__init__.py") for f in folders]
 
 
-def is_metric(path: Path) -> bool:
-    """Whether a file lies in the folder of one metric, which is published alone and no package there."""
-    return room_of(path) == "metrics" and path.parent.name != "metrics"
-
-
 def test_every_folder_is_a_package():
-    folders = {path.parent for path in product_files() if not is_metric(path)}
+    folders = {path.parent for path in product_files()}
     assert not [str(folder) for folder in folders if not (folder / "__init__.py").is_file()]
 
 
@@ -221,9 +216,9 @@ def test_metrics_stand_alone():
 
 
 def test_own_embeddings_are_scored_with_numpy_and_evaluate_alone():
-    path = ROOT / "metrics" / "a_coat" / "a_coat.py"
-    third_party = {name.split(".")[0] for _, name in imports(path)} - set(sys.stdlib_module_names)
-    assert third_party <= {"numpy", "evaluate", "datasets"}
+    paths = [ROOT / "metrics" / name for name in module_files(metric_file("a_coat"))]
+    named = {name.split(".")[0] for path in paths for _, name in imports(path)}
+    assert named - set(sys.stdlib_module_names) - {PACKAGE} <= {"numpy", "evaluate", "datasets"}
 
 
 def test_there_are_no_circles():

@@ -30,6 +30,10 @@ class TestContract(MetricContract):
         spec.loader.exec_module(module)
         return module
 
+    @property
+    def described(self) -> Path:
+        return self.path
+
     def files(self) -> Mapping[str, bytes]:
         return folder_files(self.path.parent)
 
