@@ -23,9 +23,8 @@ float64.
 True
 """
 
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Any
 
@@ -33,21 +32,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, Floats, Ints, read_matrix
-from .columns import (
-    FEWEST_BLOCKS,
-    UNBOUNDED,
-    check_varied,
-    check_within,
-    copy_parameters,
-    owner_means,
-    quarter_numbers,
-    read_blocks,
-    read_codes,
-    read_column,
-    read_entries,
-    read_relations,
-)
+from .columns import UNBOUNDED, copy_parameters, owner_means, quarter_numbers, read_blocks, read_relations
 from .evaluated import metric_class
+from .factors import Answers, Factor, combination_codes, fold_codes, joint_codes, read_factors
+from .literature import literature_scores
 from .probing import (
     KERNEL_PENALTIES,
     KERNEL_WIDTHS,
@@ -62,16 +50,8 @@ from .probing import (
     standardised_rows,
 )
 
-FOLDS = 5
-"""Into which blocks are dealt where folds are not given."""
-
 HALVES = 5
 """Random halves of a factor's levels that a probe is trained on, the other half being what it has not met."""
-
-LEVELS = 16
-"""A factor with more different numbers is cut into BINS of equally many rows."""
-
-BINS = 8
 
 LEFT_OUT = 8
 """Parts into which levels are put, at most, to be left out one after the other when a penalty is chosen."""
@@ -89,15 +69,6 @@ rounding, squared, of answers that follow other factors alone."""
 
 DIRECTIONS = 3
 """Of the main effects of a factor, the strongest first, whose angles `overlap` takes."""
-
-HISTOGRAM = 20
-"""Bins of a dimension for mutual information (Chen et al. 2018, as disentanglement_lib has it)."""
-
-LASSO_PENALTIES = np.logspace(0, -3, 20)
-"""In shares of the least penalty that leaves no dimension, of which cross-validation chooses."""
-
-SMALLEST = 1e-11
-"""Added to importances before their entropy, as disentanglement_lib does."""
 
 _DESCRIPTION = """\
 Disentanglement measures whether a factor is read from embeddings as well where another factor takes values that the
@@ -231,7 +202,7 @@ def disentanglement(
     [('tone', 'level', 1.0), ('level', 'tone', 1.0)]
     """
     z = read_matrix("embeddings", embeddings)
-    table = _factors(factors, len(z))
+    table = read_factors(factors, len(z))
     options: dict[str, Any] = {"probes": probe_names(probes), "scaled": scaled, "seed": seed}
     if base is not None:
         if literature:
@@ -242,11 +213,11 @@ def disentanglement(
             raise ValueError("parameters are given without base, which says of which clip each copy is one.")
         if len(table) < 2:
             raise ValueError(f"factors must be 2 or more without base; there is {table[0].name!r} alone.")
-        fold = _fold_codes(folds, *read_blocks(_combinations(table) if blocks is None else blocks, len(z)), seed)
+        fold = fold_codes(folds, *read_blocks(combination_codes(table) if blocks is None else blocks, len(z)), seed)
         data = _Data(standardised_rows(z), z, fold, **options)
         result = _pair_numbers(data, table)
         if literature:
-            result |= _literature(z, table, fold, seed)
+            result |= literature_scores(z, table, fold, seed)
     lists = ("scores", "scores_shift_before", "scores_shift_after", "by_pair")
     names = [*MEASURES, *(lists if return_scores else ())]
     return {name: result.get(name) for name in names}
@@ -257,101 +228,6 @@ Disentanglement = metric_class(
     {"embeddings": "numbers", "factors": "json"},
     texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2505.06224",)),
 )
-
-
-@dataclass(frozen=True)
-class _Factor:
-    """A factor of n clips.
-
-    Attributes:
-        name: of the factor.
-        levels: names of its levels in order, for messages.
-        codes: the level of each clip, [n].
-        targets: what a probe is to answer, [n, 1] numbers or [n, levels], 1 at the class and else 0.
-        classes: whether it is the latter.
-    """
-
-    name: str
-    levels: tuple[str, ...]
-    codes: Ints
-    targets: Floats
-    classes: bool
-
-    def at(self, rows: Ints) -> "_Factor":
-        """The factor of some of the clips."""
-        return replace(self, codes=self.codes[rows], targets=self.targets[rows])
-
-
-def _factors(factors: Any, n: int) -> list[_Factor]:
-    """The factors, from labels by name or from a mapping for each clip, or ValueError."""
-    if isinstance(factors, Mapping):
-        columns = {str(name): labels for name, labels in factors.items()}
-    else:
-        clips = read_entries("factors", factors, n)
-        columns = {}
-        for row, clip in enumerate(clips):
-            names = [str(name) for name in clip] if isinstance(clip, Mapping) else []
-            if not names or (row and set(names) != set(columns)):
-                raise ValueError(
-                    f"factors must be labels by the factor's name, or such a mapping for each clip, all with the same "
-                    f"names; row {row} is {clip!r:.80}."
-                )
-            for name, label in clip.items():
-                columns.setdefault(str(name), []).append(label)
-    if not columns:
-        raise ValueError("factors are empty; give the labels of the clips by the factor's name.")
-    return [_factor(name, labels, n) for name, labels in columns.items()]
-
-
-def _factor(name: str, labels: Any, n: int) -> _Factor:
-    """A factor from its labels, or ValueError."""
-    column = read_column(f"factor {name!r}", labels, n)
-    check_varied(f"factor {name!r}", column)
-    levels, codes = np.unique(column, return_inverse=True)
-    if column.dtype.kind == "U":
-        return _Factor(name, tuple(levels.tolist()), codes, np.eye(len(levels))[codes], True)
-    if len(levels) > LEVELS:
-        edges = np.unique(np.quantile(column, np.arange(1, BINS) / BINS, method="higher"))
-        codes = np.unique(np.searchsorted(edges, column, "right"), return_inverse=True)[1]
-        levels = np.array([column[codes == code].min() for code in range(int(codes.max()) + 1)])
-    return _Factor(name, tuple(f"{level:g}" for level in levels), codes, column[:, None], False)
-
-
-def _cells(codes: Sequence[Ints]) -> Ints:
-    """Number of each clip's combination of codes, in order of these."""
-    cells: Ints = np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(-1)
-    return cells
-
-
-def _combinations(factors: Sequence[_Factor]) -> Ints:
-    """Combination of levels of each clip, which stands for its block; ValueError where there are few."""
-    # By name, so that the order in which factors are given does not matter.
-    cells = _cells([factor.codes for factor in sorted(factors, key=lambda factor: factor.name)])
-    count = int(cells.max()) + 1
-    if count < FEWEST_BLOCKS:
-        raise ValueError(
-            f"There are {count} combinations of levels, which are the blocks where none are given; at least "
-            f"{FEWEST_BLOCKS} are needed."
-        )
-    return cells
-
-
-def _fold_codes(folds: Any, block: Ints, names: Sequence[Any], seed: int) -> Ints:
-    """The fold of each row, in which its block lies whole; blocks are dealt to FOLDS where folds are not given."""
-    if folds is None:
-        dealt = np.empty(len(names), dtype=np.int64)
-        dealt[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % FOLDS
-        codes: Ints = dealt[block]
-        return codes
-    fold, values = read_codes("folds", folds, len(block))
-    if isinstance(values[0], str):
-        raise ValueError(f"folds must be integers; row 0 has {values[fold[0]]!r}.")
-    if len(values) < 3:
-        raise ValueError(
-            f"folds has {len(values)} different values, {values}; it needs 3, to train, validate and test."
-        )
-    check_within("block", names, block, "folds", fold, values)
-    return fold
 
 
 # ----- end of the probes
@@ -384,39 +260,6 @@ class _Data:
     @property
     def states(self) -> int:
         return STATES if self.trained else 1
-
-
-@dataclass(frozen=True)
-class _Answers:
-    """What probes say of a factor.
-
-    Attributes:
-        factor: of the rows that were asked.
-        deviations: answers less the mean that each probe was trained on, [states, rows, targets].
-        means: that mean, [rows, targets].
-    """
-
-    factor: _Factor
-    deviations: Floats
-    means: Floats
-
-    def at(self, rows: Ints) -> "_Answers":
-        """The answers for some of the rows."""
-        return replace(self, factor=self.factor.at(rows), deviations=self.deviations[:, rows], means=self.means[rows])
-
-    def errors(self) -> tuple[Floats, Floats]:
-        """Of the answers [states, rows], and of what knows nothing [rows], the errors.
-
-        They are squares, against the mean trained on; of classes 1 where the class is wrong, else 0, against the
-        class that is the commonest in training, which also stands for answers that say nothing.
-        """
-        truth = self.factor.targets
-        if not self.factor.classes:
-            return np.square(self.deviations + self.means - truth)[..., 0], np.square(self.means - truth)[:, 0]
-        commonest = self.means.argmax(axis=1)
-        silent = np.abs(self.deviations).max(axis=2) <= ROUNDING
-        classes = np.where(silent, commonest, (self.deviations + self.means).argmax(axis=2))
-        return (classes != self.factor.codes).astype(np.float64), (commonest != self.factor.codes).astype(np.float64)
 
 
 Closed = tuple[Ridge, Ints | None]
@@ -493,7 +336,7 @@ def _least(losses: Floats, targets: Floats, groups: Sequence[int]) -> tuple[Ints
 
 
 def _answers(
-    data: _Data, factors: Sequence[_Factor], train: Ints, left_out: Sequence[Ints], test: Ints, turn: int
+    data: _Data, factors: Sequence[Factor], train: Ints, left_out: Sequence[Ints], test: Ints, turn: int
 ) -> list[Floats]:
     """Of each factor the answers of the best probe for some rows, less the mean trained on: [states, rows, targets].
 
@@ -514,7 +357,7 @@ def _answers(
 
 
 def _trained_answers(
-    data: _Data, name: str, factor: _Factor, train: Ints, part: Ints, test: Ints
+    data: _Data, name: str, factor: Factor, train: Ints, part: Ints, test: Ints
 ) -> tuple[Floats, float]:
     """Of `slp` or `mlp` the answers less the mean trained on, [states, rows, targets], and the validation error."""
     rest = np.setdiff1d(train, part)
@@ -534,8 +377,8 @@ def _trained_answers(
 
 
 def _across_folds(
-    data: _Data, factors: Sequence[_Factor], trained: Ints, asked: Ints, turn: int = 0
-) -> list[_Answers] | None:
+    data: _Data, factors: Sequence[Factor], trained: Ints, asked: Ints, turn: int = 0
+) -> list[Answers] | None:
     """Answers for the rows `asked`, each by a probe trained on rows of `trained` in other folds than the row's.
 
     None where there are fewer than 3 folds.
@@ -552,10 +395,10 @@ def _across_folds(
         for number, answers in enumerate(_answers(data, factors, train, [held], asked[rows], turn)):
             deviations[number][:, rows] = answers
             means[number][rows] = factors[number].targets[train].mean(axis=0)
-    return [_Answers(*parts) for parts in zip([factor.at(asked) for factor in factors], deviations, means, strict=True)]
+    return [Answers(*parts) for parts in zip([factor.at(asked) for factor in factors], deviations, means, strict=True)]
 
 
-def _tested_score(answers: _Answers) -> tuple[Floats, Floats]:
+def _tested_score(answers: Answers) -> tuple[Floats, Floats]:
     """The correlation, or accuracy above chance, of each random state, and each row's contribution to their mean."""
     if answers.factor.classes:
         wrong, room = answers.errors()
@@ -571,7 +414,7 @@ def _tested_score(answers: _Answers) -> tuple[Floats, Floats]:
     return r[:, 0], contributions.mean(axis=0)
 
 
-def _seen_score(answers: _Answers, folds: Ints) -> tuple[float, int]:
+def _seen_score(answers: Answers, folds: Ints) -> tuple[float, int]:
     """The same, of answers of probes of several folds, and from how many rows; correlations are those within folds.
 
     Over all folds r would be below 0 on average where nothing is known: the answers of a probe are the larger, the
@@ -596,7 +439,7 @@ def _linearised(numerators: Floats, denominators: Floats) -> tuple[Floats, Float
     return ratios, contributions.mean(axis=0)
 
 
-def _r2(answers: Sequence[_Answers]) -> float | None:
+def _r2(answers: Sequence[Answers]) -> float | None:
     """R² over the rows of all; None of classes."""
     if not answers or answers[0].factor.classes:
         return None
@@ -607,7 +450,7 @@ def _r2(answers: Sequence[_Answers]) -> float | None:
 
 
 # ----- pairs of factors
-def _pair_numbers(data: _Data, factors: Sequence[_Factor]) -> dict[str, Any]:
+def _pair_numbers(data: _Data, factors: Sequence[Factor]) -> dict[str, Any]:
     """All that is asked of ordered pairs of factors."""
     n, everything = len(data.x), np.arange(len(data.x))
     _check_learnt(factors, data.folds)
@@ -652,11 +495,11 @@ def _pair_numbers(data: _Data, factors: Sequence[_Factor]) -> dict[str, Any]:
 PAIR_NUMBERS = ("unseen", "seen", "unseen_r2", "seen_r2", "leak", "overlap", "overlap_chance")
 """What is averaged over pairs."""
 
-Tested = list[tuple[Ints, _Answers]]
+Tested = list[tuple[Ints, Answers]]
 """Rows, and the answers for them, of each half."""
 
 
-def _transfers(data: _Data, factors: Sequence[_Factor], over: _Factor) -> tuple[list[Tested], list[Tested]]:
+def _transfers(data: _Data, factors: Sequence[Factor], over: Factor) -> tuple[list[Tested], list[Tested]]:
     """Of each factor the answers for levels of `over` that were not seen in training, and for levels that were."""
     unseen: list[Tested] = [[] for _ in factors]
     seen: list[Tested] = [[] for _ in factors]
@@ -672,7 +515,7 @@ def _transfers(data: _Data, factors: Sequence[_Factor], over: _Factor) -> tuple[
         answers = _answers(data, factors, train, left_out, test, turn)
         for number, (factor, deviations) in enumerate(zip(factors, answers, strict=True)):
             means = np.broadcast_to(factor.targets[train].mean(axis=0), deviations.shape[1:])
-            unseen[number].append((test, _Answers(factor.at(test), deviations, means)))
+            unseen[number].append((test, Answers(factor.at(test), deviations, means)))
         for number, part in enumerate(_across_folds(data, factors, train, train, turn) or []):
             seen[number].append((train, part))
     return unseen, seen
@@ -700,7 +543,7 @@ def _placed(tested: Tested, n: int) -> tuple[Floats, Floats]:
     return column, np.mean(values, axis=0)
 
 
-def _check_learnt(factors: Sequence[_Factor], folds: Ints) -> None:
+def _check_learnt(factors: Sequence[Factor], folds: Ints) -> None:
     """Raise ValueError where a class could not be trained on when it is tested."""
     for factor in factors:
         for level in range(len(factor.levels) if factor.classes else 0):
@@ -712,7 +555,7 @@ def _check_learnt(factors: Sequence[_Factor], folds: Ints) -> None:
                 )
 
 
-def _check_seen(factor: _Factor, over: _Factor, train: Ints, met: Ints) -> None:
+def _check_seen(factor: Factor, over: Factor, train: Ints, met: Ints) -> None:
     missing = np.setdiff1d(factor.codes, factor.codes[train])
     if factor.classes and len(missing):
         levels = ", ".join(over.levels[level] for level in met)
@@ -723,7 +566,7 @@ def _check_seen(factor: _Factor, over: _Factor, train: Ints, met: Ints) -> None:
 
 
 def _leaks(
-    factors: Sequence[_Factor], answers: Sequence[_Answers] | None, folds: Ints
+    factors: Sequence[Factor], answers: Sequence[Answers] | None, folds: Ints
 ) -> dict[tuple[str, str], float | None]:
     """Of pairs of factors how much the second moves the answer for the first, relative to the first."""
     leaks: dict[tuple[str, str], float | None] = dict.fromkeys(_ordered(factors))
@@ -737,7 +580,7 @@ def _leaks(
     return leaks
 
 
-def _is_read(answers: _Answers, moved: float, folds: Ints) -> bool:
+def _is_read(answers: Answers, moved: float, folds: Ints) -> bool:
     """Whether answers tell a factor, and what it moves in them is more than rounding."""
     score, count = _seen_score(answers, folds)
     spread = float(
@@ -746,16 +589,16 @@ def _is_read(answers: _Answers, moved: float, folds: Ints) -> bool:
     return bool(count) and score > READ / np.sqrt(count) and moved > FAINTEST * spread
 
 
-def _ordered(factors: Sequence[_Factor]) -> list[tuple[str, str]]:
+def _ordered(factors: Sequence[Factor]) -> list[tuple[str, str]]:
     return list(permutations((factor.name for factor in factors), 2))
 
 
-def _moved(answers: Floats, changed: _Factor, factors: Sequence[_Factor], folds: Ints) -> float | None:
+def _moved(answers: Floats, changed: Factor, factors: Sequence[Factor], folds: Ints) -> float | None:
     """Mean squared distance of the answers for two clips of one fold that differ in one factor alone; None without."""
     rest = [factor.codes for factor in factors if factor is not changed]
     flat = np.moveaxis(answers, 0, 1).reshape(len(folds), -1)
-    near, pairs = _pair_squares(flat, _cells([*rest, folds]))
-    same, twins = _pair_squares(flat, _cells([*rest, changed.codes, folds]))
+    near, pairs = _pair_squares(flat, joint_codes([*rest, folds]))
+    same, twins = _pair_squares(flat, joint_codes([*rest, changed.codes, folds]))
     return max(near - same, 0.0) / (pairs - twins) if pairs > twins else None
 
 
@@ -768,9 +611,9 @@ def _pair_squares(x: Floats, groups: Ints) -> tuple[float, int]:
     return float(squares), int((counts * (counts - 1) // 2).sum())
 
 
-def _shares(x: Floats, factors: Sequence[_Factor]) -> dict[tuple[str, ...], float]:
+def _shares(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, ...], float]:
     """Shares of variance of main effects and of interactions of two, by names in order; empty where not crossed."""
-    cells = np.bincount(_cells([factor.codes for factor in factors]))
+    cells = np.bincount(joint_codes([factor.codes for factor in factors]))
     if len(cells) != np.prod([len(factor.levels) for factor in factors]) or np.ptp(cells):
         return {}
     total = float(np.square(x).sum()) or 1.0
@@ -778,7 +621,7 @@ def _shares(x: Floats, factors: Sequence[_Factor]) -> dict[tuple[str, ...], floa
         (factor.name,): _mean_squares(x, factor.codes) / total for factor in factors
     }
     for one, other in combinations(factors, 2):
-        both = _mean_squares(x, _cells([one.codes, other.codes])) / total
+        both = _mean_squares(x, joint_codes([one.codes, other.codes])) / total
         key = tuple(sorted((one.name, other.name)))
         shares[key] = max(both - shares[one.name,] - shares[other.name,], 0.0)
     return shares
@@ -791,7 +634,7 @@ def _mean_squares(x: Floats, groups: Ints) -> float:
     return float((np.square(sums).sum(axis=1) / np.bincount(groups)).sum())
 
 
-def _overlaps(x: Floats, factors: Sequence[_Factor]) -> dict[tuple[str, str], dict[str, float]]:
+def _overlaps(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, str], dict[str, float]]:
     """Of pairs of factors the overlap of the directions of their main effects, and that of random ones."""
     directions = _directions(x, factors)
     overlaps = {}
@@ -805,7 +648,7 @@ def _overlaps(x: Floats, factors: Sequence[_Factor]) -> dict[tuple[str, str], di
     return overlaps
 
 
-def _directions(x: Floats, factors: Sequence[_Factor]) -> dict[str, Floats]:
+def _directions(x: Floats, factors: Sequence[Factor]) -> dict[str, Floats]:
     """Of each factor the strongest orthonormal directions of its main effects, [at most DIRECTIONS, dim]."""
     designs = [np.eye(len(factor.levels))[factor.codes] for factor in factors]
     design = np.hstack(designs)
@@ -839,7 +682,7 @@ def _sum(values: Sequence[float]) -> float | None:
 # ----- a change of clips
 def _shift_numbers(
     z: Floats,
-    factors: Sequence[_Factor],
+    factors: Sequence[Factor],
     base: Any,
     parameters: Any,
     folds: Any,
@@ -859,7 +702,7 @@ def _shift_numbers(
             f"Row {copy} is of block {names[block[copy]]!r}, but row {rows[copy]}, its original, of "
             f"{names[block[rows[copy]]]!r}; a copy must be of the block of its original."
         )
-    data = _Data(standardised_rows(z), z, _fold_codes(folds, block, names, options["seed"]), **options)
+    data = _Data(standardised_rows(z), z, fold_codes(folds, block, names, options["seed"]), **options)
     for factor in factors:
         _check_originals(factor, originals, copies)
     _check_learnt([factor.at(originals) for factor in factors], data.folds[originals])
@@ -881,7 +724,7 @@ def _shift_numbers(
     }
 
 
-def _check_originals(factor: _Factor, originals: Ints, copies: Ints) -> None:
+def _check_originals(factor: Factor, originals: Ints, copies: Ints) -> None:
     levels = np.unique(factor.codes[originals])
     if len(levels) < 2:
         raise ValueError(
@@ -896,7 +739,7 @@ def _check_originals(factor: _Factor, originals: Ints, copies: Ints) -> None:
 
 
 def _shift(
-    answers: _Answers, originals: Ints, copies: Ints, owners: Ints, quarters: Ints | None
+    answers: Answers, originals: Ints, copies: Ints, owners: Ints, quarters: Ints | None
 ) -> tuple[dict[str, float | None], Floats]:
     """Numbers of a factor, and the originals' contributions to those before and after the change, [2, originals]."""
     errors, room = answers.errors()
@@ -925,162 +768,6 @@ def _shift(
         },
     }
     return numbers, 1 - np.stack([start, end])
-
-
-# ----- the scores of the literature
-def _literature(z: Floats, factors: Sequence[_Factor], folds: Ints, seed: int) -> dict[str, float]:
-    """The scores of the literature: as the embeddings are, after a random rotation, and on principal components."""
-    x = standardised_rows(z)
-    rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(x.shape[1], x.shape[1])))[0]
-    _, sizes, axes = np.linalg.svd(x, full_matrices=False)
-    components = x @ axes[sizes > ROUNDING * max(float(sizes[0]), ROUNDING)].T
-    forms = {"": x, "_rotated": x @ rotation, "_pca": components if components.size else x[:, :1]}
-    return {
-        name + form: score
-        for form, dimensions in forms.items()
-        for name, score in _literature_scores(dimensions, factors, folds).items()
-    }
-
-
-def _literature_scores(x: Floats, factors: Sequence[_Factor], folds: Ints) -> dict[str, float]:
-    train, test = np.flatnonzero(folds != folds.min()), np.flatnonzero(folds == folds.min())
-    scale = x[train].std(axis=0)
-    standard = np.where(scale > ROUNDING, (x - x[train].mean(axis=0)) / np.where(scale > ROUNDING, scale, 1.0), 0.0)
-    informations = _informations(x, [factor.codes for factor in factors])
-    entropies = np.array([_entropy(np.bincount(factor.codes) / len(x)) for factor in factors])
-    importances, answers = zip(*(_lasso(standard, factor, train, test, folds) for factor in factors), strict=True)
-    importance = np.column_stack(importances)
-    separate, complete = _separations(importance)
-    attribute = np.column_stack([_attribute_scores(standard, factor, train, test) for factor in factors])
-    return {
-        "dci_disentanglement": separate,
-        "dci_completeness": complete,
-        "dci_informativeness": float(np.mean(answers)),
-        "mig": float(np.mean(_gaps(informations) / entropies)),
-        "sap": float(_gaps(attribute).mean()),
-        "modularity": _modularity(informations),
-        "explicitness": float(np.mean([_explicitness(standard, factor, train, test) for factor in factors])),
-    }
-
-
-def _informations(x: Floats, codes: Sequence[Ints]) -> Floats:
-    """Mutual information of each dimension, in HISTOGRAM bins of its range, with each factor: nats, [dim, factors]."""
-    informations = np.zeros((x.shape[1], len(codes)))
-    for dimension, values in enumerate(x.T):
-        bins = np.digitize(values, np.histogram(values, HISTOGRAM)[1][:-1]) - 1
-        for number, levels in enumerate(codes):
-            joint = np.bincount(bins * (levels.max() + 1) + levels, minlength=HISTOGRAM * (levels.max() + 1)) / len(x)
-            table = joint.reshape(HISTOGRAM, -1)
-            information = _entropy(table.sum(axis=0)) + _entropy(table.sum(axis=1)) - _entropy(joint)
-            informations[dimension, number] = max(information, 0.0)
-    return informations
-
-
-def _entropy(shares: Floats) -> float:
-    positive = shares[shares > 0]
-    return float(-(positive * np.log(positive)).sum())
-
-
-def _gaps(scores: Floats) -> Floats:
-    """By column the difference of the two greatest numbers, [factors]."""
-    ordered = np.sort(np.vstack([scores, np.zeros((1, scores.shape[1]))]) if len(scores) == 1 else scores, axis=0)
-    gaps: Floats = ordered[-1] - ordered[-2]
-    return gaps
-
-
-def _modularity(informations: Floats) -> float:
-    """Ridgeway and Mozer 2018, section 3: 1 − mean square information with other factors than a dimension's own."""
-    squares = np.square(informations)
-    greatest = squares.max(axis=1)
-    rest = (squares.sum(axis=1) - greatest) / (squares.shape[1] - 1)
-    dead = greatest < SMALLEST
-    return float(np.where(dead, 0.0, 1 - rest / np.where(dead, 1.0, greatest)).mean())
-
-
-def _separations(importance: Floats) -> tuple[float, float]:
-    """Disentanglement and completeness (Eastwood and Williams 2018, section 2) of importances [dim, factors]."""
-    total = float(importance.sum())
-    if total == 0:
-        return 0.0, 0.0
-
-    def certainty(rows: Floats) -> Floats:
-        shares = (rows + SMALLEST) / (rows + SMALLEST).sum(axis=1, keepdims=True)
-        certainties: Floats = 1 + (shares * np.log(shares)).sum(axis=1) / np.log(max(rows.shape[1], 2))
-        return certainties
-
-    dimensions, factors = importance.sum(axis=1) / total, importance.sum(axis=0) / total
-    return float(certainty(importance) @ dimensions), float(certainty(importance.T) @ factors)
-
-
-def _lasso(x: Floats, factor: _Factor, train: Ints, test: Ints, folds: Ints) -> tuple[Floats, float]:
-    """Importance of each dimension to a factor, the size of its weight; and R² or accuracy above chance on test rows.
-
-    The penalty is the greatest whose error over folds is within a standard error of the least: where nothing can be
-    told, no dimension has a weight. The least itself would choose one of noise, which is important to one factor alone.
-    """
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import Lasso, LassoCV, MultiTaskLasso, MultiTaskLassoCV
-    from sklearn.model_selection import PredefinedSplit
-
-    mean = factor.targets[train].mean(axis=0)
-    targets = factor.targets[train] - mean
-    most = float(np.sqrt(np.square(x[train].T @ targets).sum(axis=1)).max()) / len(train)
-    if most <= SMALLEST:
-        return np.zeros(x.shape[1]), 0.0
-    search, final = (MultiTaskLassoCV, MultiTaskLasso) if factor.classes else (LassoCV, Lasso)
-    targets = targets if factor.classes else targets[:, 0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        path = search(alphas=most * LASSO_PENALTIES, cv=PredefinedSplit(folds[train])).fit(x[train], targets)
-        errors = path.mse_path_.mean(axis=1)
-        margin = path.mse_path_.std(axis=1, ddof=1)[errors.argmin()] / np.sqrt(path.mse_path_.shape[1])
-        model = final(alpha=path.alphas_[errors <= errors.min() + margin].max()).fit(x[train], targets)
-    weights = np.atleast_2d(model.coef_)
-    deviations = (x[test] @ weights.T + model.intercept_)[None]
-    means = np.broadcast_to(mean, deviations.shape[1:])
-    wrong, room = _Answers(factor.at(test), deviations, means).errors()
-    importance: Floats = np.sqrt(np.square(weights).sum(axis=0))
-    return importance, float(1 - wrong.mean() / (room.mean() or 1.0))
-
-
-def _attribute_scores(x: Floats, factor: _Factor, train: Ints, test: Ints) -> Floats:
-    """How well each dimension alone tells the factor (Kumar et al. 2018, section 3), [dim]: the squared correlation, or
-    of classes the accuracy of a linear support vector machine."""
-    if not factor.classes:
-        y = factor.targets[:, 0] - factor.targets.mean()
-        centred = x - x.mean(axis=0)
-        sizes = np.square(centred).sum(axis=0) * np.square(y).sum()
-        squares: Floats = np.square(y @ centred) / np.where(sizes > 0, sizes, 1.0)
-        return squares
-    from sklearn.svm import LinearSVC
-
-    scores = np.zeros(x.shape[1])
-    for dimension in np.flatnonzero(x.any(axis=0)):
-        values = x[:, dimension, None]
-        model = LinearSVC(C=0.01, class_weight="balanced", dual=False).fit(values[train], factor.codes[train])
-        scores[dimension] = (model.predict(values[test]) == factor.codes[test]).mean()
-    return scores
-
-
-def _explicitness(x: Floats, factor: _Factor, train: Ints, test: Ints) -> float:
-    """Mean area under the ROC curve of each level against the rest, by logistic regression on all dimensions."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.metrics import roc_auc_score
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = LogisticRegression(max_iter=1000).fit(x[train], factor.codes[train])
-    chances = model.predict_proba(x[test])
-    truth = factor.codes[test][:, None] == model.classes_
-    if truth.shape[1] == 2:
-        truth, chances = truth[:, 1:], chances[:, 1:]
-    areas = [
-        roc_auc_score(hits, answers)
-        for hits, answers in zip(truth.T, chances.T, strict=True)
-        if 0 < hits.sum() < len(hits)
-    ]
-    return float(np.mean(areas)) if areas else 0.5
 
 
 VERSION = 2

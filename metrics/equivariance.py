@@ -27,20 +27,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, TIE, Floats, Ints, read_matrix, row_cosines, unit_rows
-from .columns import (
-    check_classes,
-    check_varied,
-    check_within,
-    fold_rotation,
-    read_blocks,
-    read_codes,
-    read_column,
-    read_entries,
-)
+from .columns import check_classes, fold_rotation, read_blocks
 from .evaluated import metric_class
+from .orbits import Paired, pair_changes, read_pairs
 from .probing import (
     PROBES,
     SHUFFLES,
@@ -53,15 +45,8 @@ from .probing import (
     linear_layers,
     probe_names,
     ratio_scores,
-    standardised_rows,
     state_spread,
 )
-
-MOST_PAIRS = 30_000
-"""Of more pairs, so many are drawn, evenly from all orbits."""
-
-MOST_VALUES = 16
-"""Of a parameter with no more different values each is a feature of its own; else P, P² and |P| are the features."""
 
 COMPONENTS = 24
 """Principal components of z, whose products with P and P² let ridge regression turn the step with the place."""
@@ -210,7 +195,7 @@ def equivariance(
     block, block_names = read_blocks(blocks, len(raw))
     rotation = fold_rotation(folds, block, block_names)
     # The text of arXiv 2505.06224 foretells embeddings of length 1, and reads P from those that are as they come.
-    data = _paired(raw if scaled else unit_rows(raw), orbits, parameters, base, rotation, seed)
+    data = read_pairs(raw if scaled else unit_rows(raw), orbits, parameters, base, rotation, seed)
     if len(data.labels):
         check_classes("parameters", data.labels, data.level.astype(np.int64), block, block_names, rotation)
     parts, starts = _fitted_starts(data, rotation, settings)
@@ -219,7 +204,7 @@ def equivariance(
     scores_p = scores_p_gain = None
     if not len(data.labels):
         if not scaled:
-            data = _paired(raw, orbits, parameters, base, rotation, seed)
+            data = read_pairs(raw, orbits, parameters, base, rotation, seed)
             parts, starts = _fitted_starts(data, rotation, settings)
         shuffled = _shuffled_values(data, block, settings)
         read, scores_p, scores_p_gain = _read_numbers(data, *_read(data, parts, starts, shuffled, settings), settings)
@@ -244,140 +229,6 @@ Equivariance = metric_class(
 )
 
 
-# ----- pairs and their features
-@dataclass(frozen=True)
-class _Paired:
-    """Embeddings, and pairs of their rows.
-
-    Attributes:
-        raw: embeddings [n, dim] as they come.
-        z: the same, standardised.
-        unit: what 1 in z is in raw.
-        orbit: number of the orbit of each row.
-        level: parameter of each row, in units of the range of the pairs', or the number of its class; of an original
-            that of one of its copies.
-        labels: the classes; empty where parameters are numbers.
-        originals: whether a row is the original of its orbit; None where all rows of an orbit are alike.
-        start, end: rows of each pair.
-        columns: features of each pair's parameter [pairs, k].
-        values: the parameter of each pair, in units of its range; empty where parameters are classes.
-        kinds: number of the step of each pair in `r_translate`; empty where there are more than MOST_VALUES.
-    """
-
-    raw: Floats
-    z: Floats
-    unit: float
-    orbit: Ints
-    level: Floats
-    labels: NDArray[Any]
-    originals: NDArray[np.bool_] | None
-    start: Ints
-    end: Ints
-    columns: Floats
-    values: Floats
-    kinds: Ints
-
-
-def _changes(level: Floats, start: Ints, end: Ints, originals: NDArray[np.bool_] | None) -> Floats:
-    """The number of each pair where those of rows are `level`: a difference, or with originals that of the copy."""
-    return level[end] if originals is not None else level[end] - level[start]
-
-
-def _paired(raw: Floats, orbits: Any, parameters: Any, base: Any, rotation: Any, seed: int) -> _Paired:
-    """Check what is given, and pair it."""
-    orbit, orbit_names = read_codes("orbits", orbits, len(raw))
-    _check_orbits(orbit, orbit_names, rotation)
-    originals = None if base is None else _originals(base, orbit, orbit_names)
-    level, labels = _levels(parameters, orbit, originals)
-    start, end = _pairs(orbit, originals, seed)
-    values, span = np.array([]), 1.0
-    if len(labels):
-        steps = level[end] if originals is not None else level[start] * len(labels) + level[end]
-        kinds = np.unique(steps, return_inverse=True)[1]
-        columns = np.eye(len(labels))[level[end].astype(np.int64)]
-    else:
-        span = float(np.ptp(_changes(level, start, end, originals)))
-        if span == 0:
-            raise ValueError("parameters are the same in all rows of each orbit; there is nothing to read or foretell.")
-        level = level / span
-        values = _changes(level, start, end, originals)
-        # The same difference of other levels differs by rounding.
-        different, kinds = np.unique(np.round(values, 9), return_inverse=True)
-        if len(different) <= MOST_VALUES:
-            columns = np.eye(len(different))[kinds]
-        else:
-            kinds = np.array([], dtype=np.int64)
-            columns = np.stack([values, np.square(values), np.abs(values)], axis=1)
-            columns = columns / np.where(np.ptp(columns, axis=0) > 0, columns.std(axis=0), 1.0)
-    unit = float(np.sqrt(raw.var(axis=0).mean())) or 1.0
-    return _Paired(
-        raw, standardised_rows(raw), unit, orbit, level, labels, originals, start, end, columns, values, kinds
-    )
-
-
-def _originals(base: Any, orbit: Ints, names: Sequence[Any]) -> NDArray[np.bool_]:
-    """Whether a row is the original of its orbit; ValueError where an orbit has none, or two."""
-    values = read_entries("base", base, len(orbit))
-    for row, value in enumerate(values):
-        if value not in (True, False):
-            raise ValueError(f"base must be true of an original and false of a copy; row {row} has {value!r}.")
-    originals = np.array(values, dtype=bool)
-    counts = np.bincount(orbit[originals], minlength=len(names))
-    wrong = np.flatnonzero(counts != 1)
-    if len(wrong):
-        raise ValueError(f"Orbit {names[wrong[0]]!r} has {counts[wrong[0]]} originals in base; it must have one.")
-    return originals
-
-
-def _check_orbits(orbit: Ints, names: Sequence[Any], rotation: Sequence[tuple[Ints, Ints, Ints]]) -> None:
-    """Raise ValueError where an orbit has one row, or lies in two folds."""
-    single = np.flatnonzero(np.bincount(orbit) == 1)
-    if len(single):
-        row = int(np.flatnonzero(orbit == single[0])[0])
-        raise ValueError(f"Orbit {names[single[0]]!r} has one row, {row}; a change takes two or more.")
-    fold = np.empty(len(orbit), dtype=np.int64)
-    for number, (_, _, test) in enumerate(rotation):
-        fold[test] = number
-    check_within("orbit", names, orbit, "folds", fold, range(len(rotation)))
-
-
-def _levels(parameters: Any, orbit: Ints, originals: NDArray[np.bool_] | None) -> tuple[Floats, NDArray[Any]]:
-    """The parameter of each row, or the number of its class; and the classes, none where parameters are numbers."""
-    entries = read_entries("parameters", parameters, len(orbit))
-    if originals is not None:
-        copies = np.flatnonzero(~originals)
-        copy_of = dict(zip(orbit[copies].tolist(), copies.tolist(), strict=True))
-        entries = [entries[copy_of[k]] if originals[row] else entries[row] for row, k in enumerate(orbit.tolist())]
-    column = read_column("parameters", entries, len(orbit))
-    check_varied("parameters", column)
-    if column.dtype.kind != "U":
-        return column, np.array([])
-    labels, codes = np.unique(column, return_inverse=True)
-    return codes.astype(np.float64), labels
-
-
-def _pairs(orbit: Ints, originals: NDArray[np.bool_] | None, seed: int) -> tuple[Ints, Ints]:
-    """Rows at the start and at the end of each pair; an even part of them where there are more than MOST_PAIRS."""
-    rng, place = np.random.default_rng(seed), np.argsort(orbit, kind="stable")
-    starts, ends = [], []
-    for rows in np.split(place, np.cumsum(np.bincount(orbit))[:-1]):
-        if originals is None:
-            first, second = np.triu_indices(len(rows), 1)
-            starts.append(rows[first])
-            ends.append(rows[second])
-        else:
-            ends.append(rows[~originals[rows]])
-            starts.append(np.repeat(rows[originals[rows]], len(ends[-1])))
-    start, end = np.concatenate(starts), np.concatenate(ends)
-    # Evenly from all orbits, and in random order, so that landmarks are of all kinds.
-    order = np.lexsort((rng.random(len(start)), orbit[start]))
-    most = MOST_PAIRS // 2 if originals is None else MOST_PAIRS
-    order = rng.permutation(order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(int)])
-    start, end = start[order], end[order]
-    # Of each two rows both directions are there, so that z and z′ alone tell the same.
-    return (np.concatenate([start, end]), np.concatenate([end, start])) if originals is None else (start, end)
-
-
 class _Fold:
     """The pairs that train, validate and test in one fold, and their features.
 
@@ -390,7 +241,7 @@ class _Fold:
         outside: mean of |z′ − z|² outside of the span over the pairs that validate.
     """
 
-    def __init__(self, data: _Paired, rows: tuple[Ints, Ints, Ints]) -> None:
+    def __init__(self, data: Paired, rows: tuple[Ints, Ints, Ints]) -> None:
         self.data, self.dim = data, data.z.shape[1]
         part = np.empty(len(data.z), dtype=np.int64)
         for number, places in enumerate(rows):
@@ -543,7 +394,7 @@ def _from_start(fold: _Fold, name: str) -> _Starts:
 
 
 def _fitted_starts(
-    data: _Paired, rotation: Sequence[tuple[Ints, Ints, Ints]], settings: _Settings
+    data: Paired, rotation: Sequence[tuple[Ints, Ints, Ints]], settings: _Settings
 ) -> tuple[list[_Fold], list[dict[str, _Starts]]]:
     """The folds, and what each closed form foretells in each from z alone."""
     parts = [_Fold(data, rows) for rows in rotation]
@@ -659,7 +510,7 @@ _CONTROLS = (
 
 
 def _foretell(
-    data: _Paired, folds: Sequence[_Fold], starts: Sequence[dict[str, _Starts]], settings: _Settings
+    data: Paired, folds: Sequence[_Fold], starts: Sequence[dict[str, _Starts]], settings: _Settings
 ) -> _Foretold:
     """Foretell the steps of all pairs, each in the fold that tests it."""
     count = len(data.start)
@@ -748,7 +599,7 @@ def _places(fold: _Fold, steps: Floats) -> dict[str, Floats]:
     return {name: np.mean(values, axis=0) for name, values in places.items()}
 
 
-def _nearest_levels(data: _Paired, start: Ints, end: Ints, predicted: Floats) -> tuple[Floats, Floats]:
+def _nearest_levels(data: Paired, start: Ints, end: Ints, predicted: Floats) -> tuple[Floats, Floats]:
     """Of each pair whether the true end is the nearest of its orbit, shared among tied ones, and the chance of it.
 
     The start is none of the candidates where there are others: a prediction that stays there would never be right.
@@ -769,7 +620,7 @@ def _nearest_levels(data: _Paired, start: Ints, end: Ints, predicted: Floats) ->
     return nearest, chance
 
 
-def _nearest_contexts(data: _Paired, start: Ints, end: Ints, predicted: Floats) -> tuple[Floats, Floats]:
+def _nearest_contexts(data: Paired, start: Ints, end: Ints, predicted: Floats) -> tuple[Floats, Floats]:
     """The same among the rows of orbits, of each the row whose parameter is nearest to that of the true end."""
     orbits = np.unique(data.orbit[end])
     orbits = orbits[np.linspace(0, len(orbits) - 1, min(len(orbits), MOST_CONTEXTS)).astype(int)]
@@ -803,7 +654,7 @@ def _nearest_shares(distances: Floats, truth: Floats, rounding: Floats) -> Float
 
 
 def _read(
-    data: _Paired,
+    data: Paired,
     folds: Sequence[_Fold],
     starts: Sequence[dict[str, _Starts]],
     shuffled: Sequence[Floats],
@@ -898,7 +749,7 @@ def _trained_levels(fold: _Fold, name: str, settings: _Settings) -> tuple[Floats
 
 
 # ----- the numbers
-def _ends(data: _Paired, errors: Floats) -> Floats:
+def _ends(data: Paired, errors: Floats) -> Floats:
     """Sums of errors [pairs] over the pairs that end in a row, for the rows in which one ends."""
     sums: Floats = np.bincount(data.end, errors).astype(np.float64)[np.unique(data.end)]
     return sums
@@ -911,7 +762,7 @@ def _reference(candidates: Sequence[Floats], least: float) -> Floats:
     return best if min(means) > least else np.zeros_like(best)
 
 
-def _foretold_numbers(data: _Paired, foretold: _Foretold, settings: _Settings) -> tuple[dict[str, Any], Floats]:
+def _foretold_numbers(data: Paired, foretold: _Foretold, settings: _Settings) -> tuple[dict[str, Any], Floats]:
     """The numbers of R, and the scores of the rows."""
     controls, dim = foretold.controls, data.z.shape[1]
     # Where no step is longer than rounding makes it there is nothing to foretell.
@@ -941,7 +792,7 @@ def _foretold_numbers(data: _Paired, foretold: _Foretold, settings: _Settings) -
 
 
 def _read_numbers(
-    data: _Paired, trials: dict[str, _Trials], references: Sequence[Floats], settings: _Settings
+    data: Paired, trials: dict[str, _Trials], references: Sequence[Floats], settings: _Settings
 ) -> tuple[dict[str, Any], Floats, Floats]:
     """The numbers of P, and the scores of the rows in `p` and in `p_gain`."""
     best = {kind: trial.errors["best"] for kind, trial in trials.items()}
@@ -968,14 +819,14 @@ def _read_numbers(
     )
 
 
-def _shuffled_values(data: _Paired, block: Ints, settings: _Settings) -> list[Floats]:
+def _shuffled_values(data: Paired, block: Ints, settings: _Settings) -> list[Floats]:
     """P of all pairs where parameters are permuted among blocks."""
     rows = np.arange(len(block)) if data.originals is None else np.flatnonzero(~data.originals)
     values = []
     for order in block_permutations(block[rows], SHUFFLES if settings.states == 1 else 1, settings.seed):
         level = data.level.copy()
         level[rows] = level[rows[order]]
-        values.append(_changes(level, data.start, data.end, data.originals))
+        values.append(pair_changes(level, data.start, data.end, data.originals))
     return values
 
 

@@ -63,7 +63,7 @@ def describe_metric(module: str | Path) -> MetricDescription:
 
 
 def _values(tree: ast.Module) -> dict[str, ast.AST]:
-    """The values of the constants of a module; of one that is changed later the changing statement, which is no literal."""
+    """The values of a module's constants; of one that is changed later the changing statement, which is no literal."""
     values: dict[str, ast.AST] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

@@ -169,10 +169,15 @@ class MetricContract:
             assert "\n" not in measure.meaning
             assert "|" not in measure.meaning, "it would end a cell of Markdown"
 
+    @property
+    def modules(self) -> list[ModuleType]:
+        """The metric's module and its siblings."""
+        return [import_module(f"audio_compositionality.metrics.{name[:-3]}") for name in module_files(self.path)]
+
     def test_doctests(self) -> None:
-        outcome = doctest.testmod(self.module)
-        assert outcome.attempted > 0
-        assert outcome.failed == 0
+        outcomes = [doctest.testmod(module) for module in self.modules]
+        assert sum(outcome.attempted for outcome in outcomes) > 0
+        assert sum(outcome.failed for outcome in outcomes) == 0
 
     # ----- what the function returns
 

@@ -13,7 +13,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
 from audio_compositionality.metrics import equivariance as module
-from audio_compositionality.metrics import probing
+from audio_compositionality.metrics import orbits, probing
 from audio_compositionality.metrics.equivariance import equivariance
 
 from .contract import MetricContract, load_metric
@@ -148,7 +148,7 @@ def by_fold(fit: Any, settings: Any, features: list[np.ndarray], y: np.ndarray, 
 def test_r_equals_scikit_learn_on_explicit_pairs(dim: int, probe: str) -> None:
     """Also in more dimensions than rows train, where the metric fits within their span."""
     data = crossed(dim=dim, orbits=25)
-    z = module.standardised_rows(data["embeddings"])
+    z = probing.standardised_rows(data["embeddings"])
     start, end = pairs_of(data["orbits"])
     fold, steps = data["folds"][start], z[end] - z[start]
     values = data["parameters"][end] - data["parameters"][start]
@@ -202,7 +202,7 @@ def check_nearest(
 @pytest.mark.parametrize("dim", [10, 100])
 def test_p_equals_scikit_learn_on_explicit_pairs(dim: int) -> None:
     data = crossed(dim=dim, orbits=25, noise=1.0)
-    z, level = module.standardised_rows(data["embeddings"]), data["parameters"]
+    z, level = probing.standardised_rows(data["embeddings"]), data["parameters"]
     start, end = pairs_of(data["orbits"])
     fold, p = data["folds"][start], (level[end] - level[start])[:, None]
     errors = {
@@ -226,7 +226,7 @@ def test_p_equals_scikit_learn_on_explicit_pairs(dim: int) -> None:
 
 def test_translation_is_the_mean_step_of_each_parameter() -> None:
     data = crossed()
-    z = module.standardised_rows(data["embeddings"])
+    z = probing.standardised_rows(data["embeddings"])
     start, end = pairs_of(data["orbits"])
     fold, steps = data["folds"][start], z[end] - z[start]
     kinds = np.round(data["parameters"][end] - data["parameters"][start], 9)
@@ -242,7 +242,7 @@ def test_translation_is_the_mean_step_of_each_parameter() -> None:
 
 def test_with_originals_pairs_lead_to_copies() -> None:
     data, base = copies()
-    z = module.standardised_rows(data["embeddings"])
+    z = probing.standardised_rows(data["embeddings"])
     end = np.flatnonzero(~base)
     start = end - (end % 4)
     p = np.array([data["parameters"][row] for row in end])[:, None]
@@ -435,15 +435,15 @@ def test_orbits_of_two_have_a_chance_of_one_half() -> None:
 
 def test_of_many_pairs_an_even_part_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     orbit = np.repeat(np.arange(20), 6)
-    monkeypatch.setattr(module, "MOST_PAIRS", 200)
-    start, end = module._pairs(orbit, None, 0)
+    monkeypatch.setattr(orbits, "MOST_PAIRS", 200)
+    start, end = orbits._pairs(orbit, None, 0)
     assert len(start) == 200
     assert set(zip(start, end, strict=True)) == set(zip(end, start, strict=True))
     assert len(set(zip(start, end, strict=True))) == 200
     assert set(np.bincount(orbit[start])) == {10}
     base = np.tile([True] + [False] * 5, 20)
-    monkeypatch.setattr(module, "MOST_PAIRS", 60)
-    start, end = module._pairs(orbit, base, 0)
+    monkeypatch.setattr(orbits, "MOST_PAIRS", 60)
+    start, end = orbits._pairs(orbit, base, 0)
     assert set(np.bincount(orbit[start])) == {3}
     assert base[start].all()
     assert not base[end].any()
@@ -452,7 +452,7 @@ def test_of_many_pairs_an_even_part_is_taken(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_part_of_the_pairs_scores_nearly_as_all(monkeypatch: pytest.MonkeyPatch) -> None:
     data = crossed(orbits=60, levels=6)
     whole = equivariance(**data, probes="ridge")
-    monkeypatch.setattr(module, "MOST_PAIRS", 900)
+    monkeypatch.setattr(orbits, "MOST_PAIRS", 900)
     part = equivariance(**data, probes="ridge")
     assert (whole["pairs"], part["pairs"]) == (1800, 900)
     assert part["p_end"] == pytest.approx(part["p_start"], abs=1e-12)
@@ -464,7 +464,7 @@ def test_many_values_have_powers_in_place_of_indicators() -> None:
     """Rates in Hz: all differences of levels differ."""
     data, rates = perfect(30, 6), 2.0 ** np.arange(6)
     result = equivariance(**data | {"parameters": rates[data["parameters"]]}, probes="ridge")
-    assert len(np.unique(rates[:, None] - rates)) > module.MOST_VALUES
+    assert len(np.unique(rates[:, None] - rates)) > orbits.MOST_VALUES
     # Through the products with principal components, as the same difference is another step at another rate.
     assert result["r_equivariance"] > 0.8
     assert result["r_translate"] < result["r_equivariance"] - 0.1

@@ -13,7 +13,8 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef, recall_score
 
 from audio_compositionality.metrics.answer_words import LETTERS
-from audio_compositionality.metrics.polybench import REPLACED, TASKS, polybench
+from audio_compositionality.metrics.polybench import polybench
+from audio_compositionality.metrics.questions import REPLACED, TASKS
 
 from .contract import MetricContract
 

@@ -31,6 +31,10 @@ class TestContract(MetricContract):
         return module
 
     @property
+    def modules(self) -> list[ModuleType]:
+        return [self.module]
+
+    @property
     def described(self) -> Path:
         return self.path
 
