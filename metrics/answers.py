@@ -97,6 +97,8 @@ def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -
         options: 2 to 26 texts, in the order shown.
         polarity: what "Yes" says where the options are Yes and No: one of POLARITIES.
 
+    >>> match_answer("B. rain", ["rain", "dog"])
+    Match(option=None, rule='conflict')
     >>> match_answer("<think>Rain, I guess.</think> It is the car horn.", ["car", "rain", "car horn"])
     Match(option=2, rule='mention')
     >>> match_answer("A. The dog stops early. So the answer is B, not A.", ["dog", "rain"])

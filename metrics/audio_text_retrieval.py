@@ -278,7 +278,7 @@ def _measures() -> dict[str, Fields]:
     for name, measure in measures.items():
         measure["null"] = f"chance_{name}"
         heading = measure["heading"]
-        kept = {field: measure[field] for field in ("range", "digits") if field in measure}
+        kept: Fields = {field: measure[field] for field in ("range", "digits") if field in measure}
         words = {"heading": f"chance of {heading}", "meaning": f"{heading} of a model that knows nothing, exactly"}
         chances[f"chance_{name}"] = hidden({**words, **kept})
     counts = {"n": count("n", "number of clips"), "texts": count("captions", "number of captions")}

@@ -14,8 +14,6 @@ only because labels changed places. Intervals are drawn over groups; `groups_rig
 >>> result = polybench(texts, ["rain", "dog", "Yes", "No"], options, tasks)
 >>> result["accuracy"], result["chance"], result["unparsed"], result["refused"]
 (0.5, 0.5, 1, 1)
->>> match_answer("B. rain", ["rain", "dog"])
-Match(option=None, rule='conflict')
 """
 
 import itertools

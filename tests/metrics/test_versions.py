@@ -18,7 +18,7 @@ DIGESTS = {
     ("a_coat_instances", 1): "84b06c256e15cdb8cb9283ae31166a90eb3f37ebc1f2c6b7cecb347ef250df25",
     ("a_tre", 1): "3337b797fc4bbf17bc56e90ba9e67d4c833563171734ab6706695fd4f5e7e7c8",
     ("a_tre_held_out", 1): "60783b153dc96151ef58d7b9daf17fb0320c453625f66447de331629f4a72c64",
-    ("audio_text_retrieval", 1): "5bccc75d87a55f7a3fac49ac34b715bcd565054fdbeb254a523ed5d996c31ccc",
+    ("audio_text_retrieval", 1): "225f8062355206f3ab2da1a31f6fd05e2a7fdb5fa16c1acddb873a145ee2889e",
     ("binding", 1): "5ab2f9a69e0f082cb59abad227bacf0a976f40359c47a4a183a4d67264499d85",
     ("comp_a", 1): "7da07a613487edfbfac3a07ada73737e24b1ae683d715adf7d986331b55bbd5e",
     ("equivariance", 2): "0961b798e95ebb88e49d2de7adcea6918b60e372fe4a33b7320cb3274a9245ac",
