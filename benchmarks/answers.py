@@ -75,6 +75,7 @@ def _compare(size: str, folder: str) -> None:
         ]
 
     ready = prepare_all()
+    given = [[clip] for clip in clips]
     written: list[str] = []
 
     def bare() -> None:
@@ -86,7 +87,7 @@ def _compare(size: str, folder: str) -> None:
             written.extend(model.front_end.tokenizer.batch_decode(new, skip_special_tokens=True))
 
     def whole() -> None:
-        assert model.answer(clips, prompts) == written
+        assert model.answer(given, prompts) == written
 
     bare()
     whole()  # with the check of batches
@@ -104,7 +105,7 @@ def _compare(size: str, folder: str) -> None:
     )
     options = [["dog", "rain", "car horn"]] * CLIPS
     for by in ("letters", "options"):
-        seconds = shortest(lambda by=by: model.score_options(clips, prompts, options, by), 2)  # type: ignore[misc]
+        seconds = shortest(lambda by=by: model.score_options(given, prompts, options, by), 2)  # type: ignore[misc]
         print(f"    likelihoods by {by}: {1e3 * seconds / CLIPS:.0f} ms a question")
     chat = model.front_end.chat(prompts[0])
     prepare = shortest(lambda: [model.front_end.encode([chat], [clips[0].waveform]) for _ in range(4)], 2) / 4

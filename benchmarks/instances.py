@@ -13,7 +13,6 @@ import json
 import resource
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,24 +33,13 @@ def run(_: argparse.Namespace) -> None:
     print(f"    peak memory {cost['memory']:.2f} GB, top-1 {cost['top1']:.3f}, fitted {cost['fitted']:.3f}")
 
 
-@dataclass(frozen=True)
-class _Stored:
-    """A model of whom everything is in the store."""
-
-    card: Any
-    device: str = "cpu"
-
-    def embed(self, *_: Any) -> Any:
-        raise AssertionError("a clip is not in the store")
-
-
 def _measured() -> dict[str, Any]:
     """Seconds of the task's `score` and of `evaluate`, clips scored, two scores, and peak memory in GB."""
     import numpy as np
 
     from audio_compositionality.dataset_builder.opening import RenderedData
     from audio_compositionality.dataset_builder.recipes import load_recipe
-    from audio_compositionality.encoders.base import ModelCard
+    from audio_compositionality.encoders.base import Model, ModelCard
     from audio_compositionality.evaluator.run.embed import open_store
     from audio_compositionality.evaluator.run.evaluate import evaluate
     from audio_compositionality.evaluator.run.options import RunOptions
@@ -65,6 +53,15 @@ def _measured() -> dict[str, Any]:
     task = load_task(TASK)
     changes = {"blocks": BLOCKS, "classes": CLASSES, "context_sources": CONTEXT, "sounds": ImaginedRecordings()}
     settings = load_recipe(task.info.recipe).presets["full"].changed(**changes)
+
+    class Stored(Model):
+        """A model of whom everything is in the store."""
+
+        card = ModelCard("noise", "1", settings.sample_rate, DIM)
+
+        def embed(self, *_: Any) -> Any:
+            raise AssertionError("a clip is not in the store")
+
     data = RenderedData("imagined recordings", {task.info.recipe: settings})
     configuration = data.configuration(task.info.recipe)
     noise = np.random.default_rng(0).standard_normal((len(configuration.clip_ids), DIM), np.float32)
@@ -74,7 +71,7 @@ def _measured() -> dict[str, Any]:
     seconds = time.process_time() - started
 
     with tempfile.TemporaryDirectory() as folder:
-        model = _Stored(ModelCard("noise", "1", settings.sample_rate, DIM))
+        model = Stored()
         options = RunOptions(store=Path(folder), progress=False)
         store = open_store(model, configuration, options)
         for shard in range(store.num_shards):

@@ -44,6 +44,8 @@ COMMAND = Command(
     examples="""\
   audio-compositionality check-model my_encoder.py:MyEncoder
       a class of your own with sample_rate and embed(waveforms, sample_rate)
+  audio-compositionality check-model whisper-base --layer 4 --set pooling=max
+      one layer of a model, under another pooling
 """,
     place=15,
 )

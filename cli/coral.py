@@ -9,15 +9,10 @@ from . import arguments, model_options, scoring
 from .command import GO_ON, Command
 
 _DESCRIPTION = """\
-Are the scores an artefact of synthetic sound? The benchmark's embeddings are adapted to those of natural recordings by
-correlation alignment (CORAL: Sun, Feng and Saenko 2016), and the tasks are scored before and after. A score that
-changes little when the synthetic embeddings get the mean and covariance of natural sound's speaks against an artefact
-of the synthetic clips' mean and covariance, and of nothing else. Any invertible linear map leaves perfect additivity at
-1: that a score of additivity near 1 does not change is weak evidence.
-
-Recordings are cut into clips of 10 s, a shorter file of 1 s or more is one clip; channels are averaged. Ten clips are
-the fewest that are taken; to know a covariance well takes more than an embedding has dimensions. For a task that is
-trained the adaptation is learnt from its training rows only.
+Are the scores an artefact of synthetic sound? The embeddings are adapted to those of natural recordings by correlation
+alignment (CORAL), and the tasks scored before and after. A score that changes little speaks against an artefact of the
+synthetic clips' mean and covariance, and of nothing else: invertible linear maps leave perfect additivity at 1, so that
+a score of additivity near 1 does not change is weak evidence. docs/statistics.md has more.
 """
 
 _EXAMPLES = """\

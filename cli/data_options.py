@@ -25,10 +25,25 @@ DEFAULT = "mini"
 """The data where none are named."""
 
 
+class _Once(argparse.Action):
+    """An option of which a second one would be forgotten."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, _: Any = None
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise InputError(
+                f"{self.option_strings[0]} is {getattr(namespace, self.dest)!r} and {values!r}; a command takes one, "
+                "and each data set has a folder of results of its own"
+            )
+        setattr(namespace, self.dest, values)
+
+
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the data and settings: `data_spec` reads them."""
     parser.add_argument(
         "--data",
+        action=_Once,
         metavar="SPEC",
         help="preset (mini, full, paper-mini), built folder, Hub id, folder or table of recordings, strong labels, "
         "name of a known data set, NAME:PATH of a published benchmark, or data.yaml; default mini. `data SPEC` shows "
@@ -141,20 +156,25 @@ def opened_data(
         DatasetError: there are no such data, or they cannot be used.
     """
     from audio_compositionality.dataset_builder.data_spec import recognised
-    from audio_compositionality.dataset_builder.open_data import left_out_notes, recipes_for
+    from audio_compositionality.dataset_builder.open_data import SOUNDS, left_out_notes, recipes_for
     from audio_compositionality.tasks.registry import default_tasks, list_tasks
 
     is_named = options.tasks is not None
     makes = recipes_for(spec)
     if makes is None:
         recipes = wanted_recipes(spec, tasks)
-        data = open_with_notes(options, spec, changes, recipes).data
-        wanted = default_tasks(data.recipes) if tasks is None else tasks
-        is_sure = is_named or (tasks is None and recognised(spec.data).kind == "preset")
-        return data, wanted if is_sure else scorable(data, wanted)
-    possible = _possible(options, list_tasks() if tasks is None else tasks, makes, recognised(spec.data).what)
-    recipes = list(dict.fromkeys(task.info.recipe for task in possible))
-    opened = open_with_notes(options, spec, changes, recipes, required=recipes if is_named else ())
+        opened = open_with_notes(options, spec, changes, recipes, required=recipes or () if is_named else ())
+        # What an id of the Hub holds is known now; recordings have the tasks that recordings have.
+        if opened.reading.kind not in SOUNDS:
+            wanted = default_tasks(opened.data.recipes) if tasks is None else tasks
+            is_sure = is_named or (tasks is None and recognised(spec.data).kind == "preset")
+            return opened.data, wanted if is_sure else scorable(opened.data, wanted)
+        makes = recipes_for(spec.changed(data=f"{opened.reading.kind}:{spec.data}")) or ()
+        possible = _possible(options, list_tasks() if tasks is None else tasks, makes, opened.reading.what)
+    else:
+        possible = _possible(options, list_tasks() if tasks is None else tasks, makes, recognised(spec.data).what)
+        recipes = list(dict.fromkeys(task.info.recipe for task in possible))
+        opened = open_with_notes(options, spec, changes, recipes, required=recipes if is_named else ())
     reasons = {task.info.name: opened.left_out.get(task.info.recipe) for task in possible}
     for text in left_out_notes(reasons):
         note(text)

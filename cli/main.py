@@ -89,15 +89,22 @@ def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str |
     strange = next((text for text in extra if text.startswith("-")), None)
     if strange is not None:
         option = strange.partition("=")[0]
-        known = _options_of(parser, command)
-        close = difflib.get_close_matches(option, known, n=1, cutoff=0.5)
-        nearest_one = f"did you mean {close[0]}? " if close else ""
-        setting = option.lstrip("-").replace("-", "_")
-        as_setting = f"as a setting it is --set {setting}=VALUE; " if "--set" in known else ""
-        raise InputError(f"there is no option {option}; {nearest_one}{as_setting}--help lists all")
+        raise InputError(f"there is no option {option}; {_instead(option, _options_of(parser, command))}")
     if extra:
         raise InputError(f"{extra[0]!r} is one argument too many; --help shows what `{command}` takes")
     return options
+
+
+def _instead(option: str, options_of_command: Sequence[str]) -> str:
+    """What to type instead of an option that there is not: a setting of that name, or the nearest option."""
+    if "--set" in options_of_command:
+        from .scoring import setting_names
+
+        setting = option.lstrip("-").replace("-", "_")
+        if setting in setting_names():
+            return f"as a setting it is --set {setting}=VALUE, and --set help lists all"
+    close = difflib.get_close_matches(option, options_of_command, n=1, cutoff=0.7)
+    return f"{f'did you mean {close[0]}? ' if close else ''}--help lists all"
 
 
 def _options_of(parser: argparse.ArgumentParser, command: str | None) -> list[str]:

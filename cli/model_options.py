@@ -94,10 +94,10 @@ def model_settings(options: argparse.Namespace, values: Mapping[str, Any] = Mapp
             f"twin_seeds is {', '.join(map(str, seeds)) or 'empty'}; it is whole numbers from 0 on with commas "
             "between them, such as 0,1,2"
         )
-    others = {name: value for name, value in values.items() if name != "twin_seeds"}
+    of_options = {name: value for name, value in values.items() if name != "twin_seeds"}
     # Commands that put no questions have none.
     batch_size = getattr(options, "batch_size", None)
-    return ModelSettings(_layers(options), LanguageOptions(batch_size=batch_size, **others), seeds)
+    return ModelSettings(_layers(options), LanguageOptions(batch_size=batch_size, **of_options), seeds)
 
 
 def read_model_settings(options: argparse.Namespace) -> ModelSettings:

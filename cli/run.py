@@ -65,9 +65,9 @@ def run(options: argparse.Namespace) -> None:
         print(_opening(where, plan.baselines, networks, options.out, store, kept_outputs(plan.tasks)), flush=True)
     as_they_are = model_options.ModelSettings(None, request.model.options.changed(**_PLAIN))
     models = model_options.loaded_models(plan.baselines, as_they_are, options.device, processes)
-    for name, others in plan.beside.items():
+    for name, controls in plan.beside.items():
         there = {name: loaded[name][0]} if len(loaded[name]) == 1 else {}
-        beside = model_options.loaded_models(others, request.model, options.device, processes, there)
+        beside = model_options.loaded_models(controls, request.model, options.device, processes, there)
         models += [*loaded[name], *beside]
     how = request.with_protocol(plan.tasks)
     how = how.changed(settings={**_quick_settings(data, plan.tasks), **how.settings})

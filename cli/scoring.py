@@ -122,6 +122,19 @@ def read_request(options: argparse.Namespace, out: Path | None = None) -> Reques
     return Request(spec, changes, tasks, model_options.model_settings(options, of_model), how, protocol)
 
 
+def setting_names() -> set[str]:
+    """The names of all settings that a command can have, of any data."""
+    from audio_compositionality.dataset_builder.data_spec import DataSpec
+    from audio_compositionality.dataset_builder.open_data import settable
+
+    from .build import BuildSpec
+    from .train import training_fields
+
+    made = (settable(DataSpec(data=data)) for data in ("preset:mini", "recordings:.", "labels:."))
+    fields = (data_options.data_fields(), model_options.model_fields(), _run_fields(), _task_fields(None), *made)
+    return {name for group in (*fields, BuildSpec.settable(), training_fields()) for name in group}
+
+
 def _run_fields() -> Mapping[str, FieldInfo]:
     from pydantic import Field
 

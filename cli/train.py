@@ -10,9 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec
 
 from . import arguments, data_options
 from .command import Command
@@ -33,6 +35,13 @@ BENCHMARK = "comp_a"
 
 OPTIONS = ("stages", "preset", "rows", "init", "batch_size", "seed")
 """Settings of a training that have an option of their own."""
+
+
+class MachineSpec(Spec):
+    """What can be set of a training that decides nothing about its model."""
+
+    workers: int | None = Field(None, ge=1, description="Threads that prepare log-mels; by default one a core.")
+
 
 _DESCRIPTION = """\
 Train an audio-text model in stages: contrastive, then with texts that have the same words and are false of their clip
@@ -121,11 +130,11 @@ class LearntFrom:
         """The settings: of the data, of what is made of them, of the training."""
         from audio_compositionality.training.data import training_recipes
 
-        training = Group("the training", training_fields)
+        training = [Group("the machine", MachineSpec.settable), Group("the training", training_fields)]
         if self.spec is None:
-            return [training]
+            return training
         of_data, made = data_options.data_groups(self.spec, training_recipes() if self.are_made else ())
-        return [of_data, made if self.are_made else Group("", dict), training]
+        return [of_data, made if self.are_made else Group("", dict), *training]
 
     def typed(self, *, made: bool = True) -> list[str]:
         """What names them, as it can be typed again; `made`: with what is said of what is made of them."""
@@ -159,7 +168,7 @@ def run(options: argparse.Namespace) -> None:
 
         model_repository(options.push)
     learnt = _learnt_from(options)
-    changes, settings = _settings(options, learnt)
+    changes, machine, settings = _settings(options, learnt)
     if options.push is not None:
         _check_encoder(settings.init)
     if options.ablations:
@@ -169,7 +178,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError("--seeds are of --ablations; a training has one --seed")
     # Before what opens data and models is imported, which takes seconds.
     check_out(options.out, settings)
-    trained = _train(options, settings, learnt, changes)
+    trained = _train(options, settings, learnt, changes, machine)
     from audio_compositionality.training.computing import join_training
 
     if join_training(options.device).is_main:
@@ -233,12 +242,12 @@ def _learnt_from(options: argparse.Namespace) -> LearntFrom:
     return LearntFrom(options, data_options.data_spec(options))
 
 
-def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str, Any], TrainingSettings]:
+def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str, Any], MachineSpec, TrainingSettings]:
     """Changes to what is made of the data, and the settings of the file and, before them, those that are typed."""
     from audio_compositionality.support.spec import read_values, read_yaml
     from audio_compositionality.training.settings import ALIGN, TrainingSettings
 
-    *of_data, values = divided(options.set, learnt.groups())
+    *of_data, of_machine, values = divided(options.set, learnt.groups())
     changes = of_data[1] if of_data else {}
     typed = [f"{name}={getattr(options, name)}" for name in OPTIONS if getattr(options, name) is not None]
     values |= read_values(typed, TrainingSettings.settable(), "train")
@@ -256,11 +265,16 @@ def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str
     file: dict[str, Any] = {} if options.settings is None else read_yaml(options.settings)
     data = options.data or file.get("data") or DATA
     # What recordings are is told by their fingerprint.
-    return changes, TrainingSettings(**{**file, **values, "data": f"--data {data}" if learnt.are_made else data})
+    values["data"] = f"--data {data}" if learnt.are_made else data
+    return changes, MachineSpec(**of_machine), TrainingSettings(**{**file, **values})
 
 
 def _train(
-    options: argparse.Namespace, settings: TrainingSettings, learnt: LearntFrom, changes: Mapping[str, Any]
+    options: argparse.Namespace,
+    settings: TrainingSettings,
+    learnt: LearntFrom,
+    changes: Mapping[str, Any],
+    machine: MachineSpec,
 ) -> TrainingRun:
     from audio_compositionality.training.running import train_model
 
@@ -282,6 +296,7 @@ def _train(
         data=data,
         data_arguments="" if learnt.spec is None else shlex.join(learnt.typed()),
         device=options.device,
+        workers=machine.workers,
         progress=True,
     )
 

@@ -22,7 +22,7 @@ from audio_compositionality.support.spec import Spec, read_yaml
 from audio_compositionality.support.text import first_line, listed, nearest, plain, shown
 
 from .data import DatasetError
-from .manifest import MANIFEST_NAME
+from .manifest import CARD_NAME, MANIFEST_NAME
 from .opening import HUB_ID, is_preset, preset_names
 from .sounds.sound_files import AUDIO_SUFFIXES
 
@@ -242,12 +242,12 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
     if (folder / MANIFEST_NAME).is_file():
         yield Reading("built", str(folder), "data that were built")
         return
-    found = _first_files(folder)
-    if ".parquet" in found or ".arrow" in found:
-        yield _of_shards(folder, found)
+    firsts = _first_files(folder)
+    if ".parquet" in firsts or ".arrow" in firsts:
+        yield _of_shards(folder, firsts)
         return
-    sound = next((found[suffix] for suffix in AUDIO_SUFFIXES if suffix in found), None)
-    said = _labels_among(folder, found)
+    sound = next((firsts[suffix] for suffix in AUDIO_SUFFIXES if suffix in firsts), None)
+    said = _labels_among(folder, firsts)
     if sound is not None:
         yield Reading("recordings", str(folder), "a folder of recordings")
     if said is not None and (sound is None or (said.suffix != ".csv" and _is_beside(said))):
@@ -263,20 +263,20 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
 
 def _first_files(folder: Path) -> dict[str, Path]:
     """The first file of each suffix in a folder and below it."""
-    found: dict[str, Path] = {}
+    firsts: dict[str, Path] = {}
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if not name.startswith("."):
-                found.setdefault(Path(name).suffix.lower(), Path(root, name))
-    return found
+                firsts.setdefault(Path(name).suffix.lower(), Path(root, name))
+    return firsts
 
 
-def _labels_among(folder: Path, found: Mapping[str, Path]) -> Path | None:
+def _labels_among(folder: Path, firsts: Mapping[str, Path]) -> Path | None:
     """A file of strong labels of a folder; None where none of a known format is there."""
     from .sounds.formats import format_of
 
-    file = next((found[suffix] for suffix in _LABEL_FILES if suffix in found), None)
+    file = next((firsts[suffix] for suffix in _LABEL_FILES if suffix in firsts), None)
     try:
         return None if file is None or not format_of(folder) else file
     except DatasetError:
@@ -288,15 +288,29 @@ def _is_beside(labels: Path) -> bool:
     return any(labels.with_suffix(suffix).is_file() for suffix in AUDIO_SUFFIXES)
 
 
-def _of_shards(folder: Path, found: Mapping[str, Path]) -> Reading:
+def _of_shards(folder: Path, firsts: Mapping[str, Path]) -> Reading:
     from .sounds.published import published_with
 
-    columns = _parquet_columns(found[".parquet"]) if ".parquet" in found else ()
+    columns = _parquet_columns(firsts[".parquet"]) if ".parquet" in firsts else ()
     if published_with(columns) is not None:
         return Reading("built", str(folder), "the authors' published data")
+    if _names_recipes(folder / CARD_NAME):
+        return Reading("built", str(folder), "data of recipes")
     if _is_of_questions(columns):
         return Reading("questions", str(folder), KINDS["questions"])
     return Reading("dataset", str(folder), "a data set with a column of audio")
+
+
+def _names_recipes(card: Path) -> bool:
+    """Whether a data card has a configuration of a recipe, as of data that were pushed without their manifest."""
+    from .recipes import list_recipes
+
+    try:
+        with card.open(encoding="utf-8") as stream:
+            head = stream.read(_HEAD)
+    except (OSError, ValueError):
+        return False
+    return not set(re.findall(r"config_name: *[\"']?([\w-]+)", head)).isdisjoint(list_recipes())
 
 
 def _parquet_columns(path: Path) -> tuple[str, ...]:

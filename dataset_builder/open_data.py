@@ -18,7 +18,6 @@ from audio_compositionality.support.text import listed, nearest, shown
 from .data import Data, DatasetError
 from .data_spec import DataSpec, Reading, check_fields, described, recognised
 from .opening import RenderedData, opened_preset, preset_fields
-from .places import StrangeDataError
 
 if TYPE_CHECKING:
     from .sounds.formats.base import ReadOptions
@@ -83,18 +82,37 @@ def settable(spec: DataSpec, recipes: Iterable[str] | None = None) -> dict[str, 
         DatasetError: see `recognised`.
         InputError: a recipe cannot be made of such data.
     """
-    reading = recognised(spec.data)
+    reading = reading_of(spec)
     if reading.kind == "preset":
         return preset_fields(reading.source, recipes)
     if reading.kind == "labels":
         from .texts.questions.annotated import AskedSpec
 
         return AskedSpec.settable()
-    if reading.kind in _SOUNDS:
-        from .sounds.opening import changeable
+    if reading.kind in (*SOUNDS, "hub"):
+        from .sounds.opening import changeable, recorded_recipes
 
+        if reading.kind == "hub" and recipes is not None:
+            # What it is shows when it is opened, and settings of rows that are as they are, are refused then.
+            recipes = [name for name in recipes if name in recorded_recipes()] or None
         return changeable(spec.preset, recipes)
     return {}
+
+
+def reading_of(spec: DataSpec) -> Reading:
+    """What data are read as: what is said of an id of the Hub tells that it is a data set of recordings.
+
+    Raises:
+        DatasetError: see `recognised`.
+    """
+    reading = recognised(spec.data)
+    if reading.kind == "hub" and set(spec.given()) - {"revision", "settings"}:
+        return _set_of_hub(reading)
+    return reading
+
+
+def _set_of_hub(reading: Reading) -> Reading:
+    return Reading("dataset", reading.source, "a data set of the Hub with a column of audio")
 
 
 def recipes_for(spec: DataSpec) -> tuple[str, ...] | None:
@@ -103,19 +121,19 @@ def recipes_for(spec: DataSpec) -> tuple[str, ...] | None:
     Raises:
         DatasetError: see `recognised`.
     """
-    kind = recognised(spec.data).kind
+    kind = reading_of(spec).kind
     if kind == "labels":
         from .sounds.opening import annotated_recipes
 
         return tuple(annotated_recipes())
-    if kind in _SOUNDS:
+    if kind in SOUNDS:
         from .sounds.opening import recorded_recipes
 
         return tuple(recorded_recipes())
     return None
 
 
-_SOUNDS = ("recordings", "table", "dataset")
+SOUNDS = ("recordings", "table", "dataset")
 """Kinds of data that recipes are made of."""
 
 
@@ -142,7 +160,7 @@ def opened_data(
         DatasetError: see `open_data`.
         InputError: see `open_data`.
     """
-    reading = recognised(spec.data)
+    reading = reading_of(spec)
     check_fields(spec, reading)
     wanted = None if recipes is None else tuple(recipes)
     changes = {**spec.settings, **(changes or {})}
@@ -155,7 +173,7 @@ def opened_data(
         return Opened(opened_preset(reading.source, changes, wanted), reading, {})
     if reading.kind == "labels":
         return _of_labels(spec, reading, wanted, changes, skip_invalid=skip_invalid, progress=progress)
-    if reading.kind in _SOUNDS:
+    if reading.kind in SOUNDS:
         return _of_sounds(spec, reading, wanted, required, changes, skip_invalid=skip_invalid, progress=progress)
     _refuse_changes(changes, reading)
     return Opened(_stored(spec, reading), reading, {})
@@ -197,16 +215,14 @@ def _stored(spec: DataSpec, reading: Reading) -> Data:
 
 def _of_hub(spec: DataSpec, reading: Reading) -> tuple[Reading, Data | None]:
     """What an id of the Hub is: data of ours or the authors', opened, or a data set of recordings."""
+    from .places import StrangeDataError
     from .stored import StoredData
 
-    if not set(spec.given()) - {"revision", "settings"}:
-        try:
-            stored = StoredData(reading.source, revision=spec.revision)
-        except StrangeDataError:
-            pass
-        else:
-            return Reading("built", reading.source, "data that `build` wrote, or that the authors published"), stored
-    return Reading("dataset", reading.source, "a data set of the Hub with a column of audio"), None
+    try:
+        stored = StoredData(reading.source, revision=spec.revision)
+    except StrangeDataError:
+        return _set_of_hub(reading), None
+    return Reading("built", reading.source, "data that `build` wrote, or that the authors published"), stored
 
 
 def _of_sounds(

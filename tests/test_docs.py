@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from audio_compositionality.cli.main import argument_parser, load_commands
+from audio_compositionality.cli.main import argument_parser, load_commands, parsed
+from audio_compositionality.cli.settings import ListedError
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 from audio_compositionality.dataset_builder.sounds.opening import changeable
+from audio_compositionality.support.errors import AudioCompositionalityError
+
+from .dataset_builder.recipes import louder
+from .dataset_builder.recipes.toy import registered
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.opening import RenderedData
@@ -39,7 +44,7 @@ def blocks(page: Path, language: str) -> Iterator[str]:
 
 def commands(page: Path) -> Iterator[list[str]]:
     """The command lines of ours in blocks of shell, as words, without the program."""
-    for block in blocks(page, "sh"):
+    for block in blocks(page, "(?:sh|bash)"):
         for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
             for place, word in enumerate(words):
@@ -52,15 +57,93 @@ def named(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+class EnoughError(Exception):
+    """All that was typed is understood: from here on data are opened and models loaded."""
+
+
+BUILT = ("audio-compositionality", "built", "questions", "other", "ours", "$ORG/audio-compositionality")
+FOLDERS_OF_SOUNDS = ("animals", "sounds", "words", "street", "FOLDER")
+STRONG = ("validation.tsv", "street.csv")
+TEXTS = ("table.csv", "more.csv")
+
+
+@pytest.fixture
+def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What the pages call a user's own: as much of each as it takes to tell what it is. Nothing of it is opened."""
+    for name in BUILT:
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "manifest.json").write_text("{}")
+    for name in FOLDERS_OF_SOUNDS:
+        (tmp_path / name / "dog").mkdir(parents=True)
+        (tmp_path / name / "dog" / "0.wav").write_text("")
+    for name in STRONG:
+        (tmp_path / name).write_text("filename\tonset\toffset\tevent_label\n0.wav\t0.5\t1\tdog\n")
+    for name in TEXTS:
+        (tmp_path / name).write_text("path,caption,dataset,split_name\n")
+    monkeypatch.chdir(tmp_path)
+
+    def enough(*_: Any, **__: Any) -> None:
+        raise EnoughError
+
+    cli = "audio_compositionality.cli"
+    for place in (
+        f"{cli}.data_options.open_with_notes",
+        f"{cli}.data_options.opened_data",
+        f"{cli}.train._train",
+        f"{cli}.build._voices",
+        f"{cli}.train._check_encoder",
+        "audio_compositionality.encoders.check.check_model",
+        "audio_compositionality.training.ablations.run_ablations",
+    ):
+        monkeypatch.setattr(place, enough)
+    monkeypatch.setattr(f"{cli}.arguments.check_models", lambda names: None)
+    monkeypatch.setattr("audio_compositionality.training.record.check_out", lambda *_, **__: None)
+    monkeypatch.setattr("audio_compositionality.dataset_builder.texts.word_classes.open_tagger", lambda: None)
+    with registered(louder.RECIPE):
+        yield
+
+
+SETTING = ("run", "evaluate", "embed", "coral", "build", "data", "train", "check-model", "captions")
+"""Commands that take settings and data; the others are parsed alone."""
+
+
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_commands_are_understood(page: Path, capsys: pytest.CaptureFixture[str]):
-    parser = argument_parser(load_commands())
+def test_commands_are_understood_with_their_data_and_settings(page: Path, brought: None):
+    """As written, through the real parser, the reading of data and the division of settings."""
+    every = load_commands()
     for words in commands(page):
+        if words[0] in ("--help", "--version"):
+            continue
+        name = next(word for word in words if not word.startswith("-"))
         try:
-            parser.parse_args(words)
-        except SystemExit as stop:
-            if stop.code:
-                pytest.fail(f"{shlex.join(words)}: {capsys.readouterr().err}")
+            options = parsed(argument_parser({name: every[name]}), words, name)
+            if name in SETTING and getattr(options, "settings", None) is None and not getattr(options, "files", None):
+                options.typed = shlex.join(words)
+                with pytest.raises((EnoughError, ListedError)):
+                    options.run(options)
+        except (AudioCompositionalityError, SystemExit) as error:
+            pytest.fail(f"{shlex.join(words)}: {error}")
+
+
+def test_a_page_has_commands_of_both_kinds_of_blocks():
+    assert [words for words in commands(ROOT / "docs" / "axes.md") if words[0] == "run"]
+    assert [words for words in commands(ROOT / "README.md") if words[0] == "run"]
+
+
+def test_pages_and_messages_have_no_option_of_before():
+    """Of what is a setting now; other programs, such as those of `studies`, have options of their own."""
+    gone = (
+        "dataset|strong-labels|label|pooling|precision|compile|prompt|orders|scoring|max-steps|max-questions|protocol"
+    )
+    wrong = re.compile(
+        rf"(?<![\w-])--(?:{gone}|transforms|prompts|bank|voices|ask|negatives-\w+|writer-\w+)\b(?![-\w])"
+    )
+    folders = (ROOT / folder for folder in ("cli", "dataset_builder", "evaluator", "tasks", "training", "encoders"))
+    kinds = (".py", ".md", ".yaml", ".html")
+    files = (path for folder in folders for path in folder.rglob("*") if path.suffix in kinds)
+    pages = (page for page in (*PAGES, *(ROOT / "docs").glob("*.ipynb")) if page.name != "CHANGELOG.md")
+    found = {named(path): wrong.findall(path.read_text("utf-8")) for path in (*pages, *files)}
+    assert not {path: options for path, options in found.items() if options}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

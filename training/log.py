@@ -99,7 +99,7 @@ def check_programs(names: Sequence[str]) -> None:
 
 
 def _missing(extra: str, error: ImportError) -> TrainingError:
-    return TrainingError(f"--log-to {extra} needs {extra}: pip install 'audio-compositionality[{extra}]' ({error})")
+    return TrainingError(f"log_to={extra} needs {extra}: pip install 'audio-compositionality[{extra}]' ({error})")
 
 
 class RunLog:

@@ -128,8 +128,8 @@ def costs_of_plan(plan: Plan, data: Data) -> list[ModelCost]:
 
 
 def _cost_of_model(name: str, plan: Plan, data: Data, costs: Mapping[str, Cost]) -> ModelCost:
-    known, download = Named(parse_name(name).model), to_download(name)
-    tasks = [task for task in plan.tasks if known.does(task)]
+    named, download = Named(parse_name(name).model), to_download(name)
+    tasks = [task for task in plan.tasks if named.does(task)]
     asked = {task.info.recipe for task in tasks if "answer" in task.info.needs}
     embedded = {task.info.recipe for task in tasks} - asked
     clips, questions = (sum(costs[recipe].clips for recipe in of) for of in (embedded, asked))

@@ -74,7 +74,7 @@ class Plan:
     @property
     def names(self) -> tuple[str, ...]:
         """Of all models, each beside its own."""
-        named = [one for name, others in self.beside.items() for one in (name, *others)]
+        named = [one for name, controls in self.beside.items() for one in (name, *controls)]
         return (*self.baselines, *named)
 
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from audio_compositionality.dataset_builder.data_spec import FIELDS, described, recognised
-from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.data_spec import FIELDS, DataSpec, Reading, described, recognised
+from audio_compositionality.dataset_builder.open_data import open_data, reading_of, recipes_for, settable
 from audio_compositionality.tasks.registry import list_tasks
 
 from ..dataset_builder.sounds.sounds import write_labelled
@@ -137,3 +137,39 @@ def test_nothing_is_overwritten(animals, run, capsys, tmp_path):
     assert run("data", animals, "--write", tmp_path / "x.yaml") == 2
     assert "is there already; give a name that is not" in capsys.readouterr().err
     assert (tmp_path / "x.yaml").read_text() == "mine"
+
+
+class TestIdsOfTheHub:
+    """What lies there is known when it is opened; what is said of it tells before."""
+
+    def test_columns_say_that_it_is_a_data_set_of_recordings(self):
+        plain, said = DataSpec(data="lab/set"), DataSpec(data="lab/set", label="accent")
+        assert reading_of(plain).kind == "hub"
+        assert reading_of(said).kind == "dataset"
+        assert recipes_for(plain) is None
+        assert recipes_for(said) == recipes_for(DataSpec(data="dataset:x"))
+        assert {"transforms", "classes", "seed"} <= set(settable(plain)) == set(settable(said))
+
+    def test_recordings_are_scored_by_all_tasks_that_they_serve(self, animals, run, monkeypatch, capsys, tmp_path):
+        reading = Reading("dataset", str(animals), "a data set of the Hub with a column of audio")
+        monkeypatch.setattr("audio_compositionality.dataset_builder.open_data._of_hub", lambda *_: (reading, None))
+        words = ("evaluate", "log-mel-statistics", "--data", "lab/set", *FEW, "--out", tmp_path / "results")
+        assert run(*words) == 0
+        assert {path.stem for path in (tmp_path / "results").rglob("*.json")} >= {
+            "invariance",
+            "transform_equivariance",
+        }
+        notes = capsys.readouterr().err
+        assert "note: audio_text_retrieval is left out: " in notes
+        assert "a_coat is left out" not in notes
+        assert run(*words, "--tasks", "a_coat") == 2
+        assert "a_coat" in capsys.readouterr().err
+
+    def test_rows_that_are_as_they_are_have_no_settings(self, folder, run, monkeypatch, capsys, tmp_path):
+        stored = open_data(folder)
+        reading = Reading("built", "lab/built", "data that `build` wrote, or that the authors published")
+        monkeypatch.setattr("audio_compositionality.dataset_builder.open_data._of_hub", lambda *_: (reading, stored))
+        words = ("evaluate", "random", "--data", "lab/built", "--tasks", "a_coat", "--out", tmp_path / "results")
+        assert run(*words, "--set", "seed=7") == 2
+        assert "there is no setting 'seed': lab/built is data that `build` wrote" in capsys.readouterr().err
+        assert run(*words) == 0

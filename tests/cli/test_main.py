@@ -65,6 +65,21 @@ def test_help_is_there_for_every_command(arguments, run, capsys):
     assert "--traceback" in out
 
 
+@pytest.mark.parametrize("name", sorted(load_commands()))
+def test_help_fits_on_a_screen(name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    (parsers,) = command_line.argument_parser({name: load_command(name)})._subparsers._group_actions
+    parser = parsers.choices[name]
+    assert len([action for action in parser._actions if action.option_strings]) <= 20
+    text = parser.format_help()
+    assert len(text.splitlines()) <= 60
+    if name not in ("models", "tasks"):
+        assert (
+            len(re.findall(rf"^  (?:audio-compositionality|torchrun .* audio_compositionality) {name} ?", text, re.M))
+            >= 2
+        )
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_names_no_task(name):
     """Tasks come and go as files: what is typed about one would be wrong of the next."""

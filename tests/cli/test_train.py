@@ -10,7 +10,7 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
-from audio_compositionality.cli.train import _lines, _settings, add_arguments
+from audio_compositionality.cli.train import _learnt_from, _lines, _settings, add_arguments
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.opening import rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
@@ -19,7 +19,7 @@ from audio_compositionality.training.loop import TrainingRun
 
 from ..dataset_builder.sounds.sounds import write
 
-FEW = ("--stages", "contrastive:2,hard:2", "--batch-size", 4, "--validation-items", 0)
+FEW = ("--stages", "contrastive:2,hard:2", "--batch-size", 4, "--set", "validation_items=0")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_train_makes_a_model_and_goes_on_only_with_the_same_settings(run, rows, 
     assert run(*train) == 0
     assert (out / "model.safetensors").stat().st_mtime_ns == before
     capsys.readouterr()
-    assert run(*train, "--seed", 3, "--checkpoint-every", 7) == 2
+    assert run(*train, "--seed", 3, "--set", "checkpoint_every=7") == 2
     assert "seed is 3 where it was 0" in capsys.readouterr().err
     # The settings of a file, and what is typed before them.
     again = tmp_path / "again"
@@ -64,28 +64,36 @@ def ended(best_step, *arguments):
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     options = parser.parse_args(["--out", "my clap", *arguments])
-    return _lines(TrainingRun(options.out, position, None), options)[-1]
+    return _lines(TrainingRun(options.out, position, None), options, _learnt_from(options))[-1]
 
 
-def test_what_is_scored_next_is_the_model_that_was_the_best_on_validation():
+def test_what_is_scored_next_is_the_model_that_was_the_best_on_validation(sounds, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     said = "Next: audio-compositionality evaluate"
     assert ended(None) == f"{said} 'my clap' --benchmark comp_a"
     assert ended(9) == f"{said} 'my clap' --benchmark comp_a"
     assert ended(4) == f"{said} 'my clap/best' --benchmark comp_a"
-    typed = ended(4, "--recordings", "my sounds", "--set", "train_rows=8")
-    assert typed == f"{said} 'my clap/best' --benchmark comp_a --recordings 'my sounds'"
+    typed = ended(4, "--data", "my sounds", "--set", "train_rows=8", "--set", "group=label", "--skip-invalid")
+    said += " 'my clap/best' --benchmark comp_a"
+    assert typed == f"{said} --data 'my sounds' --set group=label --skip-invalid"
 
 
 def test_weights_and_numbers_of_texts_are_typed_or_in_the_file(tmp_path):
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    typed = ["--negatives", "2", "--modular-negatives", "5", "--text-to-audio", "0.5", "--audio-to-text", "2"]
-    settings = _settings(parser.parse_args(["--out", "x", *typed, "--modular-weight", "0.25"]))
+    texts = ["negatives=2", "modular_negatives=5", "text_to_audio=0.5", "audio_to_text=2", "modular_weight=0.25"]
+
+    def settings_of(*words):
+        options = parser.parse_args(["--out", "x", *words])
+        return _settings(options, _learnt_from(options))
+
+    _, machine, settings = settings_of(*(word for text in [*texts, "workers=3"] for word in ("--set", text)))
+    assert machine.workers == 3
     names = ("negatives", "modular_negatives", "text_to_audio", "audio_to_text", "modular_weight")
     assert [getattr(settings, name) for name in names] == [2, 5, 0.5, 2, 0.25]
     path = tmp_path / "settings.yaml"
     path.write_text(settings.to_yaml())
-    assert _settings(parser.parse_args(["--out", "x", "--settings", str(path)])) == settings
+    assert settings_of("--settings", str(path))[-1] == settings
 
 
 @pytest.fixture
@@ -102,16 +110,19 @@ def sounds(tmp_path):
     ("arguments", "data"),
     [
         (
-            ("--recordings", "my sounds", "--set", "train_rows=8", "--set", "validation_rows=4"),
-            "--recordings 'my sounds' --set train_rows=8 --set validation_rows=4",
+            ("--data", "my sounds", "--set", "train_rows=8", "--set", "validation_rows=4"),
+            "--data 'my sounds' --set train_rows=8 --set validation_rows=4",
         ),
-        (("--data", "texts.csv", "--sounds", "my sounds", "--skip-invalid"), "--sounds 'my sounds' --skip-invalid"),
+        (
+            ("--data", "texts.csv", "--set", "audio=my sounds", "--skip-invalid"),
+            "--data texts.csv --set 'audio=my sounds' --skip-invalid",
+        ),
     ],
 )
 def test_the_card_has_the_command_that_trains_it_again(run, sounds, tmp_path, monkeypatch, arguments, data):
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    few = ("--stages", "contrastive:2", "--batch-size", 4, "--validation-items", 0, "--device", "cpu")
+    few = ("--stages", "contrastive:2", "--batch-size", 4, "--set", "validation_items=0", "--device", "cpu")
     assert run("train", *arguments, *few, "--out", "first") == 0
     command = f"audio-compositionality train --settings settings.yaml {data} --out DIR"
     assert f"\n```sh\n{command}\n```\n" in (tmp_path / "first" / "README.md").read_text("utf-8")
@@ -125,20 +136,22 @@ def test_the_card_has_the_command_that_trains_it_again(run, sounds, tmp_path, mo
     ("arguments", "message"),
     [
         (["--stages", "contrast:3"], "did you mean 'contrastive'"),
-        (["--learning-rate", "fast"], "give a number such as 1e-3"),
-        (["--warm-up", "0.5"], "give a number such as 100"),
-        (["--train", "some"], "it must be one of all, last, projection"),
+        (["--set", "learning_rate=fast"], "learning_rate is 'fast'; it is numbers with commas between them"),
+        (["--set", "warm_up=0.5"], "warm_up is '0.5'; it is whole numbers with commas between them"),
+        (["--set", "train=some"], "train is 'some'; it is one of all, last, projection"),
         (["--private"], "give --push ORG/NAME too"),
         (["--push", "clap"], "must be ORG/NAME"),
-        (["--recordings", "here", "--rows", "3"], "recordings have --size and --set"),
+        (["--data", "animals", "--rows", "3"], "of recordings --set train_rows=N says how many"),
         (["--settings", "/no/such/file.yaml"], "cannot read the settings"),
-        (["--patience", "3"], "evaluate_every must be"),
-        (["--recordings", "/no/such/folder"], "/no/such/folder"),
-        (["--workers", "0"], "--workers is 0; it must be 1 or more"),
+        (["--set", "patience=3"], "evaluate_every must be"),
+        (["--data", "/no/such/folder"], "/no/such/folder"),
+        (["--set", "workers=0"], "workers is '0'; it is a whole number from 1 on"),
         (["--data", "comp_a_order", "--rows", "3"], "nothing that can be learnt from"),
     ],
 )
-def test_a_mistake_is_told_in_one_line(run, tmp_path, capsys, arguments, message):
+def test_a_mistake_is_told_in_one_line(run, tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "animals" / "dog" / "0.wav")
     assert run("train", "--out", tmp_path / "out", *arguments) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1

@@ -16,7 +16,7 @@ from audio_compositionality.evaluator.results.result import load_result
     [
         (["--align", "whisper-tiny.en", "--init", "tiny"], "so --init tiny cannot be"),
         (["--align", "no-such-encoder"], "unknown model 'no-such-encoder'"),
-        (["--align", "random", "--train", "last"], "a map and a text tower, which are both trained"),
+        (["--align", "random", "--set", "train=last"], "a map and a text tower, which are both trained"),
         (["--align", "./mine", "--push", "org/name"], "'./mine' as its encoder, which others do not have"),
         (["--align", "mine.py:Encoder", "--push", "org/name"], "must be aligned with a listed name or a Hub id"),
         (["--seeds", "0,1"], "--seeds are of --ablations"),
@@ -38,7 +38,7 @@ def test_an_encoder_is_aligned_scored_and_its_training_told(run, tmp_path, capsy
     order = "audio_compositionality.dataset_builder.recipes.comp_a_order.RECIPE"
     monkeypatch.setitem(_presets(order), "mini", OrderSpec(items=12))
     out, results = tmp_path / "aligned", tmp_path / "results"
-    settings = ("--stages", "contrastive:20,hard:20", "--rows", 60, "--validation-items", 2, "--device", "cpu")
+    settings = ("--stages", "contrastive:20,hard:20", "--rows", 60, "--set", "validation_items=2", "--device", "cpu")
     assert run("train", "--align", "log-mel-statistics", *settings, "--out", out) == 0
     assert load_model(str(out)).card.trained_on.startswith("60 rows of comp_a_train")
     assert "score" in json.loads((out / "training.json").read_text("utf-8"))["evaluations"][-1]["scores"]

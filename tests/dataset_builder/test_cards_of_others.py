@@ -33,14 +33,14 @@ def test_a_configuration_of_no_recipe_is_not_guessed_from_its_columns(toys, fold
     card = folder / "README.md"
     card.write_text(card.read_text().replace("config_name: toys", "config_name: others"))
     with pytest.raises(DatasetError, match=r"has the configurations others, none of which is of a recipe \(a_coat"):
-        open_data(folder)
+        open_data(f"built:{folder}")
 
 
 def test_splits_that_are_missing_are_named(toys, folder):
     card = folder / "README.md"
     card.write_text(card.read_text().replace("split: test", "split: proof"))
     with pytest.raises(DatasetError, match="the splits are train, proof; needed are train, test"):
-        open_data(folder)
+        open_data(f"built:{folder}")
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_splits_that_are_missing_are_named(toys, folder):
 def test_a_damaged_card_is_refused(toys, folder, card):
     (folder / "README.md").write_text(card)
     with pytest.raises(DatasetError, match=r"x'|x has|x names|x, toys"):
-        open_data(folder)
+        open_data(f"built:{folder}")
 
 
 def test_a_card_that_is_no_text_is_refused(toys, folder):
     (folder / "README.md").write_bytes(b"---\n\xff\xfe\n---\n")
     with pytest.raises(DatasetError, match=r"README\.md cannot be read"):
-        open_data(folder)
+        open_data(f"built:{folder}")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_file_elsewhere_is_refused_before_anybody_asks_for_it(toys, folder, pa
     card.write_text(card.read_text().replace("toys/test-*.parquet", path))
     monkeypatch.setattr(datasets, "load_dataset_builder", None)
     with pytest.raises(DatasetError, match="the files of a data set lie in the data set itself"):
-        open_data(folder)
+        open_data(f"built:{folder}")
 
 
 def test_a_file_outside_of_the_folder_is_refused(toys, folder):
@@ -86,10 +86,10 @@ def test_a_file_outside_of_the_folder_is_refused(toys, folder):
     card = folder / "README.md"
     card.write_text(card.read_text().replace("toys/test-*.parquet", "../y.parquet"))
     with pytest.raises(DatasetError):
-        open_data(folder)
+        open_data(f"built:{folder}")
     card.write_text(card.read_text().replace("../y.parquet", str(folder.parent / "y.parquet")))
     with pytest.raises(DatasetError, match="names a file outside of it"):
-        open_data(folder)
+        open_data(f"built:{folder}")
 
 
 def test_a_folder_with_a_loading_script_of_its_own_name_is_refused(tmp_path):
@@ -97,15 +97,15 @@ def test_a_folder_with_a_loading_script_of_its_own_name_is_refused(tmp_path):
     folder.mkdir()
     (folder / "script.py").write_text("raise SystemExit('it was run')\n")
     with pytest.raises(DatasetError, match="no data set in"):
-        open_data(folder)
+        open_data(f"built:{folder}")
 
 
 def test_files_that_are_not_parquet_are_refused(tmp_path):
     with pytest.raises(DatasetError, match="no data set in"):
-        open_data(tmp_path)
+        open_data(f"built:{tmp_path}")
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(DatasetError, match="which is not Parquet"):
-        open_data(tmp_path)
+        open_data(f"built:{tmp_path}")
 
 
 def test_columns_without_declared_audio_are_refused(toys, folder):
@@ -113,7 +113,7 @@ def test_columns_without_declared_audio_are_refused(toys, folder):
         table = pq.read_table(shard)
         pq.write_table(table.replace_schema_metadata({}), shard)
     with pytest.raises(DatasetError, match="lacks the columns long, more, short of toys, declared as audio"):
-        _ = open_data(folder).configuration("toys").clip_ids
+        _ = open_data(f"built:{folder}").configuration("toys").clip_ids
 
 
 def test_equal_ids_are_refused(toys, folder):
@@ -121,4 +121,4 @@ def test_equal_ids_are_refused(toys, folder):
     table = pq.read_table(shard)
     pq.write_table(table.set_column(0, table.schema.field(0), pa.array(["a", "b", "a"])), shard)
     with pytest.raises(DatasetError, match="a row has the id 'a'; an id is a text of its own"):
-        _ = open_data(folder).configuration("toys").rows
+        _ = open_data(f"built:{folder}").configuration("toys").rows

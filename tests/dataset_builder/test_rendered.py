@@ -121,7 +121,7 @@ def test_a_change_that_one_recipe_refuses_is_made_again_to_those_that_take_it():
     assert data.source == name
     assert "rate_binding" in data.recipes
     assert "a_coat" not in data.recipes
-    with pytest.raises(InputError, match="duration is -1"):
+    with pytest.raises(InputError, match=r"duration is '-1.0'; it is a number from 0.25 to 30"):
         open_data("mini with duration=-1.0")
 
 

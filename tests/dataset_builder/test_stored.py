@@ -143,7 +143,7 @@ def test_missing_columns_are_named(tmp_path):
     (tmp_path / "x").mkdir()
     pq.write_table(pa.table({"sound": [b""], "text": ["a"]}), tmp_path / "x" / "train.parquet")
     with pytest.raises(DatasetError, match="has the columns sound, text and no manifest; missing"):
-        open_data(str(tmp_path / "x"))
+        open_data(f"built:{tmp_path / 'x'}")
 
 
 def test_columns_missing_from_a_later_shard_are_named(tmp_path):
@@ -183,10 +183,10 @@ def test_metadata_without_labels_are_refused(tmp_path):
 
 def test_a_folder_that_is_no_data_set_is_refused(tmp_path):
     with pytest.raises(DatasetError, match="no data set in"):
-        open_data(str(tmp_path))
+        open_data(f"built:{tmp_path}")
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(DatasetError, match="which is not Parquet"):
-        open_data(str(tmp_path))
+        open_data(f"built:{tmp_path}")
 
 
 def test_a_recipe_that_is_not_there_is_refused(tmp_path):

@@ -428,5 +428,5 @@ class TestCommand:
         with pytest.raises(SystemExit):
             main(["coral", "--help"])
         words = " ".join(capsys.readouterr().out.split())
-        assert "speaks against an artefact of the synthetic clips' mean and covariance, and of nothing else" in words
+        assert "synthetic clips' mean and covariance, and of nothing else" in words
         assert "a score of additivity near 1 does not change is weak evidence" in words

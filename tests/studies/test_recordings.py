@@ -201,7 +201,7 @@ class TestFoldersOfNoUse:
             find(tmp_path)
 
     def test_that_are_none(self, folder):
-        with pytest.raises(SoundError, match=r"nowhere' is not a folder; --recordings names one"):
+        with pytest.raises(SoundError, match=r"nowhere' is not a folder; recordings are in one"):
             find(folder / "nowhere")
         with pytest.raises(SoundError, match=r"0\.wav' is not a folder"):
             find(folder / "0.wav")

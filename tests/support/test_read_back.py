@@ -37,6 +37,8 @@ WRITERS = {
     "training/record.py": ("run/training.json",),
     # What people and other programs read: no number of this project is taken from it again.
     "cli/compare.py": (),
+    # A description of data that a user goes on writing: every change is meant.
+    "cli/data.py": (),
     "cli/failures.py": (),
     "dataset_builder/sounds/dx7/voice.py": (),
     "evaluator/figures/files.py": (),

@@ -52,7 +52,7 @@ class TestLabelsAsFolders:
 
     def test_need_no_columns(self, folder):
         with pytest.raises(
-            SoundError, match=r"has no metadata\.csv, whose columns --label, --group, --condition, --captions and"
+            SoundError, match=r"has no metadata\.csv, whose columns label, group, condition, captions and"
         ):
             opened(folder, group="speaker")
 

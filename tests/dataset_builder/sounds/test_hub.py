@@ -127,7 +127,7 @@ class TestParquet:
     def test_has_parts_and_splits(self, folder):
         assert len(opened(folder, split="test[:5]").entries) == 5
         save(folder, *columns(6), split="train")
-        with pytest.raises(SoundError, match=r"has the splits .*train.*; name one with --split"):
+        with pytest.raises(SoundError, match=r"has the splits .*train.*; name one with --set split=NAME"):
             opened(folder)
         assert len(opened(folder, split="train").entries) == 6
 
@@ -266,14 +266,14 @@ class TestWhatCannotBeUsed:
         with pytest.raises(SoundError, match=r"'test/0' has [0-9,]+ bytes; 1,000 are the most"):
             opened(folder)
         monkeypatch.setattr(hub, "MOST_RECORDINGS", 11)
-        with pytest.raises(SoundError, match=r"12 rows; 11 recordings are the most .* --split train\[:10000\]"):
+        with pytest.raises(SoundError, match=r"12 rows; 11 recordings are the most .* --set split=train\[:10000\]"):
             opened(folder)
 
     def test_what_is_too_much_to_download_is_refused_before(self, folder, monkeypatch):
         monkeypatch.setattr(hub, "place_of", Repository)
         assert len(opened(folder).entries) == 12
         monkeypatch.setattr(Repository, "size_of", lambda *_: 123_456_789_012)
-        with pytest.raises(SoundError, match=r"has 123 GB to download, more than 100; give another --split or"):
+        with pytest.raises(SoundError, match=r"has 123 GB to download, more than 100; give another split or"):
             opened(folder)
 
     def test_no_other_reader_is_used(self, tmp_path, without_torchcodec):

@@ -212,7 +212,7 @@ class TestCopies:
         message = (
             rf"{name} is read from the files that it has on the Hub \({expected}\); .* holds cat/, dog/\. A folder"
         )
-        with pytest.raises(SoundError, match=rf"{message} of LABEL/file\.wav is read by --recordings"):
+        with pytest.raises(SoundError, match=rf"{message} of LABEL/file\.wav is data by itself"):
             open_recordings(dataset=f"{name}={tmp_path}")
 
     def test_may_be_sound_files_with_a_table(self, tmp_path, without_torchcodec):

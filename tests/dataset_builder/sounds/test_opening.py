@@ -81,7 +81,7 @@ def test_the_data_are_those_of_the_recipe(folder, tmp_path):
     assert list(built.rows) == list(configuration.rows)
     assert all((clip.waveform == clips[clip.id]).all() for clip in built.clips())
     assert {clip.sample_rate for clip in built.clips()} == {RATE}
-    with pytest.raises(DatasetError, match="is a data set that was built, which --data takes"):
+    with pytest.raises(DatasetError, match="is a data set that was built, and no folder of recordings"):
         open_recordings(tmp_path / "built", progress=False)
 
 
@@ -238,7 +238,9 @@ class TestLabels:
             open_recordings(dataset=folder, split="train", progress=False),
         ):
             reason = offered(recordings, transforms=["gain"]).left_out["a_coat_instances"]
-            assert re.fullmatch(r".* has no labels; scenes are .*; --label names a column.* has animal", reason)
+            assert re.fullmatch(
+                r".* has no labels; scenes are .*; --set label=COLUMN names a column.* has animal", reason
+            )
 
     def test_that_folders_would_be(self, folder):
         recordings = open_recordings(folder / "dog", progress=False)

@@ -121,5 +121,5 @@ def test_columns_that_are_none_are_refused(requested, message):
 
 def test_a_folder_without_a_table_has_none(tmp_path):
     write(tmp_path / "dog" / "0.wav")
-    with pytest.raises(SoundError, match=r"has no metadata\.csv, whose columns .* and --words name"):
+    with pytest.raises(SoundError, match=r"has no metadata\.csv, whose columns .* and words name"):
         open_recordings(tmp_path, words="x")

@@ -158,15 +158,20 @@ def test_the_command_builds_with_a_model_from_a_folder(tmp_path, capsys, monkeyp
     from audio_compositionality.dataset_builder import opening as rendered
     from audio_compositionality.dataset_builder.texts import rewriting as written
 
-    monkeypatch.setattr(rendered, "rendered_preset", lambda name, *, recipes, seed=0: small(*recipes))
+    preset = rendered.rendered_preset
+
+    def few_of(name, *, recipes=None, **changes):
+        return preset(name) if recipes is None else small(*recipes)
+
+    monkeypatch.setattr(rendered, "rendered_preset", few_of)
     monkeypatch.setattr(written, "MOST_NEW_TOKENS", 10)
     folder = save_tiny_gpt2(tmp_path / "tiny")
     few = ("build", "--recipes", "comp_a_train", "--out", str(tmp_path / "x"))
-    assert main([*few, "--writer-in-test"]) == 2
-    assert "--writer-in-test is about a language model: give --writer MODEL too" in capsys.readouterr().err
+    assert main([*few, "--set", "writer_in_test=true"]) == 2
+    assert "writer_in_test says nothing without --writer MODEL; give it too" in capsys.readouterr().err
     assert main([*few, "--writer", "nowhere"]) == 2
     assert "cannot load the language model 'nowhere'" in capsys.readouterr().err
-    assert main([*few, "--writer", str(folder), "--writer-device", "cpu"]) == 0
+    assert main([*few, "--writer", str(folder), "--set", "writer_device=cpu"]) == 0
     output = capsys.readouterr().out
     assert "texts asked of tiny, 0 are taken (0%)" in output
     assert "'no JSON'" in output

@@ -287,7 +287,7 @@ def test_an_answer_without_end_ends_at_the_deadline(server: LoopbackEndpoint, cl
     server.respond = lambda request: Raw(replies())  # type: ignore[assignment, return-value]
     error = error_of(model_of(server, deadline=0.5))
     assert "there was no whole answer within 0.5 s, the most that a question may take in all" in str(error)
-    assert "--deadline" in str(error)
+    assert "--set deadline=..." in str(error)
     assert not ended
     assert (len(server.requests), clock.waits) == (1, [])
 

@@ -193,7 +193,7 @@ def test_a_measure_that_one_result_has_not_by_sample_is_no_view(tmp_path, write_
 
 def test_data_are_opened_again_once_for_all_tasks(tmp_path, small_data, write_results, monkeypatch):
     opened = []
-    monkeypatch.setattr(module, "open_data", lambda source: opened.append(source) or small_data)
+    monkeypatch.setattr(module, "opened_preset", lambda source: opened.append(source) or small_data)
     write_results(tmp_path, MODELS, called(small_data, "mini"))
     coat, tre = compare_results([tmp_path])
     assert opened == ["mini"]

@@ -57,7 +57,7 @@ def embed(root, shards, batch_size, log):
     for path in sorted(root.rglob("0*.safetensors*")):
         note(log, f"finished {int(path.name[:5])}")
     configuration, options = Numbered(64 * shards), RunOptions(store=root, batch_size=batch_size, progress=False)
-    store = open_store(Logged, configuration, options)
+    store = open_store(Logged(log, {}), configuration, options)
     shard_of = {number: shard for shard in range(shards) for number in store.numbers(shard)}
     embed_configuration(Logged(log, shard_of), configuration, options)
 
