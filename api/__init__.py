@@ -1,11 +1,14 @@
 """The public names of audio-compositionality, imported as ``import audio_compositionality as ac``.
 
 A name is loaded when it is first used. What computes belongs to the rooms below; a name is public by standing here.
+The import makes `evaluate.load` find the metrics by their bare names.
 """
 
 from typing import TYPE_CHECKING, Any
 
 import lazy_loader
+
+from audio_compositionality.metrics import register_on_import
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.open_data import open_data
@@ -30,6 +33,9 @@ _load = lazy_loader.attach(
 )[0]
 
 __all__ = ["RunOptions", "__version__", "evaluate", "list_models", "list_tasks", "load_model", "open_data"]
+
+
+register_on_import()
 
 
 def __dir__() -> list[str]:

@@ -14,7 +14,7 @@ def run(_: argparse.Namespace) -> None:
     import torch
     from torch import nn
 
-    from audio_compositionality.metrics.a_tre.a_tre import a_tre
+    from audio_compositionality.metrics.a_tre import a_tre
 
     dim, scenes, steps = 768, 2_048, 125
     rows = rendered_preset("full", recipes=["a_tre"]).configuration("a_tre").rows[:scenes]

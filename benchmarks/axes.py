@@ -45,7 +45,7 @@ def _measured(preset: str, dim: int) -> dict[str, Any]:
     from audio_compositionality.tasks.registry import load_benchmark
 
     for name in list_metrics():  # what they import takes seconds, which are none of the scores'
-        importlib.import_module(f"audio_compositionality.metrics.{name}.{name}")
+        importlib.import_module(f"audio_compositionality.metrics.{name}")
     rows, seconds = {}, {}
     for recipe in ("factors", "transforms"):
         rows[recipe] = rendered_preset(preset, recipes=[recipe]).configuration(recipe).rows

@@ -49,7 +49,7 @@ def _measured() -> dict[str, Any]:
     from audio_compositionality.tasks.registry import load_task
 
     # What the metric imports takes seconds, which are none of the scores'.
-    importlib.import_module(f"audio_compositionality.metrics.{TASK}.{TASK}")
+    importlib.import_module(f"audio_compositionality.metrics.{TASK}")
     task = load_task(TASK)
     changes = {"blocks": BLOCKS, "classes": CLASSES, "context_sources": CONTEXT, "sounds": ImaginedRecordings()}
     settings = load_recipe(task.info.recipe).presets["full"].changed(**changes)

@@ -96,12 +96,12 @@ def _next_pitch(z: Floats, pitch: Floats, contexts: Sequence[Any]) -> tuple[Floa
 
 def _fitted(name: str, scaled: bool, x: Floats, y: Floats, folds: Sequence[Fold]) -> tuple[float, float]:
     """Seconds of one core a fit, one random state where there is one; R² over all rows that are tested."""
-    from audio_compositionality.metrics.informativeness.informativeness import _probe
+    from audio_compositionality.metrics.probing import fit_probe
 
     seconds = error = total = 0.0
     for train, validation, test in folds:
         started = time.process_time()
-        answers, _ = _probe(name, (x[train], y[train]), (x[validation], y[validation]), x[test], scaled=scaled)
+        answers, _ = fit_probe(name, (x[train], y[train]), (x[validation], y[validation]), x[test], scaled=scaled)
         seconds += time.process_time() - started
         error += float(np.square(answers - y[test]).sum())
         total += float(np.square(y[train].mean(axis=0) - y[test]).sum())

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metrics = whats.add_parser(
         "metrics",
         help="the metrics, a Space each",
-        description="Bring the Space of each metric to the content of its folder.",
+        description="Bring the Space of each metric to its module, page, card and requirements.",
     )
     leaderboard = whats.add_parser(
         "leaderboard",

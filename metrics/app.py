@@ -1,8 +1,8 @@
 """The Space of a metric: a form that scores what is pasted into it, made from the metric's own description.
 
-``python app.py`` starts it for the metric module beside this file, ``python app.py FOLDER`` for that of a folder. The
-boxes are the metric's features, the table is its ``MEASURES``. Where it has them, its ``PAGE`` gives words, limits and
-further boxes, and its ``example()`` fills the boxes. Nothing else of the project is needed.
+``python app.py`` starts it for the metric module beside this file, ``python app.py MODULE`` for another. The boxes are
+the metric's features, the table is its ``MEASURES``. Where it has them, its ``PAGE`` gives words, limits and further
+boxes, and its ``example()`` fills the boxes. Nothing else of the project is needed.
 """
 
 from __future__ import annotations
@@ -361,14 +361,14 @@ def metric_beside(folder: Path) -> Path:
     """The only module of a folder that describes a metric's numbers, or SystemExit."""
     modules = [path for path in folder.glob("*.py") if "\nMEASURES = " in path.read_text("utf-8")]
     if len(modules) != 1:
-        raise SystemExit(f"{folder} must hold one module with MEASURES; it has {len(modules)}. Give a metric's folder.")
+        raise SystemExit(f"{folder} must hold one module with MEASURES; it has {len(modules)}. Give a metric's module.")
     return modules[0]
 
 
 def main() -> None:
     """Start the page."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
-    build_page(Form(metric_beside(folder.resolve()))).queue(max_size=20).launch(
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else metric_beside(Path(__file__).parent)
+    build_page(Form(path.resolve())).queue(max_size=20).launch(
         theme=gr.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
         css=CSS,
         # The page is made in the browser, as it is tested, not by a second server of Node.js.

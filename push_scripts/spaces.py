@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -13,10 +16,11 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Changes, Commit, Content
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.hub.names import dataset_of, leaderboard_of, metric_of, results_of
-from audio_compositionality.metrics import list_metrics, metric_file
+from audio_compositionality.metrics import list_metrics, metric_file, module_files
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shown
 from audio_compositionality.tasks.base import TaskInfo
+from audio_compositionality.tasks.metric_files import describe_metric
 from audio_compositionality.tasks.registry import list_tasks
 
 from .wheel import DISTRIBUTION, requirement
@@ -31,6 +35,9 @@ TORCH = "--extra-index-url https://download.pytorch.org/whl/cpu"
 
 EXTRA = "leaderboard"
 """Of the package's optional dependencies: what the leaderboard runs with."""
+
+_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+"""What packages are installed as where that is not what they are imported as."""
 
 _PUSHED = "audio_compositionality"
 """Begins the names of files that only a push writes, so that one that is no longer needed may be deleted."""
@@ -60,11 +67,12 @@ def push_metrics(
     pull_request: bool = False,
     dry_run: bool = False,
 ) -> list[SpacePush]:
-    """Bring the Space ``ORG/NAME`` of each metric to the content of its folder.
+    """Bring the Space ``ORG/NAME`` of each metric to its module and siblings, the page, its card and requirements.
 
     Args:
         org: organisation or user.
-        folders: of metrics of others, each ``NAME`` with ``NAME.py`` in it; by default those of this package.
+        folders: of metrics of others, each ``NAME`` with ``NAME.py``, ``README.md`` and ``requirements.txt`` in it; by
+            default the metrics of this package.
         hub: by default as the user of the saved token.
         private: make new repositories private.
         pull_request: open pull requests instead of committing to the branch main.
@@ -75,11 +83,11 @@ def push_metrics(
         HubError: the Hub refuses, or cannot be reached.
     """
     hub = hub or Hub()
-    metrics = [Path(folder).resolve() for folder in folders] or [metric_file(name).parent for name in list_metrics()]
-    spaces = {metric_of(org, folder.name): metric_files(folder) for folder in metrics}
+    contents = {folder.name: folder_files(folder) for folder in (Path(folder).resolve() for folder in folders)}
+    spaces = contents or {name: metric_files(name) for name in list_metrics()}
     return [
-        _push(hub, repository, content, private=private, pull_request=pull_request, dry_run=dry_run)
-        for repository, content in spaces.items()
+        _push(hub, metric_of(org, name), content, private=private, pull_request=pull_request, dry_run=dry_run)
+        for name, content in spaces.items()
     ]
 
 
@@ -105,13 +113,52 @@ def push_leaderboard(
     ]
 
 
-def metric_files(folder: Path) -> dict[str, bytes]:
-    """The files of a metric's Space: those of its folder, and the page that all metrics share.
+def metric_files(name: str) -> dict[str, bytes]:
+    """The files of the Space of one of the project's metrics.
+
+    Raises:
+        LookupError: there is no such metric.
+    """
+    modules = {APP: _page(), **module_files(metric_file(name))}
+    return {**modules, "README.md": metric_card(name).encode(), REQUIREMENTS: metric_requirements(modules).encode()}
+
+
+def metric_card(name: str) -> str:
+    """The card of a metric's Space: its own words, with the settings of the Space, a cure and the citation."""
+    text = files("audio_compositionality.metrics").joinpath(f"cards/{name}.md").read_text("utf-8")
+    _, settings, body = text.split("---\n", 2)
+    template = Template(files(__package__).joinpath("metric_card.md").read_text("utf-8"))
+    metric = describe_metric(name)
+    title = metric.measures[0].heading
+    return template.substitute(
+        title=title, settings=settings, text=body.lstrip("\n"), name=name, citation=metric.citation
+    )
+
+
+def metric_requirements(modules: Mapping[str, bytes]) -> str:
+    """The lines of ``requirements.txt``: what the modules of a Space import, with the bounds of this package.
+
+    Gradio is not among them: it comes with the Space's SDK.
+    """
+    imported = set()
+    for code in modules.values():
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                imported.add(node.module.partition(".")[0])
+    packages = {_DISTRIBUTIONS.get(name, name) for name in imported - set(sys.stdlib_module_names)} - {"gradio"}
+    lines = importlib.metadata.requires(DISTRIBUTION) or []
+    bounds = {re.split(r"[^\w.-]", line, maxsplit=1)[0]: line for line in lines if ";" not in line}
+    return "".join(f"{bounds[name]}\n" for name in sorted(packages))
+
+
+def folder_files(folder: Path) -> dict[str, bytes]:
+    """The files of a Space of a metric of others: those of its folder, and the page that all metrics share.
 
     Raises:
         InputError: the folder lacks one.
     """
-    page = files("audio_compositionality.metrics").joinpath(APP).read_bytes()
     items = list(folder.iterdir()) if folder.is_dir() else []
     content = {
         item.name: item.read_bytes()
@@ -121,7 +168,11 @@ def metric_files(folder: Path) -> dict[str, bytes]:
     lacking = [name for name in (f"{folder.name}.py", "README.md", REQUIREMENTS) if name not in content]
     if lacking:
         raise InputError(f"{folder} is no folder of a metric: it has no {shown(lacking)}")
-    return {APP: page, **content}
+    return {APP: _page(), **content}
+
+
+def _page() -> bytes:
+    return files("audio_compositionality.metrics").joinpath(APP).read_bytes()
 
 
 def leaderboard_files(org: str) -> dict[str, bytes]:

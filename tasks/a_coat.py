@@ -90,7 +90,7 @@ class ACoat:
     ) -> Scores:
         """Score the embeddings [4 n, dim] of n quadruples; nothing is fitted."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.a_coat.a_coat import a_coat
+        from audio_compositionality.metrics.a_coat import a_coat
 
         a, b, c, d = quadruple_embeddings(outputs.clips)
         values = a_coat(a, b, c, d, **_matching(rows), return_scores=True)

@@ -99,7 +99,7 @@ class ACoatInstances:
     ) -> Scores:
         """Score the embeddings [n (2 + 4 K), dim] of n blocks; what is fitted is a control."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.a_coat_instances.a_coat_instances import a_coat_instances
+        from audio_compositionality.metrics.a_coat_instances import a_coat_instances
 
         classes = len(rows[0]["labels"])
         embeddings = np.asarray(outputs.clips).reshape(len(rows), 2 + len(_LISTS) * classes, -1)

@@ -159,7 +159,7 @@ class ATre:
     ) -> Scores:
         """Fit on the training scenes, score the test scenes."""
         # Importing the metric imports torch, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.a_tre.a_tre import a_tre
+        from audio_compositionality.metrics.a_tre import a_tre
 
         gains = [row.get("gains") or [] for row in rows]
         values = a_tre(

@@ -136,7 +136,7 @@ class ATreHeldOut:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Train on the scenes without the combinations of each set, and test those with one."""
-        from audio_compositionality.metrics.a_tre_held_out.a_tre_held_out import a_tre_held_out
+        from audio_compositionality.metrics.a_tre_held_out import a_tre_held_out
 
         result = a_tre_held_out(
             outputs.clips,
@@ -206,7 +206,7 @@ def _labels_of(pair: str) -> tuple[str, str]:
 def _check_splits(rows: Sequence[Row], settings: Mapping[str, Any]) -> None:
     """Refuse scenes that cannot be split, before they are embedded."""
     # Importing the metric imports torch, which takes seconds that a mere listing of tasks need not spend.
-    from audio_compositionality.metrics.a_tre_held_out.a_tre_held_out import draw_splits
+    from audio_compositionality.metrics.a_tre_held_out import draw_splits
 
     pairs = [_labels_of(pair) for pair in settings["pairs"]]
     try:

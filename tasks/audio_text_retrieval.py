@@ -80,7 +80,7 @@ class AudioTextRetrieval:
     ) -> Scores:
         """Score the embeddings of n clips and their captions."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.audio_text_retrieval.audio_text_retrieval import audio_text_retrieval
+        from audio_compositionality.metrics.audio_text_retrieval import audio_text_retrieval
 
         clip_of_text = np.repeat(np.arange(len(rows)), [len(row["captions"]) for row in rows])
         values = audio_text_retrieval(outputs.clips, outputs.texts, clip_of_text, return_scores=True)

@@ -77,7 +77,7 @@ class Binding:
     ) -> Scores:
         """Score the embeddings of the scenes of n trials; `across` is of those that have other conditions."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.binding.binding import binding
+        from audio_compositionality.metrics.binding import binding
 
         places = np.cumsum([0, *(len(self.inputs(row, settings).clips) for row in rows)])
         embeddings = np.asarray(outputs.clips)

@@ -163,7 +163,7 @@ class CaptionPairs:
     ) -> Scores:
         """Score the embeddings of n items."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.comp_a.comp_a import comp_a
+        from audio_compositionality.metrics.comp_a import comp_a
 
         counts = [len(row["captions"]) for row in rows]
         values = comp_a(

@@ -93,7 +93,7 @@ class Disentanglement:
     ) -> Scores:
         """Score the embeddings [n, dim] of n single sources."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.disentanglement.disentanglement import disentanglement
+        from audio_compositionality.metrics.disentanglement import disentanglement
 
         crossed = crossed_rows(rows)
         result = disentanglement(

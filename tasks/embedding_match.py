@@ -23,7 +23,8 @@ def embedding_accuracy(
     """
     # Both take seconds to import, which only who asks for this has to spend.
     from audio_compositionality.encoders.sentences import SentenceEncoder
-    from audio_compositionality.metrics.polybench.polybench import embedding_match, polybench
+    from audio_compositionality.metrics.answers import embedding_match
+    from audio_compositionality.metrics.polybench import polybench
 
     options = [list(listed) for _, listed in asked]
     taken = embedding_match(answers, options, SentenceEncoder(encoder, device))

@@ -132,7 +132,7 @@ def _scored(
     embeddings: Floats, rows: Sequence[Row], factor: str, orbits: Sequence[Hashable], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-    from audio_compositionality.metrics.equivariance.equivariance import equivariance
+    from audio_compositionality.metrics.equivariance import equivariance
 
     numbers = numbered(orbits)
     return equivariance(

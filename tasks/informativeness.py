@@ -80,7 +80,7 @@ class Informativeness:
     ) -> Scores:
         """Score the embeddings [n, dim] of n single sources: a factor is tested in contexts it was not learnt in."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.informativeness.informativeness import informativeness
+        from audio_compositionality.metrics.informativeness import informativeness
 
         crossed = crossed_rows(rows)
         embeddings = np.asarray(outputs.clips, np.float64)

@@ -99,7 +99,7 @@ class Invariance:
     ) -> Scores:
         """Score the embeddings [n, dim] of originals and copies; nothing is fitted."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.invariance.invariance import invariance
+        from audio_compositionality.metrics.invariance import invariance
 
         every, rows = rows, compared(rows)
         kept = {row["id"] for row in rows}

@@ -1,4 +1,4 @@
-"""What a metric's module says of itself, read from its file: importing it may take seconds."""
+"""What a metric's module says of itself, read from its file where that can be: importing it may take seconds."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from .base import Measure, TaskError
+
+_METRICS = "audio_compositionality.metrics"
 
 _CONSTANTS = frozenset(("VERSION", "MEASURES", "_CITATION"))
 
@@ -43,27 +46,38 @@ def describe_metric(module: str | Path) -> MetricDescription:
     path = _location(module) if isinstance(module, str) else module
     if not path.is_file():
         raise TaskError(f"there is no metric {path.stem!r}: no file {path}")
+    values = _values(ast.parse(path.read_text("utf-8")))
     constants: dict[str, Any] = {}
-    for node in ast.parse(path.read_text("utf-8")).body:
-        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
-            continue
-        name = node.targets[0].id
-        if name in _CONSTANTS:
-            try:
-                constants[name] = ast.literal_eval(node.value)
-            except ValueError as error:
+    for name, value in values.items():
+        try:
+            constants[name] = ast.literal_eval(value)
+        except ValueError as error:
+            if not isinstance(module, str):
                 raise TaskError(f"{path.name}: {name} must be a literal, so that it can be read") from error
+            # Made by code: such a module of ours needs NumPy alone, as tests/metrics/test_versions.py has it.
+            constants[name] = getattr(import_module(f"{_METRICS}.{module}"), name)
     missing = _CONSTANTS - set(constants)
     if missing:
         raise TaskError(f"{path.name} lacks {', '.join(sorted(missing))}, which a metric of a task has")
     return MetricDescription(constants["VERSION"], measures_from(constants["MEASURES"]), constants["_CITATION"])
 
 
+def _values(tree: ast.Module) -> dict[str, ast.AST]:
+    """The values of a module's constants; of one that is changed later the changing statement, which is no literal."""
+    values: dict[str, ast.AST] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            values[node.targets[0].id] = node.value
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            values[node.target.id] = node
+    return {name: value for name, value in values.items() if name in _CONSTANTS}
+
+
 def _location(name: str) -> Path:
-    package = find_spec("audio_compositionality.metrics")
+    package = find_spec(_METRICS)
     if package is None or not package.submodule_search_locations:
         raise TaskError("the package has no folder of metrics: install it again")
-    return Path(package.submodule_search_locations[0]) / name / f"{name}.py"
+    return Path(package.submodule_search_locations[0]) / f"{name}.py"
 
 
 def measures_from(descriptions: Mapping[str, Mapping[str, Any]]) -> tuple[Measure, ...]:

@@ -92,7 +92,7 @@ class OnsetInvariance:
     ) -> Scores:
         """Score the embeddings [n, dim] of scenes and candidates; nothing is fitted."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.invariance.invariance import invariance, selectivity
+        from audio_compositionality.metrics.invariance import invariance, selectivity
 
         heard = [row for row in rows if _is_heard(row)]
         scored = {row["id"] for row in compared(heard)}

@@ -173,8 +173,8 @@ class PolybenchAtoms(Polybench):
     ) -> Scores:
         """Score the answers to the questions of the split test, of each one for every order of its options."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.polybench.polybench import REFUSED as REFUSALS
-        from audio_compositionality.metrics.polybench.polybench import match_answer
+        from audio_compositionality.metrics.answers import REFUSED as REFUSALS
+        from audio_compositionality.metrics.answers import match_answer
 
         tested = _tested(rows)
         orders = settings_among(AskingSpec, settings).orders

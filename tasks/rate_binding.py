@@ -84,7 +84,7 @@ class RateBinding:
     ) -> Scores:
         """Score the embeddings [n, dim] of n clips: by timbres never heard, and by notes never heard together."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.informativeness.informativeness import informativeness
+        from audio_compositionality.metrics.informativeness import informativeness
 
         contexts = [_context(row) for row in rows]
         folds = {UNSEEN: np.array([row["group"] for row in rows], np.int64), SEEN: dealt_folds(contexts)}

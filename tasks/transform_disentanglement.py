@@ -107,7 +107,7 @@ class TransformDisentanglement:
         """Score the embeddings [n, dim] of originals and copies whose labels are known: probes learn from originals of
         other folds."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.disentanglement.disentanglement import disentanglement
+        from audio_compositionality.metrics.disentanglement import disentanglement
 
         labelled = [row for row in rows if _labelled(row)]
         embeddings = np.asarray(outputs.clips, np.float64)

@@ -89,7 +89,7 @@ class TransformEquivariance:
     ) -> Scores:
         """Score the embeddings [n, dim] of originals and copies; pairs go from an original to its copies."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.equivariance.equivariance import equivariance
+        from audio_compositionality.metrics.equivariance import equivariance
 
         rows, embeddings = without_candidates(rows), np.asarray(outputs.clips, np.float64)
         originals = copied_originals(rows)

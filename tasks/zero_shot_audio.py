@@ -72,7 +72,7 @@ class ZeroShotAudio:
     ) -> Scores:
         """Score the embeddings of n clips and of the prompts of all classes."""
         # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
-        from audio_compositionality.metrics.zero_shot_audio.zero_shot_audio import zero_shot_audio
+        from audio_compositionality.metrics.zero_shot_audio import zero_shot_audio
 
         places: dict[tuple[str, str], int] = {}
         prompts = ((label, text) for row in rows for label, texts in _classes_of(row) for text in texts)

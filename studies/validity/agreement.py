@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from audio_compositionality.metrics.a_coat.a_coat import a_coat, a_coat_scores
+from audio_compositionality.metrics.a_coat import a_coat, a_coat_scores
 
 from . import constructed as make
 from .constructed import ConstructedEncoder

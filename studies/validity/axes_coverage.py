@@ -43,7 +43,7 @@ FOLDS = 5
 
 def simulate_invariance(simulations: int, seed: int, progress: bool) -> list[Check]:
     """Coverage of the clustered BCa interval of the score `invariance`."""
-    from audio_compositionality.metrics.invariance.invariance import invariance
+    from audio_compositionality.metrics.invariance import invariance
 
     checks = []
     total = simulations * len(SETTINGS) * len(TRUTHS)
@@ -69,7 +69,7 @@ def simulate_informativeness(simulations: int, seed: int, progress: bool) -> lis
 
     What it has to cover is the score of probes that learn from as many clips: its mean over the simulated data sets.
     """
-    from audio_compositionality.metrics.informativeness.informativeness import informativeness
+    from audio_compositionality.metrics.informativeness import informativeness
 
     checks = []
     total = simulations * len(CONTEXTS) * len(TRUTHS)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.opening import rendered_preset
-from audio_compositionality.metrics.a_coat.a_coat import a_coat
-from audio_compositionality.metrics.a_tre.a_tre import a_tre
+from audio_compositionality.metrics.a_coat import a_coat
+from audio_compositionality.metrics.a_tre import a_tre
 
 from .constructed import ConstructedEncoder, permuted, read_quadruples, read_scenes
 

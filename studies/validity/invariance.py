@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 from tqdm.auto import tqdm
 
-from audio_compositionality.metrics.a_coat.a_coat import a_coat
+from audio_compositionality.metrics.a_coat import a_coat
 
 from .constructed import noisy
 from .data import BASE_SHARE, EXACT, SCORES, Floats, Material, Score

@@ -11,7 +11,7 @@ from scipy import stats
 from tqdm.auto import tqdm
 
 from audio_compositionality.evaluator.compare.statistics import compare_pairs, mean_intervals, paired_t_test
-from audio_compositionality.metrics.a_coat.a_coat import a_coat_scores
+from audio_compositionality.metrics.a_coat import a_coat_scores
 
 from .theory import expected_population_a_coat
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import integrate, special, stats
 
-from audio_compositionality.metrics.a_coat.a_coat import a_coat_scores
+from audio_compositionality.metrics.a_coat import a_coat_scores
 
 from .constructed import ConstructedEncoder, Quadruples, Scenes
 

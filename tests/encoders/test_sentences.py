@@ -11,7 +11,7 @@ import transformers
 
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.sentences import SentenceEncoder
-from audio_compositionality.metrics.polybench.polybench import embedding_match
+from audio_compositionality.metrics.answers import embedding_match
 
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "dog", "rain", "is", "heard", "longest", "brass")
 

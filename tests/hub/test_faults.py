@@ -277,8 +277,8 @@ def test_faults_come_when_they_are_due(hub: LoopbackHub) -> None:
 
 
 def test_evaluate_keeps_an_error_for_the_metric(hub: LoopbackHub) -> None:
-    module = Path(metrics.__file__).parent / "a_coat" / "a_coat.py"
-    hub.repositories.create("space", "lab/a_coat").commit({module.name: module.read_bytes()})
+    files = metrics.module_files(metrics.metric_file("a_coat"))
+    hub.repositories.create("space", "lab/a_coat").commit(files)
     hub.faults.order("GET", "/resolve/", Status(500))
     for _ in range(2):
         with pytest.raises(TypeError, match="NoneType"):

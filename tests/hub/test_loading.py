@@ -76,10 +76,10 @@ def test_our_reader_opens_it(hub: LoopbackHub, published: str, built: Path) -> N
 
 @pytest.fixture
 def metric_space(hub: LoopbackHub) -> str:
-    """A Space that holds the module of A-COAT."""
-    module = Path(metrics.__file__).parent / "a_coat" / "a_coat.py"
+    """A Space that holds the module of A-COAT and its siblings."""
     HfApi().create_repo("lab/a_coat", repo_type="space", space_sdk="gradio")
-    HfApi().upload_file(path_or_fileobj=module, path_in_repo=module.name, repo_id="lab/a_coat", repo_type="space")
+    for name, content in metrics.module_files(metrics.metric_file("a_coat")).items():
+        HfApi().upload_file(path_or_fileobj=content, path_in_repo=name, repo_id="lab/a_coat", repo_type="space")
     return "lab/a_coat"
 
 
@@ -89,7 +89,7 @@ QUADRUPLE = {"a": [[0.0, 0.0]], "b": [[1.0, 0.0]], "c": [[5.0, 5.0]], "d": [[9.0
 def test_a_metric_loads_from_its_space(hub: LoopbackHub, metric_space: str) -> None:
     assert evaluate.load(metric_space).compute(**QUADRUPLE)["a_coat"] == 1.0
     # The version of the library is asked for first, as a tag.
-    assert [made.status for made in hub.made("HEAD", "/spaces/lab/a_coat/resolve/")] == [404, 200]
+    assert [made.status for made in hub.made("HEAD", "/spaces/lab/a_coat/resolve/")] == [404, 200, 200, 200]
 
 
 FRESH = """

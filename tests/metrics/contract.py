@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import doctest
 import inspect
+import json
 import os
 import subprocess
 import sys
@@ -20,15 +21,16 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.metrics import metric_file
+from audio_compositionality.metrics import metric_file, module_files
+from audio_compositionality.push_scripts.spaces import metric_files
 from audio_compositionality.tasks.base import Measure
 from audio_compositionality.tasks.metric_files import describe_metric, measures_from
 
 _LOADED = """
-import doctest, os, sys
+import doctest, json, os, sys
 from audio_compositionality.metrics import register
 
-name, folder = sys.argv[1:]
+name, module, options = sys.argv[1:]
 paths = {path.stem: path for path in register()}
 assert "evaluate" not in sys.modules
 import evaluate
@@ -39,8 +41,20 @@ examples = doctest.DocTestParser().get_doctest(metric.inputs_description, {}, na
 outcome = doctest.DocTestRunner().run(examples)
 assert outcome.attempted > 3 and outcome.failed == 0, outcome
 assert os.listdir() == []
-assert evaluate.load(folder).name == name
+
+results = []
+for loaded in (metric, evaluate.load(module)):
+    assert loaded.name == name
+    results.append(loaded.compute(**sys.modules[type(loaded).__module__].example(), **json.loads(options)))
+assert results[0] == results[1]
+print(json.dumps(results[0], default=repr))
 """
+"""Prints the result of the example, which is the same by name and by path."""
+
+
+def load_metric(metric: str | Path, cache: Path) -> Any:
+    """A metric as `evaluate` makes it, by its name or its path."""
+    return evaluate.load(str(metric_file(metric) if isinstance(metric, str) else metric), cache_dir=str(cache))
 
 
 class MetricContract:
@@ -82,7 +96,7 @@ class MetricContract:
 
     @cached_property
     def module(self) -> ModuleType:
-        return import_module(f"audio_compositionality.metrics.{self.name}.{self.name}")
+        return import_module(f"audio_compositionality.metrics.{self.name}")
 
     @property
     def function(self) -> Callable[..., dict[str, Any]]:
@@ -109,15 +123,7 @@ class MetricContract:
 
     def metric(self, cache: Path) -> Any:
         """The metric as `evaluate` makes it."""
-        classes = [
-            value
-            for value in vars(self.module).values()
-            if isinstance(value, type)
-            and issubclass(value, evaluate.Metric)
-            and value.__module__ == self.module.__name__
-        ]
-        assert len(classes) == 1
-        return classes[0](cache_dir=str(cache))
+        return load_metric(self.path, cache)
 
     def features(self, metric: Any) -> list[str]:
         """Names of the metric's features, which may be of alternative kinds."""
@@ -129,12 +135,20 @@ class MetricContract:
 
     # ----- what the module says
 
-    def test_it_has_a_card_and_requirements(self) -> None:
-        missing = [name for name in ("README.md", "requirements.txt") if not self.path.with_name(name).is_file()]
-        assert not missing, f"beside {self.path}"
+    def files(self) -> Mapping[str, bytes]:
+        """The files of the metric's Space."""
+        return metric_files(self.name)
 
-    def test_its_description_is_read_without_importing_it(self) -> None:
-        description = describe_metric(self.path)
+    def test_it_has_a_card_and_requirements(self) -> None:
+        assert {self.path.name, "app.py", "README.md", "requirements.txt"} <= set(self.files())
+
+    @property
+    def described(self) -> str | Path:
+        """By which the project describes the metric: a name of its own, or the path of a third party's module."""
+        return self.name
+
+    def test_its_description_is_that_of_its_module(self) -> None:
+        description = describe_metric(self.described)
         assert description.version == self.module.VERSION >= 1
         assert description.measures == measures_from(self.module.MEASURES)
 
@@ -155,10 +169,15 @@ class MetricContract:
             assert "\n" not in measure.meaning
             assert "|" not in measure.meaning, "it would end a cell of Markdown"
 
+    @property
+    def modules(self) -> list[ModuleType]:
+        """The metric's module and its siblings."""
+        return [import_module(f"audio_compositionality.metrics.{name[:-3]}") for name in module_files(self.path)]
+
     def test_doctests(self) -> None:
-        outcome = doctest.testmod(self.module)
-        assert outcome.attempted > 0
-        assert outcome.failed == 0
+        outcomes = [doctest.testmod(module) for module in self.modules]
+        assert sum(outcome.attempted for outcome in outcomes) > 0
+        assert sum(outcome.failed for outcome in outcomes) == 0
 
     # ----- what the function returns
 
@@ -276,13 +295,17 @@ class MetricContract:
             self.metric(tmp_path).compute()
 
     @pytest.mark.slow
-    def test_it_loads_by_name_and_by_folder(self, tmp_path: Path) -> None:
+    def test_it_loads_by_name_and_by_path(self, tmp_path: Path) -> None:
         """In a process of its own, offline, from an empty folder, after registration."""
         empty = tmp_path / "empty"
         empty.mkdir()
-        run_python("-c", _LOADED, self.name, str(self.path.parent), cwd=empty, HF_HOME=str(tmp_path / "hf"))
-        copies = list((tmp_path / "hf" / "modules").rglob(f"evaluate-metric--*/*/{self.name}.py"))
-        assert [copy.read_bytes() for copy in copies] == [self.path.read_bytes()]
+        options = json.dumps(dict(self.options))
+        home = str(tmp_path / "hf")
+        printed = run_python("-c", _LOADED, self.name, str(self.path), options, cwd=empty, HF_HOME=home)
+        assert json.loads(printed.splitlines()[-1]) == json.loads(json.dumps(self.computed(), default=repr))
+        for name, content in module_files(self.path).items():
+            copies = list((tmp_path / "hf" / "modules").rglob(f"evaluate-metric--{self.name}/*/{name}"))
+            assert [copy.read_bytes() for copy in copies] == [content]
 
 
 def run_python(*arguments: str, cwd: Path, **environment: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from audio_compositionality.metrics.polybench.polybench import match_answer
+from audio_compositionality.metrics.answers import match_answer
 
 HELD_OUT, DEVELOPMENT = "held_out", "development"
 INDEPENDENT, TRAPS = "independent", "traps"

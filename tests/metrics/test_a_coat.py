@@ -8,10 +8,11 @@ from hypothesis.extra import numpy as hnp
 from scipy.spatial.distance import cosine
 from scipy.stats import ortho_group, rankdata
 
-from audio_compositionality.metrics.a_coat import a_coat as module
-from audio_compositionality.metrics.a_coat.a_coat import ACoat, a_coat, a_coat_scores
+from audio_compositionality.metrics import a_coat as module
+from audio_compositionality.metrics import arrays
+from audio_compositionality.metrics.a_coat import a_coat, a_coat_scores
 
-from .contract import MetricContract
+from .contract import MetricContract, load_metric
 
 
 class TestContract(MetricContract):
@@ -155,7 +156,8 @@ def test_blocks_do_not_show(monkeypatch):
     z = quadruples()
     extra = {"t_size": np.arange(40) % 2 + 1, "t_level": np.sin(np.arange(40))}
     whole = a_coat(*z, **extra)
-    monkeypatch.setattr(module, "_BLOCK", 7)
+    for room in (module, arrays):
+        monkeypatch.setattr(room, "ROWS_COMPARED", 7)
     assert a_coat(*z, **extra) == pytest.approx(whole)
 
 
@@ -256,7 +258,7 @@ def test_refuses_bad_matching(extra, message):
 
 
 def test_metric_adds_the_arrays_of_compute_to_those_collected(tmp_path):
-    metric = ACoat(cache_dir=str(tmp_path))
+    metric = load_metric("a_coat", tmp_path)
     z = dict(zip("abcd", quadruples(), strict=True))
     metric.add_batch(**{name: x[:15] for name, x in z.items()})
     assert metric.compute(**{name: x[15:] for name, x in z.items()}) == a_coat(**z)

@@ -18,10 +18,10 @@ from scipy.linalg import inv, sqrtm
 from scipy.stats import ortho_group
 from scipy.stats import t as student
 
-from audio_compositionality.metrics.a_coat_instances import a_coat_instances as module
-from audio_compositionality.metrics.a_coat_instances.a_coat_instances import ACoatInstances, a_coat_instances
+from audio_compositionality.metrics import a_coat_instances as module
+from audio_compositionality.metrics.a_coat_instances import a_coat_instances
 
-from .contract import MetricContract
+from .contract import MetricContract, load_metric
 
 ARRAYS = ("a", "b", "c", "d", "alone_b", "alone_d")
 FITTED = ("fitted_top1", "fitted_part_top1", "fitted_alone_top1", "fitted_pairwise")
@@ -559,7 +559,7 @@ def test_any_finite_input_gives_scores_in_range(z: np.ndarray) -> None:
 
 
 def test_metric_adds_the_arrays_of_compute_to_those_collected(tmp_path: Path) -> None:
-    metric, inputs = ACoatInstances(cache_dir=str(tmp_path)), material()
+    metric, inputs = load_metric("a_coat_instances", tmp_path), material()
     few = {name: inputs[name] for name in "abcd"}
     metric.add_batch(**{name: x[:4] for name, x in few.items()})
     assert metric.compute(**{name: x[4:] for name, x in few.items()}) == a_coat_instances(**few)

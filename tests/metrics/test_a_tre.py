@@ -12,10 +12,11 @@ from scipy.stats import rankdata
 from sklearn.linear_model import Ridge
 from torch import nn
 
-from audio_compositionality.metrics.a_tre import a_tre as module
-from audio_compositionality.metrics.a_tre.a_tre import (
+from audio_compositionality.metrics import a_tre as module
+from audio_compositionality.metrics import composition
+from audio_compositionality.metrics.a_tre import a_tre
+from audio_compositionality.metrics.composition import (
     CompositionModel,
-    a_tre,
     cls_row,
     dropout_of,
     learning_rate,
@@ -71,7 +72,7 @@ def unit(x):
 @pytest.fixture
 def faster(monkeypatch):
     """A learning rate at which models of a few dimensions train in a few hundred steps."""
-    monkeypatch.setattr(module, "FIRST_RATE", 3e-3)
+    monkeypatch.setattr(composition, "FIRST_RATE", 3e-3)
 
 
 def random_layer(dim, seed=0, *, dropout=0.0, norm_first=True):
@@ -192,7 +193,7 @@ def test_learning_rate_is_the_cosine_of_pytorch():
 def training_data(n=150, dim=8):
     scenes = make_scenes(n)
     rows = {"train": np.arange(n), "validation": np.array([], int), "test": np.array([], int)}
-    inputs = module.Inputs.of(module._encode(scenes, rows, n), torch.device("cpu"))
+    inputs = composition.Inputs.of(module._encode(scenes, rows, n), torch.device("cpu"))
     targets = torch.tensor(unit(additive(scenes, dim)), dtype=torch.float32)
     torch.manual_seed(0)
     return CompositionModel(inputs.counts.shape[2], dim), inputs, targets
@@ -212,7 +213,7 @@ def test_fit_equals_a_plain_loop_over_the_full_layer():
     reference = copy.deepcopy(model)
     optimizer = torch.optim.Adam(reference.parameters(), lr=1e-4, weight_decay=1e-4, foreach=False)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=steps, eta_min=1e-5)
-    for _, index in zip(range(steps), module._batches(targets, 7), strict=False):
+    for _, index in zip(range(steps), composition._batches(targets, 7), strict=False):
         x = (inputs.counts[index][..., None] * reference.labels).sum(dim=2)
         x = torch.cat([reference.cls.expand(len(index), 1, -1), x], dim=1)
         padding = nn.functional.pad(inputs.padding[index], (1, 0))
@@ -223,7 +224,7 @@ def test_fit_equals_a_plain_loop_over_the_full_layer():
         optimizer.step()
         schedule.step()
     start = model(inputs.counts, inputs.padding).detach()
-    fitted = module.fit(model, (inputs, targets), (inputs, targets), max_steps=steps, seed=7, bar=Silent())
+    fitted = composition.fit(model, (inputs, targets), (inputs, targets), max_steps=steps, seed=7, bar=Silent())
     assert fitted.step == steps
     found, expected = (m(inputs.counts, inputs.padding).detach() for m in (model, reference))
     assert (found - start).abs().max() > 1e-3
@@ -231,7 +232,7 @@ def test_fit_equals_a_plain_loop_over_the_full_layer():
 
 
 def test_every_scene_once_an_epoch():
-    batches = module._batches(torch.zeros(150, 1), 0)
+    batches = composition._batches(torch.zeros(150, 1), 0)
     epochs = [[next(batches) for _ in range(3)] for _ in range(2)]
     assert [len(batch) for batch in epochs[0]] == [64, 64, 22]
     orders = [torch.cat(epoch).tolist() for epoch in epochs]
@@ -250,14 +251,14 @@ def script_validation(monkeypatch, scores):
         seen.append({name: value.clone() for name, value in model.state_dict().items()})
         return scores[len(seen) - 1]
 
-    monkeypatch.setattr(module, "_validation_score", scripted)
+    monkeypatch.setattr(composition, "_validation_score", scripted)
     return seen
 
 
 def test_best_checkpoint_is_a_copy(monkeypatch):
     seen = script_validation(monkeypatch, [0.1, 0.9, 0.3, 0.9, 0.2])
     model, inputs, targets = training_data()
-    fitted = module.fit(model, (inputs, targets), (inputs, targets), **SCRIPTED, max_steps=9)
+    fitted = composition.fit(model, (inputs, targets), (inputs, targets), **SCRIPTED, max_steps=9)
     assert (fitted.step, len(seen)) == (4, 5)
     assert fitted.curve.steps == [2, 4, 6, 8, 9]  # the last is always validated
     assert fitted.curve.validation == [0.1, 0.9, 0.3, 0.9, 0.2]
@@ -269,7 +270,7 @@ def test_best_checkpoint_is_a_copy(monkeypatch):
 def test_stops_after_four_validations_without_gain(monkeypatch):
     seen = script_validation(monkeypatch, [0.5, 0.4, 0.6, 0.6, 0.5, 0.5, 0.5, 0.9])
     model, inputs, targets = training_data()
-    fitted = module.fit(model, (inputs, targets), (inputs, targets), **SCRIPTED, max_steps=100)
+    fitted = composition.fit(model, (inputs, targets), (inputs, targets), **SCRIPTED, max_steps=100)
     assert (fitted.step, len(seen), len(fitted.curve.steps)) == (6, 7, 7)
 
 
@@ -277,7 +278,7 @@ def test_divergence_is_an_error(monkeypatch):
     script_validation(monkeypatch, [float("nan")])
     model, inputs, targets = training_data()
     with pytest.raises(FloatingPointError, match="nan at step 2"):
-        module.fit(model, (inputs, targets), (inputs, targets), **SCRIPTED, max_steps=9)
+        composition.fit(model, (inputs, targets), (inputs, targets), **SCRIPTED, max_steps=9)
 
 
 @pytest.mark.slow
@@ -416,7 +417,7 @@ def test_fits_side_by_side_are_those_one_after_the_other(request):
 @pytest.mark.usefixtures("four_threads")
 def test_when_one_fit_fails_the_others_end(monkeypatch):
     steps = []
-    fit = module.fit
+    fit = composition.fit
 
     def watched(*arguments, seed, stop, **options):
         if seed == 7:
@@ -539,7 +540,7 @@ def test_retrieval_equals_scipy_rankdata():
     v = unit(rng.normal(size=(50, 6)))
     u = unit(v + 0.5 * rng.normal(size=v.shape))
     ranks = np.array([rankdata(-(u[i] @ v.T))[i] for i in range(50)])
-    nearest, reciprocal_ranks = module._retrieval(u, v)
+    nearest, reciprocal_ranks = module.own_row_ranks(u, v)
     assert 1 / 50 < nearest.mean() < 1
     np.testing.assert_allclose(nearest, ranks == 1)
     np.testing.assert_allclose(reciprocal_ranks, 1 / ranks)

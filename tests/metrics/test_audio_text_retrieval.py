@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binomtest, hypergeom, rankdata
 from sklearn.metrics import average_precision_score, top_k_accuracy_score
 
-from audio_compositionality.metrics.audio_text_retrieval.audio_text_retrieval import audio_text_retrieval
+from audio_compositionality.metrics.audio_text_retrieval import audio_text_retrieval
 
 from .contract import MetricContract
 

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.spatial.distance import cosine
 from scipy.stats import ortho_group
 
-from audio_compositionality.metrics.binding.binding import binding
+from audio_compositionality.metrics.binding import binding
 
 from .contract import MetricContract
 

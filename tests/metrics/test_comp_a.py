@@ -11,8 +11,8 @@ import pytest
 from scipy.spatial.distance import cdist
 from scipy.stats import binomtest
 
-from audio_compositionality.metrics.comp_a import comp_a as module
-from audio_compositionality.metrics.comp_a.comp_a import comp_a
+from audio_compositionality.metrics import comp_a as module
+from audio_compositionality.metrics.comp_a import comp_a
 
 from .contract import MetricContract
 

@@ -14,10 +14,12 @@ from sklearn.metrics import mutual_info_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from audio_compositionality.metrics.disentanglement import disentanglement as module
-from audio_compositionality.metrics.disentanglement.disentanglement import Disentanglement, disentanglement
+from audio_compositionality.metrics import disentanglement as module
+from audio_compositionality.metrics import factors as factors_module
+from audio_compositionality.metrics import literature, probing
+from audio_compositionality.metrics.disentanglement import disentanglement
 
-from .contract import MetricContract
+from .contract import MetricContract, load_metric
 
 
 class TestContract(MetricContract):
@@ -164,6 +166,7 @@ def test_halves_of_one_level_leave_folds_out():
 def test_kernel_probe_equals_scikit_learn(monkeypatch):
     monkeypatch.setattr(module, "KERNEL_WIDTHS", (1.0,))
     monkeypatch.setattr(module, "KERNEL_PENALTIES", np.array([0.03]))
+    monkeypatch.setattr(probing, "KERNEL_PENALTIES", np.array([0.03]))
     codes, factors, z = noisy(4, 4, 4)
     (met, new), *_ = module._halves(4, 0)
     train, test = (np.flatnonzero(np.isin(codes[:, 0], half)) for half in (met, new))
@@ -175,8 +178,8 @@ def test_kernel_probe_equals_scikit_learn(monkeypatch):
     columns, mean = kernels[0].mean(axis=0), kernels[0].mean()
     inner, outer = (kernel - kernel.mean(axis=1, keepdims=True) - columns + mean for kernel in kernels)
     expected = KernelRidge(alpha=0.03, kernel="precomputed").fit(inner, y[train] - y[train].mean()).predict(outer)
-    data = module._Data(module._standardised(z), z, np.arange(64) % 5, ("kernel",), True, 0)
-    factor = module._factor("pitch", factors["pitch"], 64)
+    data = module._Data(module.standardised_rows(z), z, np.arange(64) % 5, ("kernel",), True, 0)
+    factor = factors_module.read_factor("pitch", factors["pitch"], 64)
     parts = [train[codes[train, 0] == level] for level in met]
     (answers,) = module._answers(data, [factor], train, parts, test, 0)
     np.testing.assert_allclose(answers[0], expected, atol=1e-7)
@@ -210,9 +213,9 @@ def test_contributions_are_those_of_the_jackknife():
     rng = np.random.default_rng(0)
     y = rng.gamma(2.0, size=500)
     answers = 0.7 * y + rng.normal(size=500) * (1 + 0.3 * y)
-    factor = module._factor("y", y, 500)
+    factor = factors_module.read_factor("y", y, 500)
     scores, contributions = module._tested_score(
-        module._Answers(factor, (answers - y.mean())[None, :, None], np.full((500, 1), y.mean()))
+        factors_module.Answers(factor, (answers - y.mean())[None, :, None], np.full((500, 1), y.mean()))
     )
     assert scores[0] == pytest.approx(pearsonr(answers, y)[0], abs=1e-12)
     assert contributions.mean() == pytest.approx(scores[0], abs=1e-12)
@@ -224,11 +227,11 @@ def test_contributions_are_those_of_the_jackknife():
 def test_many_numbers_are_cut_into_levels():
     rng = np.random.default_rng(0)
     numbers = rng.gamma(1.0, size=200)
-    factor = module._factor("x", numbers, 200)
+    factor = factors_module.read_factor("x", numbers, 200)
     assert np.bincount(factor.codes).tolist() == [25] * 8
     assert (np.diff(factor.codes[np.argsort(numbers)]) >= 0).all()
-    assert len(module._factor("x", np.repeat([0.0, *range(1, 20)], [100, *[5] * 19]), 195).levels) <= 8
-    assert len(module._factor("x", np.arange(160) % 16, 160).levels) == 16
+    assert len(factors_module.read_factor("x", np.repeat([0.0, *range(1, 20)], [100, *[5] * 19]), 195).levels) <= 8
+    assert len(factors_module.read_factor("x", np.arange(160) % 16, 160).levels) == 16
     other = rng.normal(size=200)
     result = disentanglement(np.column_stack([numbers, other]), {"one": numbers, "other": other}, blocks=range(200))
     assert result["unseen"] > 0.95
@@ -479,7 +482,7 @@ def test_blocks_are_never_trained_on_and_tested_among_seen_levels():
 
 @pytest.mark.slow
 def test_trained_probes_have_a_spread(monkeypatch):
-    monkeypatch.setattr(module, "EPOCHS", 2)
+    monkeypatch.setattr(probing, "EPOCHS", 2)
     codes, factors = crossed(3, 3, 3)
     numbers = {name: factors[name] for name in ("pitch", "rate")}
     z = additive(codes, 6, np.random.default_rng(0))
@@ -654,10 +657,10 @@ def test_separations_equal_entropies_of_scipy():
     dimensions, factors = importance.sum(axis=1) / importance.sum(), importance.sum(axis=0) / importance.sum()
     separate = sum(d * (1 - entropy(row + 1e-11, base=3)) for d, row in zip(dimensions, importance, strict=True))
     complete = sum(f * (1 - entropy(column + 1e-11, base=7)) for f, column in zip(factors, importance.T, strict=True))
-    assert module._separations(importance) == pytest.approx((separate, complete), abs=1e-12)
-    assert module._separations(np.eye(3)) == pytest.approx((1, 1), abs=1e-8)
-    assert module._separations(np.ones((3, 3))) == pytest.approx((0, 0), abs=1e-12)
-    assert module._separations(np.zeros((3, 3))) == (0, 0)
+    assert literature._separations(importance) == pytest.approx((separate, complete), abs=1e-12)
+    assert literature._separations(np.eye(3)) == pytest.approx((1, 1), abs=1e-8)
+    assert literature._separations(np.ones((3, 3))) == pytest.approx((0, 0), abs=1e-12)
+    assert literature._separations(np.zeros((3, 3))) == (0, 0)
 
 
 def test_importances_are_weights_of_the_lasso():
@@ -665,11 +668,11 @@ def test_importances_are_weights_of_the_lasso():
     x, folds = rng.normal(size=(200, 8)), np.arange(200) % 5
     y = 3 * x[:, 2] - x[:, 5] + 0.1 * rng.normal(size=200)
     train, test = np.flatnonzero(folds), np.flatnonzero(folds == 0)
-    weights, score = module._lasso(x, module._factor("y", y, 200), train, test, folds)
+    weights, score = literature._lasso(x, factors_module.read_factor("y", y, 200), train, test, folds)
     np.testing.assert_allclose(weights, np.abs([0, 0, 3, 0, 0, 1, 0, 0]), atol=0.1)
     assert score > 0.98
-    noise = module._factor("noise", rng.normal(size=200), 200)
-    weights, score = module._lasso(x, noise, train, test, folds)
+    noise = factors_module.read_factor("noise", rng.normal(size=200), 200)
+    weights, score = literature._lasso(x, noise, train, test, folds)
     assert not weights.any()
     assert score == pytest.approx(0, abs=0.1)
 
@@ -795,7 +798,7 @@ def test_refuses_copies_that_do_not_fit(changes, message):
 
 def test_metric_collects_factors_of_clips_and_takes_lists_of_labels(tmp_path):
     _, factors, z = noisy(4, 3, 3)
-    metric, expected = Disentanglement(cache_dir=str(tmp_path)), disentanglement(z, factors)
+    metric, expected = load_metric("disentanglement", tmp_path), disentanglement(z, factors)
     assert metric.compute(embeddings=z, factors=factors) == expected
     rows = [dict(zip(factors, labels, strict=True)) for labels in zip(*factors.values(), strict=True)]
     metric.add_batch(embeddings=z[:20], factors=rows[:20])

@@ -12,10 +12,11 @@ from scipy.stats import ortho_group
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
-from audio_compositionality.metrics.equivariance import equivariance as module
-from audio_compositionality.metrics.equivariance.equivariance import Equivariance, equivariance
+from audio_compositionality.metrics import equivariance as module
+from audio_compositionality.metrics import orbits, probing
+from audio_compositionality.metrics.equivariance import equivariance
 
-from .contract import MetricContract
+from .contract import MetricContract, load_metric
 
 ORIGIN = ("r_cosine", "identity_cosine")
 """What depends on the origin of embeddings."""
@@ -147,7 +148,7 @@ def by_fold(fit: Any, settings: Any, features: list[np.ndarray], y: np.ndarray, 
 def test_r_equals_scikit_learn_on_explicit_pairs(dim: int, probe: str) -> None:
     """Also in more dimensions than rows train, where the metric fits within their span."""
     data = crossed(dim=dim, orbits=25)
-    z = module._standardised(data["embeddings"])
+    z = probing.standardised_rows(data["embeddings"])
     start, end = pairs_of(data["orbits"])
     fold, steps = data["folds"][start], z[end] - z[start]
     values = data["parameters"][end] - data["parameters"][start]
@@ -201,7 +202,7 @@ def check_nearest(
 @pytest.mark.parametrize("dim", [10, 100])
 def test_p_equals_scikit_learn_on_explicit_pairs(dim: int) -> None:
     data = crossed(dim=dim, orbits=25, noise=1.0)
-    z, level = module._standardised(data["embeddings"]), data["parameters"]
+    z, level = probing.standardised_rows(data["embeddings"]), data["parameters"]
     start, end = pairs_of(data["orbits"])
     fold, p = data["folds"][start], (level[end] - level[start])[:, None]
     errors = {
@@ -225,7 +226,7 @@ def test_p_equals_scikit_learn_on_explicit_pairs(dim: int) -> None:
 
 def test_translation_is_the_mean_step_of_each_parameter() -> None:
     data = crossed()
-    z = module._standardised(data["embeddings"])
+    z = probing.standardised_rows(data["embeddings"])
     start, end = pairs_of(data["orbits"])
     fold, steps = data["folds"][start], z[end] - z[start]
     kinds = np.round(data["parameters"][end] - data["parameters"][start], 9)
@@ -241,7 +242,7 @@ def test_translation_is_the_mean_step_of_each_parameter() -> None:
 
 def test_with_originals_pairs_lead_to_copies() -> None:
     data, base = copies()
-    z = module._standardised(data["embeddings"])
+    z = probing.standardised_rows(data["embeddings"])
     end = np.flatnonzero(~base)
     start = end - (end % 4)
     p = np.array([data["parameters"][row] for row in end])[:, None]
@@ -363,7 +364,7 @@ def test_constant_embeddings_score_nothing(value: float) -> None:
 
 def test_z_itself_explains_exactly_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     errors = np.random.default_rng(0).uniform(size=(1, 50))
-    assert module._score(errors, errors[0]) == 0
+    assert module.explained_share(errors, errors[0]) == 0
     data = crossed()
     result = equivariance(**data)
     assert result["r_explained"] == pytest.approx(1 - result["r_mse"] / result["identity_mse"], abs=1e-12)
@@ -434,15 +435,15 @@ def test_orbits_of_two_have_a_chance_of_one_half() -> None:
 
 def test_of_many_pairs_an_even_part_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     orbit = np.repeat(np.arange(20), 6)
-    monkeypatch.setattr(module, "MOST_PAIRS", 200)
-    start, end = module._pairs(orbit, None, 0)
+    monkeypatch.setattr(orbits, "MOST_PAIRS", 200)
+    start, end = orbits._pairs(orbit, None, 0)
     assert len(start) == 200
     assert set(zip(start, end, strict=True)) == set(zip(end, start, strict=True))
     assert len(set(zip(start, end, strict=True))) == 200
     assert set(np.bincount(orbit[start])) == {10}
     base = np.tile([True] + [False] * 5, 20)
-    monkeypatch.setattr(module, "MOST_PAIRS", 60)
-    start, end = module._pairs(orbit, base, 0)
+    monkeypatch.setattr(orbits, "MOST_PAIRS", 60)
+    start, end = orbits._pairs(orbit, base, 0)
     assert set(np.bincount(orbit[start])) == {3}
     assert base[start].all()
     assert not base[end].any()
@@ -451,7 +452,7 @@ def test_of_many_pairs_an_even_part_is_taken(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_part_of_the_pairs_scores_nearly_as_all(monkeypatch: pytest.MonkeyPatch) -> None:
     data = crossed(orbits=60, levels=6)
     whole = equivariance(**data, probes="ridge")
-    monkeypatch.setattr(module, "MOST_PAIRS", 900)
+    monkeypatch.setattr(orbits, "MOST_PAIRS", 900)
     part = equivariance(**data, probes="ridge")
     assert (whole["pairs"], part["pairs"]) == (1800, 900)
     assert part["p_end"] == pytest.approx(part["p_start"], abs=1e-12)
@@ -463,7 +464,7 @@ def test_many_values_have_powers_in_place_of_indicators() -> None:
     """Rates in Hz: all differences of levels differ."""
     data, rates = perfect(30, 6), 2.0 ** np.arange(6)
     result = equivariance(**data | {"parameters": rates[data["parameters"]]}, probes="ridge")
-    assert len(np.unique(rates[:, None] - rates)) > module.MOST_VALUES
+    assert len(np.unique(rates[:, None] - rates)) > orbits.MOST_VALUES
     # Through the products with principal components, as the same difference is another step at another rate.
     assert result["r_equivariance"] > 0.8
     assert result["r_translate"] < result["r_equivariance"] - 0.1
@@ -488,7 +489,7 @@ def test_the_same_bits_twice() -> None:
 
 @pytest.mark.slow
 def test_trained_probes_are_told_alone_with_their_spread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "EPOCHS", 20)
+    monkeypatch.setattr(probing, "EPOCHS", 20)
     data = crossed(orbits=10, dim=4, noise=0.2)
     result = equivariance(**data, probes=("slp", "ridge"))
     expected = equivariance(**data, probes="ridge")
@@ -503,7 +504,7 @@ def test_trained_probes_are_told_alone_with_their_spread(monkeypatch: pytest.Mon
 def test_a_linear_layer_falls_with_the_scale_of_raw_features_and_ridge_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "EPOCHS", 30)
+    monkeypatch.setattr(probing, "EPOCHS", 30)
     data = perfect(25, 4, contexts=31)
     data["embeddings"] = data["embeddings"] + 0.1 * np.random.default_rng(1).normal(size=(100, 32))
     large = data | {"embeddings": 14 * data["embeddings"]}
@@ -577,7 +578,7 @@ def test_metric_collects_strings_that_look_like_numbers_as_strings(tmp_path: Any
     data = crossed()
     data["parameters"] = np.array([f"{level:g}" for level in data["parameters"]])
     data["orbits"] = [f"orbit {orbit}" for orbit in data["orbits"]]
-    metric = Equivariance(cache_dir=str(tmp_path))
+    metric = load_metric("equivariance", tmp_path)
     for rows in (slice(0, 64), slice(64, None)):
         metric.add_batch(**{name: values[rows] for name, values in data.items()})
     result = metric.compute()
@@ -588,6 +589,6 @@ def test_metric_collects_strings_that_look_like_numbers_as_strings(tmp_path: Any
 def test_metric_takes_originals_beside_what_it_collected(tmp_path: Any) -> None:
     data, base = copies()
     data["parameters"] = [0.0 if value is None else value for value in data["parameters"]]
-    metric = Equivariance(cache_dir=str(tmp_path))
+    metric = load_metric("equivariance", tmp_path)
     metric.add_batch(**data)
     assert metric.compute(base=base) == equivariance(**data, base=base)

@@ -7,7 +7,7 @@ are lengthened by the penalty. See the docstring of `equivariance` for the defin
 import numpy as np
 import pytest
 
-from audio_compositionality.metrics.equivariance.equivariance import equivariance
+from audio_compositionality.metrics.equivariance import equivariance
 
 PENALTIES = [10 ** (exponent / 2) for exponent in range(-4, 13)]
 

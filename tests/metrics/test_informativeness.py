@@ -12,10 +12,11 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 
-from audio_compositionality.metrics.informativeness import informativeness as module
-from audio_compositionality.metrics.informativeness.informativeness import Informativeness, informativeness
+from audio_compositionality.metrics import informativeness as module
+from audio_compositionality.metrics import probing
+from audio_compositionality.metrics.informativeness import informativeness
 
-from .contract import MetricContract
+from .contract import MetricContract, load_metric
 
 CLOSED = ("informativeness", "ridge", "kernel", "shuffled", "rmse", "accuracy", "chance", "n", "blocks")
 
@@ -118,11 +119,9 @@ def test_best_probe_is_that_which_validates_best_in_each_fold() -> None:
     expected = np.empty(len(target))
     for test in range(5):
         train, validation, tested = parts(data["folds"], test)
-        z = module._standardised(data["embeddings"])
-        losses = {
-            name: module._probe(name, (z[train], target[train]), (z[validation], target[validation]), z[tested])[1][0]
-            for name in errors
-        }
+        z = module.standardised_rows(data["embeddings"])
+        learnt, held = (z[train], target[train]), (z[validation], target[validation])
+        losses = {name: probing.fit_probe(name, learnt, held, z[tested])[1][0] for name in errors}
         best = min(losses, key=losses.__getitem__)
         choices.add(best)
         expected[tested] = errors[best][tested]
@@ -196,16 +195,16 @@ def test_shuffled_labels_of_a_perfect_encoder_score_nothing() -> None:
 def test_permutations_keep_blocks_together() -> None:
     sizes = np.array([3, 3, 3, 2, 2, 5, 1])
     block = np.random.default_rng(0).permutation(np.repeat(np.arange(7), sizes))
-    orders = module._permutations(block, 200, 0)
+    orders = module.block_permutations(block, 200, 0)
     for order in orders:
         assert sorted(order) == list(range(len(block)))
     sources = [len(set(block[order][block == 5])) for order in orders]
     assert np.mean(sources) < 3.2  # five rows from few blocks: at random they would be from 3.8
     same = np.array([3, 3, 3, 3])
     block = np.repeat(np.arange(4), same)
-    for order in module._permutations(block, 20, 1):
+    for order in module.block_permutations(block, 20, 1):
         assert all(len(set(block[order][block == k])) == 1 for k in range(4))
-    inner = [order[:3] % 3 for order in module._permutations(block, 50, 1)]
+    inner = [order[:3] % 3 for order in module.block_permutations(block, 50, 1)]
     assert len({tuple(rows) for rows in inner}) > 3  # also within a block
 
 
@@ -255,7 +254,7 @@ def test_blocks_and_folds_may_be_strings_and_any_integers() -> None:
 def test_nystroem_is_near_to_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     data = clips(blocks=60, noise=0.2)
     whole = informativeness(**data, probes="kernel")["kernel"]
-    monkeypatch.setattr(module, "LANDMARKS", 60)
+    monkeypatch.setattr(probing, "LANDMARKS", 60)
     assert informativeness(**data, probes="kernel")["kernel"] == pytest.approx(whole, abs=0.02)
 
 
@@ -280,7 +279,7 @@ def test_trained_probes_are_told_alone_with_their_spread() -> None:
 def test_trained_probes_have_the_same_bits_twice_and_leave_the_global_state(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    monkeypatch.setattr(module, "EPOCHS", 5)
+    monkeypatch.setattr(probing, "EPOCHS", 5)
     before = torch.random.get_rng_state()
     first = informativeness(**few(), probes="slp")
     assert informativeness(**few(), probes="slp") == first
@@ -304,15 +303,15 @@ def test_a_linear_layer_falls_with_the_scale_of_raw_features_and_ridge_does_not(
 def test_the_best_weights_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a rate at which training diverges the first epochs are the best, and later ones must not alter them."""
     data = few()
-    z = module._standardised(data["embeddings"])
+    z = module.standardised_rows(data["embeddings"])
     train, validation, _ = parts(data["folds"], 0)
     y = data["labels"][:, None]
-    monkeypatch.setattr(module, "LEARNING_RATE", 0.5)
+    monkeypatch.setattr(probing, "LEARNING_RATE", 0.5)
     given = (z[train], y[train]), (z[validation], y[validation])
-    predictions, loss = module._probe("slp", *given, z[validation])
+    predictions, loss = probing.fit_probe("slp", *given, z[validation])
     assert np.square(predictions - y[validation]).mean() == pytest.approx(loss[0], rel=1e-5)
-    monkeypatch.setattr(module, "EPOCHS", 3)
-    assert module._probe("slp", *given, z[validation])[1][0] >= loss[0]
+    monkeypatch.setattr(probing, "EPOCHS", 3)
+    assert probing.fit_probe("slp", *given, z[validation])[1][0] >= loss[0]
 
 
 # ----- what is refused
@@ -357,7 +356,7 @@ def test_refuses_bad_input(changes: dict[str, Any], message: str) -> None:
 def test_metric_collects_strings_that_look_like_numbers_as_strings(tmp_path: Any) -> None:
     data = named(clips())
     data["labels"] = np.array([str("abcd".index(label)) for label in data["labels"]])
-    metric = Informativeness(cache_dir=str(tmp_path))
+    metric = load_metric("informativeness", tmp_path)
     for rows in (slice(0, 90), slice(90, None)):
         metric.add_batch(**{name: values[rows] for name, values in data.items()})
     result = metric.compute()
@@ -368,6 +367,6 @@ def test_metric_collects_strings_that_look_like_numbers_as_strings(tmp_path: Any
 def test_metric_collects_numbers_and_names_of_blocks(tmp_path: Any) -> None:
     data = clips()
     data["blocks"] = [f"b{block}" for block in data["blocks"]]
-    metric = Informativeness(cache_dir=str(tmp_path))
+    metric = load_metric("informativeness", tmp_path)
     metric.add_batch(**data)
     assert metric.compute() == informativeness(**data)

@@ -7,10 +7,10 @@ import pytest
 from scipy.spatial.distance import cdist, cosine
 from scipy.stats import ortho_group
 
-from audio_compositionality.metrics.invariance import invariance as module
-from audio_compositionality.metrics.invariance.invariance import Invariance, invariance, selectivity
+from audio_compositionality.metrics import invariance as module
+from audio_compositionality.metrics.invariance import invariance, selectivity
 
-from .contract import MetricContract
+from .contract import MetricContract, load_metric
 
 
 class TestContract(MetricContract):
@@ -104,7 +104,7 @@ def test_nearest_equals_scipy(monkeypatch):
     assert result["top1"] == pytest.approx(by_original(nearest, owners).mean())
     assert 0.1 < result["top1"] < 0.9
     assert result["top1_chance"] == 1 / 30
-    monkeypatch.setattr(module, "_BLOCK", 7)
+    monkeypatch.setattr(module, "ROWS_COMPARED", 7)
     assert invariance(**given) == result
 
 
@@ -304,7 +304,7 @@ def test_refuses_what_does_not_fit(changes, message):
 
 
 def test_metric_adds_the_arrays_of_compute_to_those_collected(tmp_path):
-    metric, given = Invariance(cache_dir=str(tmp_path)), noisy()
+    metric, given = load_metric("invariance", tmp_path), noisy()
     rest = {name: given[name] for name in ("parameters", "blocks")}
     metric.add_batch(embeddings=given["embeddings"][:50], base=given["base"][:50])
     assert metric.compute(embeddings=given["embeddings"][50:], base=given["base"][50:], **rest) == invariance(**given)

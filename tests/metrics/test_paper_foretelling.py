@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.metrics.equivariance import equivariance as module
-from audio_compositionality.metrics.equivariance.equivariance import equivariance
+from audio_compositionality.metrics import equivariance as module
+from audio_compositionality.metrics import probing
+from audio_compositionality.metrics.equivariance import equivariance
 
 DIM, ROWS = 12, 40
 HIDDEN: dict[str, tuple[int, ...]] = {"slp": (), "mlp": (512, 512)}
@@ -78,8 +79,8 @@ def test_the_probe_has_the_papers_layers_and_gives_what_they_give(name: str) -> 
 
 @pytest.mark.parametrize("name", ["slp", "mlp"])
 def test_a_step_of_training_leads_to_the_same_loss(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "EPOCHS", 1)
-    monkeypatch.setattr(module, "BATCH_ROWS", ROWS)
+    monkeypatch.setattr(probing, "EPOCHS", 1)
+    monkeypatch.setattr(probing, "BATCH_ROWS", ROWS)
     ours, plain = seeded(name)
     z, end, p = rows(ROWS, 1)
     other, other_end, other_p = rows(ROWS, 2)
@@ -87,7 +88,7 @@ def test_a_step_of_training_leads_to_the_same_loss(name: str, monkeypatch: pytes
     with torch.no_grad():
         before = float(plain_loss(plain(other, other_p), other_end))
         assert float(module._cosine_loss(ours(held[0]), other_end)) == pytest.approx(before, abs=1e-6)
-    loss = module._descend(ours, module._cosine_loss, (torch.cat((z, p), 1), end), held, 0)
+    loss = module.descend(ours, module._cosine_loss, (torch.cat((z, p), 1), end), held, 0)
     adam = torch.optim.Adam(plain.parameters(), lr=1e-3, weight_decay=1e-3)
     plain_loss(plain(z, p), end).backward()
     adam.step()
@@ -108,7 +109,7 @@ def turned() -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_r_is_of_directions_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "EPOCHS", 4)
+    monkeypatch.setattr(probing, "EPOCHS", 4)
     data = turned()
     result = equivariance(**data, probes="slp", scaled=False)
     # Lengths say nothing, neither of one clip nor of all.
@@ -119,6 +120,6 @@ def test_r_is_of_directions_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     # P reads embeddings as they come.
     assert other["p_slp"] != pytest.approx(result["p_slp"], abs=1e-3)
     # What is foretold has the length 1, so that |z′ − g|² is 2·(1 − cosine); `r_mse` is in variances of z of length 1.
-    unit = module._unit_rows(data["embeddings"])
+    unit = module.unit_rows(data["embeddings"])
     best = result["r_mse"] * unit.shape[1] * unit.var(axis=0).mean()
     assert best == pytest.approx(2 * (1 - result["r_cosine"]), abs=1e-6)

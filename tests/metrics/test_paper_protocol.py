@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import nn
 
-from audio_compositionality.metrics.equivariance.equivariance import equivariance
-from audio_compositionality.metrics.informativeness.informativeness import informativeness
+from audio_compositionality.metrics.equivariance import equivariance
+from audio_compositionality.metrics.informativeness import informativeness
 from audio_compositionality.tasks.registry import load_benchmark
 
 SCALE = 14

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef, recall_score
 
-from audio_compositionality.metrics.polybench.polybench import LETTERS, REPLACED, TASKS, polybench
+from audio_compositionality.metrics.answer_words import LETTERS
+from audio_compositionality.metrics.polybench import polybench
+from audio_compositionality.metrics.questions import REPLACED, TASKS
 
 from .contract import MetricContract
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from audio_compositionality.metrics.polybench.polybench import polybench
+from audio_compositionality.metrics.polybench import polybench
 
 # Table 1: F1 and accuracy in %, by model and task. Concurrency is of polyphonic clips only.
 TASKS = ("counting", "duration", "concurrency", "classification", "detection")

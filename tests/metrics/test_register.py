@@ -10,7 +10,7 @@ import pytest
 from evaluate.loading import CachedEvaluationModuleFactory, get_imports
 
 from audio_compositionality import metrics
-from audio_compositionality.metrics import list_metrics, metric_file, register
+from audio_compositionality.metrics import list_metrics, metric_file, module_files, register, register_on_import
 
 from .contract import run_python
 
@@ -41,9 +41,46 @@ def test_command_respects_the_modules_cache_and_says_where(tmp_path):
         assert path.is_relative_to(tmp_path / "modules" / "evaluate_modules")
 
 
-def test_importing_writes_nothing(tmp_path):
-    run_python("-c", "import audio_compositionality.metrics", cwd=tmp_path, HF_HOME=str(tmp_path / "home"))
-    assert not list(tmp_path.iterdir())
+LOADED = "import audio_compositionality, evaluate; print(evaluate.load('a_coat').name)"
+
+
+def test_a_metric_loads_by_its_name_after_the_import_alone(tmp_path):
+    home = tmp_path / "home"
+    for _ in range(2):
+        assert run_python("-c", LOADED, cwd=tmp_path, HF_HOME=str(home)).splitlines() == ["a_coat"]
+
+
+@pytest.mark.parametrize("place", ["home", "home/modules/evaluate_modules/metrics/evaluate-metric--a_coat"])
+def test_the_import_is_silent_where_the_cache_cannot_be_written(tmp_path, place):
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / place).write_text("a file in the way")
+    code = "import audio_compositionality as ac; print(ac.__version__)"
+    environment = {"HF_HOME": str(tmp_path / "home"), "PYTHONWARNINGS": "error"}
+    assert len(run_python("-c", code, cwd=tmp_path, **environment).splitlines()) == 1
+
+
+def test_the_import_has_nothing_to_do_twice(cache, monkeypatch):
+    register_on_import()
+    copies = {path: path.stat().st_mtime_ns for path in cache.rglob("*") if path.is_file()}
+    with monkeypatch.context() as context:
+        context.setattr(metrics, "_install", lambda *_, **__: pytest.fail("a metric was installed again"))
+        register_on_import()
+    assert {path: path.stat().st_mtime_ns for path in cache.rglob("*") if path.is_file()} == copies
+    (gone, *_) = cache.rglob("evaluate-metric--binding/*/binding.py")
+    gone.unlink()
+    register_on_import()
+    assert gone.is_file()
+
+
+def test_another_installation_is_told_by_its_files(cache, monkeypatch, tmp_path):
+    register_on_import()
+    for path in metrics._FOLDER.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    with (tmp_path / "a_coat.py").open("a") as file:
+        file.write("# other\n")
+    monkeypatch.setattr(metrics, "_FOLDER", tmp_path)
+    register_on_import()
+    assert chosen("a_coat", cache).read_bytes() == (tmp_path / "a_coat.py").read_bytes()
 
 
 def test_running_again_changes_nothing(cache):
@@ -52,8 +89,36 @@ def test_running_again_changes_nothing(cache):
     assert register() == paths
     after = {path: path.stat().st_mtime_ns for path in cache.rglob("*.py") if path.name != "__init__.py"}
     assert before == after
-    assert sorted(before) == sorted(paths)
-    assert [path.read_bytes() for path in paths] == [metric_file(name).read_bytes() for name in list_metrics()]
+    for path in paths:
+        copies = {file.name: file.read_bytes() for file in path.parent.glob("*.py") if file.name != "__init__.py"}
+        assert copies == module_files(metric_file(path.stem))
+    assert not [path for path in cache.rglob("*") if path.name.endswith(".partial")]
+
+
+def other_version(ours, code):
+    """A copy of another version, which is newer by its date."""
+    other = ours.parents[1] / ("0" * 64) / ours.name
+    other.parent.mkdir()
+    other.write_text(code)
+    os.utime(other, (ours.stat().st_mtime + 1000,) * 2)
+    return other
+
+
+def test_a_newer_version_stays_in_force_unless_told(cache):
+    ours = registered("a_coat")
+    other = other_version(ours, "VERSION = 99\n")
+    assert register(over_newer=False)[0] == other
+    assert chosen("a_coat", cache) == other
+    register()
+    assert chosen("a_coat", cache) == ours
+
+
+@pytest.mark.parametrize("code", ["VERSION = 0\n", "VERSION = 1\n", "no version"])
+def test_another_version_that_is_no_newer_is_replaced(cache, code):
+    ours = registered("a_coat")
+    other_version(ours, code)
+    register(over_newer=False)
+    assert chosen("a_coat", cache) == ours
 
 
 @pytest.mark.parametrize("age", [-1000, 0, 1000])
@@ -76,33 +141,37 @@ def test_upgrade_and_downgrade_take_effect(cache, tmp_path):
         assert chosen("a_coat", cache).read_text() == code
 
 
-def test_damaged_copy_is_repaired(cache):
-    path = registered("a_tre")
+@pytest.mark.parametrize("file", ["a_tre.py", "composition.py", "__init__.py"])
+def test_damaged_copy_is_repaired(cache, file):
+    path = registered("a_tre").with_name(file)
     path.write_text("half a fi")
     register()
-    assert path.read_bytes() == metric_file("a_tre").read_bytes()
+    assert path.read_bytes() == module_files(metric_file("a_tre")).get(file, b"")
+    path.unlink()
+    register()
+    assert path.read_bytes() == module_files(metric_file("a_tre")).get(file, b"")
 
 
 @pytest.mark.parametrize("name", list_metrics())
-def test_modules_import_only_what_their_requirements_name(name):
-    """As `evaluate` reads imports: one a line, none of siblings."""
+def test_a_module_names_every_sibling_that_it_needs(name):
+    """As `evaluate` reads imports: those of the metric's own module, one a line, and not those of its siblings."""
     file = metric_file(name)
     imports = get_imports(str(file))
-    libraries = {library for kind, library, *_ in imports if kind == "library"} - set(sys.stdlib_module_names)
-    requirements = file.with_name("requirements.txt")
-    assert requirements.is_file(), f"{name} lacks requirements.txt beside {file}; it imports {sorted(libraries)}"
-    required = {line.partition(">")[0] for line in requirements.read_text().split()}
-    # What an option alone needs is imported in its function, where `evaluate` does not look; see test_spaces.py.
-    assert libraries <= required, f"{requirements} lacks what {file.name} imports"
-    assert not [kind for kind, *_ in imports if kind != "library"]
+    named = {place for kind, _, place, _ in imports if kind == "internal"}
+    assert {f"{sibling}.py" for sibling in named} | {file.name} == set(module_files(file))
+    assert {kind for kind, *_ in imports} == {"internal", "library"}
+    assert name not in named
+    for sibling in named:
+        further = get_imports(str(file.with_name(f"{sibling}.py")))
+        needed = {place for kind, _, place, _ in further if kind == "internal"}
+        assert needed <= named, f"{sibling} needs {needed - named}, which {file.name} must name as well"
 
 
-def test_a_file_beside_the_folders_of_metrics_would_be_missing(tmp_path):
-    """Why metric modules share code by copies: `evaluate` finds siblings in the module's own folder only."""
-    (tmp_path / "shared.py").write_text("ONE = 1\n")
-    script = tmp_path / "metric.py"
-    script.write_text("from ..shared import ONE\n")
-    assert get_imports(str(script)) == []
+@pytest.mark.parametrize("line", ["from . import shared", "from ..shared import ONE", "    from .shared import ONE"])
+def test_other_ways_to_import_a_sibling_are_not_seen(tmp_path, line):
+    """Why a metric's module has a line ``from .SIBLING import …`` at its top for each."""
+    (tmp_path / "metric.py").write_text(f"if True:\n{line}\n" if line[0] == " " else f"{line}\n")
+    assert [place for kind, _, place, _ in get_imports(str(tmp_path / "metric.py")) if place == "shared"] == []
 
 
 @pytest.mark.parametrize(

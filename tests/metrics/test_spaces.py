@@ -27,8 +27,9 @@ from huggingface_hub import SpaceCard
 from packaging.requirements import Requirement
 
 from audio_compositionality import metrics
-from audio_compositionality.metrics import app, list_metrics
+from audio_compositionality.metrics import app, list_metrics, metric_file, module_files
 from audio_compositionality.metrics.app import Box, Form
+from audio_compositionality.push_scripts.spaces import metric_card, metric_files
 
 from ..hub.clients import process_environment
 
@@ -71,18 +72,18 @@ def constraints() -> dict[str, str]:
 
 
 def requirements(name: str) -> dict[str, Requirement]:
-    lines = (FOLDER / name / "requirements.txt").read_text().splitlines()
+    lines = metric_files(name)["requirements.txt"].decode().splitlines()
     return {requirement.name: requirement for requirement in map(Requirement, lines)}
 
 
 def card(name: str) -> tuple[dict[str, Any], str]:
     """The YAML of a card, and its text."""
-    _, settings, text = (FOLDER / name / "README.md").read_text("utf-8").split("---\n", 2)
+    _, settings, text = metric_card(name).split("---\n", 2)
     return yaml.safe_load(settings), text
 
 
 def module_of(name: str) -> Any:
-    return importlib.import_module(f"audio_compositionality.metrics.{name}.{name}")
+    return importlib.import_module(f"audio_compositionality.metrics.{name}")
 
 
 packages_distributions = cache(importlib.metadata.packages_distributions)
@@ -93,7 +94,7 @@ def imported(path: Path) -> set[str]:
     names = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        modules += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
         names |= {module.partition(".")[0] for module in modules}
     packages = packages_distributions()
     return {packages.get(name, [name])[0] for name in names - set(sys.stdlib_module_names)}
@@ -108,19 +109,19 @@ def score_of(name: str) -> dict[str, Any]:
 def make_space(name: str, folder: Path) -> Path:
     """The files of a Space, as they are pushed."""
     folder.mkdir(parents=True)
-    for path in (
-        FOLDER / "app.py",
-        *(FOLDER / name / file for file in ("README.md", "requirements.txt", f"{name}.py")),
-    ):
-        shutil.copy(path, folder)
+    for file, content in metric_files(name).items():
+        (folder / file).write_bytes(content)
     return folder
 
 
 @pytest.mark.parametrize("name", list_metrics())
 class TestFolder:
-    def test_has_what_a_space_holds_beside_the_page(self, name: str) -> None:
-        files = {path.name for path in (FOLDER / name).iterdir()} - {"__pycache__"}
-        assert files == {"README.md", "requirements.txt", f"{name}.py"}
+    def test_has_a_card_a_page_and_its_modules(self, name: str) -> None:
+        files = set(metric_files(name))
+        modules = {path.name for path in FOLDER.glob("*.py")} - {f"{other}.py" for other in list_metrics()}
+        assert {"README.md", "requirements.txt", "app.py", "evaluated.py", f"{name}.py"} <= files
+        assert files - {"README.md", "requirements.txt", f"{name}.py"} <= modules - {"__init__.py", "__main__.py"}
+        assert (FOLDER / "cards" / f"{name}.md").is_file()
 
     def test_card_has_what_a_space_needs(self, name: str) -> None:
         settings, _ = card(name)
@@ -134,7 +135,8 @@ class TestFolder:
         assert settings["title"] == score_of(name)["heading"]
         assert settings["description"]
         assert len(settings["emoji"]) == 1
-        SpaceCard.load(FOLDER / name / "README.md")
+        SpaceCard(metric_card(name))
+        assert "$" not in card(name)[1].replace("$\\", "")
 
     def test_card_describes_every_key_and_argument(self, name: str) -> None:
         _, text = card(name)
@@ -157,13 +159,12 @@ class TestFolder:
     def test_card_s_example_runs(self, name: str, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
         _, text = card(name)
         *usage, cure = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-        module, asked = module_of(name), []
-        metric = next(value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__
-                      and isinstance(value, type) and issubclass(value, evaluate.Metric))  # fmt: skip
+        asked: list[tuple[str, dict[str, Any]]] = []
+        metric = evaluate.load(str(metric_file(name)))
 
         def load(path: str, **options: Any) -> Any:
             asked.append((path, options))
-            return metric()
+            return metric
 
         monkeypatch.setattr("evaluate.load", load)
         exec(compile("".join(usage) + "import evaluate\n" + cure, "README.md", "exec"), {})
@@ -174,7 +175,7 @@ class TestFolder:
 
     @pytest.mark.slow
     def test_requirements_are_what_is_imported(self, name: str) -> None:
-        found = imported(FOLDER / name / f"{name}.py") | imported(FOLDER / "app.py")
+        found = set().union(*(imported(FOLDER / file) for file in metric_files(name) if file.endswith(".py")))
         # Gradio comes with the version of the SDK.
         assert found == set(requirements(name)) | {"gradio"}
         versions = constraints()
@@ -288,7 +289,8 @@ def test_the_pages_of_spaces_write_only_the_metrics_copies(tmp_path: Path) -> No
     subprocess.run([sys.executable, "-c", code, *spaces], cwd=spaces[0], env=environment, check=True, timeout=300)
     written = [path for path in tmp_path.rglob("*") if path.is_file() and spaces[0].parent not in path.parents]
     # `evaluate` copies the module, and gradio makes a folder for temporary files, which stays empty.
-    copies = {f"{name}.{kind}" for name in list_metrics() for kind in ("py", "json")}
+    copies = {f"{name}.json" for name in list_metrics()}
+    copies |= {file for name in list_metrics() for file in module_files(metric_file(name))}
     assert {path.name for path in written if path.suffix != ".lock"} == {"__init__.py", *copies}
 
 

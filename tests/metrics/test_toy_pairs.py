@@ -1,5 +1,6 @@
 """The metric of `tests/examples/toy_task`, which newcomers copy, keeps the contract."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -7,6 +8,8 @@ from types import ModuleType
 
 import evaluate
 import pytest
+
+from audio_compositionality.push_scripts.spaces import folder_files
 
 from .contract import MetricContract
 
@@ -27,7 +30,18 @@ class TestContract(MetricContract):
         spec.loader.exec_module(module)
         return module
 
+    @property
+    def modules(self) -> list[ModuleType]:
+        return [self.module]
+
+    @property
+    def described(self) -> Path:
+        return self.path
+
+    def files(self) -> Mapping[str, bytes]:
+        return folder_files(self.path.parent)
+
     @pytest.mark.slow
-    def test_it_loads_by_name_and_by_folder(self, tmp_path: Path) -> None:
+    def test_it_loads_by_name_and_by_path(self, tmp_path: Path) -> None:
         """By its folder: the names that are registered are those of the project's own metrics."""
         assert evaluate.load(str(self.path.parent), cache_dir=str(tmp_path)).compute(**self.example()) == self.compute()

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, top_k_accuracy_score
 
-from audio_compositionality.metrics.zero_shot_audio.zero_shot_audio import zero_shot_audio
+from audio_compositionality.metrics.zero_shot_audio import zero_shot_audio
 
 from .contract import MetricContract
 

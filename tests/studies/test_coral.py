@@ -11,8 +11,8 @@ from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.metrics.a_coat.a_coat import a_coat_scores
-from audio_compositionality.metrics.a_tre.a_tre import a_tre
+from audio_compositionality.metrics.a_coat import a_coat_scores
+from audio_compositionality.metrics.a_tre import a_tre
 from audio_compositionality.studies.coral import (
     Change,
     CoralCheck,

@@ -90,10 +90,14 @@ def test_a_metric_that_does_not_describe_itself_is_refused(tmp_path):
     other.write_text(path.read_text())
     with pytest.raises(TaskError, match=r"other\.py: MEASURES must be a literal"):
         describe_metric(other)
+    later = tmp_path / "later.py"
+    later.write_text("VERSION = 1\n_CITATION = ''\nMEASURES = {}\nMEASURES |= {'loud': {'heading': 'x'}}\n")
+    with pytest.raises(TaskError, match=r"later\.py: MEASURES must be a literal"):
+        describe_metric(later)
 
 
 def test_a_metric_that_is_not_there_is_named_with_the_place_where_it_was_looked_for(tmp_path):
-    with pytest.raises(TaskError, match=r"there is no metric 'nothing': no file .*metrics.nothing.nothing\.py"):
+    with pytest.raises(TaskError, match=r"there is no metric 'nothing': no file .*metrics.nothing\.py"):
         describe_metric("nothing")
     with pytest.raises(TaskError, match="there is no metric 'gone'"):
         describe_metric(tmp_path / "gone.py")

@@ -20,8 +20,8 @@ from audio_compositionality.evaluator.compare.tables import score_table
 from audio_compositionality.evaluator.results.result import ResultError, load_result
 from audio_compositionality.evaluator.run.evaluate import evaluate, evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.metrics.a_coat.a_coat import a_coat_scores
-from audio_compositionality.metrics.a_tre.a_tre import a_tre
+from audio_compositionality.metrics.a_coat import a_coat_scores
+from audio_compositionality.metrics.a_tre import a_tre
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.tasks.base import TaskError
 from audio_compositionality.tasks.registry import load_tasks

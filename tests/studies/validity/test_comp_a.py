@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.metrics.comp_a import comp_a as metric
+from audio_compositionality.metrics import comp_a as metric
 from audio_compositionality.studies.validity import comp_a_dials as dials
 from audio_compositionality.studies.validity import comp_a_models as make
 from audio_compositionality.studies.validity import comp_a_theory as theory

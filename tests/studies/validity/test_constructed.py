@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from audio_compositionality.metrics.a_coat.a_coat import a_coat, a_coat_scores
+from audio_compositionality.metrics.a_coat import a_coat, a_coat_scores
 from audio_compositionality.studies.validity import constructed, theory
 from audio_compositionality.studies.validity.constructed import (
     NONE,

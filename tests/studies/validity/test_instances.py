@@ -7,9 +7,9 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.sounds.entries import related
-from audio_compositionality.metrics.a_coat_instances import a_coat_instances as blocks_module
-from audio_compositionality.metrics.a_tre_held_out import a_tre_held_out as held_out_module
-from audio_compositionality.metrics.binding import binding as binding_module
+from audio_compositionality.metrics import a_coat_instances as blocks_module
+from audio_compositionality.metrics import a_tre_held_out as held_out_module
+from audio_compositionality.metrics import binding as binding_module
 from audio_compositionality.studies.validity import instances_binding as binding
 from audio_compositionality.studies.validity import instances_dials as dials
 from audio_compositionality.studies.validity import instances_encoders as make

@@ -14,7 +14,7 @@ from audio_compositionality.encoders.adapters.custom import ModelCodeError
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.check import all_passed, check_model
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.metrics.polybench.polybench import in_means
+from audio_compositionality.metrics.questions import in_means
 from audio_compositionality.tasks.answerers import cascade
 from audio_compositionality.tasks.answerers.base import UNPARSED
 from audio_compositionality.tasks.answerers.detector import DetectorAnswerer, runs, smoothed

@@ -1,0 +1,691 @@
+"""A-COAT across instances: is the same class, in another instance and another context, the nearest of K?
+
+A block has two contexts A and C and K classes. B_k = A ∪ T_k and D_k = C ∪ T′_k, where T_k and T′_k are two instances
+of one class under two conditions: one word by two voices. All K candidates of a side share context and condition, so
+that only the class tells them apart. The score is a forced choice: which D_l − mean D lies nearest to B_k − mean B?
+
+No additivity is asked for, and a step towards "more energy" helps nobody: it is the same for all K candidates. A
+constant encoder is exactly at chance. Where the sources alone are given as well, the same choice without any context
+(recognition) and with one context stands beside. Nothing is trained but a control. All in float64.
+
+>>> rng = np.random.default_rng(0)
+>>> a, c, classes = rng.normal(size=(20, 6)), rng.normal(size=(20, 6)), rng.normal(size=(20, 4, 6))
+>>> voice = rng.normal(size=(20, 1, 6))
+>>> result = a_coat_instances(a, a[:, None] + classes, c, c[:, None] + classes + voice)
+>>> result["top1"], result["top1_chance"], result["pairwise"]
+(1.0, 0.25, 1.0)
+>>> deaf = a_coat_instances(a, a[:, None].repeat(4, 1), c, c[:, None] + voice.repeat(4, 1))
+>>> deaf["top1"], deaf["pairwise"], deaf["step"]
+(0.25, 0.5, 0.0)
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .arrays import NO_STEP, TIE, Floats, Ints, above_share, check_together, read_matrix
+from .evaluated import metric_class
+
+MARGIN = 0.1
+"""`kept` needs an `alone_top1` whose interval lies more than this above chance: it divides by the distance to it."""
+
+SHRINKAGE = 0.1
+"""Share of the mean eigenvalue that is added to every eigenvalue of the fitted map's covariance."""
+
+FEWEST_FITTED = 5
+"""Blocks that the map of a block must be fitted on at least."""
+
+_UNSAMPLED = ("top1_chance", "pairwise_chance", "n", "classes")  # results that are no means over blocks
+_CHUNK = 1 << 22  # numbers of replacements held at once
+_RESOLUTION = 1e-10  # squares of lengths from inner products are exact to about this times the largest
+
+_DESCRIPTION = """\
+A-COAT across instances measures whether an encoder composes sounds so that what was added can be told across instances:
+of K scenes that add a class each to one context, which has the class that another instance adds to another context?
+Forced choice between classes, chance exactly 1/K, beside the same choice for the sources alone.
+"""
+
+_CITATION = """\
+@misc{a_coat_a_tre_2026,
+  author = {Chen, Chuyang and Steers, Bea and McFee, Brian and Bello, Juan},
+  title = {Evaluating Compositional Structure in Audio Representations},
+  year = {2026},
+  eprint = {2603.13685},
+  archivePrefix = {arXiv},
+  note = {ICASSP 2026}
+}
+"""
+
+_INPUTS = """
+Args:
+    a, c: embeddings [n, dim] of the contexts A and C; row i of all arguments belongs to block i.
+    b, d: embeddings [n, K, dim] of the scenes B_k = A + T_k and D_k = C + T'_k, T_k and T'_k being two instances of
+        class k.
+    alone_b, alone_d: optional, embeddings [n, K, dim] of T_k and T'_k alone; they go together.
+    labels: optional, n lists of K strings or integers, the classes of each block.
+    conditions: optional, n lists of 2 strings or integers, the conditions of B and D, such as two voices; "" or None
+        where there is none. labels and conditions go together; the control of a fitted map needs them.
+    return_scores: also return what the means are of, lists of n: scores (of top1), scores_pairwise and so on.
+Returns:
+    a dictionary, described at `a_coat_instances` in the module: top1, top1_chance, pairwise, pairwise_chance,
+    part_top1, part_pairwise, alone_top1, alone_pairwise, kept, replacement_cosine, step, step_null, step_adjusted,
+    step_top1, conflict, n, classes, fitted_top1, fitted_part_top1, fitted_alone_top1, fitted_pairwise.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("a_coat_instances")
+    >>> a, c = [[0.0, 0.0], [1.0, 2.0]], [[3.0, 1.0], [0.0, 5.0]]
+    >>> b = [[[1.0, 0.0], [0.0, 1.0]], [[2.0, 2.0], [1.0, 3.0]]]
+    >>> d = [[[7.0, 3.0], [5.0, 5.0]], [[3.0, 9.0], [2.0, 9.5]]]
+    >>> result = metric.compute(a=a, b=b, c=c, d=d)
+    >>> result["top1"], result["top1_chance"], result["pairwise"], result["alone_top1"]
+    (1.0, 0.5, 1.0, None)
+"""
+
+
+def a_coat_instances(
+    a: ArrayLike,
+    b: ArrayLike,
+    c: ArrayLike,
+    d: ArrayLike,
+    alone_b: ArrayLike | None = None,
+    alone_d: ArrayLike | None = None,
+    labels: Any = None,
+    conditions: Any = None,
+    *,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how often the right class is the nearest across instances, in n blocks of K classes, and the controls.
+
+    - `a`, `c` [n, dim]: embeddings of the contexts; `b`, `d` [n, K, dim]: of the contexts with an instance of class k
+      added to each, candidate k of `d` being the class of candidate k of `b`;
+    - `alone_b`, `alone_d` [n, K, dim], together or not at all: of the sources T_k and T′_k alone;
+    - `labels` n × K (of each block all different) and `conditions` n × 2, strings or integers, together or not at all:
+      classes, and what the candidates of a side share; None or an empty text is a condition that no other block has.
+
+    x̃_k is x_k minus the mean of its K candidates, and a zero vector (see `NO_STEP`) has a cosine of 0 with every other.
+    Results are means over the blocks of:
+
+    - `top1`: is d̃_k the nearest by cosine of all d̃_l to b̃_k, and b̃_k of all b̃_l to d̃_k; mean over both and over k. Of t
+      tied ones each is the nearest by 1/t, so that `top1_chance`, 1/K, is exact;
+    - `pairwise`: share of the pairs k < l with cos(b_k − b_l, d_k − d_l) > 0, ties half; `pairwise_chance` is exactly
+      1/2, since exchanging two labels in D turns the sign. `replacement_cosine` is the mean of that cosine, chance 0:
+      reported, never to rank by, since smooth maps of energy make it high;
+    - `part_top1`, `part_pairwise`: the same of alone_b against d, and of b against alone_d; mean of both;
+    - `alone_top1`, `alone_pairwise`: the same of alone_b against alone_d, which is recognition and no composition. All
+      four are None without `alone_b` and `alone_d`;
+    - `kept` = (top1 − 1/K)/(alone_top1 − 1/K): the share of recognition that scenes leave. None where Student's
+      95 % interval of alone_top1 over the blocks reaches down to 1/K + MARGIN, where there is one block, and without
+      alone_top1;
+    - with s_kl = cos(b_k − a, d_l − c): `step`, mean over k = l; `step_null`, mean over k ≠ l: the same contexts,
+      conditions and levels, another class; `step_adjusted` = (step − step_null)/(1 − step_null), 0 when 1 − step_null
+      < 1e-12; `step_top1`, as top1;
+    - `conflict`: share of k ≠ l with s_kk > cos(b_k − a, b_l − a), and the same of d; ties half, mean of both. Below
+      1/2 context and condition weigh more than the class;
+    - `n` blocks, `classes` K;
+    - `fitted_top1`, `fitted_part_top1`, `fitted_alone_top1`, `fitted_pairwise`: controls, never to rank by. The same
+      numbers after a linear map that is fitted with labels: x̃ ↦ (S + λI)^(−1/2) x̃, S being the covariance of b̃_k − d̃_k
+      and λ SHRINKAGE times its mean eigenvalue. For each block the map is fitted on the blocks that share no condition
+      with it, and there on the classes that are not in it (means are over these). Equal conditions are shared ones,
+      not those that are alike: another voice of the same synthesiser is fitted on. None where labels and conditions
+      are not given, or a block has fewer than FEWEST_FITTED others with two such classes or more.
+
+    With return_scores, lists of n whose means are the results: `scores` of top1, `scores_NAME` of every other but the
+    chances and counts; None where the result is. `scores_step_adjusted` are (step_i − step_null_i)/(1 − step_null).
+    `scores_kept` are linearised contributions: kept + ((top1_i − 1/K) − kept·(alone_top1_i − 1/K))/(alone_top1 − 1/K).
+
+    Adding one vector to all embeddings, rotating and scaling them changes nothing, nor does exchanging (a, b) with
+    (c, d). For a linear encoder alone, part and scene are the same, since b_k − b_l is then alone_b_k − alone_b_l.
+
+    Raises ValueError when an argument is not finite [n, dim] or [n, K, dim] with K ≥ 2, shapes do not fit each other,
+    of two that go together one is missing, or labels of a block are not K different ones.
+
+    >>> a_coat_instances([[0, 0]], [[[1, 0], [0, 1]]], [[9, 9]], [[[9, 5], [5, 9]]])["top1"]
+    1.0
+    """
+    contexts, scenes, alone = _arrays(a, b, c, d, alone_b, alone_d)
+    n, k = scenes[0].shape[:2]
+    names = _names(labels, conditions, n, k)
+    columns = _block_scores(contexts, scenes, alone)
+    columns["step_adjusted"] = _adjusted_blocks(columns["step"], columns["step_null"])
+    if alone and _surely_above(columns["alone_top1"], 1 / k + MARGIN):
+        columns["kept"] = _kept_contributions(columns["top1"], columns["alone_top1"], 1 / k)
+    if names is not None:
+        columns |= _fitted_scores(scenes, alone, *names)
+    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
+    numbers |= {"top1_chance": 1 / k, "pairwise_chance": 0.5, "n": n, "classes": k}
+    result = {name: numbers.get(name) for name in MEASURES}
+    if return_scores:
+        for name in (name for name in MEASURES if name not in _UNSAMPLED):
+            key = "scores" if name == "top1" else f"scores_{name}"
+            result[key] = columns[name].tolist() if name in columns else None
+    return result
+
+
+ACoatInstances = metric_class(
+    a_coat_instances,
+    {"a": "numbers", "b": "vectors", "c": "numbers", "d": "vectors"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+)
+
+
+# ----- what is given
+def _arrays(
+    a: Any, b: Any, c: Any, d: Any, alone_b: Any, alone_d: Any
+) -> tuple[list[Floats], list[Floats], list[Floats]]:
+    """Contexts A and C [n, dim], scenes B and D [n, K, dim], and the sources alone or nothing; the largest about 1."""
+    check_together({"alone_b": alone_b, "alone_d": alone_d}, "part and alone need both")
+    arrays = {"a": read_matrix("a", a), "b": _candidates("b", b), "c": read_matrix("c", c), "d": _candidates("d", d)}
+    if alone_b is not None:
+        arrays |= {"alone_b": _candidates("alone_b", alone_b), "alone_d": _candidates("alone_d", alone_d)}
+    n, k, dim = arrays["b"].shape
+    if any(x.shape != ((n, dim) if x.ndim == 2 else (n, k, dim)) for x in arrays.values()):
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in arrays.items())
+        raise ValueError(f"a and c must be [n, dim] and all others [n, K, dim], with one n, K and dim; got {shapes}.")
+    # By a power of two, so that nothing is rounded.
+    exponent = math.frexp(max(float(np.abs(x).max()) for x in arrays.values()))[1]
+    a, b, c, d, *alone = (np.ldexp(x, -exponent) for x in arrays.values())
+    return [a, c], [b, d], alone
+
+
+def _candidates(name: str, x: Any) -> Floats:
+    if hasattr(x, "detach"):
+        x = x.detach().cpu().double()
+    try:
+        raw = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must be an array [n, K, dim] with equally many candidates of equal length in each block: {error}"
+        ) from None
+    if raw.dtype.kind not in "fiu" and raw.size:
+        raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
+    if raw.ndim != 3 or 0 in raw.shape or raw.shape[1] < 2:
+        raise ValueError(f"{name} must be [n, K, dim] with n ≥ 1, K ≥ 2 and dim ≥ 1; got shape {raw.shape}.")
+    return read_matrix(name, raw.reshape(len(raw), -1)).reshape(raw.shape)
+
+
+def _names(labels: Any, conditions: Any, n: int, k: int) -> tuple[Ints, Ints] | None:
+    """Numbers of the labels [n, K] and of the conditions [n, 2]; None when neither is given."""
+    check_together({"labels": labels, "conditions": conditions}, "the fitted map needs both")
+    if labels is None:
+        return None
+    classes = _numbered("labels", labels, n, k)
+    for row, numbers in enumerate(classes):
+        if len(np.unique(numbers)) < k:
+            raise ValueError(f"labels of a block must be {k} different ones; row {row} is {list(labels[row])}.")
+    return classes, _numbered("conditions", conditions, n, 2)
+
+
+def _numbered(name: str, x: Any, n: int, width: int) -> Ints:
+    """Numbers [n, width] of strings or integers, equal where these are; an empty text or None has one of its own."""
+    rows = x.tolist() if hasattr(x, "tolist") else list(x)
+    sizes = [len(row) if isinstance(row, list | tuple | np.ndarray) else None for row in rows]
+    if sizes != [width] * n:
+        wrong = next((row for row, size in enumerate(sizes) if size != width), None)
+        what = f"got {len(rows)} rows" if wrong is None else f"row {wrong} is {rows[wrong]!r}"
+        raise ValueError(f"{name} must be {n} rows, one for each block, of {width} entries each; {what}.")
+    entries = [entry for row in rows for entry in row]
+    for place, entry in enumerate(entries):
+        if entry is not None and (isinstance(entry, bool) or not isinstance(entry, str | int | np.integer)):
+            raise ValueError(f"{name} must be strings or integers; row {place // width} has {entry!r}.")
+    keys = [(place,) if entry is None or entry == "" else entry for place, entry in enumerate(entries)]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([numbers[key] for key in keys]).reshape(n, width)
+
+
+# ----- scores of blocks
+def _block_scores(contexts: list[Floats], scenes: list[Floats], alone: list[Floats]) -> dict[str, Floats]:
+    """Every score but that of the fitted map by its name, [n] each."""
+    n, k, dim = scenes[0].shape
+    size = max(1, _CHUNK // (k * (k - 1) // 2 * dim))
+    chunks = []
+    for start in range(0, n, size):
+        rows = slice(start, start + size)
+        few = [[x[rows] for x in arrays] for arrays in (contexts, scenes, alone)]
+        chunks.append({**_choice_scores(few[1], few[2]), **_step_scores(few[0], few[1])})
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
+
+
+def _choice_scores(scenes: list[Floats], alone: list[Floats]) -> dict[str, Floats]:
+    """Forced choice between the classes, without and with contexts."""
+    arrays = [*scenes, *alone]
+    centred = [_unit_steps(_centred(x), _largest_norms(x)) for x in arrays]
+    swapped = [_unit_steps(_replacements(x), _largest_norms(x)) for x in arrays]
+
+    def scores(first: int, second: int) -> tuple[Floats, Floats, Floats]:
+        cosines = np.einsum("npi,npi->np", swapped[first], swapped[second])
+        return _nearest_share(_products(centred[first], centred[second])), _positive_share(cosines), cosines
+
+    result: dict[str, Floats] = {}
+    result["top1"], result["pairwise"], cosines = scores(0, 1)
+    result["replacement_cosine"] = np.clip(cosines, -1.0, 1.0).mean(axis=1)
+    if alone:
+        parts = scores(2, 1), scores(0, 3)
+        result["part_top1"], result["part_pairwise"] = ((parts[0][place] + parts[1][place]) / 2 for place in (0, 1))
+        result["alone_top1"], result["alone_pairwise"], _ = scores(2, 3)
+    return result
+
+
+def _step_scores(contexts: list[Floats], scenes: list[Floats]) -> dict[str, Floats]:
+    """Scores of the steps from the contexts to the scenes."""
+    k = scenes[0].shape[1]
+    steps = []
+    for context, scene in zip(contexts, scenes, strict=True):
+        scale = np.maximum(_largest_norms(scene), _largest_norms(context[:, None]))
+        steps.append(_unit_steps(scene - context[:, None], scale))
+    cosines = np.clip(_products(*steps), -1.0, 1.0)
+    same = np.einsum("nkk->nk", cosines)
+    apart = ~np.eye(k, dtype=bool)
+    conflicts = [above_share(same[:, :, None], _products(step, step))[:, apart] for step in steps]
+    return {
+        "step": same.mean(axis=1),
+        "step_null": cosines[:, apart].mean(axis=1),
+        "step_top1": _nearest_share(cosines),
+        "conflict": np.mean(conflicts, axis=(0, 2)),
+    }
+
+
+def _largest_norms(x: Floats) -> Floats:
+    """Of each block [m, dim] the norm of the longest embedding."""
+    norms: Floats = np.sqrt(np.einsum("nmi,nmi->nm", x, x).max(axis=1))
+    return norms
+
+
+def _centred(x: Floats) -> Floats:
+    """The candidates minus their mean. By differences first: what all share, however large, takes no digits away."""
+    differences = x - x[:, :1]
+    centred: Floats = differences - differences.mean(axis=1, keepdims=True)
+    return centred
+
+
+def _replacements(x: Floats) -> Floats:
+    """The differences of all pairs k < l of candidates, [n, K(K − 1)/2, dim]."""
+    first, second = np.triu_indices(x.shape[1], 1)
+    return x[:, first] - x[:, second]
+
+
+def _unit_steps(x: Floats, scale: Floats) -> Floats:
+    """Rows of [n, m, dim] at length 1, and zero where they are at most NO_STEP times the scale of their block [n]."""
+    norms = np.sqrt(np.einsum("nmi,nmi->nm", x, x))
+    long = norms > NO_STEP * scale[:, None]
+    directions: Floats = x * np.where(long, 1 / np.where(long, norms, 1.0), 0.0)[:, :, None]
+    return directions
+
+
+def _products(u: Floats, v: Floats) -> Floats:
+    """Of each block the products u_k·v_l, [n, K, K]."""
+    products: Floats = u @ v.transpose(0, 2, 1)
+    return products
+
+
+def _nearest_share(cosines: Floats) -> Floats:
+    """Of [n, K, K] how often entry k of row k is the largest of its row, and of its column; tied ones share it."""
+    shares = []
+    for axis in (1, 2):
+        nearest = cosines >= cosines.max(axis=axis, keepdims=True) - TIE
+        shares.append((np.einsum("nkk->nk", nearest) / nearest.sum(axis=axis)).mean(axis=1))
+    share: Floats = (shares[0] + shares[1]) / 2
+    return share
+
+
+def _positive_share(cosines: Floats) -> Floats:
+    """Of [n, pairs] the share that is above 0, ties half."""
+    share: Floats = above_share(cosines, np.zeros(1)).mean(axis=1)
+    return share
+
+
+def _adjusted_blocks(steps: Floats, nulls: Floats) -> Floats:
+    """(step_i − null_i)/(1 − mean null), whose mean is that of the means."""
+    null = float(nulls.mean())
+    if 1 - null < 1e-12:
+        return np.zeros(len(steps))
+    return (steps - nulls) / (1 - null)
+
+
+def _kept_contributions(scene: Floats, alone: Floats, chance: float) -> Floats:
+    """Contributions to (scene − chance)/(alone − chance), whose mean is exactly that."""
+    above = float(alone.mean()) - chance
+    kept = (float(scene.mean()) - chance) / above
+    contributions: Floats = kept + ((scene - chance) - kept * (alone - chance)) / above
+    return contributions
+
+
+def _surely_above(values: Floats, bound: float) -> bool:
+    """Whether Student's 95 % interval of the mean lies above a bound; not where there is one value."""
+    n, distance = len(values), float(values.mean()) - bound
+    if n == 1 or distance <= 0:
+        return False
+    error = float(values.std(ddof=1)) / math.sqrt(n)
+    return error == 0 or _student_coverage(distance / error, n - 1) > 0.95
+
+
+def _student_coverage(t: float, freedom: int) -> float:
+    """Probability that Student's t is between −t and t: a finite sum, Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    angle, odd = math.atan2(t, math.sqrt(freedom)), freedom % 2
+    place = np.arange(1, (freedom - odd) // 2)
+    series = 1 + float(np.cumprod((2 * place - 1 + odd) / (2 * place + odd) * math.cos(angle) ** 2).sum())
+    if not odd:
+        return math.sin(angle) * series
+    return 2 / math.pi * (angle + (math.sin(angle) * math.cos(angle) * series if freedom > 1 else 0.0))
+
+
+# ----- the control of a fitted map
+def _fitted_scores(scenes: list[Floats], alone: list[Floats], classes: Ints, conditions: Ints) -> dict[str, Floats]:
+    """Scores after the map that is fitted without the block's classes and conditions, which are left out where they are
+    equal, not where they are related; none where blocks are too few."""
+    n, k, _ = scenes[0].shape
+    scales = [_largest_norms(x) for x in (*scenes, *alone)]
+    centred = [_cleared(_centred(x), scale) for x, scale in zip((*scenes, *alone), scales, strict=True)]
+    material = _Material(_cleared(centred[0] - centred[1], np.maximum(scales[0], scales[1])))
+    candidates = np.concatenate(centred, axis=1)
+    products = np.empty((n, candidates.shape[1], candidates.shape[1]))
+    for block in range(n):
+        shared = (conditions[:, :, None] == conditions[block]).any(axis=(1, 2))
+        usable = ~np.isin(classes, classes[block]) & ~shared[:, None]
+        usable &= usable.sum(axis=1, keepdims=True) > 1
+        if usable.any(axis=1).sum() < FEWEST_FITTED:
+            return {}
+        products[block] = material.mapped_products(usable, candidates[block])
+
+    def scores(first: int, second: int) -> tuple[Floats, Floats]:
+        return _product_scores(products, slice(first * k, first * k + k), slice(second * k, second * k + k))
+
+    result: dict[str, Floats] = {}
+    result["fitted_top1"], result["fitted_pairwise"] = scores(0, 1)
+    if alone:
+        result["fitted_part_top1"] = (scores(2, 1)[0] + scores(0, 3)[0]) / 2
+        result["fitted_alone_top1"] = scores(2, 3)[0]
+    return result
+
+
+def _cleared(x: Floats, scale: Floats) -> Floats:
+    """The rows, zero where `_unit_steps` has them so."""
+    norms = np.sqrt(np.einsum("nmi,nmi->nm", x, x))
+    return np.where((norms > NO_STEP * scale[:, None])[:, :, None], x, 0.0)
+
+
+@dataclass(frozen=True)
+class _Material:
+    """What maps are fitted on.
+
+    Attributes:
+        steps: b̃_k − d̃_k of every block, [n, K, dim].
+    """
+
+    steps: Floats
+
+    @cached_property
+    def rows(self) -> Floats:
+        return self.steps.reshape(-1, self.steps.shape[2])
+
+    @cached_property
+    def products(self) -> Floats:
+        return self.rows @ self.rows.T
+
+    def mapped_products(self, usable: NDArray[np.bool_], x: Floats) -> Floats:
+        """The inner products of the rows of x [m, dim] after the map, up to a common factor.
+
+        With F the usable steps (minus their mean in each block) and r their number, S = FᵀF/r, so that S + λI is
+        (FᵀF + μI)/r with μ = SHRINKAGE·tr(FᵀF)/dim. Mapped by its inverse square root, x and y have the product
+        xᵀ(FᵀF + μI)⁻¹y, and μ(FᵀF + μI)⁻¹ = I − Fᵀ(FFᵀ + μI)⁻¹F: of both systems the smaller is solved, exactly.
+        """
+        place = np.flatnonzero(usable)
+        starts = np.flatnonzero(np.diff(place // usable.shape[1], prepend=-1))
+        dim = self.rows.shape[1]
+        if dim <= len(place):
+            steps = _without_means(self.rows[place], starts)
+            covariance = steps.T @ steps
+            shift = SHRINKAGE * float(np.trace(covariance)) / dim
+            covariance[np.diag_indices(dim)] += shift
+            return shift * x @ np.linalg.solve(covariance, x.T) if shift > 0 else x @ x.T
+        gram = _without_means(_without_means(self.products[np.ix_(place, place)], starts).T, starts)
+        shift = SHRINKAGE * float(np.trace(gram)) / dim
+        if shift <= 0:
+            return x @ x.T
+        gram[np.diag_indices(len(place))] += shift
+        crossed = _without_means((self.rows @ x.T)[place], starts)
+        return x @ x.T - crossed.T @ np.linalg.solve(gram, crossed)
+
+
+def _without_means(x: Floats, starts: Ints) -> Floats:
+    """The rows minus the mean of their group; groups are rows in sequence, from each start to the next."""
+    counts = np.diff(starts, append=len(x))
+    means = np.add.reduceat(x, starts, axis=0) / counts[:, None]
+    return x - means.repeat(counts, axis=0)
+
+
+def _product_scores(products: Floats, first: slice, second: slice) -> tuple[Floats, Floats]:
+    """Forced choice and pairs, of vectors whose inner products [n, m, m] are given: top1 and pairwise of each block."""
+    across = products[:, first, second]
+    squares = [products[:, part, part] for part in (first, second)]
+    single = [np.einsum("nkk->nk", square) for square in squares]
+    cosines = _over_lengths(across, single[0][:, :, None], single[1][:, None])
+    k, m = np.triu_indices(across.shape[1], 1)
+    apart = [square[:, k, k] + square[:, m, m] - 2 * square[:, k, m] for square in squares]
+    crossed = across[:, k, k] + across[:, m, m] - across[:, k, m] - across[:, m, k]
+    return _nearest_share(cosines), _positive_share(_over_lengths(crossed, *apart))
+
+
+def _over_lengths(products: Floats, first: Floats, second: Floats) -> Floats:
+    """Products over the roots of the two squares; 0 where a square is nothing beside the largest of its block."""
+    axes = tuple(range(1, products.ndim))
+    long = [square > _RESOLUTION * square.max(axis=axes, keepdims=True) for square in (first, second)]
+    lengths = [np.sqrt(np.where(where, square, 1.0)) for where, square in zip(long, (first, second), strict=True)]
+    return np.where(long[0] & long[1], products / (lengths[0] * lengths[1]), 0.0)
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "top1": {
+        "heading": "A-COAT instances",
+        "meaning": "top-1 in scenes: how often the right class is nearest across instances, contexts and conditions",
+        "range": (0.0, 1.0),
+        "null": "top1_chance",
+        "column": "score",
+    },
+    "top1_chance": {
+        "heading": "top-1 chance",
+        "meaning": "top-1 of an encoder that hears nothing: 1 over the number of classes, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "pairwise": {
+        "heading": "pairwise",
+        "meaning": "share of pairs of classes whose replacement points the same way in both contexts",
+        "range": (0.0, 1.0),
+        "null": "pairwise_chance",
+        "column": "score_pairwise",
+    },
+    "pairwise_chance": {
+        "heading": "pairwise chance",
+        "meaning": "pairwise of an encoder that hears nothing: 1/2, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "part_top1": {
+        "heading": "part top-1",
+        "meaning": "top-1 where one of the two is the source alone, without a context",
+        "range": (0.0, 1.0),
+        "null": "top1_chance",
+        "column": "score_part_top1",
+    },
+    "part_pairwise": {
+        "heading": "part pairwise",
+        "meaning": "pairwise where one of the two replacements is of sources alone, without a context",
+        "range": (0.0, 1.0),
+        "null": "pairwise_chance",
+        "column": "score_part_pairwise",
+        "shown": False,
+    },
+    "alone_top1": {
+        "heading": "alone top-1",
+        "meaning": "top-1 of the sources alone: recognition across instances, no composition; where it is at chance, a "
+        "top-1 in scenes at chance says nothing",
+        "range": (0.0, 1.0),
+        "null": "top1_chance",
+        "column": "score_alone_top1",
+    },
+    "alone_pairwise": {
+        "heading": "alone pairwise",
+        "meaning": "pairwise of the sources alone: recognition, no composition",
+        "range": (0.0, 1.0),
+        "null": "pairwise_chance",
+        "column": "score_alone_pairwise",
+        "shown": False,
+    },
+    "kept": {
+        "heading": "kept",
+        "meaning": "(top-1 − chance) / (alone top-1 − chance): how much of what is recognised alone is left in scenes; "
+        "none where alone top-1 is not surely more than .1 above chance",
+        "range": (-5.0, 10.0),
+        "column": "score_kept",
+        "outside": (
+            "What is kept is a ratio of two means, and values of single blocks are their linearised contributions to "
+            "it, whose mean it is; these can lie outside the range of the ratio."
+        ),
+    },
+    "replacement_cosine": {
+        "heading": "replacement cosine",
+        "meaning": "mean cosine of the two replacements, chance 0; smooth maps of energy raise it: never rank by it",
+        "column": "score_replacement_cosine",
+        "shown": False,
+    },
+    "step": {
+        "heading": "step",
+        "meaning": "mean cosine of the steps from the contexts to the scenes of one class",
+        "null": "step_null",
+        "column": "score_step",
+        "shown": False,
+    },
+    "step_null": {
+        "heading": "step null",
+        "meaning": "the same cosine between two classes of a block: same contexts, conditions and levels",
+        "column": "score_step_null",
+        "shown": False,
+    },
+    "step_adjusted": {
+        "heading": "step adjusted",
+        "meaning": "(step − step null) / (1 − step null)",
+        "range": (-1e15, 1.0),
+        "column": "score_step_adjusted",
+        "shown": False,
+        "outside": (
+            "Adjusted steps of single blocks can lie above 1, where a block's own null "
+            "is below the mean: all are divided by 1 − the mean null. The mean over all cannot."
+        ),
+    },
+    "step_top1": {
+        "heading": "step top-1",
+        "meaning": "how often the step to the scene of the same class is the nearest of K",
+        "range": (0.0, 1.0),
+        "null": "top1_chance",
+        "column": "score_step_top1",
+        "shown": False,
+    },
+    "conflict": {
+        "heading": "conflict",
+        "meaning": "how often the step of the same class in another context and condition is nearer than that of "
+        "another class in the same ones, ties half; below 1/2 these weigh more than the class",
+        "range": (0.0, 1.0),
+        "column": "score_conflict",
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of blocks",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+    "classes": {
+        "heading": "classes",
+        "meaning": "number of classes to choose from, K",
+        "digits": 0,
+        "range": (2.0, 1e15),
+        "shown": False,
+    },
+    "fitted_top1": {
+        "heading": "fitted top-1",
+        "meaning": "control, never to rank by: top-1 after a linear map that is fitted with labels on other classes "
+        "and conditions",
+        "range": (0.0, 1.0),
+        "null": "top1_chance",
+        "column": "score_fitted_top1",
+        "shown": False,
+    },
+    "fitted_part_top1": {
+        "heading": "fitted part top-1",
+        "meaning": "control, never to rank by: part top-1 after the map that is fitted with labels",
+        "range": (0.0, 1.0),
+        "null": "top1_chance",
+        "column": "score_fitted_part_top1",
+        "shown": False,
+    },
+    "fitted_alone_top1": {
+        "heading": "fitted alone top-1",
+        "meaning": "control, never to rank by: alone top-1 after the map that is fitted with labels",
+        "range": (0.0, 1.0),
+        "null": "top1_chance",
+        "column": "score_fitted_alone_top1",
+        "shown": False,
+    },
+    "fitted_pairwise": {
+        "heading": "fitted pairwise",
+        "meaning": "control, never to rank by: pairwise after the map that is fitted with labels",
+        "range": (0.0, 1.0),
+        "null": "pairwise_chance",
+        "column": "score_fitted_pairwise",
+        "shown": False,
+    },
+}
+"""What each number of `a_coat_instances` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# A-COAT across instances: is the right class the nearest, in another context?
+
+A block has two contexts A and C and K classes: B_k = A + T_k and D_k = C + T′_k, where T_k and T′_k are two instances
+of one class, such as a word by two voices. Which of the K scenes D_l has the class of B_k? Chance is 1/K, exactly.
+
+Paste the embeddings of an encoder: a line for each block. Contexts are numbers separated by commas or spaces; the K
+scenes of a block are a JSON list of K lists of numbers.
+""",
+    "warning": """\
+**Read it beside *alone_top1*.** A class that is not recognised alone is not to be expected in a scene; and an encoder
+that recognises much may yet keep little of it (*kept*) in a mixture. The *fitted* numbers are controls: whoever has
+labels of other classes can fit such a map to anything, so nothing is ranked by them.
+""",
+    "inputs": {
+        "a": "A: a context for each block",
+        "b": "B: a JSON list of K vectors for each block, A with each of K classes",
+        "c": "C: another context",
+        "d": "D: C with other instances of the same classes, in the same order",
+        "alone_b": "Optional: what was added in B alone, a JSON list of K vectors for each block",
+        "alone_d": "Optional: what was added in D alone",
+        "labels": "Optional: the K classes of each block, a JSON list of texts",
+        "conditions": "Optional: the conditions of B and of D, such as two voices, a JSON list of two texts",
+    },
+    "kinds": {"alone_b": "lists", "alone_d": "lists", "labels": "lists", "conditions": "lists"},
+}
+"""What the metric's page says; an input that is no feature of the metric is optional, of the kind said here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `a_coat_instances`: an encoder that hears classes, 12 blocks of 4 in 6 dimensions."""
+    rng = np.random.default_rng(0)
+    classes, voices = rng.normal(size=(12, 6)), rng.normal(size=(24, 6))
+    labels = np.stack([rng.choice(12, 4, replace=False) for _ in range(12)])
+    a, c = rng.normal(size=(2, 12, 6))
+    alone = [classes[labels] + voices[side::2, None] + rng.normal(0, 0.4, (12, 4, 6)) for side in (0, 1)]
+    b, d = (0.7 * context[:, None] + 0.6 * source for context, source in zip((a, c), alone, strict=True))
+    arrays = {"a": a, "b": b + rng.normal(0, 0.2, b.shape), "c": c, "d": d + rng.normal(0, 0.2, d.shape)}
+    arrays |= {"alone_b": alone[0], "alone_d": alone[1]}
+    return {name: x.round(3) for name, x in arrays.items()} | {
+        "labels": [[f"class {label}" for label in row] for row in labels],
+        "conditions": [[f"voice {2 * block}", f"voice {2 * block + 1}"] for block in range(12)],
+    }

@@ -1,0 +1,622 @@
+"""A-TRE, the Audio Tree Reconstruction Error (arXiv 2603.13685, sections 3.3 and 4.4), with its controls.
+
+A small composition model g is trained to rebuild the embedding z of a sound scene X from the attribute
+labels of its sources; the score is the mean cos(z, g(X)) over held-out scenes. The token of a source is
+the sum of learnable vectors, one for each of its labels. A learnable [CLS] token and the source tokens,
+without positions, pass one pre-norm Transformer layer, and the [CLS] row is the prediction.
+
+The score alone misleads: embeddings that share a large mean reach 0.99 with a constant prediction. So it
+comes with the score of that constant, a second fit to centred targets, closed-form ridge regressions
+beside permuted metadata, and retrieval of the own scene. Fits are in float32 on one device, on a CPU each on
+one thread and side by side; statistics are in float64. One seed gives one fit on one machine, whatever the
+number of threads; the global random states are left as they were.
+
+>>> rng = np.random.default_rng(0)
+>>> low = rng.random((90, 2)) < 0.5
+>>> scenes = [[{"pitch": "low" if p else "high", "rate": "low" if r else "high"}] for p, r in low]
+>>> z = np.concatenate([low, ~low], axis=1).astype(float)
+>>> splits = ["train"] * 50 + ["validation"] * 20 + ["test"] * 20
+>>> result = a_tre(z, scenes, splits, max_steps=5, device="cpu", progress=False)
+>>> result["n"], round(result["constant"], 1), round(result["ridge_r2"], 3)
+(20, 0.7, 1.0)
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from .arrays import (
+    Floats,
+    check_length,
+    cosines_with_unit,
+    nearest_name,
+    own_row_ranks,
+    read_matrix,
+    row_norms,
+    sample_std,
+    unit_rows,
+)
+from .composition import (
+    DEGENERATE,
+    VALIDATE_EVERY,
+    Curve,
+    Fit,
+    FitOptions,
+    Inputs,
+    Scenes,
+    check_scenes,
+    fit,
+    new_model,
+    predict_rows,
+    side_by_side,
+)
+from .evaluated import metric_class
+
+LAYERS = ("pre-norm", "post-norm")
+
+SPLITS = ("train", "validation", "test")
+
+PERMUTATIONS = 20
+RIDGE_PENALTIES = np.logspace(-4, 4, 17)
+
+_DESCRIPTION = """\
+A-TRE measures how well the embedding of a sound scene can be rebuilt from the attributes of its sources:
+a small Transformer composes learned attribute vectors, and the score is the mean cosine of its prediction
+and the embedding over held-out scenes. It is reported with controls: a constant predictor, a fit to
+centred targets, ridge regression beside permuted metadata, and retrieval of the own scene.
+"""
+
+_CITATION = """\
+@misc{a_coat_a_tre_2026,
+  author = {Chen, Chuyang and Steers, Bea and McFee, Brian and Bello, Juan},
+  title = {Evaluating Compositional Structure in Audio Representations},
+  year = {2026},
+  eprint = {2603.13685},
+  archivePrefix = {arXiv},
+  note = {ICASSP 2026}
+}
+"""
+
+_INPUTS = """
+Args:
+    embeddings: [n, dim], one row for each scene.
+    scenes: n lists of sources; a source is a dictionary of the strings timbre_label, pitch_label,
+        rate_label and amplitude_label.
+    splits: n strings, "train", "validation" (or "val") or "test".
+    gains, seeds, max_steps, layer, layers, width, dropout, validate_every, device, progress, return_scores:
+        see `a_tre` in the module.
+Returns:
+    a dictionary, described at `a_tre` in the module: a_tre, std, n, seed_std, steps, constant, gain,
+    a_tre_centred, a_tre_centred_std, a_tre_centred_seed_std, steps_centred, ridge_r2, ridge_r2_null,
+    ridge_centred, ridge_centred_null, top1, mrr, top1_chance, mrr_chance, collapsed.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("a_tre")
+    >>> other = {"timbre_label": "bell", "rate_label": "slow", "amplitude_label": "soft"}
+    >>> scenes = [[{"pitch_label": pitch, **other}] for pitch in ["low", "high"] * 9]
+    >>> embeddings = [[1.0, 0.0], [0.0, 1.0]] * 9
+    >>> splits = ["train"] * 10 + ["validation"] * 4 + ["test"] * 4
+    >>> data = {"embeddings": embeddings, "scenes": scenes, "splits": splits}
+    >>> result = metric.compute(**data, max_steps=5, progress=False)
+    >>> result["n"], round(result["ridge_r2"], 3)
+    (4, 1.0)
+"""
+
+
+def a_tre(
+    embeddings: ArrayLike,
+    scenes: Scenes,
+    splits: Sequence[str],
+    *,
+    gains: Sequence[Sequence[float]] | None = None,
+    seeds: Sequence[int] = (0,),
+    max_steps: int = 2500,
+    layer: str = "pre-norm",
+    layers: int = 1,
+    width: int | None = None,
+    dropout: float = 0.0,
+    validate_every: int | None = None,
+    device: str | torch.device | None = None,
+    progress: bool = True,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return the A-TRE score of an encoder's embeddings and its controls.
+
+    - `embeddings` [n, dim]; `scenes`: n lists of at least one source, a source being a mapping of attribute
+      to label, with the same attributes everywhere; `splits`: n times "train", "validation" (or "val") or
+      "test". The vocabulary is that of the training scenes.
+    - `gains`: linear gain of each source, ragged as `scenes`; used by the ridge regressions only.
+    - `seeds`: one fit of each kind a seed. `max_steps`: training steps of 64 scenes. `layers`: how many
+      Transformer layers. `width`: of their feed-forward part, 4·dim by default. `layer`: "pre-norm", or
+      "post-norm", whose `dropout` is a rate in 0…1; with width 2048 and dropout 0.1 it is PyTorch's layer as it
+      comes. `validate_every`: steps between validations, 125 by default; a fit ends after 4 without gain.
+      `device`: "cuda" where there is one, else "cpu". `progress`: a bar for each fit, where stderr is a terminal.
+
+    Results. Cosines are in −1…1; means and std (n − 1 in the denominator, 0 when n = 1) are over test scenes:
+
+    - `a_tre`, `std`, `n`: cos(z, g(X)), averaged over seeds; `steps`: for each seed the step of its best
+      validation score;
+    - `seed_std`, `a_tre_centred_seed_std`: standard deviation of the seeds' means, of this fit and of the
+      centred one; None with a single seed;
+    - `constant`: cos of z with the mean of the unit training embeddings; `gain` = (a_tre − constant)/(1 −
+      constant), 0 when 1 − constant < 1e-6;
+    - `a_tre_centred`, `a_tre_centred_std`, `steps_centred`: a second fit, to z/|z| − training mean; a target
+      shorter than 1e-6 scores 0. When all training targets are so, nothing is fitted: the centred score is
+      0, the raw prediction is the training mean, and both steps are 0;
+    - `ridge_r2`, `ridge_centred`: R² = 1 − SSE/SST (0 when there is no variance) and mean cosine of a
+      ridge regression from label counts, gain-weighted label counts where gains are given, and an
+      intercept to the same targets, not normalised; penalty chosen on validation. `ridge_r2_null`,
+      `ridge_centred_null`: means of the same over 20 permutations of the metadata among scenes of one
+      split and one number of sources, refitted with that penalty;
+    - `top1`, `mrr`: how often the own centred target is the nearest of all test scenes' to the centred
+      prediction by cosine, and the mean reciprocal of its rank; tied targets share their ranks equally.
+      `top1_chance` = 1/n, `mrr_chance` = H_n/n;
+    - `collapsed`: the predictions hardly vary: with spread = 1 − |mean of unit vectors|, theirs is below
+      0.01 of the test embeddings', or that is below 1e-6;
+    - `scores`, `scores_centred` (with return_scores): lists of the n cosines, averaged over seeds;
+    - `curves`, `curves_centred` (with return_scores): for each seed a dictionary of lists, `steps` at which it was
+      validated, `validation`, the mean cosine of the validation scenes there, and `training`, that of the batches
+      since the step before it, under dropout where there is any; empty lists where nothing was fitted.
+
+    An embedding of zeros scores 0. Source: arXiv 2603.13685, sections 3.3 and 4.4; the controls are ours.
+
+    Raises ValueError on embeddings that are not finite [n, dim], lengths that differ, an unknown or absent
+    split, fewer than 2 training scenes, an empty scene, attributes that differ, a label that no training
+    scene has, or an option below 1; FloatingPointError when a fit diverges.
+    """
+    z = read_matrix("embeddings", embeddings)
+    rows = _split_rows(splits, len(z))
+    counts = _encode(scenes, rows, len(z))
+    features = _ridge_features(counts, _ragged_gains(gains, scenes))
+    width = 4 * z.shape[1] if width is None else width
+    every = VALIDATE_EVERY if validate_every is None else validate_every
+    options = _options(seeds, max_steps, layer, layers, width, dropout, every)
+    unit = unit_rows(z)
+    mean, test = unit[rows["train"]].mean(axis=0), rows["test"]
+    offsets = unit - mean
+    directions = unit_rows(np.where(row_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
+    if directions[rows["train"]].any():
+        inputs = Inputs.of(counts, torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")))
+        raw, centred = _fit_all(inputs, {"A-TRE": unit, "A-TRE centred": directions}, rows, options, progress)
+    else:
+        raw, centred = _unfitted(mean, len(seeds), len(test))
+
+    scores = np.stack([cosines_with_unit(p, unit[test]) for p in raw.values])
+    fits_centred = np.stack([cosines_with_unit(p, directions[test]) for p in centred.values])
+    scores_centred = fits_centred.mean(axis=0)
+    score = float(scores.mean())
+    constant = float(cosines_with_unit(np.broadcast_to(mean, unit[test].shape), unit[test]).mean())
+    retrieval = np.mean([own_row_ranks(unit_rows(p), directions[test]) for p in centred.values], axis=0)
+    result: dict[str, Any] = {
+        "a_tre": score,
+        "std": sample_std(scores.mean(axis=0)),
+        "n": len(test),
+        "seed_std": sample_std(scores.mean(axis=1)) if len(seeds) > 1 else None,
+        "steps": [fitted.step for fitted in raw.fits],
+        "constant": constant,
+        "gain": (score - constant) / (1 - constant) if 1 - constant >= DEGENERATE else 0.0,
+        "a_tre_centred": float(scores_centred.mean()),
+        "a_tre_centred_std": sample_std(scores_centred),
+        "a_tre_centred_seed_std": sample_std(fits_centred.mean(axis=1)) if len(seeds) > 1 else None,
+        "steps_centred": [fitted.step for fitted in centred.fits],
+        **_ridge(features, offsets, directions, rows, counts.any(axis=2).sum(axis=1)),
+        **_retrieval_rates(*retrieval),
+        "collapsed": _collapsed(raw.values, unit[test]),
+    }
+    if return_scores:
+        lists = {"scores": scores.mean(axis=0), "scores_centred": scores_centred, "scores_top1": retrieval[0]}
+        result |= {name: values.tolist() for name, values in lists.items()} | _curves(raw, centred)
+    return result
+
+
+ATre = metric_class(
+    a_tre,
+    {"embeddings": "numbers", "scenes": "scene", "splits": "text"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+)
+
+
+@dataclass(frozen=True)
+class _Predictions:
+    values: Floats  # [seeds, test scenes, dim]
+    fits: list[Fit]
+
+
+def _fit_all(
+    inputs: Inputs,
+    targets: Mapping[str, Floats],
+    rows: dict[str, NDArray[np.int64]],
+    options: FitOptions,
+    progress: bool,
+) -> list[_Predictions]:
+    """Fit one model a seed to each kind of unit targets [n, dim], by its title, and predict the test scenes."""
+    device = inputs.counts.device
+    part = {name: torch.from_numpy(index).to(device) for name, index in rows.items()}
+    train, validation = part["train"], part["validation"]
+    stop = threading.Event()
+
+    def fit_one(title: str, goal: Tensor, seed: int) -> tuple[Fit, Floats]:
+        model = new_model(inputs.counts.shape[2], goal.shape[1], seed, options).to(device)
+        with tqdm(
+            total=options.max_steps, desc=f"{title}, seed {seed}", disable=None if progress else True, leave=None
+        ) as bar:
+            fitted = fit(
+                model,
+                (inputs[train], goal[train]),
+                (inputs[validation], goal[validation]),
+                max_steps=options.max_steps,
+                seed=seed,
+                bar=bar,
+                stop=stop,
+                dropout=options.dropout,
+                validate_every=options.validate_every,
+            )
+        return fitted, predict_rows(model, inputs[part["test"]]).double().cpu().numpy()
+
+    jobs = [
+        (title, torch.from_numpy(values.astype(np.float32)).to(device), seed)
+        for title, values in targets.items()
+        for seed in options.seeds
+    ]
+    outcomes = side_by_side(fit_one, jobs, stop) if device.type == "cpu" else [fit_one(*job) for job in jobs]
+    seeds = len(options.seeds)
+    groups = [outcomes[start : start + seeds] for start in range(0, len(outcomes), seeds)]
+    return [_Predictions(np.stack([value for _, value in group]), [fitted for fitted, _ in group]) for group in groups]
+
+
+# ----- closed-form controls and statistics, in float64
+def _ridge_features(counts: NDArray[np.float32], gains: Floats | None) -> Floats:
+    """Return label counts of scenes [n, vocabulary], beside them gain-weighted counts if gains are given."""
+    plain = counts.sum(axis=1, dtype=np.float64)
+    return plain if gains is None else np.hstack([plain, np.einsum("nsv,ns->nv", counts, gains)])
+
+
+def _ridge(
+    features: Floats,
+    offsets: Floats,
+    directions: Floats,
+    rows: dict[str, NDArray[np.int64]],
+    sizes: NDArray[np.int64],
+) -> dict[str, float]:
+    """Return R² and mean cosine on the test scenes, true and with permuted metadata.
+
+    `features` [n, k]; `offsets` [n, dim] about the training mean, `directions` the same at length 1 or 0;
+    `sizes` [n] the number of sources.
+    """
+    train, held_out, test = (rows[name] for name in SPLITS)
+    x = features - features[train].mean(axis=0)  # centred features and targets: an intercept without penalty
+    y_train, y_held_out, y_test = offsets[train], offsets[held_out], offsets[test]
+    total = float((y_test**2).sum())
+    # Permuting the training scenes leaves this matrix unchanged: one decomposition serves all fits.
+    eigenvalues, basis = np.linalg.eigh(x[train].T @ x[train])
+
+    def predict(x: Floats, projection: Floats, penalty: float) -> Floats:
+        weights: Floats = basis @ (projection / (np.maximum(eigenvalues, 0) + penalty)[:, None])
+        return x @ weights
+
+    def scores(x: Floats, penalty: float) -> tuple[float, float]:
+        prediction = predict(x[test], basis.T @ (x[train].T @ y_train), penalty)
+        error = float(((y_test - prediction) ** 2).sum())
+        r2 = 1 - error / total if total >= len(test) * DEGENERATE**2 else 0.0
+        return r2, float(cosines_with_unit(prediction, directions[test]).mean())
+
+    projection = basis.T @ (x[train].T @ y_train)
+    errors = [((y_held_out - predict(x[held_out], projection, p)) ** 2).sum() for p in RIDGE_PENALTIES]
+    penalty = float(RIDGE_PENALTIES[int(np.argmin(errors))])
+    r2, cosine = scores(x, penalty)
+    rng = np.random.default_rng(0)
+    null = [scores(x[_permutation(rows, sizes, rng)], penalty) for _ in range(PERMUTATIONS)]
+    r2_null, cosine_null = np.mean(null, axis=0)
+    return {
+        "ridge_r2": r2,
+        "ridge_r2_null": float(r2_null),
+        "ridge_centred": cosine,
+        "ridge_centred_null": float(cosine_null),
+    }
+
+
+def _permutation(
+    rows: dict[str, NDArray[np.int64]], sizes: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return a random permutation [n] that moves scenes only among those of their split and size."""
+    split = np.empty(len(sizes), dtype=np.int64)
+    for number, index in enumerate(rows.values()):
+        split[index] = number
+    permutation = np.empty(len(sizes), dtype=np.int64)
+    permutation[np.lexsort((sizes, split))] = np.lexsort((rng.random(len(sizes)), sizes, split))
+    return permutation
+
+
+def _collapsed(predictions: Floats, unit_test: Floats) -> bool:
+    spread = np.mean([_spread(unit_rows(p)) for p in predictions])
+    available = _spread(unit_test)
+    return bool(available < 1e-6 or spread < 0.01 * available)
+
+
+def _spread(unit: Floats) -> float:
+    return 1 - float(np.linalg.norm(unit.mean(axis=0)))
+
+
+def _curves(raw: "_Predictions", centred: "_Predictions") -> dict[str, Any]:
+    pairs = (("curves", raw), ("curves_centred", centred))
+    return {name: [asdict(fitted.curve) for fitted in predictions.fits] for name, predictions in pairs}
+
+
+def _unfitted(mean: Floats, seeds: int, scenes: int) -> tuple["_Predictions", "_Predictions"]:
+    """Return the predictions where there is nothing to fit: the training mean for every scene, and none beside it."""
+    still = np.broadcast_to(mean, (seeds, scenes, len(mean)))
+    nothing = [Fit(0, Curve()) for _ in range(seeds)]
+    return _Predictions(still, nothing), _Predictions(0 * still, nothing)
+
+
+def _retrieval_rates(nearest: Floats, reciprocal_ranks: Floats) -> dict[str, float]:
+    n = len(nearest)
+    return {
+        "top1": float(nearest.mean()),
+        "mrr": float(reciprocal_ranks.mean()),
+        "top1_chance": 1 / n,
+        "mrr_chance": float((1 / np.arange(1, n + 1)).sum() / n),
+    }
+
+
+def _options(
+    seeds: Sequence[int], max_steps: int, layer: str, layers: int, width: int, dropout: float, validate_every: int
+) -> FitOptions:
+    counts = {"max_steps": max_steps, "layers": layers, "width": width, "validate_every": validate_every}
+    for name, value in counts.items():
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1; got {value}.")
+    if not len(seeds) or min(seeds) < 0:
+        raise ValueError(f"seeds must be one or more integers ≥ 0; got {seeds!r}.")
+    if layer not in LAYERS:
+        raise ValueError(f"layer must be one of {LAYERS}; got {layer!r}. Did you mean {nearest_name(layer, LAYERS)!r}?")
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout must be at least 0 and less than 1; got {dropout}.")
+    if dropout and layer != "post-norm":
+        raise ValueError(f"dropout is {dropout}; a pre-norm layer is fitted without any: give layer='post-norm'.")
+    seeds = tuple(int(seed) for seed in seeds)
+    return FitOptions(seeds, max_steps, layer, layers, width, float(dropout), validate_every)
+
+
+def _split_rows(splits: Sequence[str], n: int) -> dict[str, NDArray[np.int64]]:
+    """Return the row numbers of each split, in the order of SPLITS."""
+    check_length("splits", splits, n)
+    rows: dict[str, list[int]] = {name: [] for name in SPLITS}
+    for row, given in enumerate(splits):
+        name = "validation" if given == "val" else given
+        if name not in rows:
+            nearest = nearest_name(str(given), SPLITS)
+            raise ValueError(f"splits[{row}] is {given!r}, not one of {SPLITS}. Did you mean {nearest!r}?")
+        rows[name].append(row)
+    for name, needed in (("train", 2), ("validation", 1), ("test", 1)):
+        if len(rows[name]) < needed:
+            raise ValueError(f"The {name} split has {len(rows[name])} scenes; it needs at least {needed}.")
+    return {name: np.array(index, dtype=np.int64) for name, index in rows.items()}
+
+
+def _encode(scenes: Scenes, rows: dict[str, NDArray[np.int64]], n: int) -> NDArray[np.float32]:
+    """Return [n, sources, vocabulary], 1 where a source has a label of the training vocabulary, else 0."""
+    check_scenes(scenes, n)
+    attributes = sorted(scenes[0][0])
+    seen = {(name, source[name]) for row in rows["train"] for source in scenes[row] for name in attributes}
+    column = {pair: k for k, pair in enumerate(sorted(seen))}
+    counts = np.zeros((n, max(len(scene) for scene in scenes), len(column)), dtype=np.float32)
+    for split, index in rows.items():
+        for row in index.tolist():
+            for k, source in enumerate(scenes[row]):
+                for name in attributes:
+                    pair = (name, source[name])
+                    if pair not in column:
+                        nearest = nearest_name(source[name], [label for key, label in column if key == name])
+                        raise ValueError(
+                            f"scenes[{row}] ({split}) has {name} {source[name]!r}, which no training scene "
+                            f"has; the nearest that one has is {nearest!r}."
+                        )
+                    counts[row, k, column[pair]] = 1
+    return counts
+
+
+def _ragged_gains(gains: Sequence[Sequence[float]] | None, scenes: Scenes) -> Floats | None:
+    """Return gains [n, sources], 0 where a scene has no such source, or None."""
+    if gains is None:
+        return None
+    check_length("gains", gains, len(scenes))
+    array = np.zeros((len(scenes), max(len(scene) for scene in scenes)))
+    for row, (values, scene) in enumerate(zip(gains, scenes, strict=True)):
+        if len(values) != len(scene):
+            raise ValueError(f"gains[{row}] has {len(values)} values for the {len(scene)} sources of the scene.")
+        array[row, : len(values)] = values
+    bad = np.flatnonzero(~((array >= 0) & (array < np.inf)).all(axis=1))
+    if len(bad):
+        raise ValueError(f"gains must be finite and linear (≥ 0); gains[{bad[0]}] is {list(gains[bad[0]])}.")
+    return array
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "a_tre": {
+        "heading": "A-TRE",
+        "meaning": "mean cosine of embedding and prediction over the test scenes",
+        "null": "constant",
+        "column": "score",
+        "fitted": True,
+        "spread": "seed_std",
+    },
+    "std": {
+        "heading": "sd",
+        "meaning": "standard deviation of the score over the test scenes",
+        "range": (0.0, 1.5),
+        "fitted": True,
+        "shown": False,
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of test scenes",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+    "seed_std": {
+        "heading": "seed sd",
+        "meaning": "standard deviation of the mean score over fits with different seeds",
+        "digits": 4,
+        "range": (0.0, 1.5),
+        "fitted": True,
+    },
+    "constant": {
+        "heading": "constant",
+        "meaning": "score of the mean training embedding as the prediction for every scene",
+    },
+    "gain": {
+        "heading": "gain",
+        "meaning": "(score − constant) / (1 − constant)",
+        "range": (-1e15, 1.0),
+        "fitted": True,
+    },
+    "a_tre_centred": {
+        "heading": "centred",
+        "meaning": "score of a second fit, to what differs from the mean training embedding",
+        "column": "score_centred",
+        "fitted": True,
+        "spread": "a_tre_centred_seed_std",
+    },
+    "a_tre_centred_std": {
+        "heading": "centred sd",
+        "meaning": "standard deviation of the centred score over the test scenes",
+        "range": (0.0, 1.5),
+        "fitted": True,
+        "shown": False,
+    },
+    "a_tre_centred_seed_std": {
+        "heading": "centred seed sd",
+        "meaning": "standard deviation of the mean centred score over fits with different seeds",
+        "digits": 4,
+        "range": (0.0, 1.5),
+        "fitted": True,
+        "shown": False,
+    },
+    "ridge_r2": {
+        "heading": "ridge R²",
+        "meaning": "variance that a linear regression on counts of attributes explains",
+        "digits": 2,
+        "range": (-1e15, 1.0),
+        "null": "ridge_r2_null",
+    },
+    "ridge_r2_null": {
+        "heading": "ridge R² null",
+        "meaning": "ridge R² with the metadata permuted among scenes with equally many sources",
+        "digits": 2,
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "ridge_centred": {
+        "heading": "ridge centred",
+        "meaning": "mean cosine of that regression's predictions and the centred embeddings",
+        "digits": 2,
+        "null": "ridge_centred_null",
+        "shown": False,
+    },
+    "ridge_centred_null": {
+        "heading": "ridge centred null",
+        "meaning": "ridge centred with the metadata permuted among scenes with equally many sources",
+        "digits": 2,
+        "shown": False,
+    },
+    "top1": {
+        "heading": "top-1",
+        "meaning": "how often the own embedding is the nearest of all test scenes' to the centred prediction",
+        "range": (0.0, 1.0),
+        "null": "top1_chance",
+        "fitted": True,
+        "column": "score_top1",
+    },
+    "mrr": {
+        "heading": "MRR",
+        "meaning": "mean reciprocal of the own embedding's rank among all test scenes' by nearness to the prediction",
+        "range": (0.0, 1.0),
+        "null": "mrr_chance",
+        "fitted": True,
+        "shown": False,
+    },
+    "top1_chance": {
+        "heading": "top-1 chance",
+        "meaning": "top-1 of a random order",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "mrr_chance": {
+        "heading": "MRR chance",
+        "meaning": "MRR of a random order",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "collapsed": {
+        "heading": "collapsed",
+        "meaning": "whether the predictions of the raw score hardly vary",
+        "digits": 0,
+        "range": (0.0, 1.0),
+        "fitted": True,
+        "shown": False,
+    },
+}
+"""What each number of `a_tre` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# A-TRE: can the embedding be rebuilt from the scene's attributes?
+
+The Audio Tree Reconstruction Error ([arXiv 2603.13685](https://arxiv.org/abs/2603.13685)) trains a small Transformer to
+rebuild the embedding of a scene from the labels of its sources. The score is the mean cosine of embedding and
+prediction over held-out scenes.
+
+Paste the embeddings of an encoder, a line for each scene, numbers separated by commas or spaces. Beside them, line by
+line, go the scenes' sources as JSON, such as `[{"pitch_label": "low", "timbre_label": "bell"}]`, and their splits.
+""",
+    "warning": """\
+**A high score alone is no evidence of composition.** Embeddings that share a long mean reach 0.99 with a prediction
+that is always the same: *constant* shows it. So compare encoders by *a_tre_centred*, and with the regressions on mere
+counts of labels. Labels also predict how loud a scene is; of all controls only *top1* does not rise with that.
+""",
+    "inputs": {
+        "embeddings": "Embeddings, a scene a line",
+        "scenes": "Sources in JSON, a scene a line",
+        "splits": "Splits, a scene a line: train, validation or test",
+    },
+    "options": {
+        "max_steps": {
+            "label": "Training steps of each of the two fits; the benchmark's are of 2,500, the metric's default",
+            "least": 100,
+            "most": 1_000,
+        },
+    },
+    # So that a page with the largest input answers within minutes on two processors.
+    "limits": {"columns": 256, "items": 8, "words": 256},
+}
+"""What the metric's page says, and how much it takes: columns of a matrix, sources of a scene, different labels."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `a_tre`: a partly additive encoder of 200 scenes of one to three sources in 8 dimensions."""
+    rng = np.random.default_rng(0)
+    labels = {"timbre_label": ("bell", "brass", "reed"), "pitch_label": ("low", "high"), "rate_label": ("slow", "fast")}
+    labels["amplitude_label"] = ("soft", "loud")
+    vectors = {(name, label): rng.normal(size=8) for name, choices in labels.items() for label in choices}
+    mean = rng.normal(size=8)
+    embeddings, scenes = [], []
+    splits = ["train"] * 140 + ["validation"] * 30 + ["test"] * 30
+    for _ in splits:
+        sources = [{name: str(rng.choice(labels[name])) for name in labels} for _ in range(rng.integers(1, 4))]
+        total = sum(vectors[pair] for source in sources for pair in source.items())
+        embeddings.append((mean + total + rng.normal(0, 0.5, 8)).round(3))
+        scenes.append(sources)
+    return {"embeddings": np.array(embeddings), "scenes": scenes, "splits": splits}

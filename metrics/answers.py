@@ -1,0 +1,1150 @@
+"""Reading answers in free text: which option of a question an answer names, or why none."""
+
+import dataclasses
+import functools
+import itertools
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .answer_mentions import (
+    ALTERNATIVES,
+    ANSWER,
+    CHOICE,
+    CLOSING,
+    COPULAS,
+    ENDS,
+    FILLERS,
+    JOINING,
+    OPENING,
+    SO,
+    Mention,
+    Span,
+    Words,
+    word_set,
+)
+from .answer_words import (
+    ARTICLES,
+    CONTENT,
+    LONE_LETTER,
+    LONGEST,
+    READ_WORDS,
+    SCANNED,
+    Form,
+    Token,
+    final_part,
+    folded_words,
+    form_of,
+    number_value,
+)
+from .arrays import Floats
+
+POLARITIES = ("overlap", "alone")
+"""What "Yes" says of a question of concurrency: that something overlaps the sound asked about, or that nothing does."""
+
+REFUSED = ("refusal",)
+UNPARSED = ("empty", "echo", "no such letter", "conflict", "none of them", "refusal", "several", "nothing")
+"""Rules of `match_answer` after which an answer is unparsed; those of REFUSED are refusals."""
+
+
+# ----- matching an answer
+@dataclass(frozen=True)
+class Match:
+    """What an answer was read as.
+
+    Attributes:
+        option: position of the option that it names; None where it is unparsed.
+        rule: name of the rule that decided; where none names an option, one of UNPARSED.
+    """
+
+    option: int | None
+    rule: str
+
+
+def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -> Match:
+    """Read an answer: its last conclusion counts, and two options in one conclusion are a conflict.
+
+    1. What is read: what follows the end of the last thinking and the last ``<answer>``, and what the last
+       ``\\boxed{}`` holds; of thinking that does not end nothing is. Of a text of more than READ_CHARACTERS, or
+       READ_WORDS words, begin and end are read. Options that are repeated as a list ("A. dog B. rain") and questions
+       are passed over: *echo* where nothing is left.
+    2. What names an option is found: its letter, its text, "the second option", a number that counts sounds, two
+       times, Yes or No. A letter beside a text ("B. dog", "the dog (B)") is one mention, of two options where they
+       differ; what stands side by side ("A and C", "dog or rain") belongs together. A mention is *denied* by a word
+       before it in its clause (not, neither, than, rather than, without), or by what is said of it ("is
+       incorrect", "A) No").
+    3. Sentence by sentence, conclusions are looked for: after "answer is", "choose" and so on, or with "is correct"
+       (*answer is*); a letter alone on its line (*letter*), or in front of all (*letter first*); after "so",
+       "therefore", "must be" and so on (*conclusion*); where letter after letter is gone through, the only one that is
+       called right (*option by option*). A later one replaces an earlier one; what only explains replaces no answer.
+       "Wait" and "actually" withdraw what was concluded before; without them, too, the later of two lines "Answer: …"
+       counts. What only supposes ("if", "suppose", "let's say") concludes nothing.
+    4. Where there is no conclusion: "none of the …" (*none of them*); an apology, or that nothing can be heard or told
+       (*refusal*); else the only option that is mentioned and not denied (*mention*); of several the only one in a last
+       sentence, or clause after "but", that compares them (*last sentence*); else *several*, or *nothing*. A text that
+       breaks off in the middle of a phrase has no such mention.
+
+    Unparsed are also *conflict*, and *no such letter*: a lone letter beyond the options. A short answer may name an
+    option by its head noun ("brass" for "brass section"). "There is no other sound" and "only the bell is heard" mean
+    No, "the sounds overlap" and "something else is heard" Yes; or the other way round where Yes says that the sound is
+    alone. A guess counts: "I would say B, but I can't hear the audio" is B.
+
+    Args:
+        text: what the model said.
+        options: 2 to 26 texts, in the order shown.
+        polarity: what "Yes" says where the options are Yes and No: one of POLARITIES.
+
+    >>> match_answer("B. rain", ["rain", "dog"])
+    Match(option=None, rule='conflict')
+    >>> match_answer("<think>Rain, I guess.</think> It is the car horn.", ["car", "rain", "car horn"])
+    Match(option=2, rule='mention')
+    >>> match_answer("A. The dog stops early. So the answer is B, not A.", ["dog", "rain"])
+    Match(option=1, rule='answer is')
+    """
+    form = form_of(tuple(options))
+    answer = final_part(text)
+    exact = _exact(answer, form)
+    return exact or _Reading(answer, form, polarity == "alone").match()
+
+
+def _exact(answer: str, form: Form) -> Match | None:
+    """A lone letter, an option's own text, or nothing: what needs no reading."""
+    if not any(unicodedata.category(character)[0] in "LN" for character in answer):
+        return Match(None, "empty")
+    lone = LONE_LETTER.fullmatch(answer)
+    if lone is not None:
+        option, texts = form.letter(lone[1]), [text.casefold() for text in form.texts]
+        if lone[1].casefold() in texts and texts.index(lone[1].casefold()) != option:
+            return Match(None, "conflict")
+        return Match(option, "no such letter" if option is None else "letter")
+    if form.texts.count(answer) == 1:
+        return Match(form.texts.index(answer), "text")
+    words = folded_words(answer)
+    return Match(form.folded.index(words), "text") if words and form.folded.count(words) == 1 else None
+
+
+def embedding_match(
+    texts: Sequence[str], options: Sequence[Sequence[str]], embed: Callable[[Sequence[str]], Floats]
+) -> list[int]:
+    """Return the position of the option that is most similar to each answer as a whole, by sentence embeddings.
+
+    This is how arXiv 2603.05128 matches, by NV-Embed-v2. It never abstains: a refusal, a lone letter or an empty text
+    is given an option too, whichever is nearest, of equal ones the first. So it is no score here, but may stand beside
+    one: `polybench` with ``parsed=True`` takes the positions.
+
+    Args:
+        texts: m answers, as the model gave them.
+        options: m lists of texts.
+        embed: n different texts to vectors [n, d] of any length; cosines are compared, and that with zeros is 0.
+
+    >>> def embed(texts):
+    ...     return np.array([[text.count("dog"), text.count("rain")] for text in texts], float)
+    >>> embedding_match(["The dog, by far.", "I hear rain"], [["rain", "dog"]] * 2, embed)
+    [1, 0]
+    """
+    places = {text: place for place, text in enumerate(dict.fromkeys([*texts, *itertools.chain(*options)]))}
+    vectors = np.asarray(embed(list(places)), np.float64)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = vectors / np.where(lengths > 0, lengths, 1)
+    return [
+        int(np.argmax(vectors[[places[option] for option in listed]] @ vectors[places[text]]))
+        for text, listed in zip(texts, options, strict=True)
+    ]
+
+
+_DELIMITERS = frozenset(".):]-,、}>\"'(/&|;!?=~…。」』】*")
+_CORRECT = word_set("correct right best final my appropriate suitable likely accurate true likeliest")
+_ACTIVE = word_set(
+    "choose chose select selected pick picked wähle elijo choisis scelgo escolho выбираю meant lean leaning prefer"
+)
+_UNSPACED_CUES = ("答案", "回答", "正解", "答え", "答えは", "正确答案", "정답", "답은", "选", "選", "应选", "故选")
+_NOT_SO = word_set("far that loud on much many as long quiet short called soft")
+_REASONS = word_set("because since as which while given due based where when although though whereas weil car porque")
+_NEGATORS = word_set(
+    "not never neither nor without cannot except excluding unlike no than instead over eliminate exclude excluded rule",
+    "eliminated against nicht kein keine pas non ni не isn't aren't wasn't weren't can't don't doesn't didn't won't",
+    "couldn't wouldn't shouldn't hardly isnt dont none doubt doubtful unlikely implausible improbable",
+)
+_DENIALS = word_set(
+    "not isn't wasn't aren't weren't doesn't don't didn't cannot can't incorrect wrong false ruled excluded eliminated",
+    "unlikely implausible improbable doubtful invalid absent out never silent inaudible no couldn't neither impossible",
+) | frozenset("✗✘❌×❎")
+_PRAISES = word_set("correct right yes true best") | frozenset("✓✔✅☑")
+_LINKS = word_set(
+    "is was are were does do did can could has have had seems sound sounds would be being option the answer to"
+)
+_FIRST_THOUGHT = word_set("first initially thought originally seemed")
+_SEEMING = word_set("might may seem seems seemed appears appeared looks initially originally thought")
+_CONTRAST = word_set("but however yet although though aber mais pero")
+_COMPARES = word_set(
+    "longest longer most overlap overlaps overlapping together simultaneously same dominates during only concurrently",
+    "concurrent first leaves one simultaneous throughout while with more main",
+)
+_CUT = word_set(
+    "the a an and or of at about it is are was with to in from for so as but that which by on its this there than then",
+    "since because while when if be has have option answer both between until i another need",
+)
+"""Words with which no sentence ends."""
+
+_HEDGES = word_set("may might could")
+_QUESTION = word_set("which what how is are does do did in while can whenever for when at from over")
+_CORRECTING = (
+    *(("wait",), ("actually",), ("hmm",), ("correction",), ("sorry",), ("apologies",), ("i", "meant"), ("no", "wait")),
+    *(
+        ("or", "rather"),
+        ("on", "second", "thought"),
+        ("let", "me", "reconsider"),
+        ("let", "me", "check"),
+        ("let", "me", "correct"),
+    ),
+    *(
+        ("then", "again"),
+        ("on", "reflection"),
+        ("upon", "reflection"),
+        ("scratch", "that"),
+        ("i", "was", "wrong"),
+        ("oops",),
+        ("moment",),
+        ("my", "mistake"),
+    ),
+)
+_NO_SOUND = word_set(
+    "no nothing not never neither none without isn't aren't wasn't weren't doesn't don't didn't can't"
+) | word_set("cannot couldn't nobody nowhere nor")
+_TOGETHER = word_set("overlap overlaps overlapping overlapped simultaneous simultaneously concurrent concurrently")
+_HEARD = word_set("hear heard hearing audible present play plays playing sounds sounding perceive there exists")
+_HEDGED = word_set(
+    "if whether may might maybe perhaps possibly possible unless except until then first initially later before after",
+    "earlier afterwards would should unclear unsure uncertain unlikely doubt doubtful sometimes false once",
+    "question task means check checks checking listen listened asked asks tell determine detect define",
+)
+"""Words of sentences that do not tell whether sounds overlap, or only when."""
+_SURE = re.compile(
+    r"\b(?:there (?:is |can be )?)?(?:no|without(?: a| any)?|beyond(?: a| any)?) (?:doubt|question)"
+    r"(?: (?:about it|that))?\b"
+    r"|\b(?:1 )?after (?:the other|another|each other)\b"
+)
+"""What takes nothing back: "no doubt", "one after the other"."""
+_UNTRUE = re.compile(
+    r"\b(?:not|isn't|hardly) (?:true|the case|correct|clear|certain|sure|obvious|evident)\b"
+    r"|\b(?:untrue|incorrect|wrong)\b"
+)
+_CLAUSES = re.compile(r" ?[,;:] | (?:but|however|although|though|yet|because|since|and so|so|or) ")
+_BESIDES = re.compile(r"^\W{0,3}(?:besides|apart from|aside from|in addition to|other than) ")
+_NOT_ONLY = re.compile(r"\b(?:not|isn't) (?:only|just|the only|alone|on its own|by itself)\b|\bnever (?:\w+ )?alone\b")
+_NOTHING_BUT = re.compile(r"\b(?:nothing|no sound|no other sound) (?:\w+ ){0,2}(?:but|other than|besides|apart from)\b")
+_LONELY = re.compile(
+    r"\b(?:is|are|was|heard|sounds|plays|rings|always|audible|present) (?:\w+ ){0,2}alone\b"
+    r"|\b(?:on its own|by itself|in isolation)\b|\bthe only (?:\w+ )?(?:sound|source|thing|one|instrument|1)\b"
+)
+_ANOTHER = re.compile(
+    r"\b(?:something|anything|nothing|things|sounds|sound|no one) else\b"
+    r"|\b(?:other|another|additional|different|second) (?:\w+ )?"
+    r"(?:sounds?|sources?|noises?|instruments?|events?|things?)\b"
+)
+
+_NONE = re.compile(
+    r"\b(?:not|isn't)\s+(?:one\s+of|among)\s+(?:the|these)\s+(?:options|choices|answers)\b"
+    r"|\bnone\s+of\s+(?:the(?!\s+others?\b)|these|them|those|above)\b|以上都不|都不是",
+    re.I,
+)
+_ALL = re.compile(r"\ball\s+of\s+(?:the\s+above|the\s+options|them|these)\b", re.I)
+_REFUSALS = re.compile(
+    r"\b(?:i\s?(?:'m|am)|we(?:'re|\s+are))\s+(?:\w+\s+)?"
+    r"(?:sorry|unable|not\s+able|not\s+(?:\w+\s+)?sure|unsure|uncertain|not\s+certain)\b"
+    r"|^\W{0,9}(?:sorry|apologies)\b(?!\W{1,3}(?:i\s+meant|it|[a-z]\b))|\bi\s+apologi[sz]e\b"
+    r"|\bas\s+an?\s+(?:[\w-]+\s+){0,2}(?:ai|model)\b"
+    r"|\b(?:i|we)\s?"
+    r"(?:cannot|can\s+not|can't|could\s+not|couldn't|am\s+not\s+able\s+to|do\s+not|don't|won't|will\s+not)\s+(?:\w+\s+)?"
+    r"(?:determine|identify|tell|know|say|answer|assist|help|provide|process|access|analy[sz]e|play|perceive|listen|"
+    r"have\s+(?:access|enough|sufficient|the\s+(?:ability|capability|audio)|any\s+(?:audio|information)|audio|information)|"
+    r"(?:hear|see|find)\s+(?:(?:the|any|this|your|an|that)\s+)?(?:audio|recording|clip|file|attachment|it\b|sounds?\b(?!\s+other)))"
+    r"|\bunable\s+to\s+(?:determine|identify|answer|hear|listen|process|access|tell|say|analy[sz]e|provide)\b"
+    r"|\b(?:cannot|can't|can\s+not|could\s+not)\s+be\s+(?:determined|answered|identified|told)\b"
+    r"|\b(?:impossible|not\s+possible)\s+to\s+(?:determine|tell|say|answer|identify|know)\b"
+    r"|\b(?:difficult|hard)\s+to\s+(?:determine|tell|say|answer|identify|know)\b"
+    r"|\b(?:insufficient|not\s+enough)\s+(?:information|context|data|detail)|\bno\s+answer\b"
+    r"|\bno\s+(?:audio|sound\s+file|recording|clip)\s+(?:\w+\s+)?"
+    r"(?:provided|attached|available|given|uploaded|input)\b"
+    r"|\b(?:please|could\s+you)\s+(?:\w+\s+)?(?:provide|upload|share|attach|send|describe)\b|\bno\s+idea\b"
+    r"|无法|抱歉|对不起|我不知道|不能(?:确定|回答|听|判断)|わかりません|分かりません|申し訳|すみません|죄송"
+    r"|\bне\s+могу\b|\bизвините\b|\bне\s+знаю\b|\blo\s+siento\b|\bno\s+puedo\b|\bdésolée?\b"
+    r"|\bje\s+ne\s+(?:peux|sais)\b|\btut\s+mir\s+leid\b"
+    r"|\bkann\s+(?:\w+\s+)?(?:nicht|keine?n?)\s+(?:\w+\s+)?(?:beantworten|sagen|hören|bestimmen)\b",
+    re.I,
+)
+_OFFERS = re.compile(
+    r"^\W{0,9}(?:\w{1,9}\W{1,3}){1,4}(?:i|we)(?:\s?'(?:d|ll|m)|\s+(?:can|could|would|will|am))\s+"
+    r"(?:(?:be\s+)?(?:\w+\s+)?to\s+|certainly\s+|gladly\s+)?(?:help|assist)\b"
+    r"|^\W{0,9}yes\W{1,3}i\s+(?:do\s+)?(?:understand|see)\W{0,3}$"
+    r"|\b(?:please|could\s+you|can\s+you)\s+(?:\w+\s+)?(?:provide|upload|share|attach|send)\s+"
+    r"(?:(?:me|us)\s+)?(?:the|your|an?|that|this)?\s*(?:\w+\s+)?(?:audio|recording|clip|file|sound)\b",
+    re.I,
+)
+"""A "Yes" to the request rather than to the question."""
+_BUT = re.compile(r"\b(?:but|however|though|maybe|probably|perhaps(?!\s+you)|aber|mais|pero)\b|但", re.I)
+
+
+# ----- matching: mentions side by side, and what is said of them
+class _Reading(Words):
+    """An answer, read sentence by sentence; see `match_answer`."""
+
+    def __init__(self, text: str, form: Form, is_alone: bool) -> None:
+        super().__init__(text, form)
+        self.is_alone, self.withdrawn = is_alone, 0
+        self.within_single = {place for mention in self.single for place in range(mention.start, mention.end)}
+        self.mentions = self._merged(self.single)
+        self.sentences = self._sentences()
+        self.mentions = self._judged(self._grouped(self.mentions))
+
+    def match(self, spare: int = sum(READ_WORDS)) -> Match:
+        """What the answer is read as; without lists of options so many words and marks are read anew at most."""
+        echo = self._echo()
+        if echo:
+            if len(self.tokens) - sum(last - first for first, last in echo) > spare:
+                # Each list that goes may leave another one: of a text made of them nothing else is to be expected.
+                return Match(None, "echo")
+            kept, end = [], 0
+            for first, last in echo:
+                kept.append(self.text[end : self.tokens[first].start])
+                end = self.tokens[last - 1].end
+            rest = "\n".join([*kept, self.text[end:]]).strip()
+            left = _exact(rest, self.form)
+            if left is not None:
+                return Match(None, "echo") if left.rule == "empty" else left
+            anew = _Reading(rest, self.form, self.is_alone)
+            return anew.match(spare - len(anew.tokens))
+        concluded = self._conclusion()
+        if concluded is not None and concluded.rule == "yes or no" and _OFFERS.search(self.text):
+            return Match(None, "refusal")
+        return concluded or self._without_conclusion()
+
+    def _merged(self, single: Sequence[Mention]) -> list[Mention]:
+        """Letters and the texts beside them as one: first where they agree, then where they do not."""
+        mentions = list(single)
+        for agree in (True, False):
+            merged: list[Mention] = []
+            for mention in mentions:
+                both = self._pair(merged[-1], mention) if merged else False
+                both = both and (agree or not self._goes_on_without(merged[-1], mention))
+                if both and bool(merged[-1].options & mention.options) == agree:
+                    before = merged.pop()
+                    options = before.options & mention.options if agree else before.options | mention.options
+                    mention = Mention(before.start, mention.end, options, "text", before.led)
+                merged.append(mention)
+            mentions = merged
+        return [mention for mention in mentions if mention.kind != "number"]
+
+    def _pair(self, before: Mention, after: Mention) -> bool:
+        """Whether a letter and a text stand beside each other as if they were one option."""
+        between = self.tokens[before.end : after.start]
+        if len(between) > 6 or any(token.kind == "line" for token in between):
+            return False
+        words = [token.fold for token in between]
+        is_letter = [mention.kind in ("letter", "ordinal") for mention in (before, after)]
+        if is_letter == [True, False] or (is_letter == [True, True] and before.kind != after.kind):
+            if after.kind == "number" and any(word not in _DELIMITERS and word not in OPENING for word in words):
+                return False
+            return all(
+                word in FILLERS or (word in _DELIMITERS and word not in "/&|;!?") or word in OPENING for word in words
+            )
+        if is_letter == [False, True] and after.kind == "letter" and before.kind != "number":
+            allowed = word_set("option letter which is choice answer that") | frozenset("([-,\"'{:") | CLOSING
+            return bool(words) and allowed.issuperset(words) and not (words == [","] and self._is_label(after))
+        return False
+
+    def _goes_on_without(self, before: Mention, after: Mention) -> bool:
+        """Whether the text after a letter begins a sentence that says of it that it is none: "C. The bell isn't"."""
+        if before.kind != "letter" or after.kind != "text" or "." not in self.words_and_marks(before.end, after.start):
+            return False
+        # "C. The bell (B) is heard earlier": the text has a letter of its own, and more is said of it.
+        last = self.tokens[after.end - 1]
+        if after.end - after.start > 1 and len(last.raw) == 1 and self.form.letter(last.raw) is not None:
+            return self.kind(after.end) == "mark" and self.kind(after.end + 1) in CONTENT
+        place = after.end
+        while place < after.end + SCANNED and (self.fold(place) in JOINING or place in self.within_single):
+            place += 1
+        if self.fold(place - 1) == ",":
+            return False
+        said = itertools.takewhile(lambda word: word not in _CLAUSE_MARKS, self.words_and_marks(place, place + 5))
+        return not _DENIALS.isdisjoint(said)
+
+    def _is_label(self, mention: Mention) -> bool:
+        return self.fold(mention.end) in (".", ":", ")") and self.kind(mention.end + 1) in CONTENT
+
+    def _sentences(self) -> list[Span]:
+        """Tokens of each, without marks alone; a full stop within a mention ends none."""
+        within = {place for mention in self.mentions for place in range(mention.start, mention.end)}
+        spans, start = [], 0
+        for place, token in enumerate(self.tokens):
+            if token.kind == "line" or (token.kind == "mark" and token.fold in ENDS and place not in within):
+                spans.append((start, place + 1))
+                start = place + 1
+        spans.append((start, len(self.tokens)))
+        return [span for span in spans if any(token.kind in CONTENT for token in self.tokens[span[0] : span[1]])]
+
+    def _grouped(self, mentions: Sequence[Mention]) -> list[Mention]:
+        """Mentions with the number of the group: of what stands side by side."""
+        grouped: list[Mention] = []
+        for mention in mentions:
+            group = len(grouped)
+            if grouped:
+                before = grouped[-1]
+                between = self.tokens[before.end : mention.start]
+                loose = _DELIMITERS | OPENING if {before.kind, mention.kind} == {"letter"} else frozenset(")(\"'[]{}")
+                lines = {before.kind, mention.kind} == {"letter"} or self._bulleted(between)
+                if len(between) <= 8 and all(
+                    token.fold in JOINING
+                    or token.fold in loose
+                    or (lines and (token.fold in "\n-*|•." or token.kind == "number"))
+                    for token in between
+                ):
+                    group = group if self._begins_anew(before, mention) else before.group
+            grouped.append(dataclasses.replace(mention, group=group))
+        return grouped
+
+    def _begins_anew(self, before: Mention, after: Mention) -> bool:
+        """Whether a letter after a letter opens a sentence of its own: "B. A is wrong", but not "B. C"."""
+        between = self.words_and_marks(before.end, after.start)
+        if before.kind == "letter" and after.kind == "text" and "." in between and "\n" not in between:
+            # What is a text of the letter is one mention with it.
+            return True
+        if {before.kind, after.kind} != {"letter"} or not {".", ")", "\n"} & set(between) or "," in between:
+            return False
+        if not ALTERNATIVES.isdisjoint(between) or self.fold(after.start - 1) in OPENING:
+            return False
+        place = after.end
+        while place < after.end + SCANNED and (self.fold(place) in JOINING or place in self.within_single):
+            place += 1
+        return self.kind(place) in CONTENT
+
+    def _bulleted(self, between: Sequence[Token]) -> bool:
+        return bool(between) and all(token.fold in "\n-*•,." or token.kind == "number" for token in between)
+
+    def _judged(self, mentions: Sequence[Mention]) -> list[Mention]:
+        """Mentions with what denies or praises each."""
+        judged: list[Mention] = []
+        starts = {mention.start for mention in mentions}
+        for mention in mentions:
+            denier = self._denier(mention)
+            before = judged[-1] if judged else None
+            if not denier and before is not None and before.denier and before.group == mention.group:
+                between = self.words_of(before.end, mention.start)
+                if not ALTERNATIVES.isdisjoint(between) or before.denier in ("neither", "none", "without", "except"):
+                    denier = before.denier
+            said = self._said_of(mention, starts)
+            if said is False:
+                denier = denier or "wrong"
+            praised = said is True and not denier
+            # Most mentions are neither, and a copy takes time.
+            judged.append(
+                dataclasses.replace(mention, denier=denier, praised=praised) if denier or praised else mention
+            )
+            if said is not None:
+                # "A, C and D are wrong": what is said of the last is said of all that stand beside it.
+                for place in range(len(judged) - 2, -1, -1):
+                    if judged[place].group != mention.group or judged[place].denier:
+                        break
+                    if any(token.kind == "line" for token in self.tokens[judged[place].end : judged[place + 1].start]):
+                        break
+                    joined = self.words_of(judged[place].end, judged[place + 1].start)
+                    if self.fold(mention.end) in _SINGULAR and ALTERNATIVES.isdisjoint(joined):
+                        # "It is B, A is wrong."
+                        break
+                    judged[place] = dataclasses.replace(judged[place], denier="" if said else "wrong", praised=said)
+        return judged
+
+    @functools.cached_property
+    def _supposed(self) -> set[int]:
+        """Tokens of clauses that only suppose something: of "if A were louder, it would be B" all of them."""
+        supposed: set[int] = set()
+        for start, end in self.sentences:
+            place = start
+            while place < end:
+                opens = self._supposes(place)
+                if opens is not None:
+                    clause = next((at for at in range(place, end) if self.fold(at) in opens), end)
+                    supposed.update(range(place, clause))
+                    place = clause
+                place += 1
+        return supposed
+
+    def _supposes(self, place: int) -> frozenset[str] | None:
+        """With what a clause ends that a word opens, where it only supposes something; else None."""
+        word = self.fold(place)
+        if word == "if" and place not in self._guessed:
+            is_counterfactual = self.is_start(place) and place in self._would
+            return frozenset(";") if is_counterfactual else frozenset(",;")
+        if word not in _SUPPOSING and not (word == "say" and self.fold(place - 1) == "let"):
+            return None
+        opens = self.is_start(place) or self.fold(place - 1) in ("let", "us")
+        return frozenset(";") if opens else None
+
+    @functools.cached_property
+    def _guessed(self) -> set[int]:
+        """Tokens of sentences with a guess: "if I had to choose"."""
+        return {
+            place for span in self.sentences if not _GUESSING.isdisjoint(self.words_of(*span)) for place in range(*span)
+        }
+
+    @functools.cached_property
+    def _would(self) -> set[int]:
+        """Tokens of sentences that say what would be."""
+        would = word_set("would were could might it'd i'd we'd")
+        return {
+            place for span in self.sentences if not would.isdisjoint(self.words_of(*span)) for place in range(*span)
+        }
+
+    def _denier(self, mention: Mention) -> str:
+        """A word before a mention, in its clause, that denies it."""
+        if mention.start in self._supposed:
+            return "if"
+        if mention.kind == "count" and self.words_before(mention.start, 2) == ["least", "at"]:
+            return "least"
+        place, seen = mention.start - 1, 0
+        while place >= 0 and seen < 5:
+            token = self.tokens[place]
+            if token.fold == "but" and self.fold(place - 1) == "anything":
+                return "anything" if _NEGATORS.isdisjoint(self.words_before(place - 1, 4)) else ""
+            if token.kind == "line" or token.fold in _CLAUSE_MARKS or token.fold in _CLAUSE_WORDS:
+                return ""
+            if token.kind in CONTENT:
+                word, follows = token.fold, self.fold(place + 1)
+                if word == "doubt" and self.fold(place - 1) in _DOUBTLESS:
+                    return ""
+                if seen and word in ("not", "isn't") and self._is_of_what_is_not(place, mention):
+                    return ""
+                if word in _NEGATORS and follows not in _NO_DENIAL:
+                    adjacent = seen == 0 or (seen == 1 and follows in ARTICLES)
+                    # "A) No B) Yes" says no of A.
+                    adjacent &= mention.kind != "letter" or self.fold(place - 1) not in (")", ":", "-", ".")
+                    if word not in ("no", "over", "kein", "keine", "against", "ni", "ne", "non") or adjacent:
+                        if word == "than" and self.fold(place - 1) == "other" and self.fold(place - 2) == "none":
+                            return ""
+                        if word != "instead" or follows == "of":
+                            return word
+                # 不是 and 没有.
+                if (
+                    token.kind == "unspaced"
+                    and seen == 0
+                    and self.fold(place - 1) + word in ("不是", "没有", "而非", "并非")
+                ):
+                    return word
+                seen += 1
+            place -= 1
+        return ""
+
+    def _is_of_what_is_not(self, place: int, mention: Mention) -> bool:
+        """Whether a "not" belongs to a clause before: "the sound that is not heard is the siren"."""
+        relative = {"that", "which", "what"} & set(self.words_before(place, 2))
+        return bool(relative) and self.fold_before(mention) in ("is", "was") and self.fold(place + 1) != "the"
+
+    def _said_of(self, mention: Mention, starts: set[int]) -> bool | None:
+        """Whether a mention is called right, or wrong; None where neither."""
+        place = mention.end
+        labels = mention.kind == "letter" and (self.is_start(mention.start) or mention.led)
+        for _ in range(4):
+            mark = self.fold(place)
+            if self.kind(place) != "mark":
+                break
+            if mark in _DENIALS or mark in _PRAISES:
+                return mark in _PRAISES
+            if not (
+                mark in ")]:-\"'(|>" or (mark in ".?" and labels and self.is_start(mention.start)) or mark == "\ufe0f"
+            ):
+                return None
+            place += 1
+        marked = place > mention.end
+        linked = 0
+        while linked < 4 and self.kind(place) in CONTENT and self.fold(place) in _LINKS | _ADVERBS:
+            place += 1
+            linked += 1
+        word, follows = self.fold(place), self.fold(place + 1)
+        if self.kind(place) == "mark" and word in _DENIALS | _PRAISES:
+            return word in _PRAISES
+        if word in ARTICLES and follows in ("distractor", "distraction") and linked:
+            return False
+        another = place + 1 in starts or (follows in ARTICLES and place + 2 in starts)
+        if word in _DENIALS:
+            if follows in ("only", "just", "merely") or (another and not linked and not marked):
+                return None
+            bare = self.kind(place + 1) in ("", "line", "mark")
+            item = marked and not linked and not self.form.yes_no
+            if word == "no" and not (item and (labels or bare)):
+                return None
+            return None if word == "not" and not linked and not marked else False
+        if linked and self.fold(place - 1) == "answer":
+            return True
+        if word in _REMAINS and self.kind(place + 1) in ("", "line", "mark"):
+            return True
+        if word in _PRAISES and (linked or marked):
+            bare = self.kind(place + 1) in ("", "line", "mark") or follows in _PRAISED_NOUNS or place + 1 in starts
+            return True if bare else None
+        return None
+
+    def _echo(self) -> list[Span]:
+        """Tokens of lists of two options or more, each with its letter, which repeat the question."""
+        chains: list[list[Mention]] = []
+        for mention in self.mentions:
+            if mention.kind != "text" or not mention.led or len(mention.options) != 1:
+                continue
+            if chains:
+                between = self.tokens[chains[-1][-1].end : mention.start]
+                near = len(between) <= 6 and not (mention.praised or chains[-1][-1].praised)
+                if near and all(token.fold in _LISTING or token.kind == "line" for token in between):
+                    chains[-1].append(mention)
+                    continue
+            chains.append([mention])
+        spans = []
+        for chain in chains:
+            if len(frozenset[int]().union(*(mention.options for mention in chain))) > 1:
+                first = chain[0].start - (self.fold(chain[0].start - 1) in OPENING)
+                spans.append((first, chain[-1].end))
+        return spans
+
+    # ----- conclusions
+
+    def _conclusion(self) -> Match | None:
+        """The last conclusion."""
+        current: _Verdict | None = None
+        listed = self._listed()
+        for number, span in enumerate(self.sentences):
+            mentions = self._of(span)
+            corrected = self._corrects(span)
+            doubted = current if corrected is not None and self._only_doubts(corrected, span) else None
+            if corrected is not None:
+                current, self.withdrawn = None, corrected
+            if not mentions or self._asks(span):
+                continue
+            verdict = self._verdict(number, span, mentions, listed, corrected)
+            if verdict is None and current is not None:
+                weighed = self._weighed(current, span, mentions)
+                current = dataclasses.replace(current, options=current.options | weighed)
+            if verdict is None:
+                continue
+            if doubted is not None:
+                verdict = dataclasses.replace(verdict, options=verdict.options | doubted.options)
+            if current is None or verdict.strength >= current.strength or (verdict.strength == 2 and verdict.is_plain):
+                if current is not None and current.listed and verdict.listed and current.options != verdict.options:
+                    verdict = dataclasses.replace(verdict, options=current.options | verdict.options)
+                current = verdict
+        if current is None:
+            return None
+        if current.strength == 2 and self._breaks_off():
+            unfinished = current.place >= self.sentences[-1][0] and self.tokens[-1].fold in _CUT | {","}
+            if unfinished and not current.is_plain:
+                return None
+            later = [mention for mention in self.mentions if mention.start > current.place and not mention.denier]
+            if any(mention.options != current.options for mention in later):
+                return None
+        if len(current.options) != 1:
+            return Match(None, "conflict" if current.options else "nothing")
+        return Match(min(current.options), current.rule)
+
+    def _of(self, span: Span) -> list[Mention]:
+        return [mention for mention in self._by_sentence.get(span[0], ())]
+
+    @functools.cached_property
+    def _by_sentence(self) -> dict[int, list[Mention]]:
+        table: dict[int, list[Mention]] = {}
+        mentions, place = self.mentions, 0
+        for start, end in self.sentences:
+            while place < len(mentions) and mentions[place].start < end:
+                table.setdefault(start, []).append(mentions[place])
+                place += 1
+        return table
+
+    def _asks(self, span: Span) -> bool:
+        """Whether a sentence is a question, rather than a guess."""
+        words = self.words_of(*span)
+        return self.fold(span[1] - 1) == "?" and len(words) > 3 and words[0] in _QUESTION
+
+    def _corrects(self, span: Span) -> int | None:
+        """From where on a sentence, or a clause of it, takes back what was said; None where none does."""
+        corrected = None
+        for place in range(*span):
+            if self.kind(place) in CONTENT and self.fold(place) in _CORRECTING_STARTS:
+                clause = place == span[0] or self.kind(place - 1) in ("mark", "line")
+                if clause or self.fold(place - 1) in ("but", "and", "so", "oh"):
+                    words = tuple(self.next_words(place, 4))
+                    if words[0] == "no" and self.fold(place + 1) in (",", ":") and place > 0 and not self.form.yes_no:
+                        corrected = place + 1
+                    for phrase in _CORRECTING:
+                        if words[: len(phrase)] == phrase:
+                            corrected = place + len(phrase)
+        return corrected
+
+    def _only_doubts(self, corrected: int, span: Span) -> bool:
+        """Whether a sentence weighs another option against what was said: "then again, it may be C"."""
+        again = self.words_before(corrected, 2) == ["again", "then"]
+        return again and not _HEDGES.isdisjoint(self.words_of(corrected, span[1]))
+
+    def _weighed(self, current: "_Verdict", span: Span, mentions: Sequence[Mention]) -> frozenset[int]:
+        """What is as possible as what was no more than possible: "it could be B. But it could be C"."""
+        if self.fold(span[0]) not in _CONTRAST or _HEDGES.isdisjoint(self.words_before(current.place, 5)):
+            return frozenset()
+        weighed = [m for m in mentions if not m.denier and not _HEDGES.isdisjoint(self.words_before(m.start, 5))]
+        return frozenset[int]().union(*(mention.options for mention in weighed))
+
+    def _listed(self) -> bool:
+        """Whether the options are gone through by their letters, rather than one being given and explained."""
+        labels = [
+            mentions[0]
+            for span in self.sentences
+            if (mentions := self._of(span)) and mentions[0].led and self.is_start(mentions[0].start)
+        ]
+        options = [mention.options for mention in labels if not (mention.kind == "letter" and self._is_alone(mention))]
+        if len(set(options)) < 2:
+            return False
+        return options[0] == frozenset([0]) and options.count(options[0]) == 1
+
+    def _is_alone(self, mention: Mention) -> bool:
+        """Whether a letter has its line for itself."""
+        after = mention.end
+        while self.kind(after) == "mark":
+            after += 1
+        return self.kind(after) in ("", "line") and self.is_start(mention.start)
+
+    def _verdict(
+        self, number: int, span: Span, mentions: Sequence[Mention], listed: bool, corrected: int | None
+    ) -> "_Verdict | None":
+        """What a sentence concludes."""
+        if corrected is not None:
+            mentions = [mention for mention in mentions if mention.start >= corrected]
+            if not mentions:
+                return None
+        if self.fold(span[0]) == "if" and _GUESSING.isdisjoint(self.words_of(*span)):
+            return None
+        strong = self._answered(span)
+        if strong is not None:
+            return self._settled(strong, 3, "answer is")
+        praised = [mention for mention in mentions if mention.praised]
+        if praised:
+            options = frozenset[int]().union(*(mention.options for mention in praised))
+            return _Verdict(options, 3, "option by option" if listed else "answer is", praised[-1].start, False, True)
+        first = mentions[0]
+        words = self.words_of(*span)
+        alone = not words_outside(words, self.words_of(first.start, first.end))
+        if first.led and len(mentions) == 1 and alone and not first.denier and (first.kind == "letter" or not listed):
+            return self._settled(first, 3, "letter" if first.kind == "letter" else "letter first")
+        # "A is heard at the end" tells of A, and gives no answer.
+        tells = first.kind == "letter" and self.kind(first.end) in CONTENT and self.fold(first.end) not in _REASONS
+        if first.led and not (listed or first.denier or tells) and self._is_first(number, span, first):
+            return self._settled(first, 3, "letter first")
+        if corrected is not None:
+            after = [mention for mention in mentions if not mention.denier]
+            named = frozenset[int]().union(*(mention.options for mention in after))
+            if (
+                after
+                and len(named) == 1
+                and (after[0].kind != "text" or self.fold_before(after[0]) in COPULAS | {"it", "that"})
+            ):
+                return self._settled(after[0], 3, "conclusion")
+        if any(mention.kind == "yes or no" for mention in mentions):
+            said = [mention for mention in mentions if mention.kind == "yes or no"]
+            strength = 3 if self._is_first(number, span, said[0]) else 2
+            return _Verdict(
+                frozenset[int]().union(*(m.options for m in said)), strength, "yes or no", said[0].start, True
+            )
+        return self._turned(number, span, mentions) or self._so(span, mentions)
+
+    def _turned(self, number: int, span: Span, mentions: Sequence[Mention]) -> "_Verdict | None":
+        """What it is after what it seemed: "it might be A, but it's really B"."""
+        turn = next((place for place in range(*span) if self.fold(place) in _CONTRAST), None)
+        if turn is None:
+            return None
+        begin = span[0] if turn > span[0] or number == 0 else self.sentences[number - 1][0]
+        seemed = self.words_of(begin, turn)
+        at_first = ("first", "guess") in itertools.pairwise(seemed) or ("at", "first") in itertools.pairwise(seemed)
+        first = [mention for mention in mentions if mention.start < turn]
+        if _SEEMING.isdisjoint(seemed) and not at_first:
+            return None
+        after = [mention for mention in mentions if mention.start > turn and not mention.denier]
+        named = frozenset[int]().union(*(mention.options for mention in after))
+        is_cued = bool(after) and self._is_told(turn, after[0])
+        if len(named) != 1 or not is_cued or any(mention.group == after[0].group for mention in first):
+            return None
+        return _Verdict(named, 2, "conclusion", after[0].start, True)
+
+    def _is_told(self, turn: int, mention: Mention) -> bool:
+        """Whether "it is" or the like stands right before a mention, rather than "it is louder than"."""
+        told = [word for word in self.words_before(mention.start, 5) if word not in ARTICLES and word not in _ADVERBS]
+        told = [word for word in told if word not in ("really", "actually", "in", "option", "rather")]
+        if not _HEDGES.isdisjoint(told):
+            return False
+        return mention.start - turn <= SCANNED and told[:1] in (["is"], ["was"], ["be"], ["it"])
+
+    def fold_before(self, mention: Mention) -> str:
+        """The word before a mention, but for articles."""
+        before = [word for word in self.words_before(mention.start, 3) if word not in ARTICLES]
+        return before[0] if before else ""
+
+    def _is_first(self, number: int, span: Span, mention: Mention) -> bool:
+        """Whether a mention stands in front of all that is said."""
+        if any(not self._asks(earlier) for earlier in self.sentences[:number]):
+            return False
+        small = CHOICE | ARTICLES | word_set("definitely certainly clearly")
+        return all(word in small for word in self.words_of(span[0], mention.start))
+
+    def _settled(self, mention: Mention, strength: int, rule: str) -> "_Verdict":
+        """A conclusion with all that stands beside its mention and is not denied."""
+        is_plain = mention.kind != "text" or mention.led
+        return _Verdict(self._by_group[mention.group], strength, rule, mention.start, is_plain)
+
+    @functools.cached_property
+    def _by_group(self) -> dict[int, frozenset[int]]:
+        """The options that stand side by side and are not denied."""
+        table: dict[int, frozenset[int]] = {}
+        for mention in self.mentions:
+            if not mention.denier:
+                table[mention.group] = table.get(mention.group, frozenset()) | mention.options
+        return table
+
+    def _answered(self, span: Span) -> Mention | None:
+        """The last mention in a sentence that follows "answer is", "I choose" and so on, and is not denied."""
+        answered = None
+        for place in range(*span):
+            cue = self._cue_end(place)
+            if cue is None:
+                continue
+            mention = self._first_from(cue[0], span, needs_copula=cue[1])
+            if mention is not None and not mention.denier:
+                answered = mention
+        # "Answer", and what it is on the line above or below.
+        return answered if answered is not None else self._answered_above(span)
+
+    def _cue_end(self, place: int) -> tuple[int, bool] | None:
+        """Where words end after which the answer follows, and whether "is" has to stand between."""
+        if self.kind(place) not in CONTENT:
+            return None
+        word, before = self.fold(place), self.fold(place - 1)
+        if word in ANSWER and before != "no":
+            # Hindi has its copula at the end.
+            return place + 1, word != "उत्तर"
+        if word in CHOICE or word in ("sound", "one", "1", "interval"):
+            return (place + 1, True) if before in _CORRECT and before not in ("likely", "final", "my") else None
+        if word in ("match", "fit", "guess"):
+            return (place + 1, True) if before in ("best", "closest", "likeliest") else None
+        if word in _ACTIVE:
+            return place + 1, False
+        if word in ("go", "going") and self.fold(place + 1) == "with":
+            return place + 2, False
+        if self.kind(place) == "unspaced":
+            ahead = "".join(self.fold(position) for position in range(place, min(place + 4, len(self.tokens))))
+            for cue in _UNSPACED_CUES:
+                if ahead.startswith(cue):
+                    return place + len(cue), False
+        return None
+
+    def _first_from(self, place: int, span: Span, *, needs_copula: bool) -> Mention | None:
+        following = next((mention for mention in self._of(span) if mention.start >= place), None)
+        if following is None:
+            return None
+        between = self.tokens[place : following.start]
+        if len(between) > 25 or any(token.fold in _REASONS for token in between):
+            return None
+        words = [token.fold for token in between if token.kind in CONTENT]
+        if len(words) > 12 or (words and needs_copula and COPULAS.isdisjoint(token.fold for token in between)):
+            return None
+        return following
+
+    def _answered_above(self, span: Span) -> Mention | None:
+        """The mention a sentence begins with, where the one before it is "answer", "the answer is" or the like."""
+        number = self._number_of[span[0]]
+        if number == 0:
+            return None
+        above, mentions = self.sentences[number - 1], self._of(span)
+        words = self.words_of(*above)
+        asked = self.fold(above[1] - 1) in ("?", "\n", ":") or self.fold(above[1] - 1) in COPULAS
+        if not words or len(words) > 8 or not asked or not mentions or mentions[0].denier:
+            return None
+        tail = [word for word in words[-3:] if word not in COPULAS]
+        if not tail or (tail[-1] not in ANSWER and not (tail[-1] in CHOICE and _CORRECT & set(words))):
+            return None
+        return mentions[0] if len(self.words_of(span[0], mentions[0].start)) <= 3 else None
+
+    @functools.cached_property
+    def _number_of(self) -> dict[int, int]:
+        return {span[0]: number for number, span in enumerate(self.sentences)}
+
+    def _so(self, span: Span, mentions: Sequence[Mention]) -> "_Verdict | None":
+        """What follows "so", "therefore", "must be", "I think" and so on."""
+        cue, last = None, max((mention.start for mention in mentions if not mention.denier), default=-1)
+        for place in range(span[0], min(last, span[1])):
+            if self.kind(place) in CONTENT and self._leads(place, self.fold(place)):
+                cue = place + 1
+        if cue is None:
+            return None
+        named: list[Mention] = []
+        for mention in mentions:
+            if mention.start < cue or mention.denier:
+                continue
+            if named and any(token.fold in _REASONS for token in self.tokens[named[-1].end : mention.start]):
+                break
+            named.append(mention)
+        if not named:
+            return None
+        compares = not _COMPARES.isdisjoint(self.words_of(cue, span[1]))
+        ends = self.kind(named[0].end) in ("", "line", "mark")
+        if named[0].kind == "text" and not named[0].led and not compares and not ends:
+            return None
+        options = frozenset[int]().union(*(mention.options for mention in named))
+        is_plain = named[0].kind != "text" or named[0].led
+        return _Verdict(options, 2, "conclusion", named[0].start, is_plain)
+
+    def _leads(self, place: int, word: str) -> bool:
+        """Whether a word leads to a conclusion."""
+        before, after = self.fold(place - 1), self.fold(place + 1)
+        if word in ("total", "altogether", "overall"):
+            return self.form.counts
+        if word == "conclude":
+            return before in ("i", "we", "can", "must", "would", "to", "'d") and "cannot" not in self.words_before(
+                place, 3
+            )
+        if word == "conclusion":
+            return before == "in"
+        if word in SO:
+            return after not in _NOT_SO and not (
+                word == "so" and before in ("think", "guess", "believe", "or", "and", "not")
+            )
+        if word in ("think", "believe", "guess", "suppose", "say", "bet"):
+            return before in ("i", "would", "i'd", "we", "my", "still", "to", "'d")
+        if word in ("likely", "probably"):
+            return before in ("most", "more", ",")
+        if word == "be":
+            return before in ("must", "has", "to", "should")
+        return False
+
+    # ----- without a conclusion
+
+    def _breaks_off(self) -> bool:
+        """Whether the text stops in the middle of something."""
+        if not self.content:
+            return False
+        last = self.tokens[-1]
+        if last.kind == "mark":
+            return last.fold in ",:;-("
+        return last.fold in _CUT or len(self.content) > 25 or (len(self.sentences) > 1 and len(self.content) > 8)
+
+    def _without_conclusion(self) -> Match:
+        if _NONE.search(self.text):
+            return Match(None, "none of them")
+        if _ALL.search(self.text):
+            return Match(None, "several")
+        since = 0
+        refusals = list(_REFUSALS.finditer(self.text))
+        if refusals:
+            turn = _BUT.search(self.text, refusals[-1].end())
+            if turn is None:
+                return Match(None, "refusal")
+            since = turn.end()
+        spoken = [
+            mention
+            for mention in self.mentions
+            if self.tokens[mention.start].start >= since
+            and mention.start >= self.withdrawn
+            and not self._in_question(mention)
+        ]
+        affirmed = [mention for mention in spoken if not mention.denier and not self._only_at_first(mention)]
+        named = frozenset[int]().union(*(mention.options for mention in affirmed))
+        last = {option: mention.start for mention in affirmed for option in mention.options}
+        denied = frozenset(
+            option
+            for mention in spoken
+            if mention.denier and mention.denier not in _COMPARING
+            for option in mention.options
+            if last.get(option, -1) < mention.start
+        )
+        if len(named) > 1 and len(named - denied) == 1:
+            named -= denied
+            # Of a letter beside another option's text, "B. dog", one may be denied later.
+            affirmed = [mention for mention in affirmed if mention.options <= named] or [
+                mention for mention in affirmed if mention.options & named
+            ]
+        if len(named) == 1:
+            told = affirmed[-1].end >= len(self.tokens) or not self._breaks_off()
+            return Match(min(named), "mention") if told else Match(None, "nothing")
+        if named:
+            if any(len(mention.options) > 1 for mention in affirmed) and len(affirmed) == 1:
+                return Match(None, "conflict")
+            told_last = self._last_sentence(affirmed)
+            told_last = self._most(affirmed) if told_last is None else told_last
+            return Match(None, "several") if told_last is None else Match(told_last, "last sentence")
+        return self._hinted()
+
+    def _in_question(self, mention: Mention) -> bool:
+        return any(span[0] <= mention.start < span[1] and self._asks(span) for span in self._asking)
+
+    @functools.cached_property
+    def _asking(self) -> list[Span]:
+        return [span for span in self.sentences if self._asks(span)][:LONGEST]
+
+    def _only_at_first(self, mention: Mention) -> bool:
+        """Whether a mention is what was thought first, before a "but"."""
+        before = self.words_before(mention.start, 12)
+        if _FIRST_THOUGHT.isdisjoint(before) or {"but", "however"} & set(before):
+            return False
+        at_first = ("first", "at") in itertools.pairwise(before)
+        if not at_first and not {"thought", "seemed", "seems", "initially", "originally"} & set(before):
+            return False
+        return not _CONTRAST.isdisjoint(self.next_words(mention.end, 14))
+
+    def _last_sentence(self, affirmed: Sequence[Mention]) -> int | None:
+        """The only option of a last sentence, or clause after "but", that compares."""
+        if self._breaks_off():
+            return None
+        start, end = self.sentences[-1]
+        turns = [
+            place for place in range(start, end) if self.fold(place) in _CONTRAST and self.fold(place + 1) != "also"
+        ]
+        begin = turns[-1] if turns else start
+        last = [mention for mention in affirmed if mention.start >= begin]
+        if any(mention.start < begin and mention.group == last[0].group for mention in affirmed if last):
+            return None
+        named = frozenset[int]().union(*(mention.options for mention in last))
+        words = self.words_of(begin, end)
+        if begin == start and last and last[0].led and self.is_start(last[0].start) and self._listed():
+            return None
+        compares = not _COMPARES.isdisjoint(words) or "likely" in words
+        compares |= len(words) <= 3 and not self.form.counts
+        if last and "it" in words[:2]:
+            # "It is the bell." as all that the sentence says.
+            small = _CONTRAST | _ADVERBS | ARTICLES | word_set("it is was must be really actually that in")
+            compares |= small.issuperset(self.words_of(begin, last[0].start)) and not self.words_of(last[-1].end, end)
+        narrates = bool(words) and words[0] in (
+            "if",
+            "first",
+            "then",
+            "next",
+            "at",
+            "from",
+            "second",
+            "after",
+            "afterwards",
+        )
+        return min(named) if len(named) == 1 and compares and not narrates else None
+
+    def _most(self, affirmed: Sequence[Mention]) -> int | None:
+        """The only option of which it is said that it is the longest."""
+        named: set[int] = set()
+        for mention, after in itertools.zip_longest(affirmed, affirmed[1:]):
+            end = len(self.tokens) if after is None else after.start
+            if _MOST & set(self.words_of(mention.end, min(end, mention.end + 8))):
+                named |= mention.options
+        return min(named) if len(named) == 1 and not self._breaks_off() else None
+
+    def _hinted(self) -> Match:
+        """What a short answer hints at: by a head noun, two numbers, or by what it says of other sounds."""
+        words = self.words_of(0, len(self.tokens))
+        if self.form.yes_no:
+            return self._stated()
+        if self.form.intervals:
+            if self.mentions or not _NEGATORS.isdisjoint(words):
+                # "Not 2.5-5.0 s."
+                return Match(None, "nothing")
+            places = [place for place in self.content if self.kind(place) == "number"]
+            numbers = tuple(number_value(self.tokens[place].raw) for place in places)
+            place = self.form.intervals.index(numbers) if numbers in self.form.intervals else None
+            return Match(None, "nothing") if place is None else Match(place, "interval")
+        if self.mentions or len(words) > 8 or (self._breaks_off() and len(words) > 4):
+            return Match(None, "nothing")
+        heads = [mention for mention in self.heads if not self._denier(mention)]
+        named = frozenset[int]().union(*(mention.options for mention in heads))
+        if not named or not ALTERNATIVES.isdisjoint(words):
+            return Match(None, "nothing")
+        return Match(min(named), "mention") if len(named) == 1 else Match(None, "several")
+
+    def _stated(self) -> Match:
+        """Yes or No from what is said of other sounds, where all that is said agrees: as much is read of either."""
+        if self._breaks_off():
+            return Match(None, "nothing")
+        stated = {alone for span in self.sentences if not self._asks(span) for alone in self._states_alone(span)}
+        if len(stated) != 1:
+            return Match(None, "several" if stated else "nothing")
+        return Match(self.form.yes_no["yes" if stated == {self.is_alone} else "no"], "mention")
+
+    def _states_alone(self, span: Span) -> Iterator[bool]:
+        """Of each clause that tells, whether nothing overlaps the sound."""
+        words = _SURE.sub(" ", " ".join(token.fold for token in self.tokens[slice(*span)]))
+        if not _HEDGED.isdisjoint(words.split()) or _UNTRUE.search(words):
+            return
+        if _NOTHING_BUT.search(words):
+            yield True
+            return
+        besides = _BESIDES.search(words) is not None
+        for clause in [words] if besides else _CLAUSES.split(words):
+            alone = _says_alone(clause, besides=besides)
+            if alone is not None:
+                yield alone
+
+
+def _says_alone(clause: str, *, besides: bool) -> bool | None:
+    """Whether a clause says that nothing overlaps the sound; None where it tells neither."""
+    words = clause.split()
+    if not words or len(words) > SCANNED:
+        return None
+    if _NOT_ONLY.search(clause):
+        return False
+    lonely = _LONELY.search(clause)
+    if lonely is not None:
+        return _NO_SOUND.isdisjoint(clause[: lonely.start()].split())
+    denials = sum(word in _NO_SOUND for word in words)
+    if _TOGETHER.isdisjoint(words) and not besides and not (_ANOTHER.search(clause) and _is_heard(words)):
+        only = "only" in words and not _HEARD.isdisjoint(words) and not denials and ALTERNATIVES.isdisjoint(words)
+        return True if only else None
+    if besides and _HEARD.isdisjoint(words) and not denials:
+        return None
+    # "Not without another sound".
+    return None if denials > 1 else denials == 1
+
+
+def _is_heard(words: Sequence[str]) -> bool:
+    """Whether something is said to be there."""
+    return not _HEARD.isdisjoint(words) or bool({"no", "nothing", "with"} & set(words))
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """A conclusion.
+
+    Attributes:
+        options: that it names: one, or there is a conflict.
+        strength: 3 of an answer that is given as such, 2 of what follows from what was said.
+        rule: see `match_answer`.
+        place: its first token.
+        is_plain: whether it is a letter, a number or the like, which is said to answer, and not to explain.
+        listed: whether it is one of those that are called right.
+    """
+
+    options: frozenset[int]
+    strength: int
+    rule: str
+    place: int
+    is_plain: bool
+    listed: bool = False
+
+
+_SINGULAR = word_set("is was isn't wasn't does doesn't has")
+_REMAINS = word_set("remains remain fits matches wins")
+_COMPARING = word_set("than over rather instead unlike without against except if least")
+_SUPPOSING = word_set("suppose supposing assume assuming imagine")
+_DOUBTLESS = word_set("no without any little beyond")
+_GUESSING = word_set("had have must forced guess choose pick")
+_NO_DENIAL = word_set("only just merely sure certain entirely doubt question hesitation")
+_MOST = word_set("longest most dominates")
+_CLAUSE_MARKS = frozenset(".!?;:,…。|")
+_CLAUSE_WORDS = word_set("but because and so however while since it's or")
+_ADVERBS = word_set(
+    "also clearly definitely therefore thus probably certainly simply both all most very more the only likely"
+)
+_PRAISED_NOUNS = word_set("answer option choice one 1 because since as and")
+_LISTING = frozenset(".,;:)(][|/-*•&+\"'") | ALTERNATIVES
+_CORRECTING_STARTS = frozenset(phrase[0] for phrase in _CORRECTING) | {"no"}
+
+
+def words_outside(words: Sequence[str], of_mention: Sequence[str]) -> bool:
+    """Whether a sentence has words beside those of a mention."""
+    return len(words) > len(of_mention) and not all(word in CHOICE for word in words if word not in of_mention)

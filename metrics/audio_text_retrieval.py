@@ -1,0 +1,322 @@
+"""Retrieval: is the clip found by its caption among all clips, and a caption by its clip among all captions?
+
+Each caption is a query for its one clip, and each clip for its captions, by cosine or by similarities that are given.
+R@k is how often what is sought is among the first k; mAP@10 also says how early in the first 10.
+
+Ties count as what they give on average over all their orders, so that a constant model is exactly at chance and not at
+1: it has R@1 = 1/N. Nothing is trained. All in float64.
+
+>>> rng = np.random.default_rng(0)
+>>> audio = rng.normal(size=(50, 16))
+>>> text, clip_of_text = np.repeat(audio, 5, axis=0), np.arange(250) // 5
+>>> result = audio_text_retrieval(audio, text + 0.1 * rng.normal(size=(250, 16)), clip_of_text)
+>>> result["text_to_audio_r1"], result["text_to_audio_median_rank"], result["audio_to_text_map10"]
+(1.0, 1.0, 1.0)
+>>> constant = audio_text_retrieval(audio, np.ones((250, 16)), clip_of_text)
+>>> round(constant["audio_to_text_r1"], 12), constant["text_to_audio_median_rank"]
+(0.02, 25.5)
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .arrays import Floats, Ints, read_matrix
+from .evaluated import metric_class
+from .measures import MOST, Fields, count, hidden, share
+from .similarity import expected_precisions, hit_chance, mean_interval, read_keys, tie_starts, unit_embeddings
+
+CUTOFFS = (1, 5, 10)
+"""The k of R@k; the last is that of mAP@10 too."""
+
+_DIRECTIONS = ("text_to_audio", "audio_to_text")
+
+_NAMES = ("r1", "r5", "r10", "map10", "median_rank")
+
+_DESCRIPTION = """\
+Audio-text retrieval measures how early a clip is found by its caption, and a clip's captions by the clip: R@1, R@5,
+R@10, mAP@10 and median rank in both directions, for any number of captions a clip, each beside its exact chance.
+"""
+
+_CITATION = """\
+@inproceedings{compa_2024,
+  author = {Ghosh, Sreyan and Seth, Ashish and Kumar, Sonal and Tyagi, Utkarsh and Evuru, Chandra Kiran and
+            Ramaneswaran, S. and Sakshi, S. and Nieto, Oriol and Duraiswami, Ramani and Manocha, Dinesh},
+  title = {{CompA}: Addressing the Gap in Compositional Reasoning in Audio-Language Models},
+  booktitle = {International Conference on Learning Representations},
+  year = {2024},
+  eprint = {2310.08753},
+  archivePrefix = {arXiv}
+}
+"""
+
+_INPUTS = """
+Args:
+    audio: embeddings [N, dim] of the clips.
+    text: embeddings [M, dim] of the captions, M ≥ N.
+    clip_of_text: M integers: the row of `audio` that each caption is of; every clip has a caption.
+    similarity: instead of the embeddings, [M, N] of captions with clips.
+    return_scores: also return what the means are of, lists of N: scores (of text_to_audio_r1), scores_NAME.
+Returns:
+    a dictionary, described at `audio_text_retrieval` in the module: text_to_audio_r1, text_to_audio_r5,
+    text_to_audio_r10, text_to_audio_map10, text_to_audio_median_rank, the same of audio_to_text_, chance_ of each, n,
+    texts, intervals.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("audio_text_retrieval")
+    >>> audio = [[1.0, 0.0], [0.0, 1.0]]
+    >>> text = [[2.0, 1.0], [1.0, 0.0], [1.0, 0.5]]
+    >>> result = metric.compute(audio=audio, text=text, clip_of_text=[0, 0, 1])
+    >>> round(result["text_to_audio_r1"], 3), result["audio_to_text_r1"], result["text_to_audio_median_rank"]
+    (0.667, 0.75, 1.0)
+"""
+
+
+def audio_text_retrieval(
+    audio: ArrayLike | None = None,
+    text: ArrayLike | None = None,
+    clip_of_text: ArrayLike | None = None,
+    *,
+    similarity: ArrayLike | None = None,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how early N clips are found by their M captions, and captions by their clips.
+
+    - `audio` [N, dim], `text` [M, dim]: embeddings, at any length; `clip_of_text` [M]: the row of audio that a caption
+      is of, every clip having one caption or more;
+    - `similarity` [M, N] in place of audio and text: of captions with clips, by default their cosines.
+
+    Results:
+
+    - `text_to_audio_r1`, `_r5`, `_r10`: share of the captions that have their clip among the first k of all clips;
+      `text_to_audio_map10`: mean of 1/rank, 0 beyond rank 10; `text_to_audio_median_rank`;
+    - `audio_to_text_r1`, `_r5`, `_r10`: share of the clips that have one of their captions among the first k of all
+      captions; `audio_to_text_map10`: mean of Σ_i i/r_i over the ranks r_1 < r_2 < … of a clip's captions that are at
+      most 10, over min(10, number of its captions); `audio_to_text_median_rank`: of the best of a clip's captions;
+    - `chance_NAME` of each: of a model that knows nothing, exactly; k/N where each clip has one caption;
+    - `n` clips, `texts` captions;
+    - `intervals`: 95 % by name, [low, high]: Wilson's, of clips, since captions of one clip are not independent, with
+      the size that has the variance of these means, p(1 − p)/size. Not of median ranks;
+    - with return_scores, lists of N, one value a clip, whose means are the results: `scores` of text_to_audio_r1,
+      `scores_NAME` of the others; not of median ranks. Text to audio these are p + (N/M)·Σ(x − p) over the captions of
+      the clip, x being what a caption scores and p their mean: where all clips have equally many, the mean of x.
+
+    Ties: from the largest similarity down, all within NEAR of the largest that is left are one group. Within it every
+    order is as likely, and results are their expectations; a rank is the mean rank, of several captions of a clip that
+    of the first. A constant model has so the scores of chance, R@1 = 1/N and no 1.
+
+    Raises ValueError when audio or text is not a finite [n, dim] of one dim (the towers do not share a space),
+    clip_of_text is no row of audio for each text, a clip has no text, or similarity is given beside embeddings or is
+    not a finite [M, N].
+
+    >>> audio_text_retrieval([[1, 0], [0, 1]], [[1, 2], [2, 1]], [0, 1])["text_to_audio_r1"]
+    0.0
+    """
+    s, clip = _similarities(audio, text, clip_of_text, similarity)
+    texts, n = s.shape
+    relevant = clip[:, None] == np.arange(n)
+    scores = {"text_to_audio": _query_scores(s, relevant), "audio_to_text": _query_scores(s.T, relevant.T)}
+    chances = {
+        "text_to_audio": _chances(n, np.ones(texts, np.int64)),
+        "audio_to_text": _chances(texts, relevant.sum(axis=0)),
+    }
+    numbers: dict[str, Any] = {"n": n, "texts": texts}
+    columns: dict[str, Floats] = {}
+    for direction in _DIRECTIONS:
+        for name, column, chance in zip(_NAMES, scores[direction], chances[direction], strict=True):
+            mean = np.median if name == "median_rank" else np.mean
+            numbers[f"{direction}_{name}"] = float(mean(column))
+            numbers[f"chance_{direction}_{name}"] = float(mean(chance))
+            if name != "median_rank":
+                of_clips = column if direction == "audio_to_text" else _clip_scores(column, clip, n)
+                columns[f"{direction}_{name}"] = of_clips
+    result = {name: numbers[name] for name in MEASURES}
+    result["intervals"] = {name: mean_interval(column) for name, column in columns.items()}
+    if return_scores:
+        for name, column in columns.items():
+            result["scores" if name == "text_to_audio_r1" else f"scores_{name}"] = column.tolist()
+    return result
+
+
+# Features have one length, that of the captions; the clips, which are fewer, are given to `compute`.
+AudioTextRetrieval = metric_class(
+    audio_text_retrieval,
+    {"text": "numbers", "clip_of_text": "number"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2310.08753",)),
+    whole=False,
+    instead=("similarity",),
+)
+
+
+# ----- what is given
+def _similarities(audio: Any, text: Any, clip_of_text: Any, similarity: Any) -> tuple[Floats, Ints]:
+    """Similarities [M, N] and the clip of each text [M]."""
+    inputs = {"audio": audio, "text": text, "clip_of_text": clip_of_text}
+    if similarity is not None:
+        beside = [name for name in ("audio", "text") if inputs[name] is not None]
+        if beside:
+            raise ValueError(f"similarity is given beside {', '.join(beside)}; give one or the other.")
+        inputs = {"similarity": similarity, "clip_of_text": clip_of_text}
+    missing = [name for name, x in inputs.items() if x is None]
+    if missing:
+        given = ", ".join(name for name in inputs if name not in missing) or "nothing"
+        raise ValueError(f"audio_text_retrieval got {given} without {', '.join(missing)}.")
+    if similarity is not None:
+        s = read_matrix("similarity", similarity)
+        return s, _clips(clip_of_text, *s.shape)
+    a, t = unit_embeddings("audio", audio), unit_embeddings("text", text)
+    clip = _clips(clip_of_text, len(t), len(a))
+    if a.shape[1] != t.shape[1]:
+        raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
+    products: Floats = t @ a.T
+    return products, clip
+
+
+def _clips(clip_of_text: Any, texts: int, n: int) -> Ints:
+    """The clip of each text, [M]."""
+    keys = read_keys("clip_of_text", clip_of_text)
+    if len(keys) != texts:
+        raise ValueError(f"clip_of_text must have one entry for each of the {texts} texts; got {len(keys)}.")
+    wrong = [row for row, key in enumerate(keys) if not isinstance(key, int) or not 0 <= key < n]
+    if wrong:
+        raise ValueError(
+            f"clip_of_text must be rows of the clips, from 0 to {n - 1}, there being {n}; row {wrong[0]} has "
+            f"{keys[wrong[0]]!r}."
+        )
+    without = sorted(set(range(n)) - set(keys))
+    if without:
+        raise ValueError(f"Every clip needs a text; {len(without)} of {n} have none, the first is clip {without[0]}.")
+    return np.array(keys)
+
+
+# ----- ranks
+def _query_scores(s: Floats, relevant: NDArray[np.bool_]) -> Floats:
+    """Scores of queries with similarities [q, c] to candidates, some of which are sought, [5, q]; see _NAMES."""
+    table = np.empty((len(_NAMES), len(s)))
+    for query, (values, sought) in enumerate(zip(s, relevant, strict=True)):
+        order = np.argsort(-values, kind="stable")
+        starts = tie_starts(values[order])
+        table[:, query] = _group_scores(starts, len(values), np.add.reduceat(sought[order].astype(np.int64), starts))
+    return table
+
+
+def _chances(candidates: int, counts: Ints) -> Floats:
+    """Scores of queries for which all candidates are tied and so many are sought, [5, q]."""
+    kinds, place = np.unique(counts, return_inverse=True)
+    scores = [_group_scores(np.zeros(1, np.int64), candidates, np.array([count])) for count in kinds]
+    return np.array(scores).T[:, place]
+
+
+def _group_scores(starts: Ints, candidates: int, counts: Ints) -> list[float]:
+    """What a query scores whose groups of tied candidates begin at these places, with so many sought ones in each."""
+    sizes = np.diff(starts, append=candidates)
+    first = int(np.flatnonzero(counts)[0])
+    before, tied, sought = int(starts[first]), int(sizes[first]), int(counts[first])
+    precisions = expected_precisions(starts, sizes, counts)[: CUTOFFS[-1]]
+    return [
+        *(hit_chance(k - before, tied, sought) for k in CUTOFFS),
+        float(precisions.sum()) / min(CUTOFFS[-1], int(counts.sum())),
+        before + (tied + 1) / (sought + 1),
+    ]
+
+
+# ----- means over clips
+def _clip_scores(scores: Floats, clip: Ints, n: int) -> Floats:
+    """Scores of texts as what each clip contributes to their mean p, [N]: p + (N/M)·Σ(x − p) over its texts."""
+    mean = scores.mean()
+    contributions: Floats = mean + n / len(scores) * np.bincount(clip, scores - mean, minlength=n)
+    return contributions
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+_OUTSIDE = (
+    "Values of single clips are what they contribute to the mean over all captions; where clips have unequally "
+    "many captions, these can lie outside its range."
+)
+_WAYS = {
+    "text_to_audio": ("captions that have their clip", "of all clips"),
+    "audio_to_text": ("clips that have one of their captions", "of all captions"),
+}
+_PRECISIONS = {
+    "text_to_audio": "mean over captions of 1 over the rank of the clip, 0 beyond rank 10",
+    "audio_to_text": "mean average precision of a clip's captions among the first 10",
+}
+_MEDIANS = {
+    "text_to_audio": "median over captions of the rank of their clip",
+    "audio_to_text": "median over clips of the rank of the best of their captions",
+}
+
+
+def _way_measures(way: str, sought: str, among: str) -> dict[str, Fields]:
+    """The measures of one direction, without what they are beside."""
+    arrow = way.replace("_to_", "→")
+    recalls = {
+        f"{way}_r{k}": share(
+            f"{arrow} R@{k}", f"share of the {sought} {'first' if k == 1 else f'among the first {k}'} {among}"
+        )
+        for k in CUTOFFS
+    }
+    measures = recalls | {f"{way}_map10": share(f"{arrow} mAP@10", _PRECISIONS[way])}
+    for name, measure in measures.items():
+        measure["column"] = f"score_{name}"
+        if way == "text_to_audio":
+            measure["outside"] = _OUTSIDE
+    measures[f"{way}_r5"]["shown"] = False
+    ranks = {"range": (1.0, MOST), "digits": 1, "less_is_better": True}
+    measures[f"{way}_median_rank"] = {"heading": f"{arrow} median rank", "meaning": _MEDIANS[way], **ranks}
+    return measures
+
+
+def _measures() -> dict[str, Fields]:
+    """The measures of both directions, then the chance of each, then the counts."""
+    measures = {name: fields for way, words in _WAYS.items() for name, fields in _way_measures(way, *words).items()}
+    measures["text_to_audio_r1"]["column"] = "score"
+    chances = {}
+    for name, measure in measures.items():
+        measure["null"] = f"chance_{name}"
+        heading = measure["heading"]
+        kept: Fields = {field: measure[field] for field in ("range", "digits") if field in measure}
+        words = {"heading": f"chance of {heading}", "meaning": f"{heading} of a model that knows nothing, exactly"}
+        chances[f"chance_{name}"] = hidden({**words, **kept})
+    counts = {"n": count("n", "number of clips"), "texts": count("captions", "number of captions")}
+    return measures | chances | counts
+
+
+MEASURES = _measures()
+"""What each number of `audio_text_retrieval` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Retrieval: is the clip found by its caption, and a caption by its clip?
+
+Each caption is a query for its clip among all clips, and each clip for its captions among all captions. R@k is how
+often what is sought is among the first k. A model that knows nothing has R@1 = 1 over the number of clips.
+
+Paste embeddings of an audio–text model: a line for each clip, and one for each caption, numbers separated by commas or
+spaces; and for each caption the clip that it is of, 0 being the first.
+""",
+    "warning": """\
+**High retrieval does not say that word order or binding is heard:** sorting the words of each caption costs little of
+it. CompA asks for these.
+""",
+    "inputs": {
+        "audio": "Clips: one embedding a line",
+        "text": "Captions: one embedding a line",
+        "clip_of_text": "The clip of each caption: 0 is the first",
+    },
+    "kinds": {"audio": "vectors"},
+    "needed": ("audio",),
+}
+"""What the metric's page says; an input that is no feature of the metric is of the kind said here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `audio_text_retrieval`: a model that finds many of 30 captions of 12 clips, 6 dimensions."""
+    rng = np.random.default_rng(0)
+    clip = np.concatenate([np.arange(12), np.arange(12), np.arange(6)])
+    audio = rng.normal(size=(12, 6))
+    text = audio[clip] + 0.8 * rng.normal(size=(30, 6))
+    return {"audio": audio.round(3), "text": text.round(3), "clip_of_text": clip}

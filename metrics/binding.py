@@ -1,0 +1,220 @@
+"""Binding: is it told which voice says which word, where the voices and the words are the same?
+
+X holds two sources, (u, w) and (v, w′): voice u says word w, voice v says w′. Y holds (u, w′) and (v, w): the same
+voices and words, bound otherwise. X₂ and Y₂ are the same recordings once more, through another channel and from another
+phase. The score is how often z(X₁) − z(Y₁) and z(X₂) − z(Y₂) point the same way.
+
+An encoder that is a sum of a part for words and a part for voices has z(X) = z(Y). It is exactly at chance, as is every
+encoder that hears only what is there and not what belongs together. In X₃ and Y₃ other voices say the words, so that
+knowing the recordings does not help. Nothing is trained. All in float64.
+
+>>> rng = np.random.default_rng(0)
+>>> x, y = rng.normal(size=(2, 200, 16))
+>>> result = binding(x, y, x + 1, y + 1)
+>>> result["binding"], result["binding_chance"], result["across"]
+(1.0, 0.5, None)
+>>> binding(x, x, y, y)["binding"]
+0.5
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .arrays import NO_STEP, Floats, above_share, check_together, read_matrix, row_cosines, row_norms, unit_rows
+from .evaluated import metric_class
+
+_DESCRIPTION = """\
+Binding measures whether an encoder tells which of two attributes belong together: X is two sources, voice u with word w
+and voice v with word w', and Y the same with the words exchanged. It is how often z(X) - z(Y) points the same way for
+two renderings, beside the same for other voices.
+"""
+
+_CITATION = """\
+@misc{a_coat_a_tre_2026,
+  author = {Chen, Chuyang and Steers, Bea and McFee, Brian and Bello, Juan},
+  title = {Evaluating Compositional Structure in Audio Representations},
+  year = {2026},
+  eprint = {2603.13685},
+  archivePrefix = {arXiv},
+  note = {ICASSP 2026}
+}
+"""
+
+_INPUTS = """
+Args:
+    x1, y1, x2, y2: embeddings [n, dim] of scenes, of trial i in row i: x1 and x2 of one binding, y1 and y2 of the
+        other.
+    x3, y3: optional, embeddings [n, dim] of the two bindings under other conditions, such as other voices; they go
+        together.
+    return_scores: also return what the means are of, lists of n: scores, scores_cosine, scores_across,
+        scores_across_cosine.
+Returns:
+    a dictionary, described at `binding` in the module: binding, binding_chance, cosine, across, across_cosine, n.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("binding")
+    >>> x1, y1 = [[1.0, 0.0], [0.0, 2.0]], [[0.0, 1.0], [1.0, 1.0]]
+    >>> x2, y2 = [[3.0, 0.0], [0.0, 0.0]], [[0.0, 2.0], [0.0, 0.0]]
+    >>> result = metric.compute(x1=x1, y1=y1, x2=x2, y2=y2)
+    >>> result["binding"], result["binding_chance"], result["n"]
+    (0.75, 0.5, 2)
+"""
+
+
+def binding(
+    x1: ArrayLike,
+    y1: ArrayLike,
+    x2: ArrayLike,
+    y2: ArrayLike,
+    x3: ArrayLike | None = None,
+    y3: ArrayLike | None = None,
+    *,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how often a binding is told across two renderings of n trials, and across conditions.
+
+    `x1`, `y1`, `x2`, `y2` [n, dim]: embeddings of the scenes of each trial, x of one binding and y of the other. `x3`,
+    `y3` [n, dim], together or not at all: of the same bindings under other conditions.
+
+    - `binding`: share of trials with cos(x1 − y1, x2 − y2) > 0, ties half. `binding_chance` is exactly 1/2: exchanging
+      x2 and y2 turns the sign. A difference of zero (see `NO_STEP`) has a cosine of 0, which is a tie;
+    - `cosine`: the mean of that cosine, chance 0;
+    - `across`, `across_cosine`: the same of x1 − y1 and x3 − y3, None without x3 and y3; chance 1/2 and 0;
+    - `n`: number of trials;
+    - with return_scores, lists of n whose means are the results: `scores` of binding (0, 1/2 or 1), `scores_cosine`,
+      `scores_across` and `scores_across_cosine`, None where the result is.
+
+    Raises ValueError when an input is not a finite [n, dim] array with n, dim ≥ 1, shapes differ, or one of x3 and y3
+    is given without the other.
+
+    >>> binding([[1, 0]], [[0, 1]], [[0, 1]], [[1, 0]])["binding"]
+    0.0
+    """
+    pairs = _scene_pairs(x1, y1, x2, y2, x3, y3)
+    steps = [_direction(x, y) for x, y in pairs]
+    columns: dict[str, Floats] = {}
+    for names, step in zip((("binding", "cosine"), ("across", "across_cosine")), steps[1:], strict=False):
+        cosines = row_cosines(steps[0], step)
+        columns |= dict(zip(names, (above_share(cosines, np.zeros(1)), cosines), strict=True))
+    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
+    numbers |= {"binding_chance": 0.5, "n": len(steps[0])}
+    result = {name: numbers.get(name) for name in MEASURES}
+    if return_scores:
+        for name in ("binding", "cosine", "across", "across_cosine"):
+            key = "scores" if name == "binding" else f"scores_{name}"
+            result[key] = columns[name].tolist() if name in columns else None
+    return result
+
+
+Binding = metric_class(
+    binding,
+    dict.fromkeys(("x1", "y1", "x2", "y2"), "numbers"),
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+)
+
+
+def _scene_pairs(x1: Any, y1: Any, x2: Any, y2: Any, x3: Any, y3: Any) -> list[tuple[Floats, Floats]]:
+    """The two or three pairs as finite float64 [n, dim] of one shape, the largest value about 1, or ValueError."""
+    check_together({"x3": x3, "y3": y3}, "across needs both")
+    inputs = {"x1": x1, "y1": y1, "x2": x2, "y2": y2} | ({} if x3 is None else {"x3": x3, "y3": y3})
+    arrays = {name: read_matrix(name, x) for name, x in inputs.items()}
+    if len({x.shape for x in arrays.values()}) > 1:
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in arrays.items())
+        raise ValueError(f"All embeddings must have one shape [n, dim]; got {shapes}.")
+    # By a power of two, so that nothing is rounded.
+    exponent = math.frexp(max(float(np.abs(x).max()) for x in arrays.values()))[1]
+    scaled = [np.ldexp(x, -exponent) for x in arrays.values()]
+    return list(zip(scaled[::2], scaled[1::2], strict=True))
+
+
+def _direction(x: Floats, y: Floats) -> Floats:
+    """x − y at length 1, [n, dim]; zero where it is at most NO_STEP times the longer of the two."""
+    step = x - y
+    step[row_norms(step) <= NO_STEP * np.maximum(row_norms(x), row_norms(y))] = 0.0
+    return unit_rows(step)
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "binding": {
+        "heading": "Binding",
+        "meaning": "how often it is told which attributes belong together, across two renderings of the same sounds",
+        "range": (0.0, 1.0),
+        "null": "binding_chance",
+        "column": "score",
+    },
+    "binding_chance": {
+        "heading": "binding chance",
+        "meaning": "binding, within and across conditions, of an encoder that does not tell what belongs together: "
+        "1/2, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "cosine": {
+        "heading": "cosine",
+        "meaning": "mean cosine of the two differences behind binding, chance 0",
+        "column": "score_cosine",
+        "shown": False,
+    },
+    "across": {
+        "heading": "across",
+        "meaning": "binding across conditions: the same between recordings under different conditions, such as other "
+        "voices",
+        "range": (0.0, 1.0),
+        "null": "binding_chance",
+        "column": "score_across",
+    },
+    "across_cosine": {
+        "heading": "across cosine",
+        "meaning": "mean cosine of the two differences behind binding across conditions, chance 0",
+        "column": "score_across_cosine",
+        "shown": False,
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of trials",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+}
+"""What each number of `binding` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Binding: is it told which voice says which word?
+
+X is two sources, such as voice u saying word w and voice v saying w′; Y is the same with the words exchanged. The score
+is how often z(X) − z(Y) points the same way for two renderings, X1, Y1 and X2, Y2. Chance is 1/2, exactly.
+
+Paste the embeddings of an encoder: a line for each trial, numbers separated by commas or spaces.
+""",
+    "warning": """\
+**A high score says that two mixtures of the same recordings are told apart, whatever their channel.** It does not say
+that voices and words are known: *across* asks the same where other voices say the words.
+""",
+    "inputs": {
+        "x1": "X1: u with w, v with w′",
+        "y1": "Y1: u with w′, v with w",
+        "x2": "X2: another rendering of X1",
+        "y2": "Y2: another rendering of Y1",
+        "x3": "Optional X3: the binding of X under other conditions",
+        "y3": "Optional Y3: the binding of Y under the same other conditions",
+    },
+    "kinds": {"x3": "vectors", "y3": "vectors"},
+}
+"""What the metric's page says; an input that is no feature of the metric is optional, of the kind said here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `binding`: an encoder that partly tells bindings, in 40 trials of 8 dimensions."""
+    rng = np.random.default_rng(0)
+    same, bound = rng.normal(size=(2, 40, 8))
+    weights = {"x1": 1, "y1": -1, "x2": 1, "y2": -1, "x3": 0.3, "y3": -0.3}
+    return {name: (same + weight * bound + rng.normal(size=(40, 8))).round(3) for name, weight in weights.items()}

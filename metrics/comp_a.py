@@ -1,0 +1,516 @@
+"""CompA: which caption belongs to which clip, where captions have the same words and clips the same sounds?
+
+An item has two or three captions and as many clips; caption j is true of clip j and false of the others. S[c, a] is the
+cosine of caption c and clip a. `text`: to every clip its own caption is the nearest; `audio`: to every caption its own
+clip; `group`: both. `match`: of all assignments of captions to clips the right one has the largest sum of S.
+
+Chance is not the floor. Where the captions of an item are nearly one to a model, and its clips as well, two opposed
+comparisons cannot both be won, and `text`, `audio` and `group` fall below chance without anything being the wrong way
+round. How far is told by the floor: the same scores of captions with the clips of other items. Where they are opposites
+to a model, as to one number that is 1 or -1, the floor is above chance instead: the larger of both is what a score has
+to be above. `match` has no such floor: without knowledge it is at chance, whatever the towers. Nothing is trained. All
+in float64.
+
+>>> rng = np.random.default_rng(0)
+>>> audio, noise = rng.normal(size=(2, 400, 16))
+>>> item = np.arange(400) // 2
+>>> result = comp_a(audio, audio + 0.1 * noise, item)
+>>> result["group"], result["chance_group"], result["match"], result["n"]
+(1.0, 0.16666666666666666, 1.0, 200)
+>>> words = np.repeat(rng.normal(size=(200, 16)), 2, axis=0)
+>>> bag = comp_a(audio, words, item)
+>>> bag["text"], bag["audio"], bag["group"], bag["match"], bag["text_pairwise"]
+(0.0, 0.0, 0.0, 0.5, 0.5)
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .arrays import LARGEST, Floats, Ints
+from .evaluated import metric_class
+from .measures import MOST, Fields, count, hidden, share
+from .similarity import NEAR, mean_interval, read_keys, unit_embeddings
+
+CROSSED = 1000
+"""The floor crosses every item with this many others at most, fewer one."""
+
+CHANCE = {
+    2: {"text": 1 / 4, "audio": 1 / 4, "group": 1 / 6, "match": 1 / 2},
+    3: {"text": 1 / 27, "audio": 1 / 27, "group": 1 / 60, "match": 1 / 6},
+}
+"""Scores of independent similarities, by the number of captions: exact."""
+
+_SHARES = ("group", "text", "audio", "match", "text_pairwise", "audio_pairwise")
+_FLOORS = ("group", "text", "audio")
+
+_DESCRIPTION = """\
+CompA measures whether an audio-text model tells which of two or three captions with the same words belongs to which of
+as many clips with the same sounds: text, audio and group score after Winoground, and how often the right assignment is
+the best one (match), each with its chance, and with the floor that captions and clips as near as these leave.
+"""
+
+_CITATION = """\
+@inproceedings{compa_2024,
+  author = {Ghosh, Sreyan and Seth, Ashish and Kumar, Sonal and Tyagi, Utkarsh and Evuru, Chandra Kiran and
+            Ramaneswaran, S. and Sakshi, S. and Nieto, Oriol and Duraiswami, Ramani and Manocha, Dinesh},
+  title = {{CompA}: Addressing the Gap in Compositional Reasoning in Audio-Language Models},
+  booktitle = {International Conference on Learning Representations},
+  year = {2024},
+  eprint = {2310.08753},
+  archivePrefix = {arXiv}
+}
+"""
+
+_INPUTS = """
+Args:
+    audio, text: embeddings [m, dim] of clips and captions; caption j is true of clip j.
+    item: m strings or integers: the item of each row. The 2 or 3 rows of an item stand together.
+    similarity: instead of these three, [n, k, k] of n items: of caption c with clip a at [i, c, a]; NaN in the third
+        row and column where an item has no third.
+    tags: optional, n strings, one for each item, or such lists by the name of a grouping: also return `by_tag`.
+    clusters: optional, n strings or integers, equal for items that are not independent of each other.
+    return_scores: also return what the means are of, lists of n: scores (of group), scores_text and so on.
+Returns:
+    a dictionary, described at `comp_a` in the module: group, text, audio, match, text_pairwise, audio_pairwise, margin,
+    ties, match_ties, n, their chance_ and floor_, the same of triplets_ and mixed_, intervals, by_tag.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("comp_a")
+    >>> audio = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
+    >>> text = [[2.0, 1.0], [1.0, 2.0], [2.0, 1.0], [9.0, 1.0]]
+    >>> result = metric.compute(audio=audio, text=text, item=["a", "a", "b", "b"])
+    >>> result["group"], result["text"], result["audio"], result["match"]
+    (0.5, 0.5, 0.5, 0.5)
+"""
+
+
+def comp_a(
+    audio: ArrayLike | None = None,
+    text: ArrayLike | None = None,
+    item: Any = None,
+    *,
+    similarity: ArrayLike | None = None,
+    tags: Any = None,
+    clusters: Any = None,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how often captions and clips of n items are told apart, with chance and floor.
+
+    - `audio`, `text` [m, dim]: embeddings of clips and captions, at any length; caption j is true of clip j. `item`
+      [m]: the item of each row, a string or integer; an item has 2 or 3 rows in sequence;
+    - `similarity` [n, k, k], k = 2 or 3, in place of these: S[i, c, a] of caption c and clip a of item i, by default
+      their cosine; where k = 3 and an item has no third, its third row and column are NaN;
+    - `tags` [n]: a text for each item in the order of the items, or a mapping of such lists by the name of a grouping;
+      `clusters` [n], strings or integers: items that share one, such as the same two sources, are not independent; an
+      empty text is a cluster of its own.
+
+    "Greater" is greater by more than NEAR. Results are means over the items:
+
+    - `text`: S[a, a] is greater than all S[c, a], for every clip a; `audio`: S[c, c] is greater than all S[c, a], for
+      every caption c; `group`: both. A tie is wrong. Source: equations 1 to 3 of arXiv 2310.08753;
+    - `match`: of all k! assignments π of clips to captions the right one has the largest Σ_c S[c, π(c)]; of t that are
+      tied for the largest each counts 1/t, one half where two are. Two captions that are one are so at chance;
+    - `text_pairwise`, `audio_pairwise`: share of the k(k − 1) single comparisons that are right, ties half;
+    - `margin`: the right sum minus the largest other one;
+    - `ties`: share of the single comparisons that are tied; `match_ties`: share of the items where the right
+      assignment is tied for the best; `n` items.
+
+    These are of pairs: of an item with a third the first two captions and clips. `triplets_*` are of the items that
+    have a third, with all three; `mixed_*` of all items, with all captions that each has. Both are None where no item
+    has a third.
+
+    - `chance_*`, also `triplets_chance_*` and `mixed_chance_*`: with independent similarities, exactly. For k = 2 text
+      and audio 1/4, group 1/6, match 1/2; for k = 3 1/27, 1/60 and 1/6; pairwise 1/2;
+    - `floor_text`, `floor_audio`, `floor_group`, also `triplets_floor_*`: what is left of chance where captions, and
+      clips, are as near to each other as here: mean score of the captions of item i with the clips of item j, over all
+      i ≠ j of different clusters and all k! orders of the clips of j. Among more than CROSSED items, every item is
+      crossed with its share of them, one in so many, alone. None with `similarity`, or where no two items can be
+      crossed. The floor of match is its chance, exactly: of the k! orders one is the best, or t are by 1/t;
+    - `intervals`: 95 % by the name of each share, [low, high]: Wilson's, with n items. With clusters, and for shares
+      that are no yes or no, n is replaced by the number of items that would give the same variance (n·p(1 − p) over
+      that variance, which is taken between clusters), and the normal quantile by Student's;
+    - `by_tag`: for each tag n and the six shares, of pairs; of a mapping by the name of a grouping. Empty without tags;
+    - with return_scores, lists of n whose means are the results: `scores` of group, `scores_NAME` of text, audio,
+      match, text_pairwise, audio_pairwise, margin, ties, match_ties, and of mixed_group and so on, None without
+      triplets.
+
+    Raises ValueError when audio and text are not finite [m, dim] of one shape (the towers do not share a space), item
+    is missing, an item has not 2 or 3 rows, or its rows stand apart; when similarity is given beside them, is not
+    [n, 2, 2] or [n, 3, 3], or not finite; when tags or clusters are not n.
+
+    >>> comp_a(similarity=[[[0.3, 0.2], [0.1, 0.25]]])["group"]
+    1.0
+    """
+    items = _items(audio, text, item, similarity)
+    n = len(items.pairs)
+    codes = None if clusters is None else _cluster_numbers("clusters", clusters, n)
+    columns, whole = _item_scores(items.pairs), _item_scores(items.triplets)
+    mixed = {name: columns[name].copy() for name in _SHARES}
+    for name in mixed:
+        mixed[name][items.third] = whole[name]
+    has_triplets = bool(items.third.any())
+    share = float(items.third.mean())
+
+    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()} | {"n": n}
+    numbers |= {f"chance_{name}": value for name, value in CHANCE[2].items()} | {"chance_pairwise": 0.5}
+    numbers |= _floors(items, codes, 2)
+    samples = {name: (columns[name], codes) for name in _SHARES}
+    if has_triplets:
+        of_triplets = None if codes is None else codes[items.third]
+        numbers |= {f"triplets_{name}": float(whole[name].mean()) for name in _SHARES}
+        numbers |= {f"triplets_chance_{name}": value for name, value in CHANCE[3].items()}
+        numbers |= _floors(items, of_triplets, 3) | {"triplets_n": int(items.third.sum())}
+        numbers |= {f"mixed_{name}": float(mixed[name].mean()) for name in _SHARES}
+        for name in CHANCE[2]:
+            numbers[f"mixed_chance_{name}"] = (1 - share) * CHANCE[2][name] + share * CHANCE[3][name]
+        samples |= {f"triplets_{name}": (whole[name], of_triplets) for name in _SHARES}
+        samples |= {f"mixed_{name}": (mixed[name], codes) for name in _SHARES}
+    result = {name: numbers.get(name) for name in MEASURES}
+    result["intervals"] = {name: mean_interval(*sample) for name, sample in samples.items()}
+    result["by_tag"] = _by_tag(tags, columns, n)
+    if return_scores:
+        for name, column in columns.items():
+            result["scores" if name == "group" else f"scores_{name}"] = column.tolist()
+        for name, column in mixed.items():
+            result[f"scores_mixed_{name}"] = column.tolist() if has_triplets else None
+    return result
+
+
+CompA = metric_class(
+    comp_a,
+    [{"audio": "numbers", "text": "numbers", "item": item} for item in ("text", "number")],
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2310.08753",)),
+    whole=False,
+    instead=("similarity",),
+)
+
+
+# ----- what is given
+@dataclass(frozen=True)
+class _Items:
+    """The items, without their names.
+
+    Attributes:
+        pairs: S of the first two captions and clips of each, [n, 2, 2].
+        third: whether each has a third, [n].
+        triplets: S of those that have, [t, 3, 3].
+        text, audio: embeddings of length 1, [m, dim]; None where similarities are given.
+        starts: the first row of each item, [n].
+    """
+
+    pairs: Floats
+    third: NDArray[np.bool_]
+    triplets: Floats
+    text: Floats | None
+    audio: Floats | None
+    starts: Ints
+
+
+def _items(audio: Any, text: Any, item: Any, similarity: Any) -> _Items:
+    inputs = {"audio": audio, "text": text, "item": item}
+    given = [name for name, x in inputs.items() if x is not None]
+    if similarity is not None:
+        if given:
+            raise ValueError(f"similarity is given beside {', '.join(given)}; give one or the other.")
+        return _items_of_similarity(similarity)
+    if len(given) < len(inputs):
+        missing = ", ".join(name for name in inputs if name not in given)
+        got = f"{', '.join(given)} without {missing}" if given else "nothing"
+        raise ValueError(f"comp_a got {got}; it needs audio, text and item, or similarity.")
+    names = read_keys("item", item)
+    a, t = _embeddings_of_items("audio", audio, names), _embeddings_of_items("text", text, names)
+    if not len(a) == len(t) == len(names):
+        raise ValueError(f"audio has {len(a)} rows, text {len(t)} and item {len(names)}; they must be equally many.")
+    if a.shape[1] != t.shape[1]:
+        raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
+    starts, third = _item_places(names)
+    s = [_own_products(t, a, starts[place], k) for k, place in ((2, slice(None)), (3, third))]
+    return _Items(s[0], third, s[1], t, a, starts)
+
+
+def _embeddings_of_items(name: str, x: Any, items: list[Any]) -> Floats:
+    """Rows of length 1; what is not finite is told with its item."""
+    try:
+        return unit_embeddings(name, x)
+    except ValueError as error:
+        row = re.search(r"the first is row (\d+) ", str(error))
+        if row is None or int(row[1]) >= len(items):
+            raise
+        raise ValueError(f"{str(error).removesuffix('.')}, of item {items[int(row[1])]!r}.") from None
+
+
+def _cluster_numbers(name: str, x: Any, n: int) -> Ints:
+    """Numbers of strings or integers, one for each of n items; an empty text has one of its own."""
+    keys = read_keys(name, x)
+    if len(keys) != n:
+        raise ValueError(f"{name} must have one entry for each of the {n} items; got {len(keys)}.")
+    named = [(place,) if key == "" else key for place, key in enumerate(keys)]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(named))}
+    return np.array([numbers[key] for key in named])
+
+
+def _item_places(names: list[Any]) -> tuple[Ints, NDArray[np.bool_]]:
+    """The first row of each item [n], and whether it has three rows [n]."""
+    sizes: list[int] = []
+    firsts: dict[Any, int] = {}
+    start = 0
+    for name, rows in itertools.groupby(names):
+        size = len(list(rows))
+        if name in firsts:
+            raise ValueError(
+                f"The rows of an item stand together; those of item {name!r} begin at {firsts[name]} and again at "
+                f"{start}."
+            )
+        if size not in CHANCE:
+            raise ValueError(f"An item has 2 or 3 captions and clips; item {name!r} has {size} at row {start}.")
+        firsts[name] = start
+        sizes.append(size)
+        start += size
+    return np.array(list(firsts.values())), np.array(sizes) == 3
+
+
+def _own_products(text: Floats, audio: Floats, starts: Ints, k: int) -> Floats:
+    """S of the first k captions and clips of items that begin at these rows, [n, k, k]."""
+    rows = starts[:, None] + np.arange(k)
+    products: Floats = text[rows] @ audio[rows].transpose(0, 2, 1)
+    return products
+
+
+def _items_of_similarity(similarity: Any) -> _Items:
+    if hasattr(similarity, "detach"):
+        similarity = similarity.detach().cpu().double()
+    try:
+        raw = np.asarray(similarity)
+    except ValueError as error:
+        raise ValueError(f"similarity must be an array [n, k, k]: {error}") from None
+    if raw.dtype.kind not in "fiu" or raw.ndim != 3 or raw.shape[1:] not in ((2, 2), (3, 3)) or not len(raw):
+        raise ValueError(
+            f"similarity must be numbers [n, 2, 2] or [n, 3, 3] with n ≥ 1; got {raw.dtype}, shape {raw.shape}."
+        )
+    s = raw.astype(np.float64)
+    k = s.shape[1]
+    bad = ~(np.abs(s) <= LARGEST)
+    missing = np.isnan(s[:, 2:]).all(axis=(1, 2)) & np.isnan(s[:, :, 2:]).all(axis=(1, 2)) & (k == 3)
+    bad[missing, 2:] = bad[missing, :, 2:] = False
+    if bad.any():
+        item, caption, clip = np.argwhere(bad)[0]
+        raise ValueError(
+            f"similarity must be finite; item {item} has {s[item, caption, clip]} at caption {caption}, clip {clip}. "
+            "A third that is not there is a whole row and column of NaN."
+        )
+    third = ~missing & (k == 3)
+    return _Items(s[:, :2, :2], third, s[third] if k == 3 else np.zeros((0, 3, 3)), None, None, np.arange(len(s)))
+
+
+# ----- scores of items
+def _item_scores(s: Floats) -> dict[str, Floats]:
+    """Every score of items with similarities [n, k, k] by its name, [n] each."""
+    k = s.shape[1]
+    right = np.einsum("ikk->ik", s)
+    elsewhere = ~np.eye(k, dtype=bool)
+    # By how much the right one is above another caption of the same clip, and above another clip of the same caption.
+    steps = {"text": (right[:, None] - s)[:, elsewhere], "audio": (right[:, :, None] - s)[:, elsewhere]}
+    columns = {name: (step > NEAR).all(axis=1).astype(np.float64) for name, step in steps.items()}
+    for name, step in steps.items():
+        columns[f"{name}_pairwise"] = np.where(step > NEAR, 1.0, np.where(step >= -NEAR, 0.5, 0.0)).mean(axis=1)
+    sums = np.stack([s[:, range(k), order].sum(axis=1) for order in itertools.permutations(range(k))], axis=1)
+    best = sums >= sums.max(axis=1, keepdims=True) - NEAR
+    tied = best.sum(axis=1)
+    return {
+        "group": columns["text"] * columns["audio"],
+        **columns,
+        "match": best[:, 0] / tied,
+        "margin": sums[:, 0] - sums[:, 1:].max(axis=1),
+        "ties": (np.abs(np.concatenate(list(steps.values()), axis=1)) <= NEAR).mean(axis=1),
+        "match_ties": (best[:, 0] & (tied > 1)).astype(np.float64),
+    }
+
+
+def _by_tag(tags: Any, columns: Mapping[str, Floats], n: int) -> dict[str, Any]:
+    """Of each tag the number of its items and their shares."""
+    if tags is None:
+        return {}
+    if isinstance(tags, Mapping):
+        return {name: _by_tag(values, columns, n) for name, values in tags.items()}
+    keys = read_keys("tags", tags)
+    if len(keys) != n:
+        raise ValueError(f"tags must have one entry for each of the {n} items; got {len(keys)}.")
+    table: dict[str, Any] = {}
+    for key in dict.fromkeys(keys):
+        rows = np.array([entry == key for entry in keys])
+        table[key] = {"n": int(rows.sum())} | {name: float(columns[name][rows].mean()) for name in _SHARES}
+    return table
+
+
+# ----- the floor
+def _floors(items: _Items, clusters: Ints | None, k: int) -> dict[str, float]:
+    """Mean scores of captions with k clips of other items, in every order of these; empty where there are none."""
+    starts = items.starts if k == 2 else items.starts[items.third]
+    if items.text is None or items.audio is None:
+        return {}
+    sums, count = np.zeros(len(_FLOORS)), 0
+    for rows, columns in _crossings(len(starts)):
+        captions, clips = (starts[place][:, None] + np.arange(k) for place in (rows, columns))
+        products = items.text[captions.ravel()] @ items.audio[clips.ravel()].T
+        s = products.reshape(len(rows), k, len(columns), k).transpose(0, 2, 1, 3)
+        usable = rows[:, None] != columns
+        if clusters is not None:
+            usable &= clusters[rows][:, None] != clusters[columns]
+        sums += _orders_right(s[usable]).sum(axis=1)
+        count += int(usable.sum())
+    means = sums / (max(count, 1) * math.factorial(k))
+    prefix = "" if k == 2 else "triplets_"
+    return {f"{prefix}floor_{name}": float(x) for name, x in zip(_FLOORS, means, strict=True)} if count else {}
+
+
+def _crossings(n: int) -> Iterator[tuple[Ints, Ints]]:
+    """Places of items, and of those that they are crossed with: all with all, or each with one in so many."""
+    parts = -(-n // CROSSED)
+    for part in range(parts):
+        places = np.arange(part, n, parts)
+        for start in range(0, len(places), 100):
+            yield places[start : start + 100], places
+
+
+def _orders_right(s: Floats) -> Floats:
+    """In how many orders of the clips group, text and audio are right (at most one), of S [m, k, k], [3, m]."""
+    k = s.shape[1]
+    text, audio = np.ones(s.shape, bool), np.ones(s.shape, bool)
+    for shift in range(1, k):
+        text &= s > np.roll(s, shift, axis=1) + NEAR
+        audio &= s > np.roll(s, shift, axis=2) + NEAR
+    # A clip has at most one caption that is nearer than all others: it is right in the order where that is its own.
+    one_each = [(text.sum(axis=2) == 1).all(axis=1), (audio.sum(axis=1) == 1).all(axis=1)]
+    both = one_each[0] & one_each[1] & (text == audio).all(axis=(1, 2))
+    return np.array([both, *one_each], np.float64)
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+_SCORED = {
+    "group": "share of items where every clip has its own caption nearest and every caption its own clip",
+    "text": "share of items where every clip has its own caption nearest",
+    "audio": "share of items where every caption has its own clip nearest",
+    "match": "share of items where the right assignment of captions to clips is the best; those tied for it share",
+    "text_pairwise": "share of single comparisons of two captions with a clip that are right, ties half",
+    "audio_pairwise": "share of single comparisons of two clips with a caption that are right, ties half",
+}
+"""What the scores are, of pairs, of triplets, and of both as they are."""
+
+_ALWAYS = ", and of any model that does not know what belongs together"
+
+
+def _scores(kind: str = "", of: str = "") -> dict[str, Fields]:
+    """The scores of a kind of items, with what they are beside: a chance each, and a floor where there is one."""
+    prefix, measures = f"{kind}_" if kind else "", {}
+    for name, meaning in _SCORED.items():
+        nulls = {"null": "chance_pairwise" if name.endswith("pairwise") else f"{prefix}chance_{name}"}
+        if kind != "mixed" and name in _FLOORS:
+            nulls["floor"] = f"{prefix}floor_{name}"
+        column = {} if kind == "triplets" else {"column": f"score_{prefix}{name}"}
+        heading = f"{prefix}{name}".replace("_", " ")
+        measures[f"{prefix}{name}"] = share(heading, meaning + of, **nulls, **column)
+    return measures
+
+
+def _chances(kind: str, meanings: Mapping[str, str]) -> dict[str, Fields]:
+    prefix = f"{kind}_" if kind else ""
+    return {
+        f"{prefix}chance_{name}": hidden(share(f"chance of {prefix}{name}".replace("_", " "), meaning))
+        for name, meaning in meanings.items()
+    }
+
+
+def _floor_measures(kind: str, items: str) -> dict[str, Fields]:
+    prefix = f"{kind}_" if kind else ""
+    why = "in every order: what captions and clips as near to each other leave of chance, without knowledge"
+    return {
+        f"{prefix}floor_{name}": hidden(
+            share(
+                f"floor of {prefix}{name}".replace("_", " "),
+                f"{name} of captions with the clips of other {items}, {why}",
+            )
+        )
+        for name in _FLOORS
+    }
+
+
+def _measures() -> dict[str, Fields]:
+    """Scores of the pairs with their nulls, then those of triplets, then of both together."""
+    measures = _scores()
+    measures["group"] |= {"heading": "CompA group", "column": "score"}
+    measures["text_pairwise"]["shown"] = measures["audio_pairwise"]["shown"] = False
+    measures["margin"] = {
+        "heading": "margin",
+        "meaning": "mean of the sum of the right similarities minus that of the best other assignment",
+        "range": (-MOST, MOST),
+        "column": "score_margin",
+        "shown": False,
+    }
+    ties = "share of the single comparisons that are tied, which count as wrong in group, text and audio"
+    measures["ties"] = share("ties", ties, column="score_ties")
+    best = "share of items where the right assignment is tied for the best"
+    measures["match_ties"] = hidden(share("match ties", best, column="score_match_ties"))
+    measures["n"] = count("n", "number of items")
+    exactly = {"group": "1/6", "text": "1/4", "audio": "1/4", "match": "1/2", "pairwise": "1/2"}
+    named = {name: f"{name} of independent similarities" for name in exactly}
+    named |= {"match": named["match"] + _ALWAYS, "pairwise": "pairwise scores of independent similarities"}
+    measures |= _chances("", {name: f"{named[name]}: {chance}, exactly" for name, chance in exactly.items()})
+    measures |= _floor_measures("", "items")
+    del measures["floor_group"]["shown"]
+    triplets = {"group": "1/60", "text": "1/27", "audio": "1/27", "match": "1/6"}
+    likewise = {name: f"{name} of triplets with independent similarities: {x}, exactly" for name, x in triplets.items()}
+    as_there_are = {name: f"{name} of independent similarities, pairs and triplets as there are" for name in triplets}
+    measures |= {
+        name: hidden(score) for name, score in _scores("triplets", ", of items with a third, all three").items()
+    }
+    measures |= _chances("triplets", likewise) | _floor_measures("triplets", "triplets")
+    measures["triplets_n"] = count("triplets", "number of items with a third")
+    measures |= {name: hidden(score) for name, score in _scores("mixed", ", two or three as the item has").items()}
+    return measures | _chances("mixed", as_there_are)
+
+
+MEASURES = _measures()
+"""What each number of `comp_a` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# CompA: which caption belongs to which clip?
+
+An item has two captions with the same words, such as "a bell, then a dog" and "a dog, then a bell", and two clips with
+the same sounds; some have a third pair, both at once. The score is how often every clip has its own caption nearest and
+every caption its own clip. Chance is 1/6; *match*, whether the right assignment is the better one, has a chance of 1/2.
+
+Paste embeddings of an audio–text model: a line for each clip and each caption, numbers separated by commas or spaces,
+line j of the captions belonging to line j of the clips; and the item of each line.
+""",
+    "warning": """\
+**Chance is not the floor.** A model to which both captions, or both clips, are nearly one falls below chance in group,
+text and audio without hearing anything wrong, and one to which they are opposites reaches nearly 1/2 in group: what a
+score has to be above is the larger of its chance and its *floor*. *match* is at 1/2 without knowledge, always.
+""",
+    "inputs": {
+        "audio": "Clips: one embedding a line",
+        "text": "Captions: one embedding a line, true of the clip in the same line",
+        "item": "Item of each line: a word or a number; 2 or 3 lines each, together",
+    },
+}
+"""What the metric's page says; an input that is no feature of the metric is optional, of the kind said here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `comp_a`: a model that tells most items, 16 pairs and 8 triplets in 6 dimensions."""
+    rng = np.random.default_rng(0)
+    item = np.repeat(np.arange(24), [3 if number % 3 == 0 else 2 for number in range(24)])
+    scene, twin, unheard = rng.normal(size=(24, 6))[item], rng.normal(size=(len(item), 6)), rng.normal(size=(24, 6))
+    audio = scene + 0.7 * twin
+    text = scene + 0.7 * twin + 0.5 * unheard[item] + 0.7 * rng.normal(size=audio.shape)
+    return {"audio": audio.round(3), "text": text.round(3), "item": [f"item {number}" for number in item]}

@@ -1,0 +1,987 @@
+"""Disentanglement of factors in embeddings: is one factor read as well where another takes values never met before?
+
+Literature counts how many single dimensions answer to a factor. That depends on the basis, which means nothing for most
+encoders: an embedding that is rotated holds the same, but scores otherwise. So the score here is about use. For each
+ordered pair of factors a probe of the first is trained where the second has a random half of its levels, and tested
+where it has the other half. Beside it stand: the same probe tested on the levels that it has met, how far the probe of
+the first factor is moved by the second, the angles between the directions of both, shares of variance, and, on
+request, DCI, MIG, SAP, modularity and explicitness, each also after a random rotation and after PCA. With changed
+copies of the clips it measures instead what a transform does to the probes (arXiv 2505.06224, section III). All in
+float64.
+
+>>> rng = np.random.default_rng(0)
+>>> pitch, rate, loudness = (grid.ravel() for grid in np.meshgrid(*[np.arange(4.0)] * 3))
+>>> factors = {"pitch": pitch, "rate": rate, "loudness": loudness}
+>>> axes = np.linalg.qr(rng.normal(size=(16, 3)))[0].T
+>>> separate = np.column_stack([pitch, rate, loudness]) @ axes
+>>> result = disentanglement(separate, factors)
+>>> round(result["unseen"], 3), round(result["leak"], 3), round(result["overlap"], 3), round(result["main"], 3)
+(1.0, 0.0, 0.0, 1.0)
+>>> products = np.column_stack([pitch, rate, loudness, 1 + 0 * pitch]) @ rng.normal(size=(4, 16))
+>>> entangled = disentanglement(products**2, factors)
+>>> entangled["seen_r2"] > 0.99 > 0.9 > entangled["unseen_r2"]
+True
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .arrays import ROUNDING, Floats, Ints, read_matrix
+from .columns import UNBOUNDED, copy_parameters, owner_means, quarter_numbers, read_blocks, read_relations
+from .evaluated import metric_class
+from .factors import Answers, Factor, combination_codes, fold_codes, joint_codes, read_factors
+from .literature import literature_scores
+from .probing import (
+    KERNEL_PENALTIES,
+    KERNEL_WIDTHS,
+    LANDMARKS,
+    PENALTIES,
+    STATES,
+    Kernel,
+    Ridge,
+    fit_probe,
+    probe_names,
+    squared_distances,
+    standardised_rows,
+)
+
+HALVES = 5
+"""Random halves of a factor's levels that a probe is trained on, the other half being what it has not met."""
+
+LEFT_OUT = 8
+"""Parts into which levels are put, at most, to be left out one after the other when a penalty is chosen."""
+
+FEWEST_ROWS = 3
+"""Of a fold whose correlation counts."""
+
+READ = 3.0
+"""A factor is read where its probe has a score above this many times 1/√n on n clips: shuffled labels give a
+correlation (classes: an accuracy above chance) whose standard deviation is about that, so that one in 700 passes."""
+
+FAINTEST = 1e-12
+"""Of what all clips are apart in a probe's answers, the least that a factor's own moves can be: below, they are
+rounding, squared, of answers that follow other factors alone."""
+
+DIRECTIONS = 3
+"""Of the main effects of a factor, the strongest first, whose angles `overlap` takes."""
+
+_DESCRIPTION = """\
+Disentanglement measures whether a factor is read from embeddings as well where another factor takes values that the
+probe has not met: the mean correlation (classes: accuracy above chance) over ordered pairs of factors. It is reported
+with controls: the same on levels that were met, what one factor moves in the probe of another, angles between their
+directions, shares of variance, and on request the scores of the literature, which depend on the basis.
+"""
+
+_CITATION = """\
+@misc{representation_evaluation_2025,
+  author = {Plachouras, Christos and Guinot, Julien and Fazekas, George and Quinton, Elio and Benetos, Emmanouil
+            and Pauwels, Johan},
+  title = {Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks},
+  year = {2025},
+  eprint = {2505.06224},
+  archivePrefix = {arXiv},
+  note = {IJCNN 2025}
+}
+"""
+
+_INPUTS = """
+Args:
+    embeddings: [n, dim], one row for each clip.
+    factors: labels by the factor's name, n numbers or n strings (classes) each; or n dictionaries, of each clip its
+        label by the factor's name.
+    folds: optional, n integers, at least 3 different: for tests of levels that were trained on.
+    blocks: optional, n strings or integers: what clips share, such as a recording; no block is in two folds.
+    base: optional, n integers: of a changed copy the row of its original (from 0), of an original -1.
+    parameters: optional, n numbers: how strongly each copy was changed; those of originals are passed over.
+    probes: the probes to choose from, of "ridge", "kernel", "slp" and "mlp".
+    scaled: False for slp and mlp on features and labels as they come.
+    literature: also compute DCI, MIG, SAP, modularity and explicitness.
+    seed: of halves, folds, random states and rotation.
+    return_scores: also return scores of the clips, and the numbers of each pair of factors.
+Returns:
+    a dictionary, described at `disentanglement` in the module: unseen, seen, unseen_r2, seen_r2, spread, leak, overlap,
+    overlap_chance, main, pairs_share, rest, shift_before, shift_after, shift, shift_quarter_1 to shift_quarter_4, n,
+    and the scores of the literature.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("disentanglement")
+    >>> factors = [{"pitch": x, "rate": y} for x in range(4) for y in range(4)]
+    >>> z = [[float(clip["pitch"]), float(clip["rate"])] for clip in factors]
+    >>> result = metric.compute(embeddings=z, factors=factors)
+    >>> round(result["unseen"], 6), round(result["overlap"], 6), result["n"]
+    (1.0, 0.0, 16)
+"""
+
+
+def disentanglement(
+    embeddings: ArrayLike,
+    factors: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    folds: Sequence[int] | None = None,
+    blocks: Sequence[Any] | None = None,
+    *,
+    base: ArrayLike | None = None,
+    parameters: Any = None,
+    probes: Sequence[str] = ("ridge", "kernel"),
+    scaled: bool = True,
+    literature: bool = False,
+    seed: int = 0,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how separately the factors of n clips stand in their embeddings, and the controls of that.
+
+    - `embeddings` [n, dim]. `factors`: of each factor n labels by its name, numbers or strings (which are classes); or
+      n mappings, of each clip its labels by those names. Levels are the different labels; a factor with more than 16
+      different numbers is cut into 8 levels of about equally many clips. Best are crossed factors, where each
+      combination of levels occurs.
+    - `blocks` [n], strings or integers: what is never both trained on and tested, but for `unseen`; without them the
+      combinations of levels (with `base`: originals with their copies). `folds` [n], integers, at least 3 different,
+      no block in two; without them blocks are dealt to 5 folds by `seed`.
+    - `probes`: one or more of PROBES; that which validates best is taken each time. `slp` and `mlp` are means over 3
+      random states; with `scaled` False they see features and numbers as they come, as those of arXiv 2505.06224 do.
+    - `base` [n], integers: of a changed copy the row of its original, of an original −1. Then what is measured is what
+      the change does to the probes (`shift…`), and nothing else; an original without copies is learnt from only. Labels
+      of copies are those *after* the change.
+      `parameters` [n], numbers: how strongly copies were changed (None or NaN for originals), for the quarters.
+    - `literature`: also the scores of the literature; slow. `seed`: of halves, folds, random states and rotation.
+
+    Results are means over ordered pairs of factors (F1, F2), or over factors; None where they do not apply:
+
+    - `unseen`: the probe of F1 is trained on the clips whose F2 has a level of a random half, and tested on the others:
+      r of answers and labels, of classes (accuracy − chance)/(1 − chance), chance being the accuracy of always giving
+      the commonest class in training. Mean over 5 halves, drawn in pairs that change places, so that each level is
+      tested. The penalty is that which is best when one seen level after the other is left out (where a half is one
+      level: one fold). `unseen_r2`: R² against the training mean, of factors of numbers;
+    - `seen`, `seen_r2`: the same for the clips of the seen half, each by a probe trained on the other folds of that
+      half, the penalty chosen on the next fold. r is that within folds (from 3 clips on), since r over folds has a mean
+      below 0 where nothing is known;
+    - `spread`: standard deviation of `unseen` over random states; None with closed forms alone, which have none;
+    - `leak` = E(f(z′) − f(z))² over clips that differ in F2 alone, in units of that over clips that differ in F1 alone,
+      f being the probe of F1 trained on other folds than theirs. 0 is best; at 1 F2 moves the answer as much as F1.
+      None where F1 is not read, which has no moves to compare with: where `seen` of its probes over all folds is not
+      above 3/√n (READ), or what F1 moves is rounding (FAINTEST); such pairs are left out of the mean;
+    - `overlap`: mean squared cosine of the principal angles between the 3 strongest directions of the main effects of
+      F1 and of F2, by least squares; `overlap_chance`: that of random directions, 3/dim;
+    - `main`, `pairs_share`, `rest`: shares of variance of the main effects of all factors, of the interactions of two,
+      and of all else; only where each combination of levels occurs equally often;
+    - `shift_before`, `shift_after`: R² (classes: accuracy above chance) of originals and of their copies, by probes
+      trained on the originals of other folds; `shift`: RMSE of copies less that of originals (arXiv 2505.06224, section
+      III), in standard deviations of the label; of classes the difference of error rates. `shift_quarter_1` to `_4`:
+      the same for the copies in each quarter of the order of their parameters. Each original counts the same;
+    - `n`: number of clips, with `base` of originals that have copies;
+    - with `literature`, defined as in disentanglement_lib, on arrays: `dci_disentanglement`, `dci_completeness` and
+      `dci_informativeness` (Eastwood and Williams 2018; by lasso on standardised dimensions; the last is R² or accuracy
+      above chance on the first fold, on which nothing is trained), `mig` (Chen et al. 2018; histograms of 20 bins),
+      `sap` (Kumar et al. 2018), `modularity` and `explicitness` (Ridgeway and Mozer 2018; the latter is an area under
+      the ROC curve, chance ½). `…_rotated`: the same after a random rotation; `…_pca`: on principal components;
+    - with return_scores: `scores` [n], linearised contributions of the clips to `unseen`, which is exactly their mean
+      (for r and standardised answers u and labels v: r + u·v − r (u² + v²)/2); `scores_shift_before` and
+      `scores_shift_after`, those of originals to R² in the order of rows; `by_pair`, a list of dictionaries with the
+      numbers of each pair, its `factor`, `over`, which is "copies" with `base`, and without it `scores`, contributions
+      to its `unseen`. None where they do not apply.
+
+    Embeddings that are all the same score 0. With closed forms no number but those of the literature depends on unit,
+    origin or rotation of the embeddings.
+
+    Sources: arXiv 2505.06224, section III, for `shift`; unseen levels, leak, overlap and shares are ours.
+
+    Raises ValueError when embeddings are not finite [n, dim], lengths differ, labels of a factor are neither all
+    numbers nor all strings or are all the same, there are fewer than 2 factors (1 with `base`), 3 folds or 5 blocks, a
+    block lies in two folds, a class is in one fold alone or does not go with the levels that are trained on, `base`
+    names no original, or a probe is unknown.
+
+    >>> clips = [(tone, level) for tone in "abcd" for level in range(4)]
+    >>> z = np.array([[tone == "a", tone == "b", tone == "c", level] for tone, level in clips], dtype=float)
+    >>> tones, levels = zip(*clips, strict=True)
+    >>> result = disentanglement(z, {"tone": tones, "level": levels}, return_scores=True)
+    >>> [(pair["factor"], pair["over"], round(pair["unseen"], 3)) for pair in result["by_pair"]]
+    [('tone', 'level', 1.0), ('level', 'tone', 1.0)]
+    """
+    z = read_matrix("embeddings", embeddings)
+    table = read_factors(factors, len(z))
+    options: dict[str, Any] = {"probes": probe_names(probes), "scaled": scaled, "seed": seed}
+    if base is not None:
+        if literature:
+            raise ValueError("literature is of clips without base: give the originals alone.")
+        result = _shift_numbers(z, table, base, parameters, folds, blocks, options)
+    else:
+        if parameters is not None:
+            raise ValueError("parameters are given without base, which says of which clip each copy is one.")
+        if len(table) < 2:
+            raise ValueError(f"factors must be 2 or more without base; there is {table[0].name!r} alone.")
+        fold = fold_codes(folds, *read_blocks(combination_codes(table) if blocks is None else blocks, len(z)), seed)
+        data = _Data(standardised_rows(z), z, fold, **options)
+        result = _pair_numbers(data, table)
+        if literature:
+            result |= literature_scores(z, table, fold, seed)
+    lists = ("scores", "scores_shift_before", "scores_shift_after", "by_pair")
+    names = [*MEASURES, *(lists if return_scores else ())]
+    return {name: result.get(name) for name in names}
+
+
+Disentanglement = metric_class(
+    disentanglement,
+    {"embeddings": "numbers", "factors": "json"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2505.06224",)),
+)
+
+
+# ----- end of the probes
+
+
+# ----- answers of probes
+@dataclass(frozen=True)
+class _Data:
+    """Embeddings and how probes are fitted to them.
+
+    Attributes:
+        x: embeddings, standardised.
+        raw: embeddings as given, for `slp` and `mlp`.
+        folds: of each row.
+        probes, scaled, seed: as given.
+    """
+
+    x: Floats
+    raw: Floats
+    folds: Ints
+    probes: tuple[str, ...]
+    scaled: bool
+    seed: int
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """Probes with random states."""
+        return tuple(name for name in self.probes if name in ("slp", "mlp"))
+
+    @property
+    def states(self) -> int:
+        return STATES if self.trained else 1
+
+
+Closed = tuple[Ridge, Ints | None]
+"""A probe in closed form, and the landmarks whose squared distances it takes, if it does not take embeddings."""
+
+
+def _closed_fits(data: _Data, train: Ints, y: Floats, kinds: Sequence[int]) -> list[Closed]:
+    """Closed forms fitted to the targets of some rows: kind 0 is ridge, the others are kernels of KERNEL_WIDTHS."""
+    x, fits = data.x[train], list[Closed]()
+    landmarks = train[np.linspace(0, len(train) - 1, min(len(train), LANDMARKS)).astype(int)]
+    if any(kinds):
+        between = squared_distances(data.x[landmarks], data.x[landmarks])
+        distances = between if len(landmarks) == len(train) else squared_distances(x, data.x[landmarks])
+    for kind in kinds:
+        if kind == 0:
+            fits.append((Ridge(x, y, PENALTIES, x.shape[1]), None))
+        else:
+            fits.append((Kernel(between, distances, y, KERNEL_WIDTHS[kind - 1]), landmarks))
+    return fits
+
+
+def _inputs(data: _Data, rows: Ints, fits: Sequence[Closed]) -> list[Floats]:
+    """What each of some closed forms, fitted to the same rows, takes for other rows."""
+    landmarks = next((landmarks for _, landmarks in fits if landmarks is not None), None)
+    distances = None if landmarks is None else squared_distances(data.x[rows], data.x[landmarks])
+    return [data.x[rows] if landmarks is None or distances is None else distances for _, landmarks in fits]
+
+
+def _closed_answers(
+    data: _Data, targets: Floats, groups: Sequence[int], train: Ints, left_out: Sequence[Ints], test: Ints
+) -> tuple[Floats, Floats]:
+    """Of groups of targets the answers for some rows, less the mean trained on, [rows, targets], and errors, [groups].
+
+    Kind and penalty are those with the least mean squared error over the parts `left_out` of `train`, each after
+    training on the rest; then the probe is trained on all of `train`.
+    """
+    kinds = [0] if "ridge" in data.probes else []
+    kinds += range(1, len(KERNEL_WIDTHS) + 1) if "kernel" in data.probes else []
+    if not kinds:
+        return np.zeros((len(test), targets.shape[1])), np.full(len(groups), np.inf)
+    losses = np.full((len(kinds), max(len(PENALTIES), len(KERNEL_PENALTIES)), len(groups)), np.inf)
+    for number, part in enumerate(left_out):
+        rest = np.setdiff1d(train, part)
+        # Without their mean, since what rounding leaves of it would pass for something that was learnt.
+        mean = targets[rest].mean(axis=0)
+        fits = _closed_fits(data, rest, targets[rest] - mean, kinds)
+        for loss, (fit, _), x in zip(losses, fits, _inputs(data, part, fits), strict=True):
+            error = fit.losses(x, targets[part] - mean, groups) * len(part)
+            loss[: len(error)] = error if number == 0 else loss[: len(error)] + error
+    losses /= sum(map(len, left_out))
+    kind, penalty = (np.repeat(places, groups) for places in _least(losses, targets[train], groups))
+    used = np.unique(kind)
+    fits = _closed_fits(data, train, targets[train] - targets[train].mean(axis=0), [kinds[place] for place in used])
+    answers = np.zeros((len(test), targets.shape[1]))
+    for place, (fit, _), x in zip(used, fits, _inputs(data, test, fits), strict=True):
+        columns = kind == place
+        # Those of the other columns, which are of another kind, are not used.
+        predictions = fit.predict(x, fit.penalties[np.where(columns, penalty, 0)]) - fit._offset
+        answers[:, columns] = predictions[:, columns]
+    return answers, losses.min(axis=(0, 1))
+
+
+def _least(losses: Floats, targets: Floats, groups: Sequence[int]) -> tuple[Ints, Ints]:
+    """Kind and penalty of the least of losses [kinds, penalties, groups], [groups] each; of equal ones the greatest.
+
+    They are equal where they differ by rounding: so it is where nothing was learnt, since all rows that were trained on
+    have the same label.
+    """
+    spreads = [part.var(axis=0).mean() for part in np.split(targets, np.cumsum(groups)[:-1], axis=1)]
+    least = losses.min(axis=(0, 1))
+    tied = losses[:, ::-1] <= least + ROUNDING * (least + spreads)
+    kind, place = np.unravel_index(tied.reshape(-1, len(groups)).argmax(axis=0), losses.shape[:2])
+    return kind, losses.shape[1] - 1 - place
+
+
+def _answers(
+    data: _Data, factors: Sequence[Factor], train: Ints, left_out: Sequence[Ints], test: Ints, turn: int
+) -> list[Floats]:
+    """Of each factor the answers of the best probe for some rows, less the mean trained on: [states, rows, targets].
+
+    `slp` and `mlp`, which cost a thousand times as much as closed forms, are trained once, on what part number `turn`
+    of `left_out` leaves of `train`.
+    """
+    targets, groups = np.hstack([factor.targets for factor in factors]), [factor.targets.shape[1] for factor in factors]
+    closed, errors = _closed_answers(data, targets, groups, train, left_out, test)
+    answers = []
+    for factor, columns, error in zip(factors, np.split(closed, np.cumsum(groups)[:-1], axis=1), errors, strict=True):
+        least, best = error, np.broadcast_to(columns, (data.states, *columns.shape))
+        for name in data.trained:
+            values, loss = _trained_answers(data, name, factor, train, left_out[turn % len(left_out)], test)
+            if loss < least:
+                least, best = loss, values
+        answers.append(best)
+    return answers
+
+
+def _trained_answers(
+    data: _Data, name: str, factor: Factor, train: Ints, part: Ints, test: Ints
+) -> tuple[Floats, float]:
+    """Of `slp` or `mlp` the answers less the mean trained on, [states, rows, targets], and the validation error."""
+    rest = np.setdiff1d(train, part)
+    fits = [
+        fit_probe(
+            name,
+            (data.raw[rest], factor.targets[rest]),
+            (data.raw[part], factor.targets[part]),
+            data.raw[test],
+            data.seed + state,
+            data.scaled,
+        )
+        for state in range(STATES)
+    ]
+    answers = np.stack([values for values, _ in fits]) - factor.targets[train].mean(axis=0)
+    return answers, float(np.mean([loss[0] for _, loss in fits]))
+
+
+def _across_folds(
+    data: _Data, factors: Sequence[Factor], trained: Ints, asked: Ints, turn: int = 0
+) -> list[Answers] | None:
+    """Answers for the rows `asked`, each by a probe trained on rows of `trained` in other folds than the row's.
+
+    None where there are fewer than 3 folds.
+    """
+    names = np.unique(data.folds[trained])
+    if len(names) < 3:
+        return None
+    deviations = [np.zeros((data.states, len(asked), factor.targets.shape[1])) for factor in factors]
+    means = [np.zeros((len(asked), factor.targets.shape[1])) for factor in factors]
+    for place, name in enumerate(names):
+        train = trained[data.folds[trained] != name]
+        held = trained[data.folds[trained] == names[(place + 1) % len(names)]]
+        rows = np.flatnonzero(data.folds[asked] == name)
+        for number, answers in enumerate(_answers(data, factors, train, [held], asked[rows], turn)):
+            deviations[number][:, rows] = answers
+            means[number][rows] = factors[number].targets[train].mean(axis=0)
+    return [Answers(*parts) for parts in zip([factor.at(asked) for factor in factors], deviations, means, strict=True)]
+
+
+def _tested_score(answers: Answers) -> tuple[Floats, Floats]:
+    """The correlation, or accuracy above chance, of each random state, and each row's contribution to their mean."""
+    if answers.factor.classes:
+        wrong, room = answers.errors()
+        ratios, contributions = _linearised(wrong, np.broadcast_to(room, wrong.shape))
+        return 1 - ratios, 1 - contributions
+    x, y = answers.deviations[..., 0], answers.factor.targets[:, 0]
+    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean()
+    sizes, size = np.sqrt(np.square(x).mean(axis=1, keepdims=True)), float(np.sqrt(np.square(y).mean()))
+    flat = sizes <= ROUNDING * size
+    u, v = np.where(flat, 0.0, x / np.where(flat, 1.0, sizes)), y / (size or 1.0)
+    r = np.clip((u * v).mean(axis=1, keepdims=True), -1.0, 1.0)
+    contributions = r + u * v - r * (np.square(u) + np.square(v)) / 2
+    return r[:, 0], contributions.mean(axis=0)
+
+
+def _seen_score(answers: Answers, folds: Ints) -> tuple[float, int]:
+    """The same, of answers of probes of several folds, and from how many rows; correlations are those within folds.
+
+    Over all folds r would be below 0 on average where nothing is known: the answers of a probe are the larger, the
+    more the rows it was trained on happen to agree, and so the less they agree with the rows left out.
+    """
+    if answers.factor.classes:
+        return float(_tested_score(answers)[0].mean()), len(folds)
+    parts = [answers.at(np.flatnonzero(folds == fold)) for fold in np.unique(folds)]
+    parts = [part for part in parts if len(part.means) >= FEWEST_ROWS and np.ptp(part.factor.targets) > 0]
+    counts = [len(part.means) for part in parts]
+    scores = [float(_tested_score(part)[0].mean()) for part in parts]
+    return (float(np.average(scores, weights=counts)), sum(counts)) if parts else (0.0, 0)
+
+
+def _linearised(numerators: Floats, denominators: Floats) -> tuple[Floats, Floats]:
+    """Ratios of sums along rows [states], and contributions [rows] whose mean is the mean of the ratios."""
+    means = denominators.mean(axis=1)
+    if not means.all():
+        return np.ones(len(means)), np.ones(numerators.shape[1])
+    ratios = numerators.mean(axis=1) / means
+    contributions = ratios[:, None] + (numerators - ratios[:, None] * denominators) / means[:, None]
+    return ratios, contributions.mean(axis=0)
+
+
+def _r2(answers: Sequence[Answers]) -> float | None:
+    """R² over the rows of all; None of classes."""
+    if not answers or answers[0].factor.classes:
+        return None
+    sums = np.sum(
+        [[errors.mean(axis=0).sum(), room.sum()] for errors, room in (part.errors() for part in answers)], axis=0
+    )
+    return float(1 - sums[0] / sums[1]) if sums[1] else 0.0
+
+
+# ----- pairs of factors
+def _pair_numbers(data: _Data, factors: Sequence[Factor]) -> dict[str, Any]:
+    """All that is asked of ordered pairs of factors."""
+    n, everything = len(data.x), np.arange(len(data.x))
+    _check_learnt(factors, data.folds)
+    pairs: dict[tuple[str, str], dict[str, Any]] = {
+        (one, other): {"factor": one, "over": other} for one, other in _ordered(factors)
+    }
+    columns, states = np.zeros(n), np.zeros(data.states)
+    for over in factors:
+        rest = [factor for factor in factors if factor is not over]
+        for factor, unseen, seen in zip(rest, *_transfers(data, rest, over), strict=True):
+            column, values = _placed(unseen, n)
+            columns += column / len(pairs)
+            states += values / len(pairs)
+            pairs[factor.name, over.name] |= {
+                "unseen": float(values.mean()),
+                "seen": _weighted([_seen_score(part, data.folds[rows]) for rows, part in seen]),
+                "unseen_r2": _r2([part for _, part in unseen]),
+                "seen_r2": _r2([part for _, part in seen]),
+                "scores": (column + float(values.mean())).tolist(),
+            }
+    answers = _across_folds(data, factors, everything, everything)
+    for (one, other), leak in _leaks(factors, answers, data.folds).items():
+        pairs[one, other]["leak"] = leak
+    shares = _shares(data.x, factors)
+    for key, overlap in _overlaps(data.x, factors).items():
+        pairs[key] |= overlap | {"main": shares.get(key[:1]), "pairs_share": shares.get(tuple(sorted(key)))}
+    main, crossed = (_sum([share for key, share in shares.items() if len(key) == size]) for size in (1, 2))
+    numbers = {name: _average([pair[name] for pair in pairs.values()]) for name in PAIR_NUMBERS}
+    return {
+        **numbers,
+        "spread": float(states.std(ddof=1)) if data.states > 1 else None,
+        "main": main,
+        "pairs_share": crossed,
+        # Nothing varies where embeddings are all the same.
+        "rest": None if main is None else max(float(data.x.any()) - main - (crossed or 0.0), 0.0),
+        "n": n,
+        "scores": (columns + float(states.mean())).tolist(),
+        "by_pair": list(pairs.values()),
+    }
+
+
+PAIR_NUMBERS = ("unseen", "seen", "unseen_r2", "seen_r2", "leak", "overlap", "overlap_chance")
+"""What is averaged over pairs."""
+
+Tested = list[tuple[Ints, Answers]]
+"""Rows, and the answers for them, of each half."""
+
+
+def _transfers(data: _Data, factors: Sequence[Factor], over: Factor) -> tuple[list[Tested], list[Tested]]:
+    """Of each factor the answers for levels of `over` that were not seen in training, and for levels that were."""
+    unseen: list[Tested] = [[] for _ in factors]
+    seen: list[Tested] = [[] for _ in factors]
+    for turn, (met, new) in enumerate(_halves(len(over.levels), data.seed)):
+        train, test = (np.flatnonzero(np.isin(over.codes, half)) for half in (met, new))
+        for factor in factors:
+            _check_seen(factor, over, train, met)
+        groups = np.array_split(met, min(len(met), LEFT_OUT)) if len(met) > 1 else []
+        left_out = [train[np.isin(over.codes[train], group)] for group in groups]
+        left_out = left_out or [train[data.folds[train] == fold] for fold in np.unique(data.folds[train])]
+        if len(left_out) < 2:
+            raise ValueError(f"All clips whose {over.name} is {over.levels[met[0]]} are in one fold; more are needed.")
+        answers = _answers(data, factors, train, left_out, test, turn)
+        for number, (factor, deviations) in enumerate(zip(factors, answers, strict=True)):
+            means = np.broadcast_to(factor.targets[train].mean(axis=0), deviations.shape[1:])
+            unseen[number].append((test, Answers(factor.at(test), deviations, means)))
+        for number, part in enumerate(_across_folds(data, factors, train, train, turn) or []):
+            seen[number].append((train, part))
+    return unseen, seen
+
+
+def _halves(count: int, seed: int) -> list[tuple[Ints, Ints]]:
+    """Random halves of levels and what is not in them, in pairs that change places, none twice."""
+    rng, halves = np.random.default_rng(seed), dict[tuple[int, ...], tuple[Ints, Ints]]()
+    for _ in range(20 * HALVES):
+        order = rng.permutation(count)
+        first, second = np.sort(order[: count // 2]), np.sort(order[count // 2 :])
+        for half, rest in ((second, first), (first, second)):
+            if len(halves) < HALVES:
+                halves.setdefault(tuple(half.tolist()), (half, rest))
+    return list(halves.values())
+
+
+def _placed(tested: Tested, n: int) -> tuple[Floats, Floats]:
+    """Deviations of the rows' contributions from the mean over halves, whose own mean is 0; and that mean, [states]."""
+    column, values = np.zeros(n), []
+    for rows, answers in tested:
+        scores, contributions = _tested_score(answers)
+        column[rows] += (contributions - scores.mean()) * n / len(rows) / len(tested)
+        values.append(scores)
+    return column, np.mean(values, axis=0)
+
+
+def _check_learnt(factors: Sequence[Factor], folds: Ints) -> None:
+    """Raise ValueError where a class could not be trained on when it is tested."""
+    for factor in factors:
+        for level in range(len(factor.levels) if factor.classes else 0):
+            where = np.unique(folds[factor.codes == level])
+            if len(where) < 2:
+                raise ValueError(
+                    f"Class {factor.levels[level]!r} of factor {factor.name!r} is in fold {where[0]} alone: no probe "
+                    "could learn it before it is tested; it needs two blocks, in different folds."
+                )
+
+
+def _check_seen(factor: Factor, over: Factor, train: Ints, met: Ints) -> None:
+    missing = np.setdiff1d(factor.codes, factor.codes[train])
+    if factor.classes and len(missing):
+        levels = ", ".join(over.levels[level] for level in met)
+        raise ValueError(
+            f"Class {factor.levels[missing[0]]!r} of factor {factor.name!r} never goes with {over.name} {levels}: it "
+            f"would be seen in test only; a class must go with more than half of the levels of {over.name!r}."
+        )
+
+
+def _leaks(
+    factors: Sequence[Factor], answers: Sequence[Answers] | None, folds: Ints
+) -> dict[tuple[str, str], float | None]:
+    """Of pairs of factors how much the second moves the answer for the first, relative to the first."""
+    leaks: dict[tuple[str, str], float | None] = dict.fromkeys(_ordered(factors))
+    for one, part in zip(factors, answers or (), strict=bool(answers)):
+        moves = {factor.name: _moved(part.deviations, factor, factors, folds) for factor in factors}
+        unit = moves.pop(one.name)
+        if unit is None or not _is_read(part, unit, folds):
+            continue
+        for name, move in moves.items():
+            leaks[one.name, name] = None if move is None else min(move / unit, UNBOUNDED)
+    return leaks
+
+
+def _is_read(answers: Answers, moved: float, folds: Ints) -> bool:
+    """Whether answers tell a factor, and what it moves in them is more than rounding."""
+    score, count = _seen_score(answers, folds)
+    spread = float(
+        np.square(answers.deviations - answers.deviations.mean(axis=1, keepdims=True)).sum(axis=(0, 2)).mean()
+    )
+    return bool(count) and score > READ / np.sqrt(count) and moved > FAINTEST * spread
+
+
+def _ordered(factors: Sequence[Factor]) -> list[tuple[str, str]]:
+    return list(permutations((factor.name for factor in factors), 2))
+
+
+def _moved(answers: Floats, changed: Factor, factors: Sequence[Factor], folds: Ints) -> float | None:
+    """Mean squared distance of the answers for two clips of one fold that differ in one factor alone; None without."""
+    rest = [factor.codes for factor in factors if factor is not changed]
+    flat = np.moveaxis(answers, 0, 1).reshape(len(folds), -1)
+    near, pairs = _pair_squares(flat, joint_codes([*rest, folds]))
+    same, twins = _pair_squares(flat, joint_codes([*rest, changed.codes, folds]))
+    return max(near - same, 0.0) / (pairs - twins) if pairs > twins else None
+
+
+def _pair_squares(x: Floats, groups: Ints) -> tuple[float, int]:
+    """Sum of |x_i − x_j|² over pairs of rows of one group, and the number of pairs."""
+    sums = np.zeros((int(groups.max()) + 1, x.shape[1]))
+    np.add.at(sums, groups, x)
+    counts = np.bincount(groups)
+    squares = counts @ np.bincount(groups, np.square(x).sum(axis=1)) - float(np.square(sums).sum())
+    return float(squares), int((counts * (counts - 1) // 2).sum())
+
+
+def _shares(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, ...], float]:
+    """Shares of variance of main effects and of interactions of two, by names in order; empty where not crossed."""
+    cells = np.bincount(joint_codes([factor.codes for factor in factors]))
+    if len(cells) != np.prod([len(factor.levels) for factor in factors]) or np.ptp(cells):
+        return {}
+    total = float(np.square(x).sum()) or 1.0
+    shares: dict[tuple[str, ...], float] = {
+        (factor.name,): _mean_squares(x, factor.codes) / total for factor in factors
+    }
+    for one, other in combinations(factors, 2):
+        both = _mean_squares(x, joint_codes([one.codes, other.codes])) / total
+        key = tuple(sorted((one.name, other.name)))
+        shares[key] = max(both - shares[one.name,] - shares[other.name,], 0.0)
+    return shares
+
+
+def _mean_squares(x: Floats, groups: Ints) -> float:
+    """Sum over rows of the squared length of the mean of the row's group."""
+    sums = np.zeros((int(groups.max()) + 1, x.shape[1]))
+    np.add.at(sums, groups, x)
+    return float((np.square(sums).sum(axis=1) / np.bincount(groups)).sum())
+
+
+def _overlaps(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, str], dict[str, float]]:
+    """Of pairs of factors the overlap of the directions of their main effects, and that of random ones."""
+    directions = _directions(x, factors)
+    overlaps = {}
+    for one, other in _ordered(factors):
+        u, v = directions[one], directions[other]
+        least, most = sorted((len(u), len(v)))
+        overlaps[one, other] = {
+            "overlap": float(np.square(u @ v.T).sum()) / least if least else 0.0,
+            "overlap_chance": most / x.shape[1] if least else 0.0,
+        }
+    return overlaps
+
+
+def _directions(x: Floats, factors: Sequence[Factor]) -> dict[str, Floats]:
+    """Of each factor the strongest orthonormal directions of its main effects, [at most DIRECTIONS, dim]."""
+    designs = [np.eye(len(factor.levels))[factor.codes] for factor in factors]
+    design = np.hstack(designs)
+    effects = np.linalg.lstsq(design - design.mean(axis=0), x, rcond=ROUNDING)[0]
+    directions, spread, start = {}, float(np.sqrt(np.square(x).sum())), 0
+    for factor, columns in zip(factors, designs, strict=True):
+        levels, counts = effects[start : start + columns.shape[1]], columns.sum(axis=0)
+        start += columns.shape[1]
+        weighted = (levels - counts @ levels / counts.sum()) * np.sqrt(counts)[:, None]
+        _, sizes, axes = np.linalg.svd(weighted, full_matrices=False)
+        directions[factor.name] = axes[:DIRECTIONS][sizes[:DIRECTIONS] > ROUNDING * spread]
+    return directions
+
+
+def _average(values: Sequence[float | None]) -> float | None:
+    """Mean of the numbers; None where there is none."""
+    numbers = [value for value in values if value is not None]
+    return float(np.mean(numbers)) if numbers else None
+
+
+def _weighted(values: Sequence[tuple[float, int]]) -> float | None:
+    """Mean of numbers, each with its weight; None where there is none."""
+    weights = [weight for _, weight in values]
+    return float(np.average([value for value, _ in values], weights=weights)) if any(weights) else None
+
+
+def _sum(values: Sequence[float]) -> float | None:
+    return float(sum(values)) if values else None
+
+
+# ----- a change of clips
+def _shift_numbers(
+    z: Floats,
+    factors: Sequence[Factor],
+    base: Any,
+    parameters: Any,
+    folds: Any,
+    blocks: Any,
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    """All that is asked of originals and their copies."""
+    originals, copies, owners = read_relations(base, len(z))
+    quarters = None if parameters is None else quarter_numbers(copy_parameters(parameters, copies, len(z)))
+    rows = np.arange(len(z))
+    rows[copies] = originals[owners]
+    block, names = read_blocks(rows if blocks is None else blocks, len(z))
+    strayed = np.flatnonzero(block != block[rows])
+    if len(strayed):
+        copy = strayed[0]
+        raise ValueError(
+            f"Row {copy} is of block {names[block[copy]]!r}, but row {rows[copy]}, its original, of "
+            f"{names[block[rows[copy]]]!r}; a copy must be of the block of its original."
+        )
+    data = _Data(standardised_rows(z), z, fold_codes(folds, block, names, options["seed"]), **options)
+    for factor in factors:
+        _check_originals(factor, originals, copies)
+    _check_learnt([factor.at(originals) for factor in factors], data.folds[originals])
+    answers = _across_folds(data, factors, originals, np.arange(len(z)))
+    # The other originals are there to learn from.
+    copied, owners = np.unique(owners, return_inverse=True)
+    shifts = [_shift(part, originals[copied], copies, owners, quarters) for part in answers or ()]
+    pairs: list[dict[str, Any]] = [
+        {"factor": factor.name, "over": "copies", **numbers}
+        for factor, (numbers, _) in zip(factors, shifts, strict=True)
+    ]
+    columns = np.mean([contributions for _, contributions in shifts], axis=0)
+    return {
+        **{name: _average([pair[name] for pair in pairs]) for name in shifts[0][0]},
+        "n": len(copied),
+        "scores_shift_before": columns[0].tolist(),
+        "scores_shift_after": columns[1].tolist(),
+        "by_pair": pairs,
+    }
+
+
+def _check_originals(factor: Factor, originals: Ints, copies: Ints) -> None:
+    levels = np.unique(factor.codes[originals])
+    if len(levels) < 2:
+        raise ValueError(
+            f"All originals have the label {factor.levels[levels[0]]} of factor {factor.name!r}; two levels are needed."
+        )
+    new = copies[~np.isin(factor.codes[copies], levels)]
+    if factor.classes and len(new):
+        raise ValueError(
+            f"Row {new[0]}, a copy, has the label {factor.levels[factor.codes[new[0]]]!r} of factor {factor.name!r}, "
+            "which no original has: it would be seen in test only."
+        )
+
+
+def _shift(
+    answers: Answers, originals: Ints, copies: Ints, owners: Ints, quarters: Ints | None
+) -> tuple[dict[str, float | None], Floats]:
+    """Numbers of a factor, and the originals' contributions to those before and after the change, [2, originals]."""
+    errors, room = answers.errors()
+    before, unit = errors[:, originals], room[originals]
+    after = np.stack([owner_means(row, owners) for row in errors[:, copies]])
+    (first, start), (last, end) = (
+        _linearised(before, np.broadcast_to(unit, before.shape)),
+        _linearised(after, np.broadcast_to(owner_means(room[copies], owners), after.shape)),
+    )
+
+    def distance(values: Floats) -> float:
+        """Of errors from those before."""
+        if answers.factor.classes:
+            return float(values.mean() - before.mean())
+        roots = np.sqrt(values.mean(axis=1)) - np.sqrt(before.mean(axis=1))
+        return float(roots.mean() / (np.sqrt(unit.mean()) or 1.0))
+
+    parts = [copies[quarters == number] if quarters is not None else copies[:0] for number in range(4)]
+    numbers = {
+        "shift_before": float(1 - first.mean()),
+        "shift_after": float(1 - last.mean()),
+        "shift": distance(after),
+        **{
+            f"shift_quarter_{place}": distance(errors[:, part]) if len(part) else None
+            for place, part in enumerate(parts, 1)
+        },
+    }
+    return numbers, 1 - np.stack([start, end])
+
+
+VERSION = 2
+"""It rises with every change of code or constants that can change a number."""
+
+_LITERATURE = {
+    "dci_disentanglement": {
+        "heading": "DCI disentanglement",
+        "meaning": "how far each dimension is important to one factor alone, by lasso (Eastwood and Williams 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "dci_completeness": {
+        "heading": "DCI completeness",
+        "meaning": "how far one dimension alone is important to each factor, by lasso (Eastwood and Williams 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "dci_informativeness": {
+        "heading": "DCI informativeness",
+        "meaning": "R² or accuracy above chance of the lasso on held-out clips, mean over factors",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "mig": {
+        "heading": "MIG",
+        "meaning": "mutual information gap of the two dimensions that tell most of a factor (Chen et al. 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "sap": {
+        "heading": "SAP",
+        "meaning": "gap of the two dimensions that predict a factor best (Kumar et al. 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "modularity": {
+        "heading": "modularity",
+        "meaning": "how far each dimension informs about one factor alone (Ridgeway and Mozer 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "explicitness": {
+        "heading": "explicitness",
+        "meaning": "area under the ROC curve of levels by logistic regression, chance ½ (Ridgeway and Mozer 2018)",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+}
+"""Scores of the literature, in the basis of the embeddings."""
+
+_BASES = {"rotated": ("rotated", "after a random rotation"), "pca": ("PCA", "on principal components")}
+"""Of the embeddings, in which the scores of the literature are taken a second and a third time."""
+
+# ±1e15 stands for "no bound".
+MEASURES = {
+    "unseen": {
+        "heading": "Disentanglement",
+        "meaning": "r (classes: accuracy above chance) of a factor's probe where another has levels not trained on",
+        "range": (-1e15, 1.0),
+        "column": "score",
+        "outside": (
+            "Scores of single clips can lie outside: they are contributions to a "
+            "correlation, and a clip far from the mean on both sides contributes more than 1."
+        ),
+    },
+    "seen": {
+        "heading": "seen",
+        "meaning": "the same where the other factor has levels that were trained on",
+        "range": (-1e15, 1.0),
+    },
+    "unseen_r2": {
+        "heading": "unseen R²",
+        "meaning": "R² of factors that are numbers where another factor has levels not trained on",
+        "range": (-1e15, 1.0),
+    },
+    "seen_r2": {
+        "heading": "seen R²",
+        "meaning": "R² of factors that are numbers where the other factor has levels that were trained on",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "spread": {
+        "heading": "sd of fits",
+        "meaning": "standard deviation of the score over random states of the probes slp and mlp",
+        "range": (0.0, 1e15),
+        "shown": False,
+    },
+    "leak": {
+        "heading": "leak",
+        "meaning": "how much another factor moves a factor's probe, relative to the factor; best 0; none if not read",
+        "range": (0.0, 1e15),
+    },
+    "overlap": {
+        "heading": "overlap",
+        "meaning": "mean squared cosine of the angles between directions of two factors; 0 where orthogonal",
+        "range": (0.0, 1.0),
+        "null": "overlap_chance",
+        "less_is_better": True,
+    },
+    "overlap_chance": {
+        "heading": "overlap chance",
+        "meaning": "overlap of random directions",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "main": {
+        "heading": "main effects",
+        "meaning": "share of variance of the main effects of all factors",
+        "range": (0.0, 1.0),
+    },
+    "pairs_share": {
+        "heading": "interactions",
+        "meaning": "share of variance of interactions of two factors",
+        "range": (0.0, 1.0),
+    },
+    "rest": {
+        "heading": "rest",
+        "meaning": "share of variance of interactions of more factors and of all else",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "shift_before": {
+        "heading": "before",
+        "meaning": "R² (classes: accuracy above chance) of the factors' probes on originals",
+        "range": (-1e15, 1.0),
+        "column": "score_shift_before",
+        "outside": "Scores of single originals are contributions to a ratio, which can lie above 1.",
+    },
+    "shift_after": {
+        "heading": "after",
+        "meaning": "R² (classes: accuracy above chance) of the same probes on changed copies",
+        "range": (-1e15, 1.0),
+        "column": "score_shift_after",
+        "outside": "Scores of single originals are contributions to a ratio, which can lie above 1.",
+    },
+    "shift": {
+        "heading": "shift",
+        "meaning": "RMSE of probes on changed copies less that on originals, in standard deviations of the label",
+        "range": (-1e15, 1e15),
+    },
+    "shift_quarter_1": {
+        "heading": "first quarter",
+        "meaning": "shift of the quarter of copies with the least parameters",
+        "range": (-1e15, 1e15),
+    },
+    "shift_quarter_2": {
+        "heading": "second quarter",
+        "meaning": "shift of the quarter of copies that are second by their parameters",
+        "range": (-1e15, 1e15),
+        "shown": False,
+    },
+    "shift_quarter_3": {
+        "heading": "third quarter",
+        "meaning": "shift of the quarter of copies that are third by their parameters",
+        "range": (-1e15, 1e15),
+        "shown": False,
+    },
+    "shift_quarter_4": {
+        "heading": "last quarter",
+        "meaning": "shift of the quarter of copies with the greatest parameters",
+        "range": (-1e15, 1e15),
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of clips; of originals where there are copies",
+        "digits": 0,
+        "range": (2.0, 1e15),
+        "shown": False,
+    },
+    **_LITERATURE,
+    **{
+        f"{name}_{basis}": fields
+        | {"heading": f"{fields['heading']}, {short}", "meaning": f"{fields['heading']} {where}"}
+        for basis, (short, where) in _BASES.items()
+        for name, fields in _LITERATURE.items()
+    },
+}
+"""What each number of `disentanglement` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Disentanglement: is a factor read as well where another takes values never met before?
+
+A probe of one factor, such as the pitch, is trained on clips whose other factor, such as the timbre, has a random half
+of its levels, and tested on the others. The score is the mean correlation (classes: accuracy above chance) over ordered
+pairs of factors.
+
+Paste embeddings, a line for each clip, and for each clip an object with its label of every factor. Best are crossed
+factors: each combination of levels once.
+""",
+    "warning": """\
+**Read it beside *seen*.** A factor that cannot be read at all is at 0 in both. What is lost from *seen* to the score is
+what other factors do to the probe: *overlap* says whether directions are shared, *leak* how far that moves answers.
+""",
+    "limits": {"columns": 256, "items": 4, "words": 256},
+    "inputs": {
+        "embeddings": "Embeddings",
+        "factors": 'Labels of each clip by factor: {"timbre": "bell", "pitch": 60}',
+        "blocks": "Optional: an integer for each clip; clips of one block are never both trained on and tested",
+    },
+}
+"""What the metric's page says; an input that is no feature of the metric is optional and has a number a line."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `disentanglement`: 48 clips of crossed factors in 8 dimensions, partly entangled."""
+    rng = np.random.default_rng(0)
+    clips = [(timbre, pitch, rate) for timbre in range(3) for pitch in range(4) for rate in range(4)]
+    timbres = rng.normal(size=(3, 8))
+    axes = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    z = [timbres[t] + p * axes[0] + r * axes[1] + 0.4 * p * r * axes[2] for t, p, r in clips]
+    return {
+        "embeddings": (np.array(z) + rng.normal(0, 0.2, (48, 8))).round(3),
+        "factors": [{"timbre": ("bell", "horn", "reed")[t], "pitch": 60 + 2 * p, "rate": 2.0**r} for t, p, r in clips],
+        "blocks": np.array([4 * t + p for t, p, _ in clips]),
+    }

@@ -1,0 +1,112 @@
+"""A function of arrays as a metric of the `evaluate` library."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+SCENE = ("timbre_label", "pitch_label", "rate_label", "amplitude_label")
+"""What a source of a scene says."""
+
+
+class Evaluated:
+    """What the class of every metric does; it stands before `evaluate.Metric`, the only other base.
+
+    Attributes:
+        function: that does the work.
+        columns: kinds of the features, or of alternatives, of which `evaluate` takes the first that fits: strings stay
+            strings, also where they look like numbers. A kind is one of `feature_of`.
+        whole: whether `compute` needs all features where it is given one.
+        instead: further arguments that stand for features that are not given.
+        texts: description, citation, inputs, and addresses of papers, the first of which is the homepage.
+    """
+
+    function: Callable[..., dict[str, Any]]
+    columns: Sequence[Mapping[str, str]]
+    whole: bool
+    instead: Sequence[str]
+    texts: tuple[str, str, str, Sequence[str]]
+
+    writer: Any
+    num_process: int
+
+    def _info(self) -> Any:
+        import datasets
+        import evaluate
+
+        kinds = [
+            datasets.Features({name: feature_of(kind) for name, kind in columns.items()}) for columns in self.columns
+        ]
+        description, citation, inputs, papers = self.texts
+        return evaluate.MetricInfo(
+            description=description,
+            citation=citation,
+            inputs_description=inputs,
+            features=kinds if len(kinds) > 1 else kinds[0],
+            homepage=papers[0],
+            reference_urls=list(papers),
+        )
+
+    def compute(self, **inputs: Any) -> dict[str, Any] | None:
+        """Score the data given here, or those collected by `add` and `add_batch`."""
+        needed = [*self.columns[0], *self.instead]
+        given = [name for name in needed if inputs.get(name) is not None]
+        if self.whole and given and len(given) < len(needed):
+            missing = ", ".join(name for name in needed if name not in given)
+            wanted = f"{', '.join(needed[:-1])} and {needed[-1]}"
+            raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs {wanted}.")
+        if given and self.writer is None and self.num_process == 1:
+            # Nothing was collected before, so the detour through an Arrow file would only cost time.
+            return self._compute(**inputs)
+        result: dict[str, Any] | None = super().compute(**inputs)  # type: ignore[misc]
+        return result
+
+    def _compute(self, **inputs: Any) -> dict[str, Any]:
+        return type(self).function(**inputs)
+
+
+def feature_of(kind: str) -> Any:
+    """The feature of a column: "number", "integer" and "text" are an entry, "numbers", "texts" and "vectors" a list of
+    such, a "scene" a list of sources, "json" anything."""
+    import datasets
+
+    text, number = datasets.Value("string"), datasets.Value("float64")
+    kinds = {
+        "number": number,
+        "integer": datasets.Value("int64"),
+        "text": text,
+        "numbers": datasets.List(number),
+        "texts": datasets.List(text),
+        "vectors": datasets.List(datasets.List(number)),
+        "scene": datasets.List(dict.fromkeys(SCENE, text)),
+        "json": datasets.Json(),
+    }
+    return kinds[kind]
+
+
+def metric_class(
+    function: Callable[..., dict[str, Any]],
+    columns: Mapping[str, str] | Sequence[Mapping[str, str]],
+    *,
+    texts: tuple[str, str, str, Sequence[str]],
+    whole: bool = True,
+    instead: Sequence[str] = (),
+) -> Any:
+    """The class of a metric, of the function's name in camel case; arguments are attributes of `Evaluated`.
+
+    It is None where `evaluate` is not imported: that alone asks for the class, and takes seconds to import. What else
+    uses a metric calls its function.
+    """
+    if "evaluate" not in sys.modules:
+        return None
+    import evaluate
+
+    names = {
+        "__module__": function.__module__,
+        "__doc__": f"`{function.__name__}` as a metric of the `evaluate` library; the function does the work.",
+        "function": staticmethod(function),
+        "columns": [columns] if isinstance(columns, Mapping) else list(columns),
+        "whole": whole,
+        "instead": tuple(instead),
+        "texts": texts,
+    }
+    return type(function.__name__.title().replace("_", ""), (Evaluated, evaluate.Metric), names)

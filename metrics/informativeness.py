@@ -1,0 +1,370 @@
+"""Informativeness: how well a label can be read from embeddings, with what reading the wrong label gives as its null.
+
+A probe is trained on the embeddings z of labelled clips and tested on other clips (arXiv 2505.06224, section III). Of
+numbers the score is R², of classes the share of what always giving the same answer gets wrong that the probe gets
+right. Clips of one block, which share a context, are trained on or tested, never both.
+
+The paper's probes, trained by gradient descent on features as they come, measure their own convergence beside what is
+in the embeddings: features fourteen times as large make them fail. So by default probes are ridge regression and
+kernel ridge regression in closed form, which depend on neither unit nor basis of the features and have no random
+state. All in float64.
+
+>>> rng = np.random.default_rng(0)
+>>> z = rng.normal(size=(100, 8))
+>>> folds, blocks = np.arange(100) % 5, np.arange(100)
+>>> result = informativeness(z, z[:, 0] + z[:, 1], folds, blocks)
+>>> round(result["informativeness"], 3), result["n"]
+(1.0, 100)
+>>> abs(result["shuffled"]) < 0.1
+True
+>>> informativeness(0 * z, z[:, 0], folds, blocks)["informativeness"]
+0.0
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .arrays import ROUNDING, Floats, Ints, read_matrix
+from .columns import check_classes, check_varied, fold_rotation, read_blocks, read_column
+from .evaluated import metric_class
+from .probing import (
+    PROBES,
+    SHUFFLES,
+    STATES,
+    block_permutations,
+    explained_share,
+    fit_groups,
+    probe_names,
+    ratio_scores,
+    standardised_rows,
+    state_spread,
+)
+
+_DESCRIPTION = """\
+Informativeness measures how well a label can be read from embeddings: R² of numbers, accuracy above chance of classes,
+on blocks of clips that the probe was not trained on. Probes are ridge and kernel ridge regression, on request the
+linear layer and the MLP of arXiv 2505.06224. It is reported with the score of shuffled labels.
+"""
+
+_CITATION = """\
+@misc{representation_evaluation_2025,
+  author = {Plachouras, Christos and Guinot, Julien and Fazekas, George and Quinton, Elio and Benetos, Emmanouil
+            and Pauwels, Johan},
+  title = {Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks},
+  year = {2025},
+  eprint = {2505.06224},
+  archivePrefix = {arXiv},
+  note = {IJCNN 2025}
+}
+"""
+
+_INPUTS = """
+Args:
+    embeddings: [n, dim], one row for each clip.
+    labels: n numbers, or n strings, which are classes (also where they look like numbers).
+    folds: n integers, at least 3 different: each fold is tested once, by probes that are trained without it.
+    blocks: n strings or integers: what clips share, such as a recording or a speaker; no block is in two folds.
+    probes: the probes to choose from in each fold, of "ridge", "kernel", "slp" and "mlp".
+    scaled: False for slp and mlp on features and labels as they come.
+    seed: of the permutations, and of slp and mlp.
+    return_scores: also return `scores`, one for each clip, whose mean is the score.
+Returns:
+    a dictionary, described at `informativeness` in the module: informativeness, ridge, kernel, slp, mlp, spread,
+    shuffled, rmse, accuracy, chance, n, blocks.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("informativeness")
+    >>> embeddings = [[float(i % 2), float(i % 7)] for i in range(40)]
+    >>> labels = ["low" if i % 2 else "high" for i in range(40)]
+    >>> blocks = [i // 2 for i in range(40)]
+    >>> folds = [block % 5 for block in blocks]
+    >>> result = metric.compute(embeddings=embeddings, labels=labels, folds=folds, blocks=blocks)
+    >>> round(result["informativeness"], 3), result["accuracy"], result["chance"]
+    (1.0, 1.0, 0.5)
+"""
+
+
+def informativeness(
+    embeddings: ArrayLike,
+    labels: Any,
+    folds: ArrayLike,
+    blocks: Any,
+    *,
+    probes: Sequence[str] = ("ridge", "kernel"),
+    scaled: bool = True,
+    seed: int = 0,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how well labels can be read from embeddings, and the controls of that.
+
+    - `embeddings` [n, dim]; `labels` [n], numbers or strings; strings are classes, whatever they say;
+    - `folds` [n], integers, at least 3 different: in their order each is tested once, the next one validates, the
+      others train; `blocks` [n], strings or integers: no block lies in two folds, and there are at least 5;
+    - `probes`: one or more of PROBES. Numbers are regressed on, of classes one 0/1 variable each, of which the largest
+      prediction is the answer. Validation chooses each probe's penalty, and in each fold one of the probes. `slp` and
+      `mlp` are means over 3 random states; with `scaled` False they see features and numbers as they come, as the
+      probes of arXiv 2505.06224 do. `seed` is of these states and of the permutations.
+
+    Results, all over all n rows, each tested once:
+
+    - `informativeness`: of numbers R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², ȳ being the mean of the fold's training rows; of
+      classes (accuracy − chance)/(1 − chance), chance being the accuracy of always giving the answer that is the
+      commonest in training. 0 for what knows nothing; it can be below 0;
+    - `ridge`, `kernel`, `slp`, `mlp`: the score of each probe alone, None where it was not asked for;
+    - `spread`: standard deviation of the score over the random states, None with closed forms alone;
+    - `shuffled`: mean score where labels are permuted, blocks of them among blocks, and rows within a block: over 5
+      permutations, with slp or mlp over 1;
+    - `rmse` of numbers, in their unit; `accuracy` and `chance` of classes; None where they do not apply;
+    - `n` rows, `blocks`;
+    - `scores` (with return_scores): for each row its linearised contribution to the score, which is exactly their
+      mean. For θ = ΣE/ΣR, E_i being a row's error and R_i that of the reference, it is 1 − θ − (E_i − θ·R_i)/mean(R):
+      so an interval from these scores takes into account that the denominator is estimated too.
+
+    Sources: arXiv 2505.06224, section III, for the axis; closed forms, folds by block and controls are ours.
+
+    Raises ValueError when embeddings are not finite [n, dim], lengths differ, labels are neither all numbers nor all
+    strings or are all the same, a class is in one block only or none of its rows is trained on where it is tested,
+    there are fewer than 3 folds or 5 blocks, a block lies in two folds, or a probe is unknown.
+
+    >>> z = np.eye(2)[np.arange(40) % 2]
+    >>> informativeness(z, ["a", "b"] * 20, np.arange(40) // 8, np.arange(40) // 2)["accuracy"]
+    1.0
+    """
+    z = read_matrix("embeddings", embeddings)
+    names, values = probe_names(probes), read_column("labels", labels, len(z))
+    block, block_names = read_blocks(blocks, len(z))
+    rotation = fold_rotation(folds, block, block_names)
+    if values.dtype.kind == "U":
+        classes, codes = np.unique(values, return_inverse=True)
+        check_classes("labels", classes, codes, block, block_names, rotation)
+        targets, errors = np.eye(len(classes))[codes], _misses
+    else:
+        check_varied("labels", values)
+        targets, errors = values.astype(np.float64)[:, None], _squared_errors
+
+    gradient = bool({"slp", "mlp"} & set(names))
+    orders = block_permutations(block, 1 if gradient else SHUFFLES, seed)
+    inputs = {name: z if name in ("slp", "mlp") and not scaled else standardised_rows(z) for name in names}
+    table = _tested(inputs, [targets, *(targets[order] for order in orders)], rotation, errors, scaled, seed)
+    best, references = table.errors["best"], table.references
+    scores = ratio_scores(best[0].mean(axis=0), references[0])
+    error, guess = float(best[0].mean()), float(references[0].mean())
+    kind = values.dtype.kind
+    result: dict[str, Any] = {
+        "informativeness": explained_share(best[0], references[0]),
+        **{name: explained_share(table.errors[name][0], references[0]) if name in names else None for name in PROBES},
+        "spread": state_spread(best[0], references[0]) if gradient else None,
+        "shuffled": float(np.mean([explained_share(*pair) for pair in zip(best[1:], references[1:], strict=True)])),
+        "rmse": None if kind == "U" else float(np.sqrt(error)),
+        "accuracy": 1 - error if kind == "U" else None,
+        "chance": 1 - guess if kind == "U" else None,
+        "n": len(z),
+        "blocks": len(block_names),
+    }
+    return {**result, "scores": scores.tolist()} if return_scores else result
+
+
+Informativeness = metric_class(
+    informativeness,
+    [
+        {"embeddings": "numbers", "labels": label, "folds": "number", "blocks": block}
+        for label in ("text", "number")
+        for block in ("text", "number")
+    ],
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2505.06224",)),
+)
+
+
+# ----- what is measured
+@dataclass(frozen=True)
+class _Table:
+    """Errors of all rows, each tested once, for the labels and then for each of their permutations.
+
+    Attributes:
+        errors: [states, n] of each probe, and as "best" of that which validated best in the row's fold.
+        references: [n], of what always gives the same answer.
+    """
+
+    errors: dict[str, list[Floats]]
+    references: list[Floats]
+
+
+def _tested(
+    inputs: dict[str, Floats],
+    targets: Sequence[Floats],
+    rotation: Sequence[tuple[Ints, Ints, Ints]],
+    errors: Callable[[Floats, Floats, Floats], Floats],
+    scaled: bool,
+    seed: int,
+) -> _Table:
+    """Fit and test each probe on its inputs [n, dim] in each fold; all targets share a decomposition."""
+    n, groups, y = len(targets[0]), [target.shape[1] for target in targets], np.hstack(targets)
+    states = STATES if {"slp", "mlp"} & set(inputs) else 1
+    table = _Table(
+        {name: [np.zeros((states, n)) for _ in targets] for name in (*inputs, "best")}, [np.zeros(n) for _ in targets]
+    )
+    for train, validation, test in rotation:
+        least = np.full(len(targets), np.inf)
+        means = [target[train].mean(axis=0) for target in targets]
+        for name, x in inputs.items():
+            parts, losses = fit_groups(
+                name, (x[train], y[train]), (x[validation], y[validation]), x[test], groups, scaled, seed
+            )
+            for k, (prediction, target) in enumerate(zip(parts, targets, strict=True)):
+                wrong = errors(prediction, target[test], means[k])
+                table.errors[name][k][:, test] = wrong
+                if losses[k] < least[k]:
+                    least[k] = losses[k]
+                    table.errors["best"][k][:, test] = wrong
+        for k, target in enumerate(targets):
+            table.references[k][test] = errors(means[k][None, None], target[test], means[k])[0]
+    return table
+
+
+def _squared_errors(predictions: Floats, targets: Floats, mean: Floats) -> Floats:
+    """Of predictions [states, m, 1] of numbers the squared errors [states, m]."""
+    errors: Floats = np.square(predictions - targets)[:, :, 0]
+    return errors
+
+
+def _misses(predictions: Floats, targets: Floats, mean: Floats) -> Floats:
+    """Of predictions [states, m, classes] 1 where the largest is not that of the own class, else 0, [states, m].
+
+    Where they are the shares of the classes in training but for rounding, the answer is the commonest class.
+    """
+    silent = np.abs(predictions - mean).max(axis=2) <= ROUNDING
+    answers = np.where(silent, mean.argmax(), predictions.argmax(axis=2))
+    misses: Floats = (answers != targets.argmax(axis=1)).astype(np.float64)
+    return misses
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "informativeness": {
+        "heading": "Informativeness",
+        "meaning": "R² of numbers, or accuracy above chance of classes, by the probe that validates best",
+        "range": (-1e15, 1.0),
+        "null": "shuffled",
+        "column": "score",
+        "outside": (
+            "Scores of single samples can lie above 1: they are contributions to a "
+            "ratio, and a sample that is far from the mean raises its denominator."
+        ),
+    },
+    "ridge": {
+        "heading": "ridge",
+        "meaning": "the score of ridge regression",
+        "range": (-1e15, 1.0),
+        "null": "shuffled",
+    },
+    "kernel": {
+        "heading": "kernel",
+        "meaning": "the score of kernel ridge regression",
+        "range": (-1e15, 1.0),
+        "null": "shuffled",
+    },
+    "slp": {
+        "heading": "SLP",
+        "meaning": "the score of a linear layer that is trained by gradient descent",
+        "range": (-1e15, 1.0),
+        "fitted": True,
+        "shown": False,
+    },
+    "mlp": {
+        "heading": "MLP",
+        "meaning": "the score of a network of two hidden layers that is trained by gradient descent",
+        "range": (-1e15, 1.0),
+        "fitted": True,
+        "shown": False,
+    },
+    "spread": {
+        "heading": "spread",
+        "meaning": "standard deviation of the score over random states of probes that are trained by gradient descent",
+        "digits": 4,
+        "range": (0.0, 1e15),
+        "fitted": True,
+        "shown": False,
+    },
+    "shuffled": {
+        "heading": "shuffled",
+        "meaning": "the score of labels that are permuted among blocks of samples",
+        "range": (-1e15, 1.0),
+    },
+    "rmse": {
+        "heading": "RMSE",
+        "meaning": "root of the mean squared error of numbers, in their own unit",
+        "range": (0.0, 1e15),
+        "shown": False,
+    },
+    "accuracy": {
+        "heading": "accuracy",
+        "meaning": "how often the class is right",
+        "range": (0.0, 1.0),
+        "null": "chance",
+        "shown": False,
+    },
+    "chance": {
+        "heading": "chance",
+        "meaning": "how often the commonest class of the training samples is right",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of samples, each of which is tested once",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+    "blocks": {
+        "heading": "blocks",
+        "meaning": "number of blocks, none of which is both trained on and tested",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+}
+"""What each number of `informativeness` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Informativeness: can the label be read from the embedding?
+
+A probe is trained on embeddings of labelled clips and tested on others
+([arXiv 2505.06224](https://arxiv.org/abs/2505.06224)); here it is ridge or kernel ridge regression, whichever validates
+better. The score is R² where the labels are numbers, and accuracy above chance where they are words.
+
+Paste embeddings, a line for each clip, numbers separated by commas or spaces. Beside them, line by line, go the label,
+the fold in which the clip is tested (an integer), and its block: what it shares with other clips, such as the speaker.
+""",
+    "warning": """\
+**A high score alone is no evidence of learning.** Untrained networks and statistics of a spectrogram reach .9 and more
+for pitch, loudness and timbre: put one beside your encoder. And where clips of one speaker or one recording are in two
+blocks, the probe may know the speaker instead of the label.
+""",
+    "inputs": {
+        "embeddings": "Embeddings, a clip a line",
+        "labels": "Labels, a clip a line: all numbers, or words",
+        "folds": "Folds, a clip a line: integers, at least 3 different",
+        "blocks": "Blocks, a clip a line: words or integers, no block in two folds",
+    },
+    # So that a page with the largest input answers within a minute on two processors.
+    "limits": {"columns": 1024},
+}
+"""What the metric's page says, and how many columns of a matrix it takes."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `informativeness`: a noisy encoder of 60 clips in 20 blocks, and one number of each."""
+    rng = np.random.default_rng(0)
+    blocks = np.repeat(np.arange(20), 3)
+    labels = rng.integers(0, 8, 60) * 1.5
+    z = rng.normal(size=(60, 6)) + labels[:, None] * rng.normal(0, 0.3, 6)
+    return {"embeddings": z.round(3), "labels": labels, "folds": blocks % 5, "blocks": [f"speaker-{b}" for b in blocks]}

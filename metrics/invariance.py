@@ -1,0 +1,465 @@
+"""Invariance of embeddings to a change that should not matter, with what does matter beside it.
+
+An original clip z and its copies z′, each changed by a transform such as added noise: how far do the copies lie from
+their original? The cosine of z and z′ (arXiv 2505.06224, section III) misleads: where all clips have a cosine of .9,
+one of .95 is little. So the score is 1 − E|z′ − z|²/E|z_i − z_j|²: 1 where nothing moves, 0 where a copy is as far from
+its original as another clip is. It depends on neither the unit nor the basis nor the origin of the embeddings, and
+nothing is trained. All in float64.
+
+That alone ranks nothing: the level of a clip is invariant to all that leaves the level, and tells nothing. What is
+invariant *and* selective is `abx`, from two further clips of each original: A, which has what matters in common with
+it, and B, which has not. It is the machine ABX task (Schatz et al. 2013, "Evaluating speech features with the
+minimal-pair ABX task"), X being a copy: how often is it nearer to A than to B? Ties count half, and
+
+    abx = 2 · mean over originals of the mean over copies of ([|z′ − a| < |z′ − b|] + ½ [|z′ − a| = |z′ − b|]) − 1
+
+is 1 where it always is and 0 by chance. What clips A and B have to be, so that no cheat is above chance, is said at
+`invariance`.
+
+>>> rng = np.random.default_rng(0)
+>>> originals = rng.normal(size=(50, 16))
+>>> z, base = np.vstack([originals, originals]), [-1] * 50 + list(range(50))
+>>> result = invariance(z, base)
+>>> result["invariance"], result["top1"], result["n"]
+(1.0, 1.0, 50)
+>>> z[50:] = rng.normal(size=(50, 16))
+>>> abs(invariance(z, base)["invariance"]) < 0.2
+True
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .arrays import ROUNDING, ROWS_COMPARED, TIE, Floats, Ints, read_matrix, row_cosines, row_norms, unit_rows
+from .columns import (
+    FEWEST_BLOCKS,
+    UNBOUNDED,
+    copy_parameters,
+    owner_means,
+    quarter_numbers,
+    read_blocks,
+    read_relations,
+)
+from .evaluated import metric_class
+
+COINCIDES = 1e-5
+"""Two clips whose embeddings differ by at most this times the largest value are one to an encoder, as two clips of one
+level are to a level meter: what resampling does to their ends changes the level by 1e-6 at most (of the 48 pairs of the
+recipe `transforms`, brought from 32 kHz to 16, 22.05 and 48)."""
+
+_DESCRIPTION = """\
+Invariance measures how little a change of a clip moves its embedding: 1 minus the mean squared distance of changed
+copies from their originals, over that of different clips. It is reported with controls: the cosine beside that of
+different clips, retrieval of the own original, the score by quarters of the change's parameter, and ABX: whether copies
+are nearer to a clip of the same content than to one of another.
+"""
+
+_CITATION = """\
+@misc{representation_evaluation_2025,
+  author = {Plachouras, Christos and Guinot, Julien and Fazekas, George and Quinton, Elio and Benetos, Emmanouil
+            and Pauwels, Johan},
+  title = {Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks},
+  year = {2025},
+  eprint = {2505.06224},
+  archivePrefix = {arXiv},
+  note = {IJCNN 2025}
+}
+"""
+
+_INPUTS = """
+Args:
+    embeddings: [n, dim], originals and copies.
+    base: n integers: of a copy the row of its original (from 0), of an original -1.
+    parameters: optional, n numbers: how strongly each copy was changed; those of originals are passed over.
+    blocks: optional, n strings or integers: originals of one block are no "different clips".
+    steps: optional [m, dim], steps of the embedding when something else changes, such as the pitch; `selectivity`
+        compares them with the steps from originals to copies.
+    same, different: optional, [originals, dim] each: for each original, in the order of the rows, a clip that has what
+        matters in common with it, and one that has not; `abx` compares the copies with both.
+    return_scores: also return `scores` and `scores_abx`, one for each original, in the order of the rows.
+Returns:
+    a dictionary, described at `invariance` in the module: invariance, abx, cosine, cosine_null, centred_cosine,
+    centred_cosine_null, top1, top1_chance, quarter_1 to quarter_4, selectivity, n.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("invariance")
+    >>> z = [[float(x), 0.0] for x in range(5)]
+    >>> result = metric.compute(embeddings=z + z, base=[-1] * 5 + [0, 1, 2, 3, 4])
+    >>> result["invariance"], result["top1"], result["n"]
+    (1.0, 1.0, 5)
+"""
+
+
+def invariance(
+    embeddings: ArrayLike,
+    base: ArrayLike,
+    parameters: Any = None,
+    blocks: Sequence[Any] | None = None,
+    *,
+    steps: ArrayLike | None = None,
+    same: ArrayLike | None = None,
+    different: ArrayLike | None = None,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how little copies differ from their originals, and the controls of that.
+
+    - `embeddings` [n, dim]; `base` [n], integers: of a copy the row of its original, of an original −1. An original
+      may have any number of copies from 1; each original counts the same.
+    - `parameters` [n], numbers: how strongly a copy was changed; None or NaN where the row is an original. Only their
+      order is used, so it does not matter whether their scale is linear.
+    - `blocks` [n], strings or integers: what belongs together, such as recordings of one speaker; a copy is of the
+      block of its original. Without it each original is a block of its own.
+    - `steps` [m, dim]: differences z″ − z of embeddings of clips that differ in something that does matter.
+    - `same`, `different` [originals, dim], both or none, in the order of the originals' rows: a and b, embeddings of
+      two further clips of each. A has what matters in common with the original, and B has not. So that nothing but
+      what matters tells which is which, A and B have exactly the same level and length; both differ from the original
+      in all that does not matter, such as when sounds begin; and of half of the originals both have inverted polarity.
+      Then a constant and the root mean square have a = b, which is a tie, exactly 0; a hash of the samples is as likely
+      nearer to either; and so are the samples themselves, since inverted ones turn |z′ − a| < |z′ − b| round, a and b
+      being of one length (|z′ − a|² − |z′ − b|² = 2 z′·(b − a)).
+
+    Results; means are over originals, of each the mean over its copies:
+
+    - `invariance` = 1 − E|z′ − z|²/E|z_i − z_j|², z_i and z_j being originals of different blocks: 1 where nothing
+      moves, 0 where a copy is as far away as another clip, without a lower bound; 0 where all originals are alike;
+    - `abx` = 2 · mean([|z′ − a| < |z′ − b|] + ½ [tied]) − 1: 1 where copies are always nearer to what has the same
+      content, 0 by chance, −1 where never; a and b within `COINCIDES` of each other are tied. None without `same`;
+    - `cosine`: of z′ and z (arXiv 2505.06224, section III); `cosine_null`: of originals of different blocks;
+      `centred_cosine` and `centred_cosine_null`: the same after the mean of the originals is taken away;
+    - `top1`: how often the own original is the nearest of all to a copy, t tied ones sharing it equally;
+      `top1_chance` = 1/originals;
+    - `quarter_1` … `quarter_4`: `invariance` of the copies in each quarter of the order of their parameters (equal ones
+      stay together), the weakest first; None without parameters, and where a quarter has no copy;
+    - `selectivity` = E|step|²/E|z′ − z|² over `steps`: how much more the other thing moves the embedding than the
+      change that should not matter; None without steps, 0 where neither moves it, 1e15 where only steps do;
+    - `n`: number of originals;
+    - `scores` (with return_scores), one for each original, in the order of the rows: the linearised contribution to
+      `invariance`, which is exactly their mean. For θ = E A/E B, with A_i the mean of |z′ − z_i|² over the copies and
+      B_i that of |z_i − z_j|² over the others, it is 1 − θ − (A_i − E A − 2θ·(B_i − E B))/E B; 2, since a clip is in
+      the denominator as z_i and as z_j. So an interval from these scores takes into account that the denominator is
+      estimated too.
+
+    Raises ValueError when embeddings or steps are not finite [n, dim], lengths differ, base names no original or an
+    original has no copy, a copy is in another block than its original, there are fewer than 5 blocks, parameters are
+    not finite or all the same, or `same` and `different` are not one row for each original.
+
+    >>> z = np.random.default_rng(1).normal(size=(10, 4))
+    >>> steps = [[3.0, 0.0, 0.0, 0.0]]
+    >>> copies = z + [[1.0, 0.0, 0.0, 0.0]]
+    >>> round(invariance(np.vstack([z, copies]), [-1] * 10 + list(range(10)), steps=steps)["selectivity"], 6)
+    9.0
+    """
+    z = read_matrix("embeddings", embeddings)
+    originals, copies, owners = read_relations(base, len(z))
+    _check_copied(originals, owners)
+    groups = _original_blocks(blocks, originals, copies, owners, len(z))
+    quarters = None if parameters is None else quarter_numbers(copy_parameters(parameters, copies, len(z)))
+    moves = None if steps is None else read_matrix("steps", steps)
+    if moves is not None and moves.shape[1] != z.shape[1]:
+        raise ValueError(f"steps must have the {z.shape[1]} columns of embeddings; got shape {moves.shape}.")
+
+    scores_abx = _abx(z, originals, copies, owners, same, different)
+    unit = float(np.abs(z).max()) or 1.0
+    z = z / unit
+    mean = z[originals].mean(axis=0)
+    centred = z - mean
+    if np.abs(centred).max() <= ROUNDING:
+        centred[:] = 0.0
+    start, end = centred[originals], centred[copies]
+    distances = np.square(end - start[owners]).sum(axis=1)
+    moved, apart = owner_means(distances, owners), _mean_distances(start, groups)
+    nearest = owner_means(_nearest_originals(end, start, owners), owners)
+    scores = _contributions(moved, apart)
+    result: dict[str, Any] = {
+        "invariance": float(scores.mean()),
+        "abx": None if scores_abx is None else float(scores_abx.mean()),
+        **_mean_cosines("cosine", z[originals], z[copies], owners, groups),
+        **_mean_cosines("centred_cosine", start, end, owners, groups),
+        "top1": float(nearest.mean()),
+        "top1_chance": 1 / len(originals),
+        **{
+            f"quarter_{number + 1}": None if quarters is None else _quarter(distances[quarters == number], apart)
+            for number in range(4)
+        },
+        "selectivity": None if moves is None else _ratio(float(np.square(moves / unit).sum(axis=1).mean()), moved),
+        "n": len(originals),
+    }
+    if return_scores:
+        result |= {"scores": scores.tolist(), "scores_abx": None if scores_abx is None else scores_abx.tolist()}
+    return result
+
+
+def selectivity(steps: ArrayLike, moves: ArrayLike) -> float:
+    """Return E|step|²/E|z′ − z|², as `invariance` does where each original has one copy, without its other numbers.
+
+    - `steps` [m, dim]: differences of embeddings of clips that differ in something that does matter;
+    - `moves` [n, dim]: differences z′ − z of copies and originals.
+
+    Raises ValueError when either is not finite, or their columns differ.
+
+    >>> selectivity([[3.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]])
+    9.0
+    """
+    step, move = read_matrix("steps", steps), read_matrix("moves", moves)
+    if step.shape[1] != move.shape[1]:
+        raise ValueError(f"steps must have the {move.shape[1]} columns of moves; got shape {step.shape}.")
+    unit = float(max(np.abs(step).max(), np.abs(move).max())) or 1.0
+    return _ratio(float(np.square(step / unit).sum(axis=1).mean()), np.square(move / unit).sum(axis=1))
+
+
+Invariance = metric_class(
+    invariance,
+    {"embeddings": "numbers", "base": "integer"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2505.06224",)),
+)
+
+
+def _check_copied(originals: Ints, owners: Ints) -> None:
+    without = np.delete(originals, owners)
+    if len(without):
+        raise ValueError(
+            f"base of row {without[0]} is −1, an original, but no row is a copy of it; {len(without)} of "
+            f"{len(originals)} originals are so. Leave them out, or give their copies."
+        )
+
+
+def _original_blocks(blocks: Any, originals: Ints, copies: Ints, owners: Ints, n: int) -> Ints:
+    """Number of the block of each original."""
+    if blocks is None and len(originals) < FEWEST_BLOCKS:
+        raise ValueError(f"There are {len(originals)} originals; at least {FEWEST_BLOCKS} are needed.")
+    if blocks is None:
+        groups: Ints = np.arange(len(originals))
+        return groups
+    block, names = read_blocks(blocks, n)
+    strayed = np.flatnonzero(block[copies] != block[originals[owners]])
+    if len(strayed):
+        copy, original = copies[strayed[0]], originals[owners[strayed[0]]]
+        raise ValueError(
+            f"Row {copy} is of block {names[block[copy]]!r}, but row {original}, its original, of "
+            f"{names[block[original]]!r}; a copy must be of the block of its original."
+        )
+    return block[originals]
+
+
+def _mean_distances(x: Floats, groups: Ints) -> Floats:
+    """Of each row the mean of |x_i − x_j|² over the rows of other groups."""
+    lengths, counts = np.square(x).sum(axis=1), np.bincount(groups)
+    sums = _group_sums(x, groups)
+    # All distances of a row together, from sums over the others: no n × n matrix is needed.
+    count = len(x) - counts[groups]
+    near = lengths.sum() - np.bincount(groups, lengths)[groups]
+    across = np.einsum("ij,ij->i", x, sums.sum(axis=0) - sums[groups])
+    means: Floats = np.maximum(lengths + (near - 2 * across) / count, 0.0)
+    return means
+
+
+def _group_sums(x: Floats, groups: Ints) -> Floats:
+    sums = np.zeros((int(groups.max()) + 1, x.shape[1]))
+    np.add.at(sums, groups, x)
+    return sums
+
+
+def _contributions(moved: Floats, apart: Floats) -> Floats:
+    """Of each original the contribution to 1 − E moved/E apart, whose mean is exactly that."""
+    mean = float(apart.mean())
+    if mean == 0:
+        return np.zeros(len(moved))
+    ratio = float(moved.mean()) / mean
+    contributions: Floats = 1 - ratio - (moved - moved.mean() - 2 * ratio * (apart - mean)) / mean
+    return contributions
+
+
+def _quarter(distances: Floats, apart: Floats) -> float | None:
+    if not len(distances):
+        return None
+    mean = float(apart.mean())
+    return 1 - float(distances.mean()) / mean if mean else 0.0
+
+
+def _ratio(steps: float, moved: Floats) -> float:
+    unit = float(moved.mean())
+    if steps == 0:
+        return 0.0
+    return min(steps / unit, UNBOUNDED) if unit else UNBOUNDED
+
+
+def _mean_cosines(name: str, start: Floats, end: Floats, owners: Ints, groups: Ints) -> dict[str, float]:
+    """Mean cosine of copies and their originals, and of originals of different groups."""
+    u, v = unit_rows(start), unit_rows(end)
+    sums = _group_sums(u, groups)
+    count = len(u) - np.bincount(groups)[groups]
+    nulls = np.einsum("ij,ij->i", u, sums.sum(axis=0) - sums[groups]) / count
+    return {
+        name: float(owner_means(row_cosines(u[owners], v), owners).mean()),
+        f"{name}_null": float(np.clip(nulls.mean(), -1.0, 1.0)),
+    }
+
+
+def _nearest_originals(end: Floats, start: Floats, owners: Ints) -> Floats:
+    """Of each copy 1 where its original is the nearest of all, shared among tied ones, else 0."""
+    lengths = np.square(start).sum(axis=1)
+    nearest = np.zeros(len(end))
+    for first in range(0, len(end), ROWS_COMPARED):
+        rows = slice(first, first + ROWS_COMPARED)
+        sizes = np.square(end[rows]).sum(axis=1)[:, None] + lengths
+        distances = sizes - 2 * end[rows] @ start.T
+        pair = distances[np.arange(len(distances)), owners[rows]][:, None]
+        nearer = (distances < pair - TIE * sizes).sum(axis=1)
+        tied = (distances <= pair + TIE * sizes).sum(axis=1) - nearer
+        nearest[rows] = (nearer == 0) / tied
+    return nearest
+
+
+def _abx(z: Floats, originals: Ints, copies: Ints, owners: Ints, same: Any, different: Any) -> Floats | None:
+    """Of each original 2 · share of its copies that are nearer to its row of `same` than of `different` − 1."""
+    if same is None and different is None:
+        return None
+    sides = []
+    for name, given in (("same", same), ("different", different)):
+        if given is None:
+            raise ValueError(f"{name} is missing; same and different go together.")
+        side = read_matrix(name, given)
+        if side.shape != (len(originals), z.shape[1]):
+            raise ValueError(
+                f"{name} must have a row of {z.shape[1]} for each of the {len(originals)} originals; got {side.shape}."
+            )
+        sides.append(side)
+    unit = float(max(np.abs(x).max() for x in (z, *sides))) or 1.0
+    a, b, x = sides[0] / unit, sides[1] / unit, z[copies] / unit
+    # The same as comparing |x − a|² with |x − b|², but rounding is that of the distances and not of the origin.
+    nearer = np.einsum("ij,ij->i", x - (a[owners] + b[owners]) / 2, a[owners] - b[owners])
+    sizes = row_norms(x - a[owners]) * row_norms(a - b)[owners]
+    wins = (1 + np.where(np.abs(nearer) <= TIE * sizes, 0.0, np.sign(nearer))) / 2
+    wins[(np.abs(a - b).max(axis=1) <= COINCIDES)[owners]] = 0.5
+    shares: Floats = 2 * owner_means(wins, owners) - 1
+    return shares
+
+
+VERSION = 2
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "invariance": {
+        "heading": "Invariance",
+        "meaning": "1 − mean squared distance of copies from their originals / that of different clips",
+        "range": (-1e15, 1.0),
+        "column": "score",
+        "outside": (
+            "Scores of single originals can lie above 1: they are contributions to a "
+            "ratio, and an original that is far from all others raises its denominator."
+        ),
+    },
+    "abx": {
+        "heading": "ABX",
+        "meaning": "how often a copy is nearer to another clip of its content than to one of another, above chance",
+        "column": "score_abx",
+    },
+    "cosine": {
+        "heading": "cosine",
+        "meaning": "mean cosine of copies and their originals",
+        "null": "cosine_null",
+    },
+    "cosine_null": {
+        "heading": "null cosine",
+        "meaning": "mean cosine of different clips",
+    },
+    "centred_cosine": {
+        "heading": "centred cosine",
+        "meaning": "mean cosine of copies and their originals after the mean of all originals is taken away",
+        "null": "centred_cosine_null",
+    },
+    "centred_cosine_null": {
+        "heading": "null centred cosine",
+        "meaning": "mean cosine of different clips after the mean of all originals is taken away",
+        "shown": False,
+    },
+    "top1": {
+        "heading": "top-1",
+        "meaning": "how often the own original is the nearest of all originals to a copy",
+        "range": (0.0, 1.0),
+        "null": "top1_chance",
+    },
+    "top1_chance": {
+        "heading": "top-1 chance",
+        "meaning": "top-1 of a random order",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "quarter_1": {
+        "heading": "first quarter",
+        "meaning": "the score of the quarter of copies with the least parameters",
+        "range": (-1e15, 1.0),
+    },
+    "quarter_2": {
+        "heading": "second quarter",
+        "meaning": "the score of the second quarter of copies by their parameters",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "quarter_3": {
+        "heading": "third quarter",
+        "meaning": "the score of the third quarter of copies by their parameters",
+        "range": (-1e15, 1.0),
+        "shown": False,
+    },
+    "quarter_4": {
+        "heading": "last quarter",
+        "meaning": "the score of the quarter of copies with the greatest parameters",
+        "range": (-1e15, 1.0),
+    },
+    "selectivity": {
+        "heading": "selectivity",
+        "meaning": "mean squared step when something that matters changes / mean squared distance of copies",
+        "range": (0.0, 1e15),
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of originals",
+        "digits": 0,
+        "range": (5.0, 1e15),
+        "shown": False,
+    },
+}
+"""What each number of `invariance` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Invariance: does a change that should not matter move the embedding?
+
+Originals z and copies z′ that a transform has changed: 1 − E|z′ − z|²/E|z_i − z_j|² is 1 where nothing moves, and 0
+where a copy is as far from its original as another clip is. Nothing is trained.
+
+Paste the embeddings of originals and copies: a line for each clip, numbers separated by commas or spaces.
+""",
+    "warning": """\
+**Invariance alone ranks nothing.** An encoder that hears little is invariant to much: the level of a clip scores near 1
+for whatever leaves the level. Rank by *abx*, with clips of one level, or read the score beside what else the encoder
+tells apart. The cosine alone misleads: read it beside that of different clips.
+""",
+    "inputs": {
+        "embeddings": "Embeddings of originals and copies",
+        "base": "A line for each clip: of a copy the line of its original, counted from 0; of an original -1",
+        "parameters": "Optional: how strongly a copy was changed, a line for each clip (nan for originals)",
+        "blocks": "Optional: an integer for each clip; originals of one block are not compared",
+    },
+}
+"""What the metric's page says; an input that is no feature of the metric is optional and has a number a line."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `invariance`: 20 originals in 8 dimensions, two copies of each, moved by their parameter."""
+    rng = np.random.default_rng(0)
+    originals = rng.normal(size=(20, 8)) + 1
+    owners = np.repeat(np.arange(20), 2)
+    parameters = rng.uniform(0, 1, 40)
+    copies = originals[owners] + parameters[:, None] * rng.normal(size=(40, 8))
+    return {
+        "embeddings": np.vstack([originals, copies]).round(3),
+        "base": np.concatenate([np.full(20, -1), owners]),
+        "parameters": np.concatenate([np.full(20, np.nan), parameters.round(3)]),
+        "blocks": np.concatenate([np.arange(20), owners]) // 2,
+    }

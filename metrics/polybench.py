@@ -1,0 +1,749 @@
+"""PolyBench: how well multiple-choice questions about sounds that overlap are answered, in seven tasks.
+
+A model hears a clip and reads a question with 2 to 26 options; what it says is raw text. `match_answer` reads the text
+by fixed rules: its last conclusion counts; a text that comes down to no option is *unparsed*. An unparsed answer is
+wrong, is counted, and is never replaced by a draw. Every share stands beside what needs no ears: chance (1/k of k
+options), the best constant text (`majority`) and the best constant position.
+
+A *group* is what is not independent: the questions of one recording, or the k twins of one scene, whose answers differ
+only because labels changed places. Intervals are drawn over groups; `groups_right` is the strict score, all of a group.
+
+>>> options = [["dog", "rain"], ["rain", "dog"], ["Yes", "No"], ["Yes", "No"]]
+>>> tasks = ["duration", "duration", "concurrency", "concurrency"]
+>>> texts = ["B. rain", "The rain, rather than the dog.", "Yes", "I'm sorry, I cannot hear the audio."]
+>>> result = polybench(texts, ["rain", "dog", "Yes", "No"], options, tasks)
+>>> result["accuracy"], result["chance"], result["unparsed"], result["refused"]
+(0.5, 0.5, 1, 1)
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .answer_mentions import Mention as Mention
+from .answer_words import LETTERS, folded_words
+from .answers import POLARITIES, REFUSED
+from .arrays import Floats, Ints
+from .evaluated import metric_class
+from .measures import MOST, Fields, count, hidden, share
+from .questions import TASKS, Questions, in_means, read_questions, sums_at
+
+RESAMPLES = 2000
+"""Draws of the bootstrap."""
+
+_CERTAINTY = 1.959963984540054  # the .975 quantile of the normal distribution
+
+_DESCRIPTION = """\
+PolyBench measures how well multiple-choice questions about overlapping sounds are answered: counting, duration,
+concurrency, classification and detection, how many sound at once and which has the longest event. It reads raw text by
+fixed rules, counts what cannot be read and what is refused, and gives every share beside chance, the best constant
+answer and an interval over recordings or twins.
+"""
+
+_CITATION = """\
+@misc{polybench_2026,
+  title = {{PolyBench}},
+  note = {Questions about polyphonic audio for audio language models. Data and code were not published},
+  year = {2026},
+  eprint = {2603.05128},
+  archivePrefix = {arXiv}
+}
+"""
+
+_INPUTS = """
+Args:
+    predictions: m texts, the answers as the model gave them; with parsed=True positions of options, -1 for none.
+    references: m texts, each one of its options: the right answers.
+    options: m lists of 2 to 26 texts, in the order in which they were shown.
+    tasks: m texts: counting, duration, concurrency, classification, detection, counting_together or duration_longest.
+    ids: optional, m texts; answers of one id are to one question under several orders of its options.
+    groups: optional, m texts, equal for questions that are not independent, such as those of one recording or twins.
+    polarity: optional, m texts, of concurrency what "Yes" says: overlap (by default) or alone.
+    polyphony, sources, templates: optional, m texts or integers that scores are also told apart by.
+    overlap: optional, m numbers, seconds of overlap, that scores are also told apart by.
+    parsed: whether predictions are positions.
+    return_scores: also return lists of each question and of each answer.
+Returns:
+    a dictionary, described at `polybench` in the module: accuracy, chance, majority, by_task and so on.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("polybench")
+    >>> options = [["dog", "rain"], ["Yes", "No"]]
+    >>> texts, tasks = ["(B) rain", "No, it is heard alone."], ["duration", "concurrency"]
+    >>> result = metric.compute(predictions=texts, references=["rain", "Yes"], options=options, tasks=tasks)
+    >>> result["accuracy"], result["duration"], result["fn"], result["unparsed"]
+    (0.5, 1.0, 1, 0)
+"""
+
+
+def polybench(
+    predictions: Any = None,
+    references: Any = None,
+    options: Any = None,
+    tasks: Any = None,
+    *,
+    ids: Any = None,
+    groups: Any = None,
+    polarity: Any = None,
+    polyphony: Any = None,
+    sources: Any = None,
+    templates: Any = None,
+    overlap: Any = None,
+    parsed: bool = False,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how many of n questions are answered rightly, by m answers.
+
+    - `predictions` [m]: the texts that a model gave, read by `match_answer`; with `parsed` the positions of the options
+      instead, from 0, as numbers or texts, where -1, None or an empty text is an unparsed answer;
+    - `references` [m]: the right answers, each exactly once among its options; `options` [m]: 2 to 26 texts each, in
+      the order shown; `tasks` [m]: names of TASKS. Options of concurrency are Yes and No;
+    - `ids` [m]: answers of one id are to one question whose options were shown in several orders. By default each
+      answer is to a question of its own. A question counts once, each of its R answers by 1/R; counts are of answers;
+    - `groups` [m]: questions that share one are not independent; by default each question is its own;
+    - `polarity` [m]: of concurrency what "Yes" says, one of POLARITIES; by default, and where empty, "overlap". Entries
+      of other tasks are not looked at;
+    - `polyphony`, `sources`, `templates` [m]: texts or integers; `overlap` [m]: seconds, or None.
+
+    Numbers, of all questions:
+
+    - `accuracy`: the mean over the tasks that there are, without those whose place another takes (REPLACED);
+      `accuracy_micro`: the mean over all questions; `chance`, `majority`, `best_position`, `macro_f1`, `weighted_f1`:
+      means over the same tasks as the accuracy, see below; `adjusted`:
+      (accuracy - chance) / (1 - chance); `n` questions, `answers` m;
+    - `unparsed`: answers that name no option, refusals among them; `refused`: those that are refusals;
+      `accuracy_parsed`: share of right ones among the others, None where there are none;
+    - by name of a task its accuracy, and `chance_NAME`, `majority_NAME`, `macro_f1_NAME`, `groups_right_NAME` likewise;
+    - `groups_right`: share of groups of which every answer is right, `groups_right_chance`: the mean of Π 1/k over
+      their answers, `groups`: how many; all of the tasks that the accuracy is of; None without groups;
+    - with several orders, else None: `correctness`: share of right answers, `consistency`: share of pairs of orders
+      that got the same option's text, `all_orders_right`: of questions that are right in every order; each a mean over
+      the questions with two orders or more. Sources: arXiv 2510.04584 for the first two. `consistency_chance` and
+      `all_orders_right_chance`: of draws, 1/k and Π 1/k;
+    - `position_distance`: ½ Σ |p − e|, p being the share of each position among the options taken, and e what it would
+      be without a habit: the mean of 1/k. None where nothing was parsed;
+    - of concurrency, with "overlap" as the positive state whatever the polarity, counts of answers: `tp`, `fp`, `tn`,
+      `fn`, `unparsed_overlap` and `unparsed_alone` (the states that were right), six that add up to its answers.
+      `sensitivity` = tp / (tp + fn + unparsed_overlap), `specificity` likewise, `balanced_accuracy` their mean, None
+      where a state does not occur; `f1` = 2 tp / (2 tp + fp + fn + unparsed_overlap); `mcc`: the correlation of states
+      (R_K of Gorodkin 2004, unparsed being a third; Matthews' where nothing is), 0 where it is not defined;
+      `yes_rate`: share of Yes among parsed answers. All None without the task.
+
+    Tables:
+
+    - `interval` of the accuracy, and `intervals` by name of accuracy_micro, the tasks and what else is a share: 95 %,
+      [low, high], by RESAMPLES draws of whole groups with replacement: the expanded percentile interval (Hesterberg
+      2015), whose level makes up for few groups. Where all groups are right, or all wrong, draws tell nothing, and the
+      end that is free is Wilson's; of a single group the interval is [0, 1];
+    - `by_task`: of each task n, answers, accuracy, interval, adjusted; `chance`: mean of 1/k; `majority`: of always
+      giving the one best text; `best_position`: of always taking the one best position; `macro_f1`, `weighted_f1` over
+      the texts that are right answers (detection: over positions, since its texts all differ), where an unparsed answer
+      lowers recall but no class's precision; unparsed, refused, accuracy_parsed; groups, groups_right,
+      groups_right_chance, interval_groups_right; correctness, consistency, all_orders_right; position,
+      position_distance;
+    - `position`: the share of each letter among the options taken;
+    - `by_polyphony`, `by_source`, `by_template`: of each value the same as of a task, up to accuracy_parsed, but for
+      F1; majority and best_position are of the best of each task. `by_overlap`: likewise of "0" and of quartiles "1" to
+      "4" of what is longer, with `least` and `most` in s. Empty where not given.
+
+    With return_scores, lists of n, in the order in which questions are first met: `scores`, which weigh the questions
+    so that tasks weigh the same, and whose mean is the accuracy (0 of a task whose place another takes);
+    `scores_correct`: share of its orders that are right.
+    Lists of m: `choices`, positions, None where unparsed; `rules`, names of the rules that decided.
+
+    Raises ValueError when lengths differ or are 0; a text is none; an answer is not exactly once among its options;
+    options are fewer than 2 or more than 26; a task, or a polarity, is unknown; options of concurrency are not Yes and
+    No; answers of one id disagree in the right answer, the set of options or anything else that is of the question; a
+    position is none of the options; overlap is no number of seconds.
+
+    >>> polybench([1, -1], ["b", "b"], [["a", "b"]] * 2, ["duration"] * 2, parsed=True)["accuracy"]
+    0.5
+    """
+    given = {"predictions": predictions, "references": references, "options": options, "tasks": tasks}
+    of_questions = {"groups": groups, "polarity": polarity, "polyphony": polyphony, "sources": sources}
+    of_questions |= {"templates": templates, "overlap": overlap}
+    a = read_questions(given, ids, of_questions, parsed)
+
+    ratios, draws, intervals = _ratios(a), _Intervals(a.group), dict[str, Any]()
+    for name, pairs in ratios.items():
+        draws.ask(pairs, intervals, name)
+    table = {task: _task_row(a, a.task == place, draws) for place, task in enumerate(TASKS) if (a.task == place).any()}
+    numbers = _overall(a, table)
+    numbers |= {name: _mean_of_ratios(pairs) for name, pairs in ratios.items()}
+    numbers |= _states(a)
+    result = {name: numbers.get(name) for name in MEASURES}
+    result |= {"interval": None, "intervals": intervals, "by_task": table}
+    result["position"] = _position(a, np.ones(a.m, bool))["position"]
+    for name, key in (("by_polyphony", "polyphony"), ("by_source", "sources"), ("by_template", "templates")):
+        result[name] = {str(value): _row(a, mask, draws) for value, mask in _values(a.labels.get(key))}
+    result["by_overlap"] = _by_overlap(a, draws)
+    draws.fill()
+    result["interval"] = intervals.pop("accuracy")
+    if return_scores:
+        correct = a.per_question(a.right)
+        counts = np.bincount(a.task[a.ranked], minlength=len(TASKS))
+        weights = np.where(a.ranked, a.n / (counts > 0).sum() / np.maximum(counts, 1)[a.task], 0)
+        result["scores"] = (correct * weights).tolist()
+        result["scores_correct"] = correct.tolist()
+        result["choices"] = [None if choice < 0 else int(choice) for choice in a.choice]
+        result["rules"] = list(a.rules)
+    return result
+
+
+Polybench = metric_class(
+    polybench,
+    {"predictions": "text", "references": "text", "options": "texts", "tasks": "text"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.05128", "https://arxiv.org/abs/2510.04584")),
+    whole=False,
+)
+
+
+# ----- scores
+def _overall(a: Questions, table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Numbers of all tasks together that are no shares of their own."""
+    everything = np.ones(a.n, bool)
+    row = _row(a, everything)
+    means = ("accuracy", "chance", "majority", "best_position", "macro_f1", "weighted_f1")
+    ranked = in_means(table)
+    numbers: dict[str, Any] = {name: float(np.mean([table[task][name] for task in ranked])) for name in means}
+    numbers |= {name: row[name] for name in ("n", "answers", "unparsed", "refused", "accuracy_parsed")}
+    numbers["adjusted"] = _adjusted(numbers["accuracy"], numbers["chance"])
+    numbers |= {name: value for name, value in _orders(a, everything).items() if name.endswith("chance")}
+    numbers["position_distance"] = _position(a, np.ones(a.m, bool))["position_distance"]
+    if a.has_groups:
+        numbers |= _groups(a, a.ranked)
+    for task, part in table.items():
+        numbers |= {f"{name}_{task}": part[name] for name in ("chance", "majority", "macro_f1")}
+    return numbers
+
+
+def _row(a: Questions, mask: NDArray[np.bool_], draws: "_Intervals | None" = None) -> dict[str, Any]:
+    """Of some questions how many are right, and what they would be right by without listening."""
+    rows = mask[a.question]
+    correct, n = a.per_question(a.right), int(mask.sum())
+    accuracy, chance = float(correct[mask].mean()), float((1 / a.k[mask]).mean())
+    taken = rows & (a.choice >= 0)
+    weight = float(a.weight[taken].sum())
+    row = {
+        "n": n,
+        "answers": int(rows.sum()),
+        "accuracy": accuracy,
+        "interval": None,
+        "adjusted": _adjusted(accuracy, chance),
+        "chance": chance,
+        "majority": _best_of_each_task(a, mask, _text_counts),
+        "best_position": _best_of_each_task(a, mask, _place_counts),
+        "unparsed": int(rows.sum() - taken.sum()),
+        "refused": sum(a.rules[place] in REFUSED for place in np.flatnonzero(rows)),
+        "accuracy_parsed": float((a.weight * a.right)[taken].sum()) / weight if weight else None,
+    }
+    if draws is not None:
+        draws.ask([(correct * mask, mask.astype(np.float64))], row, "interval")
+    return row
+
+
+def _adjusted(accuracy: float, chance: float) -> float:
+    return (accuracy - chance) / (1 - chance)
+
+
+def _best_of_each_task(
+    a: Questions, mask: NDArray[np.bool_], counts: Callable[[Questions, NDArray[np.bool_]], Floats]
+) -> float:
+    """Share of right answers of who always gives the same, in each task the best that there is."""
+    parts = [mask & (a.task == task) for task in np.unique(a.task[mask])]
+    return float(sum(counts(a, part).max() for part in parts) / mask.sum())
+
+
+def _text_counts(a: Questions, mask: NDArray[np.bool_]) -> Floats:
+    texts = [a.text[place] for place in np.flatnonzero(mask)]
+    return np.unique(texts, return_counts=True)[1].astype(np.float64)
+
+
+def _place_counts(a: Questions, mask: NDArray[np.bool_]) -> Floats:
+    rows = mask[a.question]
+    return sums_at(a.place[rows], a.weight[rows])
+
+
+def _task_row(a: Questions, mask: NDArray[np.bool_], draws: "_Intervals") -> dict[str, Any]:
+    """All that there is of one task."""
+    row = _row(a, mask, draws)
+    row |= _f1(a, mask)
+    if a.has_groups:
+        right, count = _groups_right(a, mask)
+        row |= _groups(a, mask) | {"groups_right": float(right.sum() / count.sum())}
+        draws.ask([(right, count)], row, "interval_groups_right")
+    # In place: the table is written to when the draws are done.
+    row |= _orders(a, mask) | _position(a, mask[a.question])
+    return row
+
+
+def _f1(a: Questions, mask: NDArray[np.bool_]) -> dict[str, float]:
+    """F1 of each right answer's text as a class, or of its position, averaged."""
+    rows = np.flatnonzero(mask[a.question])
+    truth: list[Any]
+    taken: list[Any]
+    by_position = TASKS[a.task[mask][0]] == "detection"
+    truth = [int(a.place[row]) if by_position else a.text[a.question[row]] for row in rows]
+    taken = [(int(a.choice[row]) if by_position else a.text_taken[row]) if a.choice[row] >= 0 else None for row in rows]
+    weight = a.weight[rows]
+    codes = {label: code for code, label in enumerate(dict.fromkeys(truth))}
+    true, said = (
+        np.array([codes[label] for label in truth]),
+        np.array([codes.get(label, len(codes)) for label in taken]),
+    )
+    support, predicted = (np.bincount(x, weight, minlength=len(codes) + 1)[: len(codes)] for x in (true, said))
+    hits = np.bincount(true, weight * (true == said), minlength=len(codes))
+    scores = 2 * hits / (support + predicted)
+    return {"macro_f1": float(scores.mean()), "weighted_f1": float(np.average(scores, weights=support))}
+
+
+def _groups_right(a: Questions, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Whether all of some questions of a group are right, at its first question, and 1 there, [n] each."""
+    wrong = np.bincount(a.group[mask], a.per_question(a.right)[mask] < 1, minlength=a.group.max() + 1)
+    first = np.flatnonzero(mask)[np.unique(a.group[mask], return_index=True)[1]]
+    right, count = np.zeros(a.n), np.zeros(a.n)
+    count[first] = 1
+    right[first] = wrong[a.group[first]] == 0
+    return right, count
+
+
+def _groups(a: Questions, mask: NDArray[np.bool_]) -> dict[str, Any]:
+    """Number of groups, and how many would be all right by drawing."""
+    logarithms = np.bincount(a.group[mask], (a.orders * np.log(a.k))[mask], minlength=a.group.max() + 1)
+    present = np.unique(a.group[mask])
+    return {"groups": len(present), "groups_right_chance": float(np.exp(-logarithms[present]).mean())}
+
+
+def _orders(a: Questions, mask: NDArray[np.bool_]) -> dict[str, Any]:
+    """How questions with several orders are answered; nothing where there are none."""
+    several = mask & (a.orders > 1)
+    if not several.any():
+        return {}
+    orders, k = a.orders[several].astype(np.float64), a.k[several].astype(np.float64)
+    parts = {name: float(values[several].mean()) for name, values in _order_scores(a).items()}
+    return parts | {
+        "consistency_chance": float((1 / k).mean()),
+        "all_orders_right_chance": float(np.exp(-orders * np.log(k)).mean()),
+    }
+
+
+def _order_scores(a: Questions) -> dict[str, Floats]:
+    """Of each question, [n]; consistency is 0 where there is but one order."""
+    correct = a.per_question(a.right)
+    rows: list[list[int]] = [[] for _ in range(a.n)]
+    for row, place in enumerate(a.question):
+        rows[place].append(row)
+    same = np.zeros(a.n)
+    for place, answers in enumerate(rows):
+        texts = [a.text_taken[row] for row in answers]
+        pairs = list(itertools.combinations(texts, 2))
+        same[place] = np.mean([one is not None and one == two for one, two in pairs]) if pairs else 0.0
+    return {"correctness": correct, "consistency": same, "all_orders_right": (correct == 1).astype(np.float64)}
+
+
+def _position(a: Questions, rows: NDArray[np.bool_]) -> dict[str, Any]:
+    """Share of each position among the options taken, and its distance from what it is without a habit."""
+    taken = rows & (a.choice >= 0)
+    weight, most = a.weight[taken], int(a.options[rows].max())
+    if not len(weight):
+        return {"position": {letter: None for letter in LETTERS[:most]}, "position_distance": None}
+    shares = sums_at(a.choice[taken], weight, most)
+    by_size = np.bincount(a.options[taken], weight)
+    expected = np.array([sum(part / k for k, part in enumerate(by_size) if k > place) for place in range(most)])
+    shares /= shares.sum()
+    distance = float(np.abs(shares - expected / expected.sum()).sum() / 2)
+    return {
+        "position": {letter: float(share) for letter, share in zip(LETTERS, shares, strict=False)},
+        "position_distance": distance,
+    }
+
+
+def _states(a: Questions) -> dict[str, Any]:
+    """Counts of answers about concurrency by the states that are right and said, and what follows from them."""
+    truth, said, says_yes = _true_and_said(a)
+    if not len(truth):
+        return {}
+    # Rows: overlap, alone; columns: overlap, alone, unparsed.
+    counts = np.bincount(truth * 3 + said, minlength=6).reshape(2, 3)
+    (tp, fn, unparsed_overlap), (fp, tn, unparsed_alone) = counts.tolist()
+    positives, negatives = counts.sum(axis=1).tolist()
+    sensitivity = tp / positives if positives else None
+    specificity = tn / negatives if negatives else None
+    parsed = int((said < 2).sum())
+    f1 = 2 * tp + fp + fn + unparsed_overlap
+    return {
+        **{"tp": tp, "fp": fp, "tn": tn, "fn": fn},
+        **{"unparsed_overlap": unparsed_overlap, "unparsed_alone": unparsed_alone},
+        **{"sensitivity": sensitivity, "specificity": specificity},
+        "balanced_accuracy": None if sensitivity is None or specificity is None else (sensitivity + specificity) / 2,
+        "f1": 2 * tp / f1 if f1 else 0.0,
+        "mcc": _correlation(np.vstack([counts, np.zeros(3)])),
+        "yes_rate": float(says_yes[said < 2].mean()) if parsed else None,
+    }
+
+
+def _true_and_said(a: Questions) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    """Of answers about concurrency: the true state, that said (2: none), and whether Yes was said."""
+    rows = np.flatnonzero(a.task[a.question] == TASKS.index("concurrency"))
+    says_overlap = a.says_overlap[a.question[rows]]
+    is_yes = np.array([folded_words(a.text[a.question[row]]) == ("yes",) for row in rows], bool)
+    says_yes = np.array([folded_words(a.text_taken[row] or "") == ("yes",) for row in rows], bool)
+    said = np.where(says_yes == says_overlap, 0, 1)
+    said[a.choice[rows] < 0] = 2
+    return np.where(is_yes == says_overlap, 0, 1), said, says_yes
+
+
+def _correlation(counts: Floats) -> float:
+    """R_K of a table of true and said classes; 0 where it is not defined."""
+    total, true, said = counts.sum(), counts.sum(axis=1), counts.sum(axis=0)
+    covariance = np.trace(counts) * total - true @ said
+    spread = (total**2 - true @ true) * (total**2 - said @ said)
+    return float(covariance / math.sqrt(spread)) if spread > 0 else 0.0
+
+
+def _values(labels: list[Any] | None) -> Iterator[tuple[Any, NDArray[np.bool_]]]:
+    """Every value of a column, and which questions have it; numbers in their order, then texts."""
+    for value in sorted(set(labels or []), key=lambda entry: (isinstance(entry, str), entry)):
+        yield value, np.array([entry == value for entry in labels or []])
+
+
+def _by_overlap(a: Questions, draws: "_Intervals") -> dict[str, Any]:
+    """Questions without overlap, and quartiles of the others by its length."""
+    if a.overlap is None:
+        return {}
+    bins = np.where(a.overlap == 0, 0, -1)
+    positive = a.overlap > 0
+    if positive.any():
+        edges = np.quantile(a.overlap[positive], [0.25, 0.5, 0.75])
+        bins[positive] = 1 + np.searchsorted(edges, a.overlap[positive])
+    table = {}
+    for place in sorted(set(bins.tolist()) - {-1}):
+        seconds = a.overlap[bins == place]
+        table[str(place)] = _row(a, bins == place, draws)
+        table[str(place)] |= {"least": float(seconds.min()), "most": float(seconds.max())}
+    return table
+
+
+# ----- intervals
+Pairs = Sequence[tuple[Floats, Floats]]
+"""Of a mean of ratios Σ numerator / Σ denominator, these two, [n] each."""
+
+
+def _ratios(a: Questions) -> dict[str, Pairs]:
+    """All shares that have an interval."""
+    correct, ones = a.per_question(a.right), np.ones(a.n)
+    of_task = {
+        task: (a.task == place).astype(np.float64) for place, task in enumerate(TASKS) if (a.task == place).any()
+    }
+    ratios: dict[str, Pairs] = {"accuracy": [(correct * of_task[task], of_task[task]) for task in in_means(of_task)]}
+    ratios["accuracy_micro"] = [(correct, ones)]
+    ratios |= {task: [(correct * mask, mask)] for task, mask in of_task.items()}
+    if a.has_groups:
+        ratios["groups_right"] = [_groups_right(a, a.ranked)]
+        ratios |= {f"groups_right_{task}": [_groups_right(a, mask > 0)] for task, mask in of_task.items()}
+    if (a.orders > 1).any():
+        several = (a.orders > 1).astype(np.float64)
+        ratios |= {name: [(values * several, several)] for name, values in _order_scores(a).items()}
+    truth, said, _ = _true_and_said(a)
+    asked = np.flatnonzero(a.task[a.question] == TASKS.index("concurrency"))
+    rates = {}
+    for state, name in enumerate(("sensitivity", "specificity")):
+        if (truth == state).any():
+            places, is_true = a.question[asked], truth == state
+            rates[name] = (sums_at(places, is_true & (said == state), a.n), sums_at(places, is_true, a.n))
+    ratios |= {name: [pair] for name, pair in rates.items()}
+    if len(rates) == 2:
+        ratios["balanced_accuracy"] = list(rates.values())
+    return ratios
+
+
+def _mean_of_ratios(pairs: Pairs) -> float:
+    return float(np.mean([numerator.sum() / denominator.sum() for numerator, denominator in pairs]))
+
+
+class _Intervals:
+    """95 % intervals of means of ratios, all by the same draws of whole groups."""
+
+    def __init__(self, group: Ints) -> None:
+        self._group = group
+        self._asked: list[tuple[Pairs, dict[str, Any], str]] = []
+
+    def ask(self, pairs: Pairs, table: dict[str, Any], key: str) -> None:
+        """Have `fill` write the interval into a table."""
+        table[key] = None
+        self._asked.append((pairs, table, key))
+
+    def fill(self) -> None:
+        """Draw, and write every interval that was asked for."""
+        columns = [column for pairs, _, _ in self._asked for pair in pairs for column in pair]
+        sums = np.stack([sums_at(self._group, column) for column in columns], axis=1)
+        place, drawn = 0, _drawn_sums(sums)
+        for pairs, table, key in self._asked:
+            part = slice(place, place + 2 * len(pairs))
+            place = part.stop
+            table[key] = _share_interval(_mean_of_ratios(pairs), sums[:, part], drawn[:, part])
+
+
+def _drawn_sums(sums: Floats) -> Floats:
+    """Sums [RESAMPLES, columns] over as many groups as there are, drawn with replacement."""
+    rng, count = np.random.default_rng(0), len(sums)
+    # In blocks, so that memory does not grow with the number of groups.
+    block = max(1, min(RESAMPLES, 2**22 // count))
+    totals = []
+    for start in range(0, RESAMPLES, block):
+        size = min(block, RESAMPLES - start)
+        drawn = rng.integers(count, size=(size, count)) + count * np.arange(size)[:, None]
+        totals.append(np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count) @ sums)
+    return np.concatenate(totals)
+
+
+def _share_interval(value: float, sums: Floats, drawn: Floats) -> list[float]:
+    """The interval of a value, from sums of numerators and denominators by turns: of groups, and of draws."""
+    count = int((sums[:, 1::2] > 0).any(axis=1).sum())
+    if count == 1:
+        return [0.0, 1.0]
+    if value in (0.0, 1.0):
+        wide = _CERTAINTY**2 / (count + _CERTAINTY**2)
+        return [0.0, wide] if value == 0 else [1 - wide, 1.0]
+    present = drawn[:, 1::2] > 0
+    parts = np.divide(drawn[:, 0::2], drawn[:, 1::2], out=np.zeros(present.shape), where=present)
+    means = parts.sum(axis=1)[present.any(axis=1)] / present.sum(axis=1)[present.any(axis=1)]
+    level = _expanded_level(count)
+    low, high = np.quantile(means, [level, 1 - level])
+    return [float(min(low, value)), float(max(high, value))]
+
+
+def _expanded_level(count: int) -> float:
+    """The lower tail of the percentile interval of `count` groups: Φ(−t √(G / (G − 1))), t Student's quantile."""
+    z, df = _CERTAINTY, count - 1
+    # Abramowitz and Stegun, 26.7.5; of 1 to 3 degrees of freedom the series is too short, by little that matters here.
+    t = z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
+    return 0.5 * math.erfc(t * math.sqrt(count / df) / math.sqrt(2))
+
+
+VERSION = 2
+"""It rises with every change of code or constants that can change a number."""
+
+_QUESTIONS = {
+    "counting": "how many kinds of sound there are",
+    "duration": "which sound is heard longest",
+    "concurrency": "whether anything overlaps a sound",
+    "classification": "what overlaps a sound",
+    "detection": "when two sounds first overlap",
+    "counting_together": "how many kinds of sound are heard at the same time, at most",
+    "duration_longest": "which sound has the longest uninterrupted event",
+}
+
+
+def _task_measures(task: str, question: str) -> dict[str, Fields]:
+    """The measures of one task: its accuracy, and what stands beside it."""
+    heading, of = (
+        ("longest event", "the longest event") if task == "duration_longest" else (task.replace("_", " "),) * 2
+    )
+    constant = "accuracy of always giving the one text that is right most often"
+    over = "; over positions" if task == "detection" else ""
+    right = f"share of right answers to the question {question}"
+    return {
+        task: share(heading, right, null=f"chance_{task}"),
+        f"chance_{task}": hidden(share(f"chance of {of}", f"accuracy of drawing an option, of {of}")),
+        f"majority_{task}": hidden(share(f"best constant answer of {of}", f"{constant}, of {of}")),
+        f"macro_f1_{task}": hidden(share(f"macro F1 of {of}", f"F1 of each right answer as a class, of {of}{over}")),
+        f"groups_right_{task}": hidden(
+            share(f"groups right, {of}", f"share of groups of which every question of {of} is answered rightly")
+        ),
+    }
+
+
+MEASURES = {
+    "accuracy": share(
+        "PolyBench",
+        "share of questions that are answered rightly, the mean over the tasks; counting together and the "
+        "longest event stand in it for counting and duration where they are asked",
+        null="chance",
+        column="score",
+        outside="questions of a task that has fewer of them weigh more, so that tasks weigh the same",
+    ),
+    "accuracy_micro": share(
+        "accuracy of all questions",
+        "share of questions that are answered rightly, each counting the same",
+        column="score_correct",
+        shown=False,
+    ),
+    "adjusted": {
+        "heading": "above chance",
+        "meaning": "accuracy, 0 being chance and 1 everything right: (accuracy − chance) / (1 − chance)",
+        "range": (-25.0, 1.0),
+        "shown": False,
+    },
+    "chance": share("chance", "accuracy of drawing an option: the mean of 1/k of k options, the mean over the tasks"),
+    "majority": share(
+        "best constant answer", "accuracy of always giving the one text that is right most often in a task", shown=False
+    ),
+    "best_position": share(
+        "best constant position",
+        "accuracy of always taking the position that is right most often in a task",
+        shown=False,
+    ),
+    "macro_f1": share(
+        "macro F1",
+        "F1 of each right answer as a class, the mean over the answers of a task, then over the tasks; of "
+        "detection over positions",
+        shown=False,
+    ),
+    "weighted_f1": share("weighted F1", "the same, answers weighing as often as they are right", shown=False),
+    "n": count("questions", "number of questions", 0.0),
+    "answers": count("answers", "number of answers: a question has one in each order of its options", 0.0),
+    "unparsed": {
+        "heading": "unparsed",
+        "meaning": "number of answers that name no option, refusals among them; they are wrong",
+        "range": (0.0, MOST),
+        "digits": 0,
+    },
+    "refused": count("refused", "number of answers that are refusals", 0.0),
+    "accuracy_parsed": share(
+        "accuracy of the parsed", "share of right ones among the answers that name an option", shown=False
+    ),
+}
+MEASURES |= {name: fields for task, words in _QUESTIONS.items() for name, fields in _task_measures(task, words).items()}
+MEASURES |= {
+    "groups_right": share(
+        "groups right",
+        "share of groups, such as the twins of a scene or a recording, of which every question is "
+        "answered rightly; of the tasks that the accuracy is a mean over",
+        null="groups_right_chance",
+    ),
+    "groups_right_chance": share(
+        "chance of groups right",
+        "groups right by drawing an option each time: the mean of the product of 1/k",
+        shown=False,
+    ),
+    "groups": count("groups", "number of groups that groups right is a share of", 0.0),
+    "correctness": share(
+        "correctness",
+        "share of orders of the options in which a question is answered rightly, the mean over the questions",
+        shown=False,
+    ),
+    "consistency": share(
+        "consistency",
+        "share of pairs of orders of a question that get the same answer, the mean over the questions",
+        null="consistency_chance",
+        shown=False,
+    ),
+    "consistency_chance": share("chance of consistency", "consistency of drawing an option", shown=False),
+    "all_orders_right": share(
+        "right in all orders",
+        "share of questions that are answered rightly in every order of their options",
+        null="all_orders_right_chance",
+        shown=False,
+    ),
+    "all_orders_right_chance": share(
+        "chance of right in all orders", "right in all orders by drawing an option each time", shown=False
+    ),
+    "position_distance": share(
+        "position habit",
+        "by how much the positions that are taken differ from taking each as often: 0 without a habit",
+        shown=False,
+    ),
+    "tp": count("true overlaps", "number of answers about concurrency that say overlap where there is one", 0.0),
+    "fp": count("false overlaps", "number of answers about concurrency that say overlap where there is none", 0.0),
+    "tn": count("true alone", "number of answers about concurrency that say alone where nothing overlaps", 0.0),
+    "fn": count("false alone", "number of answers about concurrency that say alone where something overlaps", 0.0),
+    "unparsed_overlap": count(
+        "unparsed where overlap is right",
+        "number of answers about concurrency that say neither where something overlaps",
+        0.0,
+    ),
+    "unparsed_alone": count(
+        "unparsed where alone is right",
+        "number of answers about concurrency that say neither where nothing overlaps",
+        0.0,
+    ),
+    "sensitivity": share(
+        "sensitivity", "share of answers about concurrency that are right where something overlaps", shown=False
+    ),
+    "specificity": share(
+        "specificity", "share of answers about concurrency that are right where nothing overlaps", shown=False
+    ),
+    "balanced_accuracy": share(
+        "balanced accuracy of concurrency", "mean of sensitivity and specificity: ½ without listening", shown=False
+    ),
+    "f1": share("F1 of overlap", "F1 of answers about concurrency, overlap being the class", shown=False),
+    "mcc": {
+        "heading": "correlation of states",
+        "meaning": "Matthews' correlation of answers about concurrency with what is right, unparsed being a third "
+        "state",
+        "range": (-1.0, 1.0),
+        "shown": False,
+    },
+    "yes_rate": share(
+        "share of Yes", "share of Yes among the answers about concurrency that name an option", shown=False
+    ),
+}
+"""What each number of `polybench` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# PolyBench: questions about sounds that overlap
+
+How often are multiple-choice questions about a clip answered rightly: how many kinds of sound it has, which lasts
+longest, whether something overlaps a sound, what, and when; how many kinds sound at once, and which has the longest
+event? The score is the mean over the tasks, beside chance.
+
+Paste what a model answered, a line for each answer, as it gave it, "B. rain" or "It is the rain."; and on the same
+lines the right answer, the list of options in the order shown, and the task. An empty answer is written as "-".
+""",
+    "warning": """\
+**An accuracy alone says little.** Compare it with `chance` and with `majority`, the best constant answer, and see
+`unparsed`: what cannot be read counts as wrong, whatever the model meant.
+""",
+    "inputs": {
+        "predictions": "Answers, as the model gave them",
+        "references": "Right answers: the text of an option",
+        "options": 'Options: a list a line, such as ["dog", "rain"]',
+        "tasks": "Task: counting, duration, concurrency, classification, detection, counting_together or "
+        "duration_longest",
+        "ids": "Question: a word, the same for a question with several orders of its options",
+        "groups": "Group: a word, the same for questions about one recording or one scene",
+        "polarity": 'What "Yes" says: overlap or alone; looked at where the task is concurrency',
+        "polyphony": "Most sounds at once: a number",
+        "overlap": "Seconds of overlap: a number",
+    },
+    "kinds": {"ids": "words", "groups": "words", "polarity": "words"},
+}
+"""What the metric's page says; an input that is no feature of the metric is optional, of the kind said here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `polybench`: 28 questions under every turn of their options, by who knows two in three."""
+    rng = np.random.default_rng(0)
+    texts = {
+        "counting": ["1", "2", "3", "4"],
+        "duration": ["bell", "brass", "organ"],
+        "concurrency": ["Yes", "No"],
+        "classification": ["bell", "brass", "organ", "reed"],
+        "detection": ["0.0–1.0 s", "2.0–3.0 s", "4.5–5.5 s", "7.0–8.0 s"],
+        "counting_together": ["2", "3", "4"],
+        "duration_longest": ["bell", "brass", "organ"],
+    }
+    styles = ("{0}", "{0}. {1}", "({0})", "{1}", "The answer is {1}.", "I cannot determine this.")
+    rows: dict[str, list[Any]] = {name: [] for name in PAGE["inputs"]}
+    for number, (task, options) in itertools.product(range(4), texts.items()):
+        answer, is_alone = options[number % len(options)], bool(number & 2)
+        for turn in range(len(options)):
+            shown = options[turn:] + options[:turn]
+            place = shown.index(answer) if rng.random() < 2 / 3 else int(rng.integers(len(shown)))
+            style = styles[min(int(rng.integers(20)) // 4, 4) if rng.random() < 0.95 else 5]
+            rows["predictions"].append(style.format(LETTERS[place], shown[place]))
+            rows["references"].append(answer)
+            rows["options"].append(shown)
+            rows["tasks"].append(task)
+            rows["ids"].append(f"{task} {number}")
+            rows["groups"].append(f"{task}, scene {number // 2}")
+            rows["polarity"].append(POLARITIES[is_alone])
+            rows["polyphony"].append(2 + number % 2)
+            rows["overlap"].append(0.5 * number)
+    return rows

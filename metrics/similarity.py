@@ -1,0 +1,82 @@
+"""Similarities of audio and texts: ties, ranks that chance gives, and intervals of means."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .arrays import Floats, Ints, read_matrix, unit_rows
+
+NEAR = 1e-6
+"""Similarities no farther apart than this are tied: float32 rounds cosines by about 1e-7."""
+NORMAL = 1.959963984540054  # the .975 quantile of the normal distribution
+LEAST_VARIANCE = 1e-15  # a variance of scores in [0, 1] below this is rounding
+
+
+def unit_embeddings(name: str, x: Any) -> Floats:
+    """The rows of an input at length 1; rows of zeros stay zero."""
+    array = read_matrix(name, x)
+    # By powers of two, so that nothing is rounded, and no square is too small.
+    exponents = np.frexp(np.abs(array).max(axis=1))[1]
+    return unit_rows(np.ldexp(array, -exponents[:, None]))
+
+
+def read_keys(name: str, x: Any) -> list[Any]:
+    """The entries of an array, a tensor or a sequence, which are strings or whole numbers, or ValueError."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+    entries = x.tolist() if hasattr(x, "tolist") else list(x) if hasattr(x, "__iter__") else x
+    for place, entry in enumerate(entries if isinstance(entries, list) else [entries]):
+        number = isinstance(entry, int | float | np.integer | np.floating) and not isinstance(entry, bool)
+        if not isinstance(entry, str) and not (number and float(entry).is_integer()):
+            raise ValueError(f"{name} must be strings or integers; row {place} has {entry!r}.")
+    if not isinstance(entries, list):
+        raise ValueError(f"{name} must be a list; got {entries!r}.")
+    return [entry if isinstance(entry, str) else int(entry) for entry in entries]
+
+
+def hit_chance(places: int, tied: int, sought: int) -> float:
+    """How likely one of the sought candidates is in the first places, of tied ones in any order."""
+    drawn = min(max(places, 0), tied)
+    draws = math.comb(tied, drawn)
+    return (draws - math.comb(tied - sought, drawn)) / draws
+
+
+def expected_precisions(starts: Ints, sizes: Ints, counts: Ints) -> Floats:
+    """Precision at each place times whether a sought candidate is there, [c]: its mean over all orders of tied ones."""
+    group = np.repeat(np.arange(len(starts)), sizes)
+    place = np.arange(len(group))
+    # Of the other sought ones of its group, those before it are as many as its place in the group gives.
+    earlier = (np.cumsum(counts) - counts)[group] + (place - starts[group]) * ((counts - 1) / np.maximum(sizes - 1, 1))[
+        group
+    ]
+    precisions: Floats = (counts / sizes)[group] * (earlier + 1) / (place + 1)
+    return precisions
+
+
+def tie_starts(values: Floats) -> Ints:
+    """Where each group of tied values begins, of values that descend: all within NEAR of its first are in it."""
+    starts = np.flatnonzero(np.diff(values, prepend=np.inf) < -NEAR)
+    ends, risen, more = np.append(starts[1:], len(values)), -values, list[int]()
+    for start, end in np.stack([starts, ends])[:, values[starts] - values[ends - 1] > NEAR].T.tolist():
+        # No gap is wide, but all together are.
+        place = start
+        while (place := place + int(np.searchsorted(risen[place:end], risen[place] + NEAR, side="right"))) < end:
+            more.append(place)
+    return np.sort(np.concatenate([starts, np.array(more, np.int64)]))
+
+
+def mean_interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
+    """Wilson's 95 % interval of the mean p of scores, a share, with the size that has its variance, p(1 − p)/size."""
+    n, p = len(scores), float(scores.mean())
+    sums = scores - p if clusters is None else np.bincount(clusters, scores - p)
+    count = n if clusters is None else len(np.unique(clusters))
+    # Of scores that are 0 or 1, each on its own, the size is n.
+    variance = float(np.square(sums).sum()) / n**2 * (n - 1) / n * count / max(count - 1, 1)
+    size = p * (1 - p) / variance if variance > LEAST_VARIANCE and 0 < p < 1 else count
+    z = NORMAL
+    if clusters is not None and count > 1:  # Student's quantile: Abramowitz and Stegun, 26.7.5
+        z += (z**3 + z) / (4 * (count - 1)) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * (count - 1) ** 2)
+    centre = (p + z**2 / (2 * size)) / (1 + z**2 / size)
+    half = z * math.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
+    return [max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))]

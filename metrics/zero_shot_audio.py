@@ -1,0 +1,388 @@
+"""Zero-shot classification: is the text of the right class the nearest to a clip?
+
+A class has one text or several, such as prompts around its label, of which the direction is the mean of theirs. With
+one label a clip: top-1, top-5 and macro recall; with several: macro mAP, how far up the clips of a class stand in the
+order of similarity to it.
+
+Ties count as what they give on average over all their orders, so that a constant model is exactly at chance. Nothing is
+trained. All in float64.
+
+>>> rng = np.random.default_rng(0)
+>>> text, classes = rng.normal(size=(10, 32)), np.arange(200) % 10
+>>> audio = text[classes] + 0.3 * rng.normal(size=(200, 32))
+>>> result = zero_shot_audio(audio, text, classes)
+>>> result["top1"], result["chance_top1"], result["macro_recall"], result["map"]
+(1.0, 0.1, 1.0, 1.0)
+>>> constant = zero_shot_audio(np.ones((200, 32)), text, classes)
+>>> constant["map"] == constant["chance_map"]
+True
+"""
+
+import difflib
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .arrays import Floats, read_matrix, unit_rows
+from .evaluated import metric_class
+from .similarity import expected_precisions, hit_chance, mean_interval, read_keys, tie_starts, unit_embeddings
+
+_SCORES = ("top1", "top5", "macro_recall", "map")
+
+_DESCRIPTION = """\
+Zero-shot audio classification measures whether the text of the right class is the nearest to a clip: top-1, top-5 and
+macro recall of one label a clip, macro mAP of several, each beside its exact chance.
+"""
+
+_CITATION = """\
+@inproceedings{compa_2024,
+  author = {Ghosh, Sreyan and Seth, Ashish and Kumar, Sonal and Tyagi, Utkarsh and Evuru, Chandra Kiran and
+            Ramaneswaran, S. and Sakshi, S. and Nieto, Oriol and Duraiswami, Ramani and Manocha, Dinesh},
+  title = {{CompA}: Addressing the Gap in Compositional Reasoning in Audio-Language Models},
+  booktitle = {International Conference on Learning Representations},
+  year = {2024},
+  eprint = {2310.08753},
+  archivePrefix = {arXiv}
+}
+"""
+
+_INPUTS = """
+Args:
+    audio: embeddings [n, dim] of the clips.
+    text: embeddings [t, dim] of the texts of the classes, one class or more.
+    labels: n strings or integers, the class of each clip; or n lists of these, where clips have several.
+    class_of_text: t strings or integers, the class of each text; by default text j is that of class j.
+    similarity: instead of audio and text, [n, t].
+    return_scores: also return what the means are of, lists of n: scores (of top1), scores_NAME.
+Returns:
+    a dictionary, described at `zero_shot_audio` in the module: top1, top5, macro_recall, map, chance_ of each, n,
+    classes, intervals.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("zero_shot_audio")
+    >>> audio = [[2.0, 1.0], [1.0, 3.0], [3.0, 1.0]]
+    >>> text, class_of_text = [[1.0, 0.0], [0.0, 1.0]], ["bell", "dog"]
+    >>> result = metric.compute(audio=audio, text=text, labels=["bell", "dog", "dog"], class_of_text=class_of_text)
+    >>> round(result["top1"], 3), result["macro_recall"], result["chance_top1"]
+    (0.667, 0.75, 0.5)
+"""
+
+
+def zero_shot_audio(
+    audio: ArrayLike | None = None,
+    text: ArrayLike | None = None,
+    labels: Any = None,
+    *,
+    class_of_text: Any = None,
+    similarity: ArrayLike | None = None,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how often the right class is the nearest to a clip, of n clips and C classes.
+
+    - `audio` [n, dim], `text` [t, dim]: embeddings, at any length; `class_of_text` [t]: the class of each text, by
+      default its row. A class with several texts has the direction of the mean of theirs, each at length 1;
+    - `similarity` [n, t] in place of audio and text; then the mean over the texts of a class is its similarity;
+    - `labels` [n]: the class of each clip; or a list of one class or more for each.
+
+    Results:
+
+    - `top1`: share of the clips to which the class is the nearest; of several labels one of them;
+    - `top5`: likewise among the five nearest;
+    - `macro_recall`: mean of top1 over the clips of a class, then over the classes that have clips. None where labels
+      are lists;
+    - `map`: mean over the classes that have clips of their average precision: the mean, over the clips of a class, of
+      the share of its clips among those that are as near to it as this one or nearer;
+    - `chance_NAME` of each: of a model that knows nothing, exactly. That of map lies above the share of the class's
+      clips, since the first places weigh most;
+    - `n` clips, `classes` C;
+    - `intervals`: 95 % by name, [low, high]: Wilson's, with the size that has the variance of these means of clips,
+      p(1 − p)/size;
+    - with return_scores, lists of n whose means are the results: `scores` of top1, `scores_NAME` of the others, None
+      where these are. Of macro_recall and map they are linearised contributions: the result plus n times its
+      derivative by the weight of the clip, exactly their mean; so an interval from these takes into account that a
+      clip also moves the precision of others.
+
+    Ties: from the largest similarity down, all within NEAR of the largest that is left are one group. Within it every
+    order is as likely, and results are their expectations: a constant model has the scores of chance.
+
+    Raises ValueError when audio or text is not a finite [n, dim] of one dim (the towers do not share a space), labels
+    are not n, are no classes, or one has a class twice, class_of_text is not t, or similarity is given beside
+    embeddings or is not a finite [n, t].
+
+    >>> zero_shot_audio([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[0], [0, 1]])["map"]
+    1.0
+    """
+    s, classes = _class_similarities(audio, text, labels, class_of_text, similarity)
+    relevant, has_lists = _labels(labels, classes, len(s))
+    columns, chances = _class_scores(s, relevant, has_lists)
+    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
+    numbers |= {f"chance_{name}": chance for name, chance in chances.items()} | {"n": len(s), "classes": len(classes)}
+    result = {name: numbers.get(name) for name in MEASURES}
+    result["intervals"] = {name: mean_interval(column) for name, column in columns.items()}
+    if return_scores:
+        for name in _SCORES:
+            key = "scores" if name == "top1" else f"scores_{name}"
+            result[key] = columns[name].tolist() if name in columns else None
+    return result
+
+
+# Features have one length, that of the clips; the texts of the classes are given to `compute`.
+ZeroShotAudio = metric_class(
+    zero_shot_audio,
+    [{"audio": "numbers", "labels": labels} for labels in ("text", "number", "texts", "numbers")],
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2310.08753",)),
+    whole=False,
+    instead=("similarity",),
+)
+
+
+# ----- what is given
+def _class_similarities(
+    audio: Any, text: Any, labels: Any, class_of_text: Any, similarity: Any
+) -> tuple[Floats, dict[Any, int]]:
+    """Similarities of clips with classes [n, C], and the classes with their columns."""
+    inputs = {"audio": audio, "text": text, "labels": labels}
+    if similarity is not None:
+        beside = [name for name in ("audio", "text") if inputs[name] is not None]
+        if beside:
+            raise ValueError(f"similarity is given beside {', '.join(beside)}; give one or the other.")
+        inputs = {"similarity": similarity, "labels": labels}
+    missing = [name for name, x in inputs.items() if x is None]
+    if missing:
+        given = ", ".join(name for name in inputs if name not in missing) or "nothing"
+        raise ValueError(f"zero_shot_audio got {given} without {', '.join(missing)}.")
+    if similarity is not None:
+        s = read_matrix("similarity", similarity)
+        classes, weights = _classes(class_of_text, s.shape[1])
+        return s @ (weights / weights.sum(axis=0)), classes
+    a, t = unit_embeddings("audio", audio), unit_embeddings("text", text)
+    if a.shape[1] != t.shape[1]:
+        raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
+    classes, weights = _classes(class_of_text, len(t))
+    products: Floats = a @ unit_rows(weights.T @ t).T
+    return products, classes
+
+
+def _classes(class_of_text: Any, texts: int) -> tuple[dict[Any, int], Floats]:
+    """The classes with their columns, and which text belongs to which, 0 or 1 [t, C]."""
+    keys = list(range(texts)) if class_of_text is None else read_keys("class_of_text", class_of_text)
+    if len(keys) != texts:
+        raise ValueError(f"class_of_text must have one entry for each of the {texts} texts; got {len(keys)}.")
+    classes = {key: column for column, key in enumerate(dict.fromkeys(keys))}
+    return classes, np.eye(len(classes))[[classes[key] for key in keys]]
+
+
+def _labels(labels: Any, classes: dict[Any, int], n: int) -> tuple[NDArray[np.bool_], bool]:
+    """Which classes each clip has [n, C], and whether its labels are a list."""
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu()
+    rows = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if not isinstance(rows, list) or len(rows) != n:
+        raise ValueError(f"labels must have one entry for each of the {n} clips; got {np.size(rows)}.")
+    lists = [isinstance(row, list | tuple | np.ndarray) for row in rows]
+    if any(lists) and not all(lists):
+        raise ValueError(
+            f"labels must be one class for each clip, or a list for each; row {lists.index(False)} is none."
+        )
+    if not any(lists):
+        rows = [[key] for key in read_keys("labels", rows)]
+    relevant = np.zeros((n, len(classes)), dtype=bool)
+    for row, entries in enumerate(rows):
+        keys = read_keys(f"labels[{row}]", entries) if lists[row] else entries
+        for key in keys:
+            if key not in classes:
+                nearest = difflib.get_close_matches(str(key), [str(name) for name in classes], 1)
+                hint = f"the nearest is {nearest[0]!r}" if nearest else f"there are {len(classes)}"
+                raise ValueError(f"labels must be classes of the texts; row {row} has {key!r}, {hint}.")
+            if relevant[row, classes[key]]:
+                raise ValueError(f"labels of a clip must be different classes; row {row} has {key!r} twice.")
+            relevant[row, classes[key]] = True
+        if not keys:
+            raise ValueError(f"Every clip needs a class; row {row} has none.")
+    return relevant, any(lists)
+
+
+# ----- scores
+def _class_scores(
+    s: Floats, relevant: NDArray[np.bool_], has_lists: bool
+) -> tuple[dict[str, Floats], dict[str, float]]:
+    """What each clip contributes to each score, [n], and the chances."""
+    n, count = s.shape
+    hits = np.array([_hits(values, right) for values, right in zip(s, relevant, strict=True)])
+    columns = {"top1": hits[:, 0], "top5": hits[:, 1]}
+    kinds, clips = np.unique(relevant.sum(axis=1), return_counts=True)
+    chances = {
+        name: sum(hit_chance(k, count, int(kind)) * int(few) for kind, few in zip(kinds, clips, strict=True)) / n
+        for name, k in (("top1", 1), ("top5", 5))
+    }
+    sizes = relevant.sum(axis=0)
+    used = np.flatnonzero(sizes)
+    if not has_lists:
+        label = np.searchsorted(used, relevant.argmax(axis=1))
+        recalls = np.bincount(label, hits[:, 0]) / sizes[used]
+        columns["macro_recall"] = recalls.mean() + n / len(used) * (hits[:, 0] - recalls[label]) / sizes[used][label]
+        chances["macro_recall"] = 1 / count
+    precisions = [_average_precision(s[:, column], relevant[:, column]) for column in used]
+    mean = float(np.mean([precision for precision, _ in precisions]))
+    columns["map"] = mean + n * np.mean([influence for _, influence in precisions], axis=0)
+    chances["map"] = float(np.mean([_expected_precision(n, int(sizes[column])) for column in used]))
+    return columns, chances
+
+
+def _hits(values: Floats, right: NDArray[np.bool_]) -> tuple[float, float]:
+    """How likely a right class is the first, and one of the first five, of values [C]."""
+    order = np.argsort(-values, kind="stable")
+    starts = tie_starts(values[order])
+    counts = np.add.reduceat(right[order].astype(np.int64), starts)
+    first = int(np.flatnonzero(counts)[0])
+    tied = int(np.append(starts, len(values))[first + 1] - starts[first])
+    top1, top5 = (hit_chance(k - int(starts[first]), tied, int(counts[first])) for k in (1, 5))
+    return top1, top5
+
+
+def _expected_precision(n: int, size: int) -> float:
+    """Average precision of n tied clips, of which so many are right, on average over their orders."""
+    start = np.zeros(1, np.int64)
+    return float(expected_precisions(start, np.array([n]), np.array([size])).sum()) / size
+
+
+def _average_precision(values: Floats, right: NDArray[np.bool_]) -> tuple[float, Floats]:
+    """Average precision of clips [n] for a class, and its derivative by the weight of each clip, [n].
+
+    With y_r whether the clip at place r is right, Y_r how many are up to there, and P in all, it is Σ_r y_r·(Y_r/r)/P.
+    A clip at place k adds to Y and to r from there on, and to P: y_k·(Y_k/k − AP) + Σ_{r ≥ k} y_r·(y_k − Y_r/r)/r, over
+    P. These add up to 0. In a group of tied ones y is its mean, and so is what stands at each place.
+    """
+    order = np.argsort(-values, kind="stable")
+    starts = tie_starts(values[order])
+    sizes = np.diff(starts, append=len(values))
+    counts = np.add.reduceat(right[order].astype(np.int64), starts)
+    total = int(counts.sum())
+    precision = float(expected_precisions(starts, sizes, counts).sum()) / total
+
+    group = np.repeat(np.arange(len(starts)), sizes)
+    place = np.arange(1, len(values) + 1)
+    share = (counts / sizes)[group]
+    share_before = np.cumsum(share) / place
+    weights = np.cumsum((share / place)[::-1])[::-1]
+    losses = np.cumsum((share * share_before / place)[::-1])[::-1]
+    means = [(np.add.reduceat(x, starts) / sizes)[group] for x in (share_before + weights, losses)]
+    influence = np.empty(len(values))
+    influence[order] = (right[order] * (means[0] - precision) - means[1]) / total
+    return precision, influence - influence.mean()
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+MEASURES = {
+    "top1": {
+        "heading": "zero-shot top-1",
+        "meaning": "share of clips to which the right class is the nearest; of several labels one of them",
+        "range": (0.0, 1.0),
+        "null": "chance_top1",
+        "column": "score",
+    },
+    "top5": {
+        "heading": "top-5",
+        "meaning": "share of clips to which the right class is among the five nearest; of several labels one of them",
+        "range": (0.0, 1.0),
+        "null": "chance_top5",
+        "column": "score_top5",
+    },
+    "macro_recall": {
+        "heading": "macro recall",
+        "meaning": "top-1 of the clips of a class, mean over classes; none where clips have several labels",
+        "range": (0.0, 1.0),
+        "null": "chance_macro_recall",
+        "column": "score_macro_recall",
+        "outside": (
+            "Values of single clips are their linearised contributions to the mean over classes, and these can lie "
+            "outside its range."
+        ),
+    },
+    "map": {
+        "heading": "mAP",
+        "meaning": "average precision of the clips of a class by their similarity to it, mean over classes",
+        "range": (0.0, 1.0),
+        "null": "chance_map",
+        "column": "score_map",
+        "outside": (
+            "Values of single clips are their linearised contributions to the mean over classes, and these can lie "
+            "outside its range."
+        ),
+    },
+    "chance_top1": {
+        "heading": "chance of top-1",
+        "meaning": "top-1 of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_top5": {
+        "heading": "chance of top-5",
+        "meaning": "top-5 of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_macro_recall": {
+        "heading": "chance of macro recall",
+        "meaning": "macro recall of a model that knows nothing: 1 over the number of classes, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "chance_map": {
+        "heading": "chance of mAP",
+        "meaning": "mAP of a model that knows nothing, exactly",
+        "range": (0.0, 1.0),
+        "shown": False,
+    },
+    "n": {
+        "heading": "n",
+        "meaning": "number of clips",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+    "classes": {
+        "heading": "classes",
+        "meaning": "number of classes to choose from",
+        "digits": 0,
+        "range": (1.0, 1e15),
+        "shown": False,
+    },
+}
+"""What each number of `zero_shot_audio` is: fields by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Zero-shot audio: is the text of the right class the nearest?
+
+Each class has a text, such as "This is a sound of a bell". Top-1 is how often that of the right class is the nearest to
+a clip, mAP how far up the clips of a class stand in the order of similarity to its text.
+
+Paste embeddings of an audio–text model: a line for each clip, and one for each class, numbers separated by commas or
+spaces; and for each clip its class, 0 being the first.
+""",
+    "warning": """\
+**Zero-shot it is only if the model was not trained on these clips.** Several published models were trained on ESC-50,
+UrbanSound8K or FSD50K.
+""",
+    "inputs": {
+        "audio": "Clips: one embedding a line",
+        "labels": "The class of each clip: 0 is the first",
+        "text": "Classes: one embedding a line",
+    },
+    "kinds": {"text": "vectors"},
+    "needed": ("text",),
+}
+"""What the metric's page says; an input that is no feature of the metric is of the kind said here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `zero_shot_audio`: a model that knows 6 classes, 40 clips in 8 dimensions."""
+    rng = np.random.default_rng(0)
+    text, labels = rng.normal(size=(6, 8)), np.arange(40) % 6
+    audio = text[labels] + 1.2 * rng.normal(size=(40, 8))
+    return {"audio": audio.round(3), "labels": labels, "text": text.round(3)}
