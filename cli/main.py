@@ -108,7 +108,7 @@ def _need_nothing(parser: argparse.ArgumentParser, command: str | None) -> None:
         if isinstance(action, argparse._SubParsersAction) and command in action.choices:
             for one in action.choices[command]._actions:
                 one.required = False
-                one.nargs = {"+": "*", None: None if one.option_strings else "?"}.get(one.nargs, one.nargs)  # type: ignore[call-overload]
+                one.nargs = {"+": "*", None: None if one.option_strings else "?"}.get(one.nargs, one.nargs)
 
 
 def _instead(option: str, options_of_command: Sequence[str]) -> str:

@@ -100,11 +100,11 @@ def _opened(request: scoring.Request, options: argparse.Namespace, processes: Pr
 
     if request.tasks is not None or not options.models or recipes_for(request.data) is None:
         return request.open_data(options)
-    known = [
+    named = [
         _named(name, options, request, processes) if is_here(name) else Named(name)
         for name in dict.fromkeys(options.models)
     ]
-    done = [task for task in list_tasks() if any(one.does(task) for one in known)]
+    done = [task for task in list_tasks() if any(one.does(task) for one in named)]
     return data_options.opened_data(options, request.data, request.changes, done)
 
 

@@ -149,8 +149,8 @@ def _cost_of_model(
     name: str, plan: Plan, data: Data, costs: Mapping[str, Cost], load: Callable[[str], Sequence[Model]]
 ) -> ModelCost:
     embeds = load(name) if is_here(name) else ()
-    known = Named(name, tuple(embeds)) if embeds else Named(parse_name(name).model)
-    tasks = [task for task in plan.tasks if known.does(task)]
+    scored = Named(name, tuple(embeds)) if embeds else Named(parse_name(name).model)
+    tasks = [task for task in plan.tasks if scored.does(task)]
     asked = {task.info.recipe for task in tasks if "answer" in task.info.needs}
     embedded = sorted({task.info.recipe for task in tasks} - asked)
     count = max(len(embeds), 1)
