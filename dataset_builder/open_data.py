@@ -84,14 +84,15 @@ def check_described(spec: DataSpec, file: str | Path) -> None:
         DatasetError: see `recognised`.
         InputError: names the file, the setting and its rule, or the nearest name.
     """
-    fields = settable(spec) if spec.settings else {}
-    # What has no settings says so when it is opened; and what only code can set is checked there.
+    if not spec.settings:
+        return
+    fields = settable(spec)
+    # Settings that only code can change are checked when the data are opened.
     further = setting_names() - fields.keys()
     try:
-        if fields:
-            check_values(
-                {name: value for name, value in spec.settings.items() if name not in further}, fields, "the data"
-            )
+        if not fields:
+            _refuse_changes(spec.settings, reading_of(spec))
+        check_values({name: value for name, value in spec.settings.items() if name not in further}, fields, "the data")
     except InputError as error:
         raise InputError(f"{file}: settings: {error}") from error
 
@@ -267,7 +268,7 @@ def _of_sounds(
     # What is wrong with settings is told before recordings are read, which can take minutes.
     changes = {**changes, **_templates(spec)}
     fields = changeable(spec.preset, recipes)
-    if "templates" in changes and not takers("templates", spec.preset, recipes):
+    if spec.prompts is not None and not takers("templates", spec.preset, recipes):
         raise InputError(
             f"prompts is {spec.prompts!r}, and of what is made here nothing calls labels by texts; leave it out, or "
             f"name a task of one of the recipes {listed(takers('templates'))}"

@@ -513,6 +513,18 @@ def test_open_data_takes_fields_and_settings_together(here):
         open_data("animals", clases=3)
 
 
+def test_settings_of_a_description_are_told_with_its_name(here, tiny_data):
+    build_dataset(tiny_data, here / "built", progress=False)
+    for text, message in (
+        ("data: built\nsettings: {seed: 3}\n", "there is no setting 'seed': .*whose rows are as they are"),
+        ("data: mini\nsettings: {seed: x}\n", "seed is 'x'; it is a whole number"),
+        ("data: mini\nsettings: {sead: 3}\n", "has no setting 'sead'; did you mean 'seed'"),
+    ):
+        (here / "x.yaml").write_text(text)
+        with pytest.raises(InputError, match=rf"^x.yaml: settings: .*{message}"):
+            open_data("x.yaml")
+
+
 @pytest.mark.parametrize("name", ["built", "texts", "questions"])
 def test_rows_that_are_as_they_are_have_no_settings(name, here, tiny_data):
     if name == "built":
