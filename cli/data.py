@@ -17,8 +17,10 @@ from .settings import add_settings, divided
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import DataSpec
     from audio_compositionality.dataset_builder.open_data import Opened
+    from audio_compositionality.dataset_builder.texts.questions.annotated import NothingAskedError
     from audio_compositionality.evaluator.run.costs import Cost
-    from audio_compositionality.support.table import Table
+    from audio_compositionality.support.table import Row, Table
+    from audio_compositionality.tasks.base import Task
 
 BASELINE = "log-mel-statistics"
 """The model whose time is measured."""
@@ -40,12 +42,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Open the data and say what they are; write their description where that is asked for."""
     from audio_compositionality.dataset_builder.data_spec import recognised
+    from audio_compositionality.dataset_builder.texts.questions.annotated import NothingAskedError
     from audio_compositionality.support.table import print_table
 
     if options.write is not None and options.write.exists():
         raise InputError(f"{options.write} is there already; give a name that is not")
     if options.write is not None and options.write.suffix not in (".yaml", ".yml"):
         raise InputError(f"--write is {str(options.write)!r}; the name of a description ends with .yaml")
+    if options.write is not None and not options.write.parent.is_dir():
+        raise InputError(f"--write is {str(options.write)!r}, and there is no folder {str(options.write.parent)!r}")
     spec = data_options.data_spec(options)
     reading = recognised(spec.data)
     print(f"{reading.source} is read as {reading.what}.", flush=True)
@@ -54,7 +59,11 @@ def run(options: argparse.Namespace) -> None:
     if options.write is not None:
         _write(options.write, spec.changed(settings={**spec.settings, **changes}), reading.kind)
         print(f"{options.write} is written: --data {options.write} takes it.", flush=True)
-    opened = data_options.open_with_notes(options, spec, changes, recipes)
+    try:
+        opened = data_options.open_with_notes(options, spec, changes, recipes)
+    except NothingAskedError as error:
+        print_table(_table_of([_row(task, None, _what_helps(error)) for task in _tasks_of(recipes)]))
+        return
     costs = _costs(opened)
     print_table(_scored(opened, costs))
     print()
@@ -82,7 +91,6 @@ def _costs(opened: Opened) -> dict[str, Cost]:
 
 def _scored(opened: Opened, costs: Mapping[str, Cost]) -> Table:
     """A table of the tasks: on how many rows and clips, or why not."""
-    from audio_compositionality.support.table import Cell, Column, Row, Table
     from audio_compositionality.tasks.base import TaskError
     from audio_compositionality.tasks.registry import list_tasks
 
@@ -97,9 +105,34 @@ def _scored(opened: Opened, costs: Mapping[str, Cost]) -> Table:
                 reason = str(error)
         if cost is None and not reason:
             continue
-        counts = (None, None, None) if cost is None or reason else (cost.rows, cost.clips, cost.seconds / 60)
-        cells = [Cell(task.info.name), *map(Cell, counts), Cell(reason or "yes")]
-        rows.append(Row(tuple(cells)))
+        rows.append(_row(task, cost, reason))
+    return _table_of(rows)
+
+
+def _tasks_of(recipes: list[str] | None) -> list[Task]:
+    from audio_compositionality.tasks.registry import list_tasks
+
+    return [task for task in list_tasks() if recipes is None or task.info.recipe in recipes]
+
+
+def _what_helps(error: NothingAskedError) -> str:
+    """Why nothing can be asked, and where clips lack, the setting that makes do with fewer."""
+    if not error.lacks_clips:
+        return str(error)
+    return f"{error}; --set least_clips=N makes do with N clips of a count, at least 1"
+
+
+def _row(task: Task, cost: Cost | None, reason: str) -> Row:
+    """A task with what it is scored on, or with the reason why it cannot be."""
+    from audio_compositionality.support.table import Cell, Row
+
+    counts = (None, None, None) if cost is None or reason else (cost.rows, cost.clips, cost.seconds / 60)
+    return Row((Cell(task.info.name), *map(Cell, counts), Cell(reason or "yes")))
+
+
+def _table_of(rows: list[Row]) -> Table:
+    from audio_compositionality.support.table import Column, Table
+
     columns = (
         Column("task", numeric=False),
         Column("rows", digits=None),
@@ -143,7 +176,7 @@ def _write(path: Path, spec: DataSpec, kind: str) -> None:
     values = spec.values()
     given = {name: _from(path, values[name]) if name in PATHS else values[name] for name in spec.given()}
     lines = ["# What these data are; --data takes this file. Lines that begin with # say what could be said.", ""]
-    lines += [line("data", _from(path, spec.data)), ""]
+    lines += [line("data", _data_from(path, spec.data)), ""]
     for name in FIELDS[kind]:
         field = DataSpec.model_fields[name]
         lines.append(f"# {field.description} ({rule_of(field)})")
@@ -151,6 +184,18 @@ def _write(path: Path, spec: DataSpec, kind: str) -> None:
         lines.append("")
     lines += ["# Settings of what is made of them, by name: --set help lists all.", *_settings(given)]
     write_whole(path, "\n".join(lines) + "\n")
+
+
+def _data_from(file: Path, data: str) -> str:
+    """Data as seen from the folder of a file: a path begins with a dot or a slash, so that it is taken for no name."""
+    from audio_compositionality.dataset_builder.data_spec import prefix_of
+
+    prefix, path = prefix_of(data)
+    place = Path(path).expanduser()
+    if not path or not place.exists():
+        return data
+    seen = os.path.relpath(place, file.parent)
+    return f"{prefix}{seen}" if seen.startswith(".") else f"{prefix}.{os.sep}{seen}"
 
 
 def _from(file: Path, value: Any) -> Any:

@@ -72,6 +72,7 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
         DatasetError: there are no such data, or a ``data.yaml`` is wrong.
     """
     from audio_compositionality.dataset_builder.data_spec import DataSpec, described, recognised
+    from audio_compositionality.dataset_builder.open_data import check_described
 
     fields = data_fields()
     named = {
@@ -88,6 +89,7 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
     elif options.preset is not None:
         values["preset"] = options.preset
     spec = described(data, **values)
+    check_described(spec, data)
     # A preset's name is looked up below, with the nearest one.
     if options.data is None and not values:
         return DataSpec(data=f"preset:{data}")

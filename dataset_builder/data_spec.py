@@ -10,12 +10,14 @@ import csv
 import json
 import os
 import re
+import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec, read_yaml
@@ -23,8 +25,8 @@ from audio_compositionality.support.text import first_line, listed, nearest, pla
 
 from .data import DatasetError
 from .manifest import CARD_NAME, MANIFEST_NAME
-from .opening import HUB_ID, is_preset, preset_names
-from .sounds.sound_files import AUDIO_SUFFIXES
+from .opening import HUB_ID, is_preset, preset_names, setting_names
+from .sounds.sound_files import AUDIO_SUFFIXES, FILE_COLUMNS
 
 KINDS: Mapping[str, str] = {
     "preset": "a preset, rendered on the fly",
@@ -53,7 +55,17 @@ _HEAD = 2**16
 _TEXTS = ("path", "caption", "dataset", "split_name")
 """Columns of the published tables of CompA-CLAP."""
 
-_FILE_COLUMN = "file_name"
+_SAID = re.compile(r"labels?|captions?(_\d+)?|class|category|tags?|text|description")
+"""Headings of what is said of a whole recording."""
+
+_TIMES = re.compile(r"onset|offset|start|stop|begin|end|time", re.ASCII)
+"""Parts of headings of strong labels."""
+
+_MOST_FILES = 50_000
+"""Of a folder that are looked at: what else lies in it does not change what it is."""
+
+_SETTLED = 2.0
+"""Seconds after which a folder that is changed once more has another time of change."""
 
 
 class DataSpec(Spec):
@@ -112,6 +124,14 @@ class DataSpec(Spec):
     )
     negatives_audio: str | None = Field(None, description="Folder with the sound of negatives_labels.")
     settings: dict[str, Any] = Field({}, description="Settings of what is made of the data, by name; in a data.yaml.")
+
+    @field_validator("audio", "labels", "durations", "names", "negatives_labels", "negatives_audio", "prompts")
+    @classmethod
+    def _at_home(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        """A shell leaves ``~`` behind an equals sign as it is."""
+        if isinstance(value, tuple):
+            return tuple(map(os.path.expanduser, value))
+        return value if value is None else os.path.expanduser(value)
 
     def given(self) -> dict[str, Any]:
         """What is said beside what the data are, by the names of fields."""
@@ -172,7 +192,7 @@ def recognised(data: str | Path) -> Reading:
         raise DatasetError(f"data are {text!r}; give a preset, a folder (. is the current one), a table or a Hub id")
     kind, colon, rest = text.partition(":")
     if colon and kind in KINDS:
-        return Reading(kind, rest, KINDS[kind])
+        return Reading(kind, _at_home(rest), KINDS[kind])
     is_path = isinstance(data, Path) or text.startswith((".", "/", "~"))
     named = [] if is_path else list(_named(text))
     is_benchmark = any(reading.kind == "benchmark" for reading in named)
@@ -194,6 +214,31 @@ def recognised(data: str | Path) -> Reading:
     return readings[0]
 
 
+def _at_home(text: str) -> str:
+    """A path, or ``NAME=PATH``, with the home folder in place of ``~``, which a shell leaves as it is behind a sign."""
+    name, equals, path = text.partition("=")
+    return f"{name}={os.path.expanduser(path)}" if equals else os.path.expanduser(text)
+
+
+def prefix_of(data: str) -> tuple[str, str]:
+    """The part before a path (``KIND:``, ``NAME:`` of a benchmark, ``NAME=`` of a data set, or nothing), and the path.
+
+    A name alone, such as ``preset:mini``, has no path.
+    """
+    from .sounds.named_sets import list_named_sets
+    from .sounds.published import reader_of
+
+    kind, colon, rest = data.partition(":")
+    if colon and kind in KINDS:
+        inner, path = prefix_of(rest)
+        is_name = kind in ("preset", "hub") or (not inner and any(one.kind == kind for one in _named(rest)))
+        return (data, "") if is_name else (f"{kind}:{inner}", path)
+    if reader_of(data) is not None:
+        return f"{kind}:", rest
+    name, equals, folder = data.partition("=")
+    return (f"{name}=", folder) if equals and name in list_named_sets() else ("", data)
+
+
 def _named(text: str) -> Iterator[Reading]:
     from .sounds.named_sets import list_named_sets
     from .sounds.packages import list_sounds
@@ -203,7 +248,7 @@ def _named(text: str) -> Iterator[Reading]:
     if is_preset(text):
         yield Reading("preset", text, f"the preset {text}")
     if name in list_named_sets():
-        yield Reading("dataset", text, f"the data set {name}")
+        yield Reading("dataset", _at_home(text), f"the data set {name}")
     if text in list_sounds():
         yield Reading("recordings", text, "sounds of an installed package")
     reader = reader_of(text)
@@ -232,10 +277,19 @@ def _at(path: Path) -> list[Reading]:
     """What lies at a path; nothing where there is nothing."""
     try:
         if path.is_dir():
-            return list(_in_folder(path))
+            changed = path.stat().st_mtime_ns
+            if time.time() - changed / 1e9 < _SETTLED:
+                return list(_in_folder(path))
+            return list(_unchanged_folder(str(path), str(path.absolute()), changed))
         return [_in_file(path)] if path.is_file() else []
     except OSError as error:
         raise DatasetError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
+
+
+@lru_cache(maxsize=32)
+def _unchanged_folder(folder: str, _place: str, _changed: int) -> tuple[Reading, ...]:
+    """What a folder is, looked at once: a command asks often, and a folder can have many files."""
+    return tuple(_in_folder(Path(folder)))
 
 
 def _in_folder(folder: Path) -> Iterator[Reading]:
@@ -243,10 +297,13 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
         yield Reading("built", str(folder), "data that were built")
         return
     firsts = _first_files(folder)
-    if ".parquet" in firsts or ".arrow" in firsts:
-        yield _of_shards(folder, firsts)
-        return
     sound = next((firsts[suffix] for suffix in AUDIO_SUFFIXES if suffix in firsts), None)
+    if ".parquet" in firsts or ".arrow" in firsts:
+        of_shards = _of_shards(folder, firsts)
+        yield of_shards
+        if sound is not None and of_shards.kind != "built":
+            yield Reading("recordings", str(folder), "a folder of recordings")
+        return
     said = _labels_among(folder, firsts)
     if sound is not None:
         yield Reading("recordings", str(folder), "a folder of recordings")
@@ -262,13 +319,17 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
 
 
 def _first_files(folder: Path) -> dict[str, Path]:
-    """The first file of each suffix in a folder and below it."""
+    """The first file of each suffix in a folder and below it, of so many files as are looked at."""
     firsts: dict[str, Path] = {}
+    seen = 0
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if not name.startswith("."):
-                firsts.setdefault(Path(name).suffix.lower(), Path(root, name))
+                firsts.setdefault(os.path.splitext(name)[1].lower(), Path(root, name))
+        seen += len(names)
+        if seen >= _MOST_FILES:
+            break
     return firsts
 
 
@@ -327,9 +388,33 @@ def _in_file(path: Path) -> Reading:
         return Reading("questions", str(path), KINDS["questions"])
     if set(_TEXTS) <= set(columns):
         return Reading("texts", str(path), "a table of texts to train with")
-    if _FILE_COLUMN in columns:
+    if _is_of_recordings(path, columns):
         return Reading("table", str(path), "a table of recordings")
+    if path.suffix.lower() not in _LABEL_FILES:
+        raise DatasetError(_no_data(path))
     return Reading("labels", str(path), "strong labels of recordings")
+
+
+def _is_of_recordings(path: Path, columns: Collection[str]) -> bool:
+    """Whether a table says something of whole recordings, be it that it lacks the column of their files."""
+    if FILE_COLUMNS[0] in columns:
+        return True
+    names = [column.lower() for column in columns]
+    has_times = any(_TIMES.search(name) for name in names)
+    return path.suffix.lower() in (".csv", ".tsv") and not has_times and any(map(_SAID.fullmatch, names))
+
+
+def _no_data(path: Path) -> str:
+    """What to say of a file that is none of those that data are in."""
+    suffix = path.suffix.lower()
+    if suffix in _YAML:
+        return f"{str(path)!r} is a description of data, and no data: give it by itself, --data {path}"
+    if suffix == ".parquet":
+        return f"{str(path)!r} is a part of a data set; give the folder that it lies in, --data {path.parent}"
+    return (
+        f"{str(path)!r} is no data: data are a preset, a folder, a Hub id, a table (.csv, .tsv) or strong labels "
+        f"({', '.join(_LABEL_FILES)}); labels:{path} reads it as strong labels"
+    )
 
 
 def _is_of_questions(columns: Collection[str]) -> bool:
@@ -390,6 +475,12 @@ def described(data: str | Path, **given: Any) -> DataSpec:
         return DataSpec(data=f"dataset:{path}", **given)
     if "data" not in values:
         raise DatasetError(f"{path.name} lacks the key data: what the data are, such as data: recordings")
+    for name in values:
+        if name not in DataSpec.model_fields and name in setting_names():
+            raise DatasetError(
+                f"{path}: {name} is a setting of what is made of the data; put it under settings: "
+                f"settings: {{{name}: {values[name]}}}"
+            )
     try:
         return DataSpec(**{**{name: _beside(path, name, value) for name, value in values.items()}, **given})
     except InputError as error:
@@ -408,8 +499,13 @@ def _beside(file: Path, name: str, value: Any) -> Any:
         return tuple(_beside(file, name, part) for part in value)
     if name not in PATHS or not isinstance(value, str):
         return value
-    below = file.parent / value
-    return str(below) if below.exists() and not Path(value).is_absolute() else value
+    prefix, path = prefix_of(value) if name == "data" else ("", value)
+    if not path or path.startswith("~") or Path(path).is_absolute():
+        return value
+    below, is_path = file.parent / path, path.startswith(".")
+    if not is_path and not below.exists():
+        return value
+    return f"{prefix}{_no_name(below) if is_path else below}"
 
 
 def check_fields(spec: DataSpec, reading: Reading) -> None:
@@ -424,7 +520,52 @@ def check_fields(spec: DataSpec, reading: Reading) -> None:
             raise InputError(
                 f"{name} says nothing of {reading.source!r}, which is {reading.what}; it is about {listed(about)}"
             )
+    of_labels = [name for name in _OF_LABELS if name in spec.given()]
+    if reading.kind == "recordings" and spec.labels is None and of_labels:
+        raise InputError(
+            f"{of_labels[0]} is about strong labels, and {reading.source!r} has none: give their file, "
+            "--set labels=FILE, or leave it out"
+        )
+    folder = Path(reading.source.partition("=")[2] or reading.source)
+    if spec.revision is not None and reading.kind in ("built", "dataset") and folder.is_dir():
+        raise InputError(f"revision is of an id of the Hub, and {reading.source!r} is a folder here; leave it out")
     if "audio" in FIELDS[reading.kind] and reading.kind != "questions" and spec.audio is None:
         raise InputError(
             f"{reading.source} is {reading.what}, and its sound is elsewhere: give the folder, --set audio=FOLDER"
         )
+
+
+def with_sound(spec: DataSpec, reading: Reading) -> DataSpec:
+    """The spec with the folder of a table or of strong labels for that of the sound, where the sound lies in it."""
+    if spec.audio is not None or reading.kind not in ("table", "labels"):
+        return spec
+    path = Path(reading.source).expanduser()
+    folder = path if path.is_dir() else path.parent
+    try:
+        is_there = _first_is_in(path, folder) if reading.kind == "table" else _has_labelled(path, folder)
+    except (OSError, ValueError, csv.Error):
+        # What is wrong with the table is told when it is read.
+        return spec
+    return spec.changed(audio=str(folder)) if is_there else spec
+
+
+def _first_is_in(table: Path, folder: Path) -> bool:
+    """Whether the first file that a table names is in a folder."""
+    with table.open(encoding="utf-8-sig", newline="") as stream:
+        first = stream.readline()
+        stream.seek(0)
+        row = next(csv.DictReader(stream, delimiter="\t" if "\t" in first else ","), {})
+    name = next((row[column] for column in FILE_COLUMNS if row.get(column)), "")
+    return bool(name) and (folder / name).is_file()
+
+
+def _has_labelled(labels: Path, folder: Path) -> bool:
+    """Whether a sound file lies in a folder that labels name, or beside which a file of labels of its name lies."""
+    sounds = [path for path in folder.iterdir() if path.suffix.lower() in AUDIO_SUFFIXES]
+    if labels.is_dir():
+        return any(path.with_suffix(suffix).is_file() for path in sounds for suffix in _LABEL_FILES)
+    if not sounds:
+        return False
+    with labels.open(encoding="utf-8-sig") as stream:
+        named = set(re.findall(r"[\w.-]+", stream.read(_HEAD)))
+    return any({path.name, path.stem} & named or labels.stem == path.stem for path in sounds)

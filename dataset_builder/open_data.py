@@ -16,8 +16,8 @@ from audio_compositionality.support.spec import check_values
 from audio_compositionality.support.text import listed, nearest, shown
 
 from .data import Data, DatasetError
-from .data_spec import DataSpec, Reading, check_fields, described, recognised
-from .opening import RenderedData, opened_preset, preset_fields
+from .data_spec import DataSpec, Reading, check_fields, described, recognised, with_sound
+from .opening import RenderedData, opened_preset, preset_fields, setting_names
 
 if TYPE_CHECKING:
     from .sounds.formats.base import ReadOptions
@@ -63,12 +63,38 @@ def open_data(data: str | Path | RenderedData | DataSpec, **settings: Any) -> Da
     recipes = settings.pop("recipes", None)
     of_spec = {name: settings.pop(name) for name in list(settings) if name in DataSpec.model_fields}
     spec = data.changed(**of_spec) if isinstance(data, DataSpec) else described(data, **of_spec)
+    if not isinstance(data, DataSpec):
+        check_described(spec, data)
     opened = opened_data(spec, recipes=recipes, required=recipes or (), changes=settings)
     for name, reason in opened.left_out.items():
         warnings.warn(f"{name} is left out: {reason}", stacklevel=2)
     for note in opened.notes:
         warnings.warn(note, stacklevel=2)
     return opened.data
+
+
+def check_described(spec: DataSpec, file: str | Path) -> None:
+    """Refuse settings of a ``data.yaml`` that nothing of such data has.
+
+    Args:
+        spec: as `described` gives it.
+        file: what it was read from.
+
+    Raises:
+        DatasetError: see `recognised`.
+        InputError: names the file, the setting and its rule, or the nearest name.
+    """
+    if not spec.settings:
+        return
+    fields = settable(spec)
+    # Settings that only code can change are checked when the data are opened.
+    further = setting_names() - fields.keys()
+    try:
+        if not fields:
+            _refuse_changes(spec.settings, reading_of(spec))
+        check_values({name: value for name, value in spec.settings.items() if name not in further}, fields, "the data")
+    except InputError as error:
+        raise InputError(f"{file}: settings: {error}") from error
 
 
 def settable(spec: DataSpec, recipes: Iterable[str] | None = None) -> dict[str, FieldInfo]:
@@ -161,6 +187,7 @@ def opened_data(
         InputError: see `open_data`.
     """
     reading = reading_of(spec)
+    spec = with_sound(spec, reading)
     check_fields(spec, reading)
     wanted = None if recipes is None else tuple(recipes)
     changes = {**spec.settings, **(changes or {})}
@@ -236,13 +263,18 @@ def _of_sounds(
     progress: bool,
 ) -> Opened:
     from .scenes.transforms import load_transform
-    from .sounds.opening import RECORDINGS, changeable, offered
+    from .sounds.opening import RECORDINGS, changeable, offered, takers
 
     # What is wrong with settings is told before recordings are read, which can take minutes.
     changes = {**changes, **_templates(spec)}
     fields = changeable(spec.preset, recipes)
-    check_values({name: value for name, value in changes.items() if name != "templates"}, fields, RECORDINGS)
-    for name in changes.get("transforms", ()):
+    if spec.prompts is not None and not takers("templates", spec.preset, recipes):
+        raise InputError(
+            f"prompts is {spec.prompts!r}, and of what is made here nothing calls labels by texts; leave it out, or "
+            f"name a task of one of the recipes {listed(takers('templates'))}"
+        )
+    read = check_values({name: value for name, value in changes.items() if name != "templates"}, fields, RECORDINGS)
+    for name in read.get("transforms", ()):
         load_transform(name).check_available()
     notes = _terms(reading)
     sounds = open_sounds(spec, reading, skip_invalid=skip_invalid, progress=progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +128,13 @@ class RenderedData(HeldData[RenderedConfiguration]):
 def preset_names() -> tuple[str, ...]:
     """Names of the presets that any recipe has."""
     return tuple(dict.fromkeys(preset for name in list_recipes() for preset in load_recipe(name).presets))
+
+
+@cache
+def setting_names() -> frozenset[str]:
+    """Names of the settings that any recipe has."""
+    specs = [spec for name in list_recipes() for spec in load_recipe(name).presets.values()]
+    return frozenset(name for spec in specs for name in type(spec).model_fields)
 
 
 def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **changes: Any) -> RenderedData:

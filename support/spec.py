@@ -188,7 +188,7 @@ def read_values(texts: Sequence[str], fields: Mapping[str, FieldInfo], owner: st
     return values
 
 
-def check_values(values: Mapping[str, Any], fields: Mapping[str, FieldInfo], owner: str) -> None:
+def check_values(values: Mapping[str, Any], fields: Mapping[str, FieldInfo], owner: str) -> dict[str, Any]:
     """Refuse a value of what is no field, or of another type or out of the field's range.
 
     Args:
@@ -196,19 +196,25 @@ def check_values(values: Mapping[str, Any], fields: Mapping[str, FieldInfo], own
         fields: that there are, of one spec or of several.
         owner: what has them, for messages.
 
+    Returns:
+        The values, of lists that are given as a text the lists.
+
     Raises:
         InputError: the value and the rule, or the nearest name.
     """
+    read: dict[str, Any] = {}
     for name, value in values.items():
         if name not in fields:
             raise InputError(f"{owner} has no setting {name!r}; {nearest(name, sorted(fields))}")
         try:
-            _adapter(_bounded(fields[name])).validate_python(_unread(value, fields[name]))
+            read[name] = _unread(value, fields[name])
+            _adapter(_bounded(fields[name])).validate_python(read[name])
         except ValidationError:
             closest = _closest(value, fields[name])
             raise InputError(
                 f"{name} is {as_typed(value, quoted=True)}; it is {rule_of(fields[name])}{closest}"
             ) from None
+    return read
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -25,15 +25,18 @@ from .labels import (
 )
 from .named_sets import described
 from .reading import Candidate, ReadRecordings
-from .sound_files import SoundError, check_folder, is_regular, printable, sound_files
+from .sound_files import FILE_COLUMNS, SoundError, check_folder, is_regular, printable, sound_files
 
 METADATA = "metadata.csv"
 
 SETTINGS = "sounds.yaml"
 """A file beside the sounds with settings of recipes that suit them, such as ``domain: birds`` and ``classes: 6``."""
 
-FILE, LABEL, GROUP, CONDITION = "file_name", "label", "group", "condition"
-"""Columns of the table: that of the files, and the others by default."""
+FILE = FILE_COLUMNS[0]
+"""Column of the table with the files, as it should be called."""
+
+LABEL, GROUP, CONDITION = "label", "group", "condition"
+"""The other columns by default."""
 
 _LARGEST_TABLE = 64 * 2**20
 """Bytes."""
@@ -54,10 +57,11 @@ def folder_recordings(
 ) -> ReadRecordings:
     """The recordings in a folder.
 
-    Where it holds ``metadata.csv``, its rows are the recordings: ``file_name`` is a path below the folder. Else all
-    sound files are, at any depth: the label of each is the folder below the given one that it lies in, its condition
-    the folders in between, such as ``flite/awb`` of ``dog/flite/awb/1.wav``, and its group the same. Settings of
-    recipes that suit them stand in ``sounds.yaml``, where there is one.
+    Where it holds ``metadata.csv``, its rows are the recordings: ``file_name``, or the first other one of
+    `FILE_COLUMNS` that it has, is a path below the folder. Else all sound files are, at any depth: the label of each is
+    the folder below the given one that it lies in, its condition the folders in between, such as ``flite/awb`` of
+    ``dog/flite/awb/1.wav``, and its group the same. Settings of recipes that suit them stand in ``sounds.yaml``, where
+    there is one.
 
     Args:
         folder: with sound files.
@@ -85,7 +89,7 @@ def folder_recordings(
     if file.is_file():
         read = _Table(folder, file)
         candidates, left_out = read.candidates(label, group, condition, captions, separator, words)
-        columns = [printable(column) for column in read.columns if column != FILE]
+        columns = [printable(column) for column in read.columns if column != read.file_column]
         labelling = f"--set label=COLUMN names a column of {file.name}, which has {', '.join(columns)}"
     elif any(column is not None for column in (label, group, condition, captions, separator, words)):
         raise SoundError(
@@ -136,6 +140,7 @@ class _Table:
         self._folder, self._name = folder, file.name
         self._rows = _table(file)
         self.columns = list(self._rows[0])
+        self.file_column = next((column for column in FILE_COLUMNS if column in self.columns), FILE)
 
     def candidates(
         self,
@@ -149,7 +154,12 @@ class _Table:
         """The recordings, and who is left out and why; of a file that is not there, or outside the folder, reading
         says so."""
         said_in = counted_column(self._name, label, self.columns)
-        for column in (FILE, label if said_in is None else None, group, condition):
+        if self.file_column not in self.columns:
+            raise SoundError(
+                f"{self._name} has no column {FILE!r} with the files (nor {', '.join(FILE_COLUMNS[1:])}); "
+                f"{nearest(FILE, self.columns)}"
+            )
+        for column in (label if said_in is None else None, group, condition):
             if column is not None and column not in self.columns:
                 raise SoundError(f"{self._name} has no column {column!r}; {nearest(column, self.columns)}")
         names = self._names()
@@ -161,13 +171,13 @@ class _Table:
         return candidates_of(names, read, self._file, groups=groups, conditions=conditions, captions=said, words=spoken)
 
     def _file(self, row: int) -> Path:
-        return _file_below(self._folder, self._rows[row][FILE])
+        return _file_below(self._folder, self._rows[row][self.file_column])
 
     def _texts(self, column: str) -> list[str]:
         return [printable(row.get(column, "").strip()) for row in self._rows]
 
     def _names(self) -> list[str]:
-        names = [printable(Path(row[FILE]).as_posix()) for row in self._rows]
+        names = [printable(Path(row[self.file_column]).as_posix()) for row in self._rows]
         twice = next((name for name, count in Counter(names).items() if count > 1), None)
         if twice is not None:
             raise SoundError(f"{self._name} names {twice!r} twice; a recording has one line")
@@ -194,7 +204,9 @@ def _table(path: Path) -> list[dict[str, str]]:
         raise SoundError(f"{path.name} has more than {_LARGEST_TABLE // 2**20} MiB; is it a table of recordings?")
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            rows = list(csv.DictReader(stream, strict=True))
+            first = stream.readline()
+            stream.seek(0)
+            rows = list(csv.DictReader(stream, delimiter="\t" if "\t" in first else ",", strict=True))
     except (OSError, ValueError, csv.Error) as error:
         raise SoundError(f"{path.name} cannot be read as a table (CSV in UTF-8): {first_line(error)}") from error
     if not rows:

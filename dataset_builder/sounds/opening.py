@@ -271,6 +271,12 @@ def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> di
     return fields
 
 
+def takers(change: str, preset: str = "mini", recipes: Iterable[str] | None = None) -> list[str]:
+    """Names of the recipes of a preset that have a setting, be it one that only code can change; see `changeable`."""
+    specs = _of_any_sounds(_presets(preset, recipes)[0])
+    return [name for name, spec in specs.items() if change in set(type(spec).model_fields) - spec.of_tones]
+
+
 def _of_any_sounds(presets: Mapping[str, Any]) -> dict[str, HeardSpec]:
     """Specs of presets with sounds in place of scenes of tones, which can have other fields."""
     every = recorded_recipes()

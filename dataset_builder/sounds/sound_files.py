@@ -25,6 +25,9 @@ AUDIO_SUFFIXES = (
 )
 """Files with other names are not looked at."""
 
+FILE_COLUMNS = ("file_name", "file", "filename", "path", "audio")
+"""Headings of the files in a table of recordings; the first of them that a table has."""
+
 LONGEST_HOURS = 24
 """A file that claims to last longer is taken to be damaged."""
 

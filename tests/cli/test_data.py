@@ -93,9 +93,10 @@ def test_a_description_is_written_with_all_that_could_be_said_and_read_again(ani
     text = (tmp_path / "animals.yaml").read_text()
     for name in FIELDS["recordings"]:
         assert re.search(rf"^# {name}: ", text, re.MULTILINE), name
-    assert described("animals.yaml").data == "animals"
+    assert "data: ./animals\n" in text
+    assert described("animals.yaml").data == "./animals"
     assert run("data", "animals.yaml", *FEW) == 0
-    assert capsys.readouterr().out.startswith("animals is read as a folder of recordings.\n")
+    assert capsys.readouterr().out.startswith("./animals is read as a folder of recordings.\n")
 
 
 def test_what_is_said_of_the_data_stands_in_the_description(run, tmp_path, monkeypatch, capsys):
@@ -125,11 +126,42 @@ def test_what_is_said_of_the_data_stands_in_the_description(run, tmp_path, monke
     assert first == second
 
 
+def test_where_nothing_can_be_asked_the_row_says_why_and_what_helps(run, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels, audio = write_domestic(tmp_path / "desed")
+    said = ("--set", f"audio={audio}", "--set", "least_clips=1000", "--set", "ask=counting/kinds")
+    assert run("data", labels, *said) == 0
+    row = scored(capsys.readouterr().out)["polybench"]
+    assert "nothing can be asked of the" in row
+    assert "--set least_clips=" in row
+    # To score them stays an error.
+    assert run("evaluate", "random", "--data", labels, *said) == 2
+    assert "nothing can be asked" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["x.txt", "x"])
 def test_a_description_ends_with_yaml(name, animals, run, capsys, tmp_path):
     assert run("data", animals, "--write", tmp_path / name) == 2
     assert "the name of a description ends with .yaml" in capsys.readouterr().err
     assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("data", ["./esc50", "recordings:esc50", "recordings:./esc50"])
+def test_a_folder_of_the_name_of_a_data_set_stays_a_folder(data, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_labelled(tmp_path / "esc50", 8)
+    (tmp_path / "notes").mkdir()
+    for file in ("e.yaml", "notes/e.yaml"):
+        assert run("data", data, *FEW, "--write", file) == 0
+        reading = recognised(described(file).data)
+        assert reading.kind == "recordings"
+        assert (tmp_path / reading.source).resolve() == tmp_path / "esc50"
+
+
+def test_no_folder_is_made_for_a_description(animals, run, capsys, tmp_path):
+    assert run("data", animals, "--write", "nowhere/x.yaml") == 2
+    assert "--write is 'nowhere/x.yaml', and there is no folder 'nowhere'" in capsys.readouterr().err
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_nothing_is_overwritten(animals, run, capsys, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from audio_compositionality.dataset_builder import data_spec
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.data_spec import (
@@ -19,6 +21,7 @@ from audio_compositionality.dataset_builder.data_spec import (
     check_fields,
     described,
     recognised,
+    with_sound,
 )
 from audio_compositionality.dataset_builder.open_data import open_data, opened_data
 from audio_compositionality.dataset_builder.opening import preset_names
@@ -155,7 +158,11 @@ def test_what_is_a_path_is_no_name(here, beeps):
         ("mcq.csv", "audio,Question,A,B,C\nx.wav,who?,a,b,c\n", "questions"),
         ("questions.jsonl", '{"question": "who?", "options": ["a", "b"]}\n', "questions"),
         ("questions.json", '[{"question": "who?", "options": ["a", "b"]}]', "questions"),
+        ("file.csv", "file,caption\na.wav,a dog\n", "table"),
+        ("path.tsv", "path\tlabel\na.wav\tdog\n", "table"),
+        ("no_file.csv", "wav,caption_1,caption_2\na.wav,a dog,a bark\n", "table"),
         ("street.csv", "file,label,start,stop\n0.wav,dog,0,1\n", "labels"),
+        ("begin.csv", "clip,label,begin,end\n0.wav,dog,0,1\n", "labels"),
         ("strong.tsv", "filename\tonset\toffset\tevent_label\n0.wav\t0.5\t1\tdog\n", "labels"),
     ],
 )
@@ -231,6 +238,45 @@ def test_sounds_with_labels_beside_them_show_both_readings(here):
     assert recognised("labels:./street").kind == "labels"
 
 
+def test_sounds_beside_parquet_show_both_readings(here):
+    write_labelled(here / "animals", 1)
+    parquet(here / "animals" / "x.parquet", n=[1])
+    ways = "dataset:./animals (a data set with a column of audio) or recordings:./animals (a folder of recordings)"
+    with pytest.raises(DatasetError, match=re.escape(f"'animals' can be read in 2 ways; say which: {ways}")):
+        recognised("animals")
+
+
+def test_a_folder_is_looked_at_once_until_it_changes(here, monkeypatch):
+    write_labelled(here / "animals", 1)
+    os.utime(here / "animals", (1e9, 1e9))
+    looked = []
+    monkeypatch.setattr(data_spec, "_in_folder", lambda folder: looked.append(folder) or iter(()))
+    for _ in range(3):
+        with pytest.raises(DatasetError):
+            recognised("./animals")
+    assert len(looked) == 1
+    os.utime(here / "animals", (1e9 + 5, 1e9 + 5))
+    with pytest.raises(DatasetError):
+        recognised("./animals")
+    assert len(looked) == 2
+
+
+def test_of_large_folders_some_files_are_looked_at(here, monkeypatch):
+    write_labelled(here / "animals", 2)
+    monkeypatch.setattr(data_spec, "_MOST_FILES", 1)
+    (here / "animals" / "zoo").mkdir()
+    (here / "animals" / "zoo" / "x.parquet").write_text("")
+    assert read_as("animals") == ("recordings", "animals")
+
+
+def test_the_home_folder_is_read_behind_a_sign(here, monkeypatch):
+    monkeypatch.setenv("HOME", str(here))
+    assert recognised("recordings:~/x").source == str(here / "x")
+    assert recognised("esc50=~/x").source == f"esc50={here / 'x'}"
+    spec = DataSpec(data="x", audio="~/x", labels=("~/a.csv", "b.csv"))
+    assert (spec.audio, spec.labels) == (str(here / "x"), (str(here / "a.csv"), "b.csv"))
+
+
 # ----- what is none
 
 
@@ -256,11 +302,17 @@ def test_folders_and_files_that_are_no_data_say_what_they_are(here):
     (here / "pictures" / "cat.png").write_bytes(b"\x89PNG")
     write(here / "a.wav")
     (here / "binary.csv").write_bytes(b"\xff\xfe\x00")
+    (here / "model.py").write_text("import torch\n")
+    (here / "one.yaml").write_text("data: mini\n")
+    parquet(here / "set" / "a.parquet", audio=[b""])
     for text, message in (
         ("empty", "'empty' holds nothing: no sound files, no Parquet"),
         ("pictures", "'pictures' holds cat.png: no sound files"),
         ("a.wav", "'a.wav' is a sound file; give the folder that it lies in"),
         ("binary.csv", "'binary.csv' is no text in UTF-8"),
+        ("model.py", r"'model.py' is no data: data are a preset, .*labels:model.py reads it as strong labels"),
+        ("one.yaml", "'one.yaml' is a description of data, and no data"),
+        ("set/a.parquet", "'set/a.parquet' is a part of a data set; give the folder"),
     ):
         with pytest.raises(DatasetError, match=message):
             recognised(text)
@@ -277,9 +329,10 @@ def test_there_is_a_value_of_every_field():
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_field_says_something_of_a_kind_or_is_refused(kind):
     reading = Reading(kind, "x", KINDS[kind])
-    with_sound = {"audio": "audio"} if "audio" in FIELDS[kind] else {}
+    sound = {"audio": "audio"} if "audio" in FIELDS[kind] else {}
     for name, value in VALUES.items():
-        spec = DataSpec(data="x", **{**with_sound, name: value})
+        said = {"labels": ("street.csv",)} if kind == "recordings" else {}
+        spec = DataSpec(data="x", **{**sound, **said, name: value})
         if name in FIELDS[kind]:
             check_fields(spec, reading)
         else:
@@ -293,6 +346,54 @@ def test_a_field_says_something_of_a_kind_or_is_refused(kind):
 def test_a_table_needs_its_sound(kind):
     with pytest.raises(InputError, match=r"its sound is elsewhere: give the folder, --set audio=FOLDER"):
         check_fields(DataSpec(data="x"), Reading(kind, "x", KINDS[kind]))
+
+
+@pytest.mark.parametrize("name", ["format", "durations", "columns", "resolution", "names"])
+def test_recordings_without_strong_labels_have_no_format_of_them(name):
+    reading = Reading("recordings", "animals", KINDS["recordings"])
+    with pytest.raises(InputError, match=rf"{name} is about strong labels, and 'animals' has none: .*labels=FILE"):
+        check_fields(DataSpec(data="animals", **{name: VALUES[name]}), reading)
+
+
+@pytest.mark.parametrize("kind", ["built", "dataset"])
+def test_a_folder_here_has_no_revision(kind, here):
+    (here / "x").mkdir()
+    for source in ("x", "esc50=x"):
+        with pytest.raises(InputError, match=r"revision is of an id of the Hub, and .*is a folder here"):
+            check_fields(DataSpec(data="x", revision="abc"), Reading(kind, source, KINDS[kind]))
+    check_fields(DataSpec(data="x", revision="abc"), Reading(kind, "lab/x", KINDS[kind]))
+
+
+def test_sound_beside_a_table_or_strong_labels_is_found(here):
+    write(here / "clips" / "a.wav")
+    for name, text in (("m.csv", "file,label\na.wav,dog\n"), ("m.tsv", "label\tfile_name\ndog\ta.wav\n")):
+        (here / "clips" / name).write_text(text)
+        reading = recognised(f"clips/{name}")
+        assert with_sound(DataSpec(data=f"clips/{name}"), reading).audio == "clips"
+    (here / "clips" / "strong.csv").write_text("file,label,start,stop\na.wav,dog,0,1\n")
+    assert with_sound(DataSpec(data="clips/strong.csv"), recognised("clips/strong.csv")).audio == "clips"
+    (here / "clips" / "m.csv").write_text("file,label\nb.wav,dog\n")
+    assert with_sound(DataSpec(data="clips/m.csv"), recognised("clips/m.csv")).audio is None
+    assert with_sound(DataSpec(data="clips/m.csv", audio="x"), recognised("clips/m.csv")).audio == "x"
+
+
+@pytest.mark.parametrize("heading", ["file", "filename", "path", "audio"])
+def test_tables_call_their_files_as_people_do(heading, here):
+    names = [f"{kind}/{n}.{suffix}" for kind, suffix in (("dog", "wav"), ("cat", "flac")) for n in range(8)]
+    write_labelled(here / "clips", 8)
+    lines = [f"{name}\t{name.partition('/')[0]}" for name in names]
+    (here / "clips" / "m.tsv").write_text("\n".join([f"{heading}\tlabel", *lines]) + "\n")
+    data = open_data("clips/m.tsv", recipes=["transforms"], transforms=("gain",), bases=12)
+    assert data.recipes == ("transforms",)
+    (here / "clips" / "m.tsv").write_text("\n".join(["wav\tlabel", *lines]) + "\n")
+    with pytest.raises(DatasetError, match=r"no column 'file_name' with the files \(nor file, filename, path, audio\)"):
+        open_data("clips/m.tsv", audio="clips")
+
+
+def test_prompts_where_nothing_is_called_by_texts(here):
+    write_labelled(here / "animals", 8)
+    with pytest.raises(InputError, match="prompts is 'plain', and of what is made here nothing calls labels by texts"):
+        open_data("animals", prompts="plain", recipes=["transforms"])
 
 
 @pytest.mark.parametrize(
@@ -333,6 +434,26 @@ def test_its_paths_are_below_its_folder(here, tmp_path):
     assert (spec.durations, spec.labels) == (str(tmp_path / "x.tsv"), (f"lib/{labels.name}", "no.tsv"))
 
 
+def test_what_stands_before_a_path_is_kept(here):
+    write_labelled(here / "lib" / "esc50", 1)
+    for said, read in (
+        ("recordings:esc50", "recordings:lib/esc50"),
+        ("recordings:./esc50", "recordings:./lib/esc50"),
+        ("./esc50", "./lib/esc50"),
+        ("esc50=esc50", "esc50=lib/esc50"),
+        ("compa:esc50", "compa:lib/esc50"),
+        ("dataset:esc50", "dataset:esc50"),
+        ("preset:esc50", "preset:esc50"),
+        ("mini", "mini"),
+    ):
+        (here / "lib" / "x.yaml").write_text(f"data: {said}\n")
+        assert described("lib/x.yaml").data == read
+    # Where the file is here, the path is still no name.
+    (here / "lib" / "x.yaml").rename(here / "x.yaml")
+    (here / "x.yaml").write_text("data: ./esc50\n")
+    assert described("x.yaml").data == "./esc50"
+
+
 def test_what_it_says_is_written_and_read_again(here):
     spec = DataSpec(data="lab/set", **{**VALUES, "settings": {"seed": 7, "domain": "birds"}})
     (here / "data.yaml").write_text(spec.to_yaml())
@@ -354,6 +475,7 @@ def test_the_description_of_a_data_set_of_others_is_data_by_itself(here):
         ("data: mini\nlable: x\n", "x.yaml: there is no setting 'lable'; did you mean 'label'"),
         ("data: mini\nwindow: long\n", "x.yaml: window is 'long'"),
         ("data: 7\n", "x.yaml: data is 7; it must be a text"),
+        ("data: mini\nseed: 3\n", r"x.yaml: seed is a setting of .*; put it under settings: settings: \{seed: 3\}"),
     ],
 )
 def test_a_wrong_description_is_told_with_its_name(text, message, here):
@@ -379,10 +501,28 @@ def test_open_data_takes_fields_and_settings_together(here):
     assert same.configuration("transforms").fingerprint == data.configuration("transforms").fingerprint
     assert open_data("animals.yaml", recipes=["transforms"], seed=4).settings["transforms"].seed == 4
     (here / "animals.yaml").write_text(text.replace("seed", "sead"))
-    with pytest.raises(InputError, match="has no setting 'sead'; did you mean 'seed'"):
+    with pytest.raises(InputError, match=r"^animals.yaml: settings: .*has no setting 'sead'; did you mean 'seed'"):
+        open_data("animals.yaml", recipes=["transforms"])
+    (here / "animals.yaml").write_text(text.replace("[gain]", "gain"))
+    same = open_data("animals.yaml", recipes=["transforms"])
+    assert same.configuration("transforms").fingerprint == data.configuration("transforms").fingerprint
+    (here / "animals.yaml").write_text(text.replace("[gain]", "gian"))
+    with pytest.raises(InputError, match="gian"):
         open_data("animals.yaml", recipes=["transforms"])
     with pytest.raises(InputError, match=r"there is no setting 'clases'|has no setting 'clases'"):
         open_data("animals", clases=3)
+
+
+def test_settings_of_a_description_are_told_with_its_name(here, tiny_data):
+    build_dataset(tiny_data, here / "built", progress=False)
+    for text, message in (
+        ("data: built\nsettings: {seed: 3}\n", "there is no setting 'seed': .*whose rows are as they are"),
+        ("data: mini\nsettings: {seed: x}\n", "seed is 'x'; it is a whole number"),
+        ("data: mini\nsettings: {sead: 3}\n", "has no setting 'sead'; did you mean 'seed'"),
+    ):
+        (here / "x.yaml").write_text(text)
+        with pytest.raises(InputError, match=rf"^x.yaml: settings: .*{message}"):
+            open_data("x.yaml")
 
 
 @pytest.mark.parametrize("name", ["built", "texts", "questions"])

@@ -24,6 +24,7 @@ from ...sounds.formats.base import Annotation
 from ...sounds.intervals import Rules, readings
 from ...sounds.splits import check_shares, split_of_groups
 from .base import (
+    TWO_COUNTS,
     Draft,
     Fact,
     Question,
@@ -51,6 +52,18 @@ TRAIN, TEST = "train", "test"
 
 MOST_TRAIN = 0.9
 """Of the recordings, for training."""
+
+
+class NothingAskedError(QuestionError):
+    """Nothing can be asked of recordings, and why.
+
+    Attributes:
+        lacks_clips: whether a kind of question lacks clips of a count (`QuestionSpec.least_clips`).
+    """
+
+    def __init__(self, reason: str, *, lacks_clips: bool) -> None:
+        super().__init__(reason)
+        self.lacks_clips = lacks_clips
 
 
 class AskedSpec(QuestionSpec):
@@ -336,9 +349,10 @@ class AnnotatedQuestions:
         *_, test = asked
         if not test.questions:
             reasons = "; ".join(self._reason(test, name) for name in settings.ask)
-            raise QuestionError(
+            raise NothingAskedError(
                 f"{settings.recordings.source}: nothing can be asked of the {len(test.clips):,} clips of the split "
-                f"{TEST}: {reasons}"
+                f"{TEST}: {reasons}",
+                lacks_clips=settings.least_clips > 1 and any(map(_is_of_counts, settings.ask)),
             )
         return tuple(asked)
 
@@ -403,6 +417,12 @@ class AnnotatedQuestions:
     def _number(self, index: int) -> int:
         row = self.rows[index]
         return self._numbers[row["recording"], row["start"]]
+
+
+def _is_of_counts(name: str) -> bool:
+    """Whether a kind of question needs counts that several clips have."""
+    task, variant = kind_of(name, question_tasks())
+    return TWO_COUNTS in task.needs[variant]
 
 
 def _most_common(answers: Counter[str]) -> list[tuple[str, int]]:

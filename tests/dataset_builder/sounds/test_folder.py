@@ -172,7 +172,7 @@ class TestTables:
         (folder / "metadata.csv").write_bytes(b"file_name,label\n\xff\xfe,x\n")
         with pytest.raises(SoundError, match="cannot be read as a table"):
             opened(folder)
-        table(folder, "dog/0.wav,x", header="path,label")
+        table(folder, "dog/0.wav,x", header="wav,label")
         with pytest.raises(SoundError, match="has no column 'file_name'"):
             opened(folder)
 
