@@ -96,7 +96,7 @@ MODELS = [
     ("evaluate mine.py", "mine.py"),
     ("evaluate syntax.py:Mine", "syntax.py"),
     ("evaluate untrained:whisper-bsae", "did you mean 'untrained:whisper-base'"),
-    ("evaluate untraned:whisper-base", "untraned:whisper-base"),
+    ("evaluate untraned:whisper-base", "did you mean 'untrained:whisper-base'"),
     ("evaluate endpoint:tiny", "endpoint:"),
     ("evaluate empty", "empty"),
     ("evaluate ./no/such/folder", "no/such/folder"),
