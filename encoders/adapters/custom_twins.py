@@ -143,17 +143,17 @@ def _seeded(seed: int) -> Iterator[None]:
     """Global random numbers of torch, NumPy and Python that begin with a seed, and go on afterwards as if unused."""
     import torch
 
-    of_python, of_numpy = random.getstate(), np.random.get_state()
+    of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             random.seed(seed)
-            # NumPy's seeds have 32 bits.
-            np.random.seed(seed % 2**32)
+            # A user's code may draw from the global generator. Seeds of NumPy have 32 bits.
+            np.random.seed(seed % 2**32)  # noqa: NPY002
             yield
     finally:
         random.setstate(of_python)
-        np.random.set_state(of_numpy)
+        np.random.set_state(of_numpy)  # noqa: NPY002
 
 
 def _takes_seed(method: Callable[..., object]) -> bool:
