@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.text import listed, nearest
 
 from .arguments import add_traceback
 from .command import Command
@@ -84,7 +84,8 @@ def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str |
     """What was typed, as options.
 
     Raises:
-        InputError: an option that there is not, or one that is missing or has no value: names the nearest.
+        InputError: an option that there is not, one that is missing or has no value, or a second one of those of which
+            there is one: names the nearest, or what to do.
     """
     if _lists_settings(typed):
         _need_nothing(parser, command)
@@ -95,6 +96,8 @@ def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str |
         raise InputError(f"there is no option {option}; {_instead(option, _options_of(parser, command))}")
     if extra:
         raise InputError(f"{extra[0]!r} is one argument too many; --help shows what `{command}` takes")
+    for option in _ONCE:
+        _check_once(option, typed)
     return options
 
 
@@ -109,6 +112,17 @@ def _need_nothing(parser: argparse.ArgumentParser, command: str | None) -> None:
             for one in action.choices[command]._actions:
                 one.required = False
                 one.nargs = {"+": "*", None: None if one.option_strings else "?"}.get(one.nargs, one.nargs)
+
+
+_ONCE = ("--data", "--preset")
+"""Options that decide what results are of: of a second one the first would be forgotten silently."""
+
+
+def _check_once(option: str, typed: Sequence[str]) -> None:
+    after = [typed[place + 1] for place, text in enumerate(typed[:-1]) if text == option]
+    values = after + [text.partition("=")[2] for text in typed if text.startswith(f"{option}=")]
+    if len(values) > 1:
+        raise InputError(f"{option} is given {len(values)} times, {listed(values)}; a command takes one")
 
 
 def _instead(option: str, options_of_command: Sequence[str]) -> str:
@@ -145,6 +159,9 @@ class _Parser(argparse.ArgumentParser):
                 )
             raise InputError(f"{self.prog} needs {missing}; --help shows an example")
         option, _, said = message.removeprefix("argument ").partition(": ")
+        if said.startswith("not allowed with argument "):
+            other = said.removeprefix("not allowed with argument ")
+            raise InputError(f"{option} and {other} are both given; give one")
         if said.startswith(f"{option} is "):
             raise InputError(said)
         if said.startswith("expected "):

@@ -126,6 +126,15 @@ class LearntFrom:
         """Whether rows are made of what a user brings."""
         return self.kind not in ("", "texts")
 
+    @property
+    def tables(self) -> list[str]:
+        """Paths of the tables of texts; that of a ``data.yaml`` is the one that it names."""
+        from audio_compositionality.dataset_builder.data_spec import recognised
+
+        if self.spec is None:
+            return []
+        return [recognised(self.spec.data).source, *self.options.data.split(",")[1:]]
+
     def groups(self) -> list[Group]:
         """The settings: of the data, of what is made of them, of the training."""
         from audio_compositionality.training.data import training_recipes
@@ -227,6 +236,8 @@ def _learnt_from(options: argparse.Namespace) -> LearntFrom:
     from audio_compositionality.dataset_builder.data_spec import described, recognised
     from audio_compositionality.dataset_builder.recipes import list_recipes
 
+    if options.data is None and options.settings is not None:
+        options.data = _data_of_settings(options.settings)
     if options.data is None or options.data in list_recipes():
         return LearntFrom(options, None)
     # Several tables of texts have commas between them, and are of one kind.
@@ -240,6 +251,28 @@ def _learnt_from(options: argparse.Namespace) -> LearntFrom:
         (values,) = divided([text for text in options.set if text.startswith("audio=")], [Group("", lambda: fields)])
         return LearntFrom(options, spec.changed(**values))
     return LearntFrom(options, data_options.data_spec(options))
+
+
+def _data_of_settings(file: Path) -> str | None:
+    """The data of a file of settings; None where it names none.
+
+    Raises:
+        InputError: they are not there.
+    """
+    from audio_compositionality.dataset_builder.data import DatasetError
+    from audio_compositionality.dataset_builder.data_spec import described, recognised
+    from audio_compositionality.dataset_builder.recipes import list_recipes
+    from audio_compositionality.support.spec import read_yaml
+
+    data = read_yaml(file).get("data")
+    if not isinstance(data, str) or data in list_recipes():
+        # What is no text is refused with the other settings.
+        return None
+    try:
+        recognised(described(data.partition(",")[0]).data)
+    except DatasetError as error:
+        raise InputError(f"{file} has the data {data!r}: {error}; --data SPEC says where they are") from error
+    return data
 
 
 def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str, Any], MachineSpec, TrainingSettings]:
@@ -265,7 +298,7 @@ def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str
     file: dict[str, Any] = {} if options.settings is None else read_yaml(options.settings)
     data = options.data or file.get("data") or DATA
     # What recordings are is told by their fingerprint.
-    values["data"] = f"--data {data}" if learnt.are_made else data
+    values["data"] = data
     return changes, MachineSpec(**of_machine), TrainingSettings(**{**file, **values})
 
 
@@ -284,7 +317,7 @@ def _train(
 
         if learnt.spec is None or learnt.spec.audio is None:
             raise InputError(f"the sound of the tables {settings.data} is elsewhere: give --set audio=FOLDER")
-        data = published_training(settings.data.split(","), Path(learnt.spec.audio), skip_missing=options.skip_invalid)
+        data = published_training(learnt.tables, Path(learnt.spec.audio), skip_missing=options.skip_invalid)
     elif learnt.spec is not None:
         from audio_compositionality.training.data import training_recipes
 

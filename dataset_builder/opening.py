@@ -225,11 +225,11 @@ def opened_preset(
     Raises:
         InputError: see `rendered_preset`.
     """
-    if not changes:
-        return reopened_preset(source, recipes)
     preset, _, made = source.partition(_WITH)
-    before = _changes_in(made, preset, recipes)
-    return rendered_preset(preset, recipes=recipes, **{**before, **changes})
+    named = _changes_in(made, preset, recipes)
+    kept = {name: value for name, value in named.items() if name not in changes}
+    accepting = _accepting(preset, kept, recipes) if kept else recipes
+    return rendered_preset(preset, recipes=accepting, **{**named, **changes})
 
 
 def _changes_in(made: str, preset: str, recipes: Sequence[str] | None) -> dict[str, Any]:
@@ -237,16 +237,8 @@ def _changes_in(made: str, preset: str, recipes: Sequence[str] | None) -> dict[s
     return read_values(made.split(", ") if made else (), preset_fields(preset, recipes), f"the preset {preset!r}")
 
 
-def reopened_preset(source: str, recipes: Sequence[str] | None = None) -> RenderedData:
-    """The data of a preset from what they are called, such as ``mini with seed=7``.
-
-    Raises:
-        InputError: see `rendered_preset`.
-    """
-    preset, _, changes = source.partition(_WITH)
-    if not changes:
-        return rendered_preset(preset, recipes=recipes)
-    made = _changes_in(changes, preset, recipes)
+def _accepting(preset: str, made: Mapping[str, Any], recipes: Sequence[str] | None) -> list[str]:
+    """The recipes of a preset that do not refuse the changes that its name has: these may have been made to others."""
     accepting, refusals = [], []
     every = rendered_preset(preset, recipes=recipes).settings
     for recipe, settings in every.items():
@@ -256,10 +248,9 @@ def reopened_preset(source: str, recipes: Sequence[str] | None = None) -> Render
             refusals.append(error)
         else:
             accepting.append(recipe)
-    # A change that one recipe refuses may have been made to others.
     if refusals and not any(name in type(every[recipe]).model_fields for recipe in accepting for name in made):
         raise refusals[0]
-    return rendered_preset(preset, recipes=accepting, **made)
+    return accepting
 
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")

@@ -30,10 +30,11 @@ BATCH, EPOCHS = 64, 20
 """Training scenes of a step, and passes over them, where the paper is followed to the letter (section 4.4)."""
 
 POST_NORM: Literal["post-norm"] = "post-norm"
-"""The layer of ``torch.nn.TransformerEncoderLayer`` as it comes; the paper names no other."""
+"""The block of ``torch.nn.TransformerEncoderLayer`` as it comes; the paper names no other. The metric's argument is
+``layer``, which of a model (``--layer``) is another thing."""
 
 WIDTH, DROPOUT = 2_048, 0.1
-"""Of that layer: PyTorch's defaults."""
+"""Of that block: PyTorch's defaults."""
 
 _METRIC = describe_metric("a_tre")
 
@@ -52,34 +53,34 @@ def _read_seeds(seeds: Any) -> Any:
 
 
 class ATreSpec(Spec):
-    """What can be set of the task; what is none is decided by the layer and the number of training scenes."""
+    """What can be set of the task; what is none is decided by the block and the number of training scenes."""
 
     seeds: Annotated[
         tuple[int, ...] | None,
         BeforeValidator(lambda seeds: None if seeds is None else _read_seeds(seeds)),
         TypedAs("how many fits to make, or the seeds of them with commas between them"),
-    ] = Field(None, description=f"Of the fits; none for the first {SEEDS}, of the layer {POST_NORM} for the first.")
+    ] = Field(None, description=f"Of the fits; none for the first {SEEDS}, of the block {POST_NORM} for the first.")
     max_steps: int | None = Field(
         None,
         ge=1,
         description=f"Training steps of a fit; none for {FULL_STEPS:,}, or {FEW_STEPS} where there are fewer than "
-        f"{FEW_SCENES:,} training scenes, and for {EPOCHS} epochs with the layer {POST_NORM}.",
+        f"{FEW_SCENES:,} training scenes, and for {EPOCHS} epochs with the block {POST_NORM}.",
     )
-    layer: Literal["pre-norm", "post-norm"] | None = Field(
+    block: Literal["pre-norm", "post-norm"] | None = Field(
         None,
-        description=f"Of the Transformer; none for pre-norm. {POST_NORM} brings the rest of the paper's text with it.",
+        description=f"Transformer block; none for pre-norm. {POST_NORM} brings the rest of the paper's text with it.",
     )
-    width: int | None = Field(None, ge=1, description=f"Of the layer {POST_NORM}; none for {WIDTH:,}.")
-    dropout: float | None = Field(None, ge=0, lt=1, description=f"Of the layer {POST_NORM}; none for {DROPOUT}.")
+    width: int | None = Field(None, ge=1, description=f"Of the block {POST_NORM}; none for {WIDTH:,}.")
+    dropout: float | None = Field(None, ge=0, lt=1, description=f"Of the block {POST_NORM}; none for {DROPOUT}.")
     validate_every: int | None = Field(
-        None, ge=1, description=f"Steps between validations with the layer {POST_NORM}; none for an epoch."
+        None, ge=1, description=f"Steps between validations with the block {POST_NORM}; none for an epoch."
     )
 
     @model_validator(mode="after")
-    def _of_the_layer(self) -> ATreSpec:
+    def _of_the_block(self) -> ATreSpec:
         given = [name for name in ("width", "dropout", "validate_every") if getattr(self, name) is not None]
-        if given and self.layer != POST_NORM:
-            raise InputError(f"{given[0]} is of the layer {POST_NORM}: give layer={POST_NORM} too")
+        if given and self.block != POST_NORM:
+            raise InputError(f"{given[0]} is of the block {POST_NORM}: give block={POST_NORM} too")
         return self
 
     def completed(self, training: int) -> dict[str, Any]:
@@ -88,9 +89,9 @@ class ATreSpec(Spec):
             "seeds": list(range(SEEDS)),
             "max_steps": FULL_STEPS if training >= FEW_SCENES else FEW_STEPS,
         }
-        if self.layer == POST_NORM:
+        if self.block == POST_NORM:
             epoch = math.ceil(training / BATCH)
-            torchs = {"layer": POST_NORM, "width": WIDTH, "dropout": DROPOUT}
+            torchs = {"block": POST_NORM, "width": WIDTH, "dropout": DROPOUT}
             defaults = {"seeds": [0], "max_steps": EPOCHS * epoch, "validate_every": epoch, **torchs}
         return defaults | {name: value for name, value in self.values().items() if value is not None}
 
@@ -117,7 +118,7 @@ class ATre:
             "reach as well was not learnt."
         ),
         citation=_METRIC.citation,
-        protocols={"paper": {"layer": POST_NORM}},
+        protocols={"paper": {"block": POST_NORM}},
     )
     spec = ATreSpec
     drawings: tuple[Drawing, ...] = (
@@ -143,7 +144,7 @@ class ATre:
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """``seeds`` of the fits, a list or how many, and their ``max_steps``.
 
-        Where ``layer`` is requested, the settings have it too: ``pre-norm``, which is that of the metric, or
+        Where ``block`` is requested, the settings have it too: ``pre-norm``, which is that of the metric, or
         ``post-norm``, which brings the rest of the paper's text with it: one seed, 20 epochs, ``validate_every`` epoch,
         ``width`` and ``dropout`` of PyTorch's layer, all of which can be requested to be others.
 
@@ -161,13 +162,14 @@ class ATre:
         # Importing the metric imports torch, which takes seconds that only the process that scores has to spend.
         from audio_compositionality.metrics.a_tre import a_tre
 
+        of_metric = {"layer" if name == "block" else name: value for name, value in settings.items()}
         gains = [row.get("gains") or [] for row in rows]
         values = a_tre(
             outputs.clips,
             [row["metadata"] for row in rows],
             [row["split"] for row in rows],
             gains=gains if all(gains) else None,
-            **settings,
+            **of_metric,
             device=device,
             progress=progress,
             return_scores=True,

@@ -39,12 +39,6 @@ def scored_recipes() -> set[str]:
     return {task.info.recipe for task in list_tasks()}
 
 
-def recipes_on_request() -> set[str]:
-    """The recipes that no task needs but those on request."""
-    tasks = [task.info for task in list_tasks()]
-    return {task.recipe for task in tasks} - {task.recipe for task in tasks if not task.on_request}
-
-
 def load_task(name: str) -> Task:
     """The task of a name.
 

@@ -3,13 +3,16 @@
 A class has both without further words where it is a `torch.nn.Module`, or names the attribute that holds one:
 ``network = "encoder"``. Fresh weights are those that its modules give themselves by ``reset_parameters()``, models of
 transformers those of a new one of the same configuration. Any other says what its untrained twin is: ``def
-untrained(self)`` returns it.
+untrained(self)`` or ``def untrained(self, seed)`` returns it.
 """
 
 from __future__ import annotations
 
+import inspect
+import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +71,8 @@ def twin_problem(model: Model, prefix: str) -> str | None:
 def twin_of(made: Any, name: str, twin: Twin) -> Any:
     """The twin of a user's object; its network is changed in place.
 
-    torch's random numbers begin with the seed of the twin, whichever way it is made.
+    The random numbers of torch, NumPy and Python begin with the seed of the twin in ``untrained()``, which is given the
+    seed where it takes one; those of torch where its modules draw fresh weights.
 
     Args:
         made: the object, on any device.
@@ -118,12 +122,9 @@ def twin_card(card: ModelCard, made: ModelCard, twin: Twin) -> ModelCard:
 
 def _own_twin(made: Any, name: str, twin: Twin) -> Any:
     """What ``untrained()`` returns, known to have other weights, or else other embeddings, than the model."""
-    import torch
-
     before = _identity(made, name)
-    with torch.random.fork_rng(devices=[]), user_code(name):
-        torch.manual_seed(twin.seed)
-        other = made.untrained()
+    with _seeded(twin.seed), user_code(name):
+        other = made.untrained(**({"seed": twin.seed} if _takes_seed(made.untrained) else {}))
     if not any(callable(getattr(other, method, None)) for method in ("embed", "answer")):
         raise ModelError(
             f"'{name}': untrained() returned a {type(other).__name__}, but must return the twin, which embeds or "
@@ -135,6 +136,32 @@ def _own_twin(made: Any, name: str, twin: Twin) -> Any:
             "that no training has made"
         )
     return other
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Global random numbers of torch, NumPy and Python that begin with a seed, and go on afterwards as if unused."""
+    import torch
+
+    of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            random.seed(seed)
+            # A user's code may draw from the global generator. Seeds of NumPy have 32 bits.
+            np.random.seed(seed % 2**32)  # noqa: NPY002
+            yield
+    finally:
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)  # noqa: NPY002
+
+
+def _takes_seed(method: Callable[..., object]) -> bool:
+    try:
+        return "seed" in inspect.signature(method).parameters
+    except (TypeError, ValueError):
+        # What is not written in Python may not say what it takes.
+        return False
 
 
 def _identity(made: Any, name: str) -> str | None:

@@ -132,21 +132,56 @@ class ModelName:
             raise ModelError(self._unknown())
 
     def _unknown(self) -> str:
-        plain = self.model
-        if "/" in plain:
-            return f"there is no folder '{plain}', and it is no Hub id (org/name) either"
-        valid = [listing.name for listing in list_models()]
-        close = difflib.get_close_matches(plain.partition("=")[0], valid, n=3, cutoff=0.6)
-        close = close or [candidate for candidate in valid if plain and candidate.startswith(plain)][:3]
-        front = self.uncontrolled[: len(self.uncontrolled) - len(plain)]
+        close = self._near()
         if close:
-            quoted = " or ".join(f"'{front}{suggestion}'" for suggestion in close)
+            quoted = " or ".join(f"'{name}'" for name in close)
             return f"unknown model '{self.uncontrolled}'; did you mean {quoted}?"
+        if "/" in self.model:
+            return f"there is no folder '{self.model}', and it is no Hub id (org/name) either"
         return (
-            f"unknown model '{self.uncontrolled}'; pass one of {', '.join(valid)}, a Hub id (org/name), an existing "
-            "folder with config.json, preprocessor_config.json and safetensors weights, or a class of your own as "
-            "path/to/file.py:ClassName"
+            f"unknown model '{self.uncontrolled}'; `audio-compositionality models` lists those that have a name. Else "
+            "pass a Hub id (org/name), an existing folder with config.json, preprocessor_config.json and safetensors "
+            "weights, or a class of your own as path/to/file.py:ClassName"
         )
+
+    def _near(self) -> list[str]:
+        """Names that are taken and near to this one, less its controls: its words corrected, or ``tower:`` moved behind
+        the twin or left out."""
+        front = self.uncontrolled[: len(self.uncontrolled) - len(self.model)]
+        near = [front + name for name in _corrected(self.model)]
+        if self.is_tower:
+            twin, model = _split(self.model, TWINS)
+            near += [] if twin is None else [f"{twin.prefix}{TOWER}{model}"]
+            near += [name.replace(TOWER, "", 1) for name in near] + [front.removesuffix(TOWER) + self.model]
+        return [name for name in dict.fromkeys(near) if name != self.uncontrolled and _is_name(name)][:3]
+
+
+def _corrected(text: str) -> list[str]:
+    """Corrections of a name: each word in front by the nearest that can stand there, the model's by the nearest
+    names."""
+    *words, model = text.split(":")
+    known = [*CONTROLS, *TWINS, TOWER.removesuffix(":"), *adapters()]
+    nearest_words = [[word] if word in known else difflib.get_close_matches(word, known, n=1) for word in words]
+    if not all(nearest_words):
+        return []
+    models = [model] if words and _form_of(model) != "unknown" else _near_models(model.partition("=")[0])
+    front = "".join(f"{word}:" for (word,) in nearest_words)
+    return [front + name for name in models]
+
+
+def _near_models(model: str) -> list[str]:
+    """The listed names that are near to one, else those that begin so."""
+    listed = [listing.name for listing in list_models()]
+    near = difflib.get_close_matches(model, listed, n=3, cutoff=0.6)
+    return near or [name for name in listed if model and name.startswith(model)][:3]
+
+
+def _is_name(name: str) -> bool:
+    try:
+        check_name(name)
+    except ModelError:
+        return False
+    return True
 
 
 def parse_name(text: str) -> ModelName:

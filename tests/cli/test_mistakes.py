@@ -71,7 +71,6 @@ COMMANDS = [
     ("evaluate random --max-steps=10", "as a setting it is --set max_steps=VALUE"),
     ("evaluate random --data", "--data needs a value"),
     ("evaluate random --out", "--out needs a value"),
-    ("evaluate random --tasks a_coat --benchmark coat", "not allowed with argument --tasks"),
     ("compare", "compare needs RESULT; --help shows an example"),
     ("report", "report needs RESULT; --help shows an example"),
     ("verify", "verify needs RESULT; --help shows an example"),
@@ -84,6 +83,10 @@ COMMANDS = [
     ("train", "train needs --out"),
     ("tasks a_coat", "'a_coat' is one argument too many"),
     ("models whisper", "'whisper' is one argument too many"),
+    ("evaluate random --tasks a_coat --benchmark coat", "--benchmark and --tasks are both given; give one"),
+    ("evaluate random --preset full --preset mini", "--preset is given 2 times, full and mini; a command takes one"),
+    ("run --preset=full --preset=mini", "--preset is given 2 times"),
+    ("train --data comp_a_train --data sounds --out x", "--data is given 2 times, comp_a_train and sounds"),
     ("data animals more", "'more' is one argument too many"),
 ]
 
@@ -96,7 +99,7 @@ MODELS = [
     ("evaluate mine.py", "mine.py"),
     ("evaluate syntax.py:Mine", "syntax.py"),
     ("evaluate untrained:whisper-bsae", "did you mean 'untrained:whisper-base'"),
-    ("evaluate untraned:whisper-base", "untraned:whisper-base"),
+    ("evaluate untraned:whisper-base", "did you mean 'untrained:whisper-base'"),
     ("evaluate endpoint:tiny", "endpoint:"),
     ("evaluate empty", "empty"),
     ("evaluate ./no/such/folder", "no/such/folder"),

@@ -11,7 +11,7 @@ from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.tasks.registry import load_task, scored_recipes
 
 LOG_MEL = "log-mel-statistics"
-POST_NORM = {"layer": "post-norm"}
+POST_NORM = {"block": "post-norm"}
 
 
 @pytest.fixture
@@ -45,11 +45,11 @@ def test_a_preset_of_the_paper_has_the_settings_of_the_paper(evaluated, run, tmp
     arguments = ("evaluate", LOG_MEL, option, "paper-mini", "--out", tmp_path)
     assert run(*arguments) == 0
     assert run(*arguments, "--seeds", 2) == 0
-    assert run(*arguments, "--set", "layer=pre-norm") == 0
+    assert run(*arguments, "--set", "block=pre-norm") == 0
     assert evaluated == [
         ("paper-mini", POST_NORM),
         ("paper-mini", {"seeds": "2", **POST_NORM}),
-        ("paper-mini", {"layer": "pre-norm"}),
+        ("paper-mini", {"block": "pre-norm"}),
     ]
 
 

@@ -49,8 +49,7 @@ def test_no_name_stands_in_two_groups():
 
 def test_no_setting_is_called_as_an_option():
     """But for those that are short forms of a setting, of which one alone may be given."""
-    # Layers of a model (--layer) and kinds of layers that a task fits (--set layer=...) are two things.
-    short = {"preset", "seeds", "seed", "layer"}
+    short = {"preset", "seeds", "seed"}
     names = {name for fields in groups().values() for name in fields}
     for command, parser in parsers().items():
         options = {action.dest for action in parser._actions if action.option_strings}

@@ -4,6 +4,7 @@ import argparse
 import json
 import shlex
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from audio_compositionality.cli.train import _learnt_from, _lines, _settings, ad
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.opening import rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.support.errors import InputError
 from audio_compositionality.training.checkpoints import Position
 from audio_compositionality.training.loop import TrainingRun
 
@@ -130,6 +132,37 @@ def test_the_card_has_the_command_that_trains_it_again(run, sounds, tmp_path, mo
     assert run(*shlex.split(command)[1:], "--device", "cpu") == 0
     first, again = (load_file(tmp_path / name / "model.safetensors") for name in ("first", "DIR"))
     assert all(torch.equal(first[name], again[name]) for name in first.keys() | again.keys())
+
+
+def test_tables_of_texts_are_those_that_a_data_yaml_names(sounds, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts.yaml").write_text("data: texts.csv\naudio: my sounds\n")
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    for data, tables in (("texts.yaml", ["texts.csv"]), ("texts.csv,more.csv", ["texts.csv", "more.csv"])):
+        learnt = _learnt_from(parser.parse_args(["--out", "x", "--data", data]))
+        assert (learnt.kind, [Path(table).name for table in learnt.tables]) == ("texts", tables)
+
+
+def test_settings_of_recordings_say_which_these_were(sounds, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+
+    def settings_of(*words):
+        options = parser.parse_args(["--out", "x", *words])
+        learnt = _learnt_from(options)
+        return learnt, _settings(options, learnt)[-1]
+
+    settings = settings_of("--data", "my sounds")[1]
+    assert settings.data == "my sounds"
+    (tmp_path / "settings.yaml").write_text(settings.to_yaml())
+    learnt, again = settings_of("--settings", "settings.yaml")
+    assert (learnt.kind, learnt.typed(), again) == ("recordings", ["--data", "my sounds"], settings)
+    (tmp_path / "my sounds").rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=r"settings\.yaml has the data 'my sounds': .*; --data SPEC says where"):
+        settings_of("--settings", "settings.yaml")
+    assert settings_of("--settings", "settings.yaml", "--data", "elsewhere")[0].kind == "recordings"
 
 
 @pytest.mark.parametrize(

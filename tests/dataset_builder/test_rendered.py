@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from audio_compositionality.dataset_builder import opening
 from audio_compositionality.dataset_builder import opening as rendered
 from audio_compositionality.dataset_builder.data import DatasetError, to_waveform
 from audio_compositionality.dataset_builder.open_data import open_data
@@ -145,3 +146,11 @@ class Telling:
 def test_nothing_is_drawn_to_know_whether_there_is_something_to_report():
     assert is_reported(Telling())
     assert not is_reported(rendered_preset("mini").configuration("a_coat").rendering)
+
+
+def test_a_change_in_the_name_of_a_preset_means_the_same_beside_further_ones():
+    """Recipes that refuse it are left out, be there further changes or not."""
+    alone = opening.opened_preset("mini with duration=1.0").settings
+    beside = opening.opened_preset("mini with duration=1.0", {"seed": 5}).settings
+    assert set(beside) == set(alone) != set(opening.opened_preset("mini").settings)
+    assert {settings.seed for settings in beside.values()} == {5}

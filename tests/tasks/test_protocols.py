@@ -8,7 +8,7 @@ from audio_compositionality.tasks.a_tre import TASK as A_TRE
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
 SOURCE = {"timbre_label": "bell", "pitch_label": "low", "rate_label": "slow", "amplitude_label": "soft"}
-POST_NORM = {"layer": "post-norm", "width": 2048, "dropout": 0.1}
+POST_NORM = {"block": "post-norm", "width": 2048, "dropout": 0.1}
 
 
 def scenes(training):
@@ -42,17 +42,17 @@ def test_the_papers_a_tre_has_20_epochs_validated_after_each_and_one_seed(traini
 
 
 def test_what_is_requested_beside_the_protocol_is_taken():
-    requested = {"layer": "post-norm", "seeds": 2, "dropout": 0, "width": 8, "validate_every": 3, "max_steps": 5}
+    requested = {"block": "post-norm", "seeds": 2, "dropout": 0, "width": 8, "validate_every": 3, "max_steps": 5}
     assert A_TRE.settings(scenes(512), requested) == {**requested, "seeds": [0, 1]}
 
 
 def test_the_projects_own_settings_are_what_they_were():
     assert A_TRE.settings(scenes(512), {}) == {"seeds": [0, 1, 2], "max_steps": 600}
     assert A_TRE.settings(scenes(8_000), {}) == {"seeds": [0, 1, 2], "max_steps": 2_500}
-    ours = {"seeds": [0, 1, 2], "max_steps": 600, "layer": "pre-norm"}
-    assert A_TRE.settings(scenes(512), {"layer": "pre-norm"}) == ours
+    ours = {"seeds": [0, 1, 2], "max_steps": 600, "block": "pre-norm"}
+    assert A_TRE.settings(scenes(512), {"block": "pre-norm"}) == ours
 
 
 def test_settings_of_the_papers_layer_need_it():
-    with pytest.raises(InputError, match="width is of the layer post-norm: give layer=post-norm too"):
+    with pytest.raises(InputError, match="width is of the block post-norm: give block=post-norm too"):
         A_TRE.settings(scenes(512), {"width": 8})

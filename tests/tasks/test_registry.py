@@ -20,7 +20,6 @@ from audio_compositionality.tasks.registry import (
     load_benchmark,
     load_task,
     load_tasks,
-    recipes_on_request,
 )
 
 
@@ -48,8 +47,6 @@ def test_a_task_on_request_is_listed_last_and_left_out_where_it_is_not_named(toy
     assert default_tasks(["toy_pairs"]) == [toy_on_request]
     assert [task.info.name for task in load_benchmark("toy")] == ["toy_pairs"]
     assert load_tasks(["toy_pairs"]) == [toy_on_request]
-    assert "toy_pairs" in recipes_on_request()
-    assert not {"a_coat", "a_tre"} & recipes_on_request()
 
 
 @pytest.mark.parametrize("task", list_tasks(), ids=lambda task: task.info.name)

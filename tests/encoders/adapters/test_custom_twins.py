@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -172,6 +173,25 @@ def test_a_class_that_says_how_has_an_untrained_twin_alone(write: Write) -> None
     assert np.abs(fresh.embed(clips(), 8_000) - other.embed(clips(), 8_000)).max() > 1e-3
     with pytest.raises(ModelError, match=r"so nothing here can shuffle its weights: derive it from torch\.nn"):
         load_model(f"shuffled:{spec}")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "drawn"),
+    [
+        ("self", "float(torch.rand(()))"),
+        ("self", "np.random.normal()"),
+        ("self", "__import__('random').random()"),
+        ("self, seed", "np.random.default_rng(seed).normal()"),
+        ("self, *, seed=0", "np.random.default_rng(seed).normal()"),
+    ],
+)
+def test_the_untrained_of_a_class_depends_on_the_seed_alone(write: Write, parameters: str, drawn: str) -> None:
+    spec = f"untrained:{write(SAYS.replace('float(torch.rand(()))', drawn).replace('(self):', f'({parameters}):'))}"
+    before = (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist())  # noqa: NPY002
+    first, again, other = (load_model(spec, seed=seed).embed(clips(), 8_000) for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == before  # noqa: NPY002
 
 
 def test_a_class_of_neither_has_none(write: Write) -> None:

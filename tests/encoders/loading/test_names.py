@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,13 @@ def test_a_folder_is_one_before_it_is_a_repository(tmp_path: Path, monkeypatch: 
         ),
         ("noise-audio:wisper-base", "unknown model 'wisper-base'; did you mean 'whisper-base'"),
         ("untrained:wisper-base", "unknown model 'untrained:wisper-base'; did you mean 'untrained:whisper-base'"),
+        ("untraned:whisper-base", "unknown model 'untraned:whisper-base'; did you mean 'untrained:whisper-base'"),
+        ("untraned:wisper-base", "did you mean 'untrained:whisper-base'"),
+        ("untraned:org/model", r"did you mean 'untrained:org/model'\?"),
+        ("noise-adio:untrained:wisper-base", "did you mean 'noise-audio:untrained:whisper-base'"),
+        ("tower:untrained:whisper-base", r"did you mean 'untrained:whisper-base'\?"),
+        ("tower:untrained:org/model", r"did you mean 'untrained:tower:org/model' or 'untrained:org/model'\?"),
+        ("tower:wisper-base", "did you mean 'whisper-base'"),
         ("no/such/folder", "there is no folder 'no/such/folder', and it is no Hub id"),
         ("nothing.py:Mine", r"'nothing\.py:Mine': there is no file 'nothing\.py'"),
         ("tower:whisper-base", "'tower:whisper-base': tower: stands in front of a folder or a Hub id of a model that"),
@@ -146,3 +154,13 @@ def test_the_page_of_the_docs_has_every_form_once() -> None:
         assert names.count(f"| `{front}:` |") == 1, front
     for form in ("endpoint:", "heard-as-text:", "hear:", "xares:", "mteb:", "FILE.py:CLASS", "LISTED=PATH", "ORG/NAME"):
         assert form in names, form
+
+
+@pytest.mark.parametrize(
+    "name", ["untraned:whisper-base", "tower:untrained:whisper-base", "tower:wisper-base", "shufled:wisper-bas"]
+)
+def test_every_name_that_is_suggested_is_taken(name: str) -> None:
+    with pytest.raises(ModelError, match="did you mean") as raised:
+        check_name(name)
+    for suggested in re.findall(r"'([^']+)'", str(raised.value).partition("did you mean")[2]):
+        check_name(suggested)

@@ -50,8 +50,9 @@ def test_an_unknown_name_suggests_the_nearest(name: str, suggestion: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["", "qqqqqq", "untrained:"])
-def test_an_unknown_name_without_neighbour_lists_what_there_is(name: str) -> None:
-    with pytest.raises(ValueError, match=f"unknown model '{name}'; pass one of downsample, random"):
+def test_an_unknown_name_without_neighbour_says_what_lists_the_names(name: str) -> None:
+    words = f"unknown model '{name}'; `audio-compositionality models` lists those that have a name"
+    with pytest.raises(ValueError, match=words):
         load_model(name)
 
 
