@@ -160,8 +160,8 @@ def _corrected(text: str) -> list[str]:
     """Corrections of a name: each word in front by the nearest that can stand there, the model's by the nearest
     names."""
     *words, model = text.split(":")
-    known = [*CONTROLS, *TWINS, TOWER.removesuffix(":"), *adapters()]
-    nearest_words = [[word] if word in known else difflib.get_close_matches(word, known, n=1) for word in words]
+    fronts = [*CONTROLS, *TWINS, TOWER.removesuffix(":"), *adapters()]
+    nearest_words = [[word] if word in fronts else difflib.get_close_matches(word, fronts, n=1) for word in words]
     if not all(nearest_words):
         return []
     models = [model] if words and _form_of(model) != "unknown" else _near_models(model.partition("=")[0])
