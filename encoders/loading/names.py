@@ -160,7 +160,8 @@ def _corrected(text: str) -> list[str]:
     """Corrections of a name: each word in front by the nearest that can stand there, the model's by the nearest
     names."""
     *words, model = text.split(":")
-    fronts = [*CONTROLS, *TWINS, TOWER.removesuffix(":"), *adapters()]
+    # Without the forms of other suites: to ask for them imports torch.
+    fronts = [*CONTROLS, *TWINS, TOWER.removesuffix(":")]
     nearest_words = [[word] if word in fronts else difflib.get_close_matches(word, fronts, n=1) for word in words]
     if not all(nearest_words):
         return []
