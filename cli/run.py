@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,22 +45,33 @@ def run(options: argparse.Namespace) -> None:
     request = scoring.read_request(options, options.out)
     # Imported only where the arguments are right: it takes seconds.
     from audio_compositionality.dataset_builder.data_spec import recognised
+    from audio_compositionality.dataset_builder.open_data import recipes_for
     from audio_compositionality.dataset_builder.opening import RenderedData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
-    from audio_compositionality.evaluator.run.planning import planned
+    from audio_compositionality.evaluator.run.planning import Named, planned
+    from audio_compositionality.tasks.registry import list_tasks
 
     processes = arguments.processes_of_run()
     is_preset = recognised(request.data.data).kind == "preset"
-    data, tasks = _opened(request, options, processes)
-    # All models are loaded before the first is evaluated: a wrong name should not cost a minute.
-    given = [_named(name, options, request, processes) for name in dict.fromkeys(options.models)]
+    given = [Named(name) for name in dict.fromkeys(options.models)]
+    if given and request.tasks is None and recipes_for(request.data) is not None:
+        # Of rows that are made of what a user brings those of tasks are drawn that a model does, as far as that is
+        # known of models that have to be fetched.
+        given = [_loaded(one, options, request, processes, fetch=False) for one in given]
+        done = [task for task in list_tasks() if any(one.does(task) for one in given)]
+        data, tasks = data_options.opened_data(options, request.data, request.changes, done)
+    else:
+        data, tasks = request.open_data(options)
+    # All models are loaded before the first is evaluated: a wrong name should not cost a minute. For a dry run nothing
+    # is fetched, and no server asked.
+    given = [_loaded(one, options, request, processes, fetch=not options.dry_run) for one in given]
     for one in given:
         model_options.check_kinds(one.loaded, tasks, options, data.source)
     is_judged = not is_preset or request.tasks is not None
     plan = planned(given, tasks, is_named=options.tasks is not None, is_judged=is_judged)
     how = request.with_protocol(plan.tasks)
     if options.dry_run:
-        _tell_costs(options, request, plan, data, processes)
+        _tell_costs(options, request, plan, data, given, processes)
         return
     store = request.how.store
     if processes.is_main:
@@ -80,32 +92,16 @@ def run(options: argparse.Namespace) -> None:
         _write_report(options.out, options.typed, None if is_preset else brought)
 
 
-def _named(name: str, options: argparse.Namespace, request: scoring.Request, processes: Processes) -> Named:
-    """A model that is named, loaded; for a dry run only where nothing is fetched for it, and no server asked."""
+def _loaded(
+    one: Named, options: argparse.Namespace, request: scoring.Request, processes: Processes, *, fetch: bool
+) -> Named:
+    """A model that is named, loaded where it is not yet; without `fetch` only where nothing is fetched for it, and no
+    server asked."""
     from audio_compositionality.evaluator.run.costs import is_here
-    from audio_compositionality.evaluator.run.planning import Named
 
-    if options.dry_run and not is_here(name):
-        return Named(name)
-    return Named(name, tuple(model_options.loaded_models([name], request.model, options.device, processes)))
-
-
-def _opened(request: scoring.Request, options: argparse.Namespace, processes: Processes) -> tuple[Data, list[Task]]:
-    """The data and their tasks; of rows that are made of what a user brings, those of tasks that a model does, as far
-    as that is known of models that are not here yet."""
-    from audio_compositionality.dataset_builder.open_data import recipes_for
-    from audio_compositionality.evaluator.run.costs import is_here
-    from audio_compositionality.evaluator.run.planning import Named
-    from audio_compositionality.tasks.registry import list_tasks
-
-    if request.tasks is not None or not options.models or recipes_for(request.data) is None:
-        return request.open_data(options)
-    named = [
-        _named(name, options, request, processes) if is_here(name) else Named(name)
-        for name in dict.fromkeys(options.models)
-    ]
-    done = [task for task in list_tasks() if any(one.does(task) for one in named)]
-    return data_options.opened_data(options, request.data, request.changes, done)
+    if one.loaded or not (fetch or is_here(one.name)):
+        return one
+    return replace(one, loaded=tuple(model_options.loaded_models([one.name], request.model, options.device, processes)))
 
 
 def _as_they_are(request: scoring.Request) -> model_options.ModelSettings:
@@ -130,13 +126,22 @@ def _beside(
 
 
 def _tell_costs(
-    options: argparse.Namespace, request: scoring.Request, plan: Plan, data: Data, processes: Processes
+    options: argparse.Namespace,
+    request: scoring.Request,
+    plan: Plan,
+    data: Data,
+    given: Sequence[Named],
+    processes: Processes,
 ) -> None:
     """Say what a run would score, download, ask and write."""
     from audio_compositionality.evaluator.run.costs import costs_of_plan, plan_table
     from audio_compositionality.support.table import print_table
 
+    there = {one.name: one.loaded for one in given if one.loaded}
+
     def load(name: str) -> Sequence[Model]:
+        if name in there:
+            return there[name]
         settings = _as_they_are(request) if name in plan.baselines else request.model
         return model_options.loaded_models([name], settings, options.device, processes)
 

@@ -4,6 +4,8 @@ import textwrap
 
 import pytest
 
+from ..dataset_builder.sounds.sounds import write_labelled
+
 ENCODER = """
     import numpy as np
 
@@ -18,6 +20,11 @@ ENCODER = """
 
         def answer(self, clips, prompts):
             return ["A" for _ in prompts]
+
+    class Counted(Plain):
+        def __init__(self):
+            with open("made.txt", "a") as stream:
+                stream.write("once ")
 
     class NoTwin(Plain):
         def untrained(self):
@@ -48,6 +55,13 @@ def test_a_model_that_answers_is_asked_and_not_timed(mine, run, tmp_path, capsys
     assert f"without-audio:{mine}:Answers" in printed
     assert "Questions would be" in printed
     assert "Embedding takes" not in printed
+
+
+def test_a_model_is_made_once(mine, run, tmp_path):
+    write_labelled(tmp_path / "sounds", 8)
+    words = ("--data", tmp_path / "sounds", "--set", "transforms=gain", "--dry-run", "--out", tmp_path / "x")
+    assert run("run", f"{mine}:Counted", *words) == 0
+    assert (tmp_path / "made.txt").read_text() == "once "
 
 
 def test_no_server_is_asked(run, tmp_path, capsys):
