@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import ROWS_COMPARED, Floats, own_row_ranks, read_matrix, row_cosines, row_norms, sample_std, unit_rows
+from .citations import COAT as _CITATION
 from .evaluated import metric_class
 
 ZERO_STEP = 1e-9
@@ -36,17 +37,6 @@ _DESCRIPTION = """\
 A-COAT measures how additive an audio encoder is: for scenes A, B = A + T, C, D = C + T it is the mean
 cosine of the embedding steps B - A and D - C. It is reported with controls: the same cosine between
 mismatched quadruples, the score after removal of the mean step, and the rank of the own step among all.
-"""
-
-_CITATION = """\
-@misc{a_coat_a_tre_2026,
-  author = {Chen, Chuyang and Steers, Bea and McFee, Brian and Bello, Juan},
-  title = {Evaluating Compositional Structure in Audio Representations},
-  year = {2026},
-  eprint = {2603.13685},
-  archivePrefix = {arXiv},
-  note = {ICASSP 2026}
-}
 """
 
 _INPUTS = """

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import NO_STEP, TIE, Floats, Ints, above_share, check_together, read_matrix
+from .citations import COAT as _CITATION
 from .evaluated import metric_class
 
 MARGIN = 0.1
@@ -47,17 +48,6 @@ _DESCRIPTION = """\
 A-COAT across instances measures whether an encoder composes sounds so that what was added can be told across instances:
 of K scenes that add a class each to one context, which has the class that another instance adds to another context?
 Forced choice between classes, chance exactly 1/K, beside the same choice for the sources alone.
-"""
-
-_CITATION = """\
-@misc{a_coat_a_tre_2026,
-  author = {Chen, Chuyang and Steers, Bea and McFee, Brian and Bello, Juan},
-  title = {Evaluating Compositional Structure in Audio Representations},
-  year = {2026},
-  eprint = {2603.13685},
-  archivePrefix = {arXiv},
-  note = {ICASSP 2026}
-}
 """
 
 _INPUTS = """

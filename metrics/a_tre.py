@@ -43,6 +43,7 @@ from .arrays import (
     sample_std,
     unit_rows,
 )
+from .citations import COAT as _CITATION
 from .composition import (
     DEGENERATE,
     VALIDATE_EVERY,
@@ -71,17 +72,6 @@ A-TRE measures how well the embedding of a sound scene can be rebuilt from the a
 a small Transformer composes learned attribute vectors, and the score is the mean cosine of its prediction
 and the embedding over held-out scenes. It is reported with controls: a constant predictor, a fit to
 centred targets, ridge regression beside permuted metadata, and retrieval of the own scene.
-"""
-
-_CITATION = """\
-@misc{a_coat_a_tre_2026,
-  author = {Chen, Chuyang and Steers, Bea and McFee, Brian and Bello, Juan},
-  title = {Evaluating Compositional Structure in Audio Representations},
-  year = {2026},
-  eprint = {2603.13685},
-  archivePrefix = {arXiv},
-  note = {ICASSP 2026}
-}
 """
 
 _INPUTS = """

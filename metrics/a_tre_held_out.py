@@ -43,6 +43,7 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
 from .arrays import Floats, check_length, cosines_with_unit, nearest_name, read_matrix, row_norms, unit_rows
+from .citations import COAT as _CITATION
 from .composition import (
     DEGENERATE,
     VALIDATE_EVERY,
@@ -85,17 +86,6 @@ _DESCRIPTION = """\
 A-TRE with held-out combinations measures how well the embedding of a sound scene can be rebuilt from the attributes
 of its sources where a source combines two of them as none does in training, beside the same for scenes that are split
 at random: the gap between the two is what was learnt of combinations and not composed of classes.
-"""
-
-_CITATION = """\
-@misc{a_coat_a_tre_2026,
-  author = {Chen, Chuyang and Steers, Bea and McFee, Brian and Bello, Juan},
-  title = {Evaluating Compositional Structure in Audio Representations},
-  year = {2026},
-  eprint = {2603.13685},
-  archivePrefix = {arXiv},
-  note = {ICASSP 2026}
-}
 """
 
 _INPUTS = """

@@ -23,9 +23,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Floats, Ints, read_matrix
+from .citations import COMPA as _CITATION
 from .evaluated import metric_class
 from .measures import MOST, Fields, count, hidden, share
-from .similarity import expected_precisions, hit_chance, mean_interval, read_keys, tie_starts, unit_embeddings
+from .similarity import (
+    check_given,
+    check_one_space,
+    expected_precisions,
+    hit_chance,
+    mean_interval,
+    read_keys,
+    tie_starts,
+    unit_embeddings,
+)
 
 CUTOFFS = (1, 5, 10)
 """The k of R@k; the last is that of mAP@10 too."""
@@ -37,18 +47,6 @@ _NAMES = ("r1", "r5", "r10", "map10", "median_rank")
 _DESCRIPTION = """\
 Audio-text retrieval measures how early a clip is found by its caption, and a clip's captions by the clip: R@1, R@5,
 R@10, mAP@10 and median rank in both directions, for any number of captions a clip, each beside its exact chance.
-"""
-
-_CITATION = """\
-@inproceedings{compa_2024,
-  author = {Ghosh, Sreyan and Seth, Ashish and Kumar, Sonal and Tyagi, Utkarsh and Evuru, Chandra Kiran and
-            Ramaneswaran, S. and Sakshi, S. and Nieto, Oriol and Duraiswami, Ramani and Manocha, Dinesh},
-  title = {{CompA}: Addressing the Gap in Compositional Reasoning in Audio-Language Models},
-  booktitle = {International Conference on Learning Representations},
-  year = {2024},
-  eprint = {2310.08753},
-  archivePrefix = {arXiv}
-}
 """
 
 _INPUTS = """
@@ -152,23 +150,13 @@ AudioTextRetrieval = metric_class(
 # ----- what is given
 def _similarities(audio: Any, text: Any, clip_of_text: Any, similarity: Any) -> tuple[Floats, Ints]:
     """Similarities [M, N] and the clip of each text [M]."""
-    inputs = {"audio": audio, "text": text, "clip_of_text": clip_of_text}
-    if similarity is not None:
-        beside = [name for name in ("audio", "text") if inputs[name] is not None]
-        if beside:
-            raise ValueError(f"similarity is given beside {', '.join(beside)}; give one or the other.")
-        inputs = {"similarity": similarity, "clip_of_text": clip_of_text}
-    missing = [name for name, x in inputs.items() if x is None]
-    if missing:
-        given = ", ".join(name for name in inputs if name not in missing) or "nothing"
-        raise ValueError(f"audio_text_retrieval got {given} without {', '.join(missing)}.")
+    check_given("audio_text_retrieval", audio, text, similarity, clip_of_text=clip_of_text)
     if similarity is not None:
         s = read_matrix("similarity", similarity)
         return s, _clips(clip_of_text, *s.shape)
     a, t = unit_embeddings("audio", audio), unit_embeddings("text", text)
     clip = _clips(clip_of_text, len(t), len(a))
-    if a.shape[1] != t.shape[1]:
-        raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
+    check_one_space(a, t)
     products: Floats = t @ a.T
     return products, clip
 

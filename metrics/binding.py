@@ -24,23 +24,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import NO_STEP, Floats, above_share, check_together, read_matrix, row_cosines, row_norms, unit_rows
+from .citations import COAT as _CITATION
 from .evaluated import metric_class
 
 _DESCRIPTION = """\
 Binding measures whether an encoder tells which of two attributes belong together: X is two sources, voice u with word w
 and voice v with word w', and Y the same with the words exchanged. It is how often z(X) - z(Y) points the same way for
 two renderings, beside the same for other voices.
-"""
-
-_CITATION = """\
-@misc{a_coat_a_tre_2026,
-  author = {Chen, Chuyang and Steers, Bea and McFee, Brian and Bello, Juan},
-  title = {Evaluating Compositional Structure in Audio Representations},
-  year = {2026},
-  eprint = {2603.13685},
-  archivePrefix = {arXiv},
-  note = {ICASSP 2026}
-}
 """
 
 _INPUTS = """

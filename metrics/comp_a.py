@@ -34,9 +34,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import LARGEST, Floats, Ints
+from .citations import COMPA as _CITATION
 from .evaluated import metric_class
 from .measures import MOST, Fields, count, hidden, share
-from .similarity import NEAR, mean_interval, read_keys, unit_embeddings
+from .similarity import NEAR, check_one_space, mean_interval, read_keys, unit_embeddings
 
 CROSSED = 1000
 """The floor crosses every item with this many others at most, fewer one."""
@@ -54,18 +55,6 @@ _DESCRIPTION = """\
 CompA measures whether an audio-text model tells which of two or three captions with the same words belongs to which of
 as many clips with the same sounds: text, audio and group score after Winoground, and how often the right assignment is
 the best one (match), each with its chance, and with the floor that captions and clips as near as these leave.
-"""
-
-_CITATION = """\
-@inproceedings{compa_2024,
-  author = {Ghosh, Sreyan and Seth, Ashish and Kumar, Sonal and Tyagi, Utkarsh and Evuru, Chandra Kiran and
-            Ramaneswaran, S. and Sakshi, S. and Nieto, Oriol and Duraiswami, Ramani and Manocha, Dinesh},
-  title = {{CompA}: Addressing the Gap in Compositional Reasoning in Audio-Language Models},
-  booktitle = {International Conference on Learning Representations},
-  year = {2024},
-  eprint = {2310.08753},
-  archivePrefix = {arXiv}
-}
 """
 
 _INPUTS = """
@@ -228,8 +217,7 @@ def _items(audio: Any, text: Any, item: Any, similarity: Any) -> _Items:
     a, t = _embeddings_of_items("audio", audio, names), _embeddings_of_items("text", text, names)
     if not len(a) == len(t) == len(names):
         raise ValueError(f"audio has {len(a)} rows, text {len(t)} and item {len(names)}; they must be equally many.")
-    if a.shape[1] != t.shape[1]:
-        raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
+    check_one_space(a, t)
     starts, third = _item_places(names)
     s = [_own_products(t, a, starts[place], k) for k, place in ((2, slice(None)), (3, third))]
     return _Items(s[0], third, s[1], t, a, starts)

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, Floats, Ints, read_matrix
+from .citations import AXES as _CITATION
 from .columns import UNBOUNDED, copy_parameters, owner_means, quarter_numbers, read_blocks, read_relations
 from .evaluated import metric_class
 from .factors import Answers, Factor, combination_codes, fold_codes, joint_codes, read_factors
@@ -75,18 +76,6 @@ Disentanglement measures whether a factor is read from embeddings as well where 
 probe has not met: the mean correlation (classes: accuracy above chance) over ordered pairs of factors. It is reported
 with controls: the same on levels that were met, what one factor moves in the probe of another, angles between their
 directions, shares of variance, and on request the scores of the literature, which depend on the basis.
-"""
-
-_CITATION = """\
-@misc{representation_evaluation_2025,
-  author = {Plachouras, Christos and Guinot, Julien and Fazekas, George and Quinton, Elio and Benetos, Emmanouil
-            and Pauwels, Johan},
-  title = {Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks},
-  year = {2025},
-  eprint = {2505.06224},
-  archivePrefix = {arXiv},
-  note = {IJCNN 2025}
-}
 """
 
 _INPUTS = """

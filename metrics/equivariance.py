@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, TIE, Floats, Ints, read_matrix, row_cosines, unit_rows
+from .citations import AXES as _CITATION
 from .columns import check_classes, fold_rotation, read_blocks
 from .evaluated import metric_class
 from .orbits import Paired, pair_changes, read_pairs
@@ -61,18 +62,6 @@ _DESCRIPTION = """\
 Equivariance measures whether embeddings change with a parameter of the sound in a way that a probe can read (P) and
 foretell (R), for clips that differ in nothing else. R is scored against the best prediction that does not know the
 parameter, P beside what one of the two embeddings alone tells.
-"""
-
-_CITATION = """\
-@misc{representation_evaluation_2025,
-  author = {Plachouras, Christos and Guinot, Julien and Fazekas, George and Quinton, Elio and Benetos, Emmanouil
-            and Pauwels, Johan},
-  title = {Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks},
-  year = {2025},
-  eprint = {2505.06224},
-  archivePrefix = {arXiv},
-  note = {IJCNN 2025}
-}
 """
 
 _INPUTS = """

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, Floats, Ints, read_matrix
+from .citations import AXES as _CITATION
 from .columns import check_classes, check_varied, fold_rotation, read_blocks, read_column
 from .evaluated import metric_class
 from .probing import (
@@ -48,18 +49,6 @@ _DESCRIPTION = """\
 Informativeness measures how well a label can be read from embeddings: R² of numbers, accuracy above chance of classes,
 on blocks of clips that the probe was not trained on. Probes are ridge and kernel ridge regression, on request the
 linear layer and the MLP of arXiv 2505.06224. It is reported with the score of shuffled labels.
-"""
-
-_CITATION = """\
-@misc{representation_evaluation_2025,
-  author = {Plachouras, Christos and Guinot, Julien and Fazekas, George and Quinton, Elio and Benetos, Emmanouil
-            and Pauwels, Johan},
-  title = {Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks},
-  year = {2025},
-  eprint = {2505.06224},
-  archivePrefix = {arXiv},
-  note = {IJCNN 2025}
-}
 """
 
 _INPUTS = """

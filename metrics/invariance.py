@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, ROWS_COMPARED, TIE, Floats, Ints, read_matrix, row_cosines, row_norms, unit_rows
+from .citations import AXES as _CITATION
 from .columns import (
     FEWEST_BLOCKS,
     UNBOUNDED,
@@ -55,18 +56,6 @@ Invariance measures how little a change of a clip moves its embedding: 1 minus t
 copies from their originals, over that of different clips. It is reported with controls: the cosine beside that of
 different clips, retrieval of the own original, the score by quarters of the change's parameter, and ABX: whether copies
 are nearer to a clip of the same content than to one of another.
-"""
-
-_CITATION = """\
-@misc{representation_evaluation_2025,
-  author = {Plachouras, Christos and Guinot, Julien and Fazekas, George and Quinton, Elio and Benetos, Emmanouil
-            and Pauwels, Johan},
-  title = {Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks},
-  year = {2025},
-  eprint = {2505.06224},
-  archivePrefix = {arXiv},
-  note = {IJCNN 2025}
-}
 """
 
 _INPUTS = """

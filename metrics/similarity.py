@@ -21,6 +21,29 @@ def unit_embeddings(name: str, x: Any) -> Floats:
     return unit_rows(np.ldexp(array, -exponents[:, None]))
 
 
+def check_given(metric: str, audio: Any, text: Any, similarity: Any, **labels: Any) -> None:
+    """Raise ValueError where similarities stand beside embeddings, or an input that the metric needs is missing."""
+    embeddings = {"audio": audio, "text": text}
+    if similarity is not None:
+        beside = [name for name, x in embeddings.items() if x is not None]
+        if beside:
+            raise ValueError(f"similarity is given beside {', '.join(beside)}; give one or the other.")
+        embeddings = {"similarity": similarity}
+    inputs = embeddings | labels
+    missing = [name for name, x in inputs.items() if x is None]
+    if missing:
+        given = ", ".join(name for name in inputs if name not in missing) or "nothing"
+        raise ValueError(f"{metric} got {given} without {', '.join(missing)}.")
+
+
+def check_one_space(audio: Floats, text: Floats) -> None:
+    """Raise ValueError where embeddings [n, dim] of audio and of text differ in dim."""
+    if audio.shape[1] != text.shape[1]:
+        raise ValueError(
+            f"audio has {audio.shape[1]} dimensions and text {text.shape[1]}: the towers do not share a space."
+        )
+
+
 def read_keys(name: str, x: Any) -> list[Any]:
     """The entries of an array, a tensor or a sequence, which are strings or whole numbers, or ValueError."""
     if hasattr(x, "detach"):

@@ -25,26 +25,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Floats, read_matrix, unit_rows
+from .citations import COMPA as _CITATION
 from .evaluated import metric_class
-from .similarity import expected_precisions, hit_chance, mean_interval, read_keys, tie_starts, unit_embeddings
+from .similarity import (
+    check_given,
+    check_one_space,
+    expected_precisions,
+    hit_chance,
+    mean_interval,
+    read_keys,
+    tie_starts,
+    unit_embeddings,
+)
 
 _SCORES = ("top1", "top5", "macro_recall", "map")
 
 _DESCRIPTION = """\
 Zero-shot audio classification measures whether the text of the right class is the nearest to a clip: top-1, top-5 and
 macro recall of one label a clip, macro mAP of several, each beside its exact chance.
-"""
-
-_CITATION = """\
-@inproceedings{compa_2024,
-  author = {Ghosh, Sreyan and Seth, Ashish and Kumar, Sonal and Tyagi, Utkarsh and Evuru, Chandra Kiran and
-            Ramaneswaran, S. and Sakshi, S. and Nieto, Oriol and Duraiswami, Ramani and Manocha, Dinesh},
-  title = {{CompA}: Addressing the Gap in Compositional Reasoning in Audio-Language Models},
-  booktitle = {International Conference on Learning Representations},
-  year = {2024},
-  eprint = {2310.08753},
-  archivePrefix = {arXiv}
-}
 """
 
 _INPUTS = """
@@ -142,23 +140,13 @@ def _class_similarities(
     audio: Any, text: Any, labels: Any, class_of_text: Any, similarity: Any
 ) -> tuple[Floats, dict[Any, int]]:
     """Similarities of clips with classes [n, C], and the classes with their columns."""
-    inputs = {"audio": audio, "text": text, "labels": labels}
-    if similarity is not None:
-        beside = [name for name in ("audio", "text") if inputs[name] is not None]
-        if beside:
-            raise ValueError(f"similarity is given beside {', '.join(beside)}; give one or the other.")
-        inputs = {"similarity": similarity, "labels": labels}
-    missing = [name for name, x in inputs.items() if x is None]
-    if missing:
-        given = ", ".join(name for name in inputs if name not in missing) or "nothing"
-        raise ValueError(f"zero_shot_audio got {given} without {', '.join(missing)}.")
+    check_given("zero_shot_audio", audio, text, similarity, labels=labels)
     if similarity is not None:
         s = read_matrix("similarity", similarity)
         classes, weights = _classes(class_of_text, s.shape[1])
         return s @ (weights / weights.sum(axis=0)), classes
     a, t = unit_embeddings("audio", audio), unit_embeddings("text", text)
-    if a.shape[1] != t.shape[1]:
-        raise ValueError(f"audio has {a.shape[1]} dimensions and text {t.shape[1]}: the towers do not share a space.")
+    check_one_space(a, t)
     classes, weights = _classes(class_of_text, len(t))
     products: Floats = a @ unit_rows(weights.T @ t).T
     return products, classes

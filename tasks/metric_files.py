@@ -46,7 +46,7 @@ def describe_metric(module: str | Path) -> MetricDescription:
     path = _location(module) if isinstance(module, str) else module
     if not path.is_file():
         raise TaskError(f"there is no metric {path.stem!r}: no file {path}")
-    values = _values(ast.parse(path.read_text("utf-8")))
+    values = _values(path)
     constants: dict[str, Any] = {}
     for name, value in values.items():
         try:
@@ -62,15 +62,28 @@ def describe_metric(module: str | Path) -> MetricDescription:
     return MetricDescription(constants["VERSION"], measures_from(constants["MEASURES"]), constants["_CITATION"])
 
 
-def _values(tree: ast.Module) -> dict[str, ast.AST]:
-    """The values of a module's constants; of one that is changed later the changing statement, which is no literal."""
+def _values(path: Path) -> dict[str, ast.AST]:
+    """The values of a module's constants, also of those that it takes from a sibling."""
+    tree = ast.parse(path.read_text("utf-8"))
+    values = _assigned(tree)
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            for alias in node.names:
+                if (name := alias.asname or alias.name) in _CONSTANTS:
+                    sibling = path.with_name(f"{node.module}.py")
+                    values[name] = _assigned(ast.parse(sibling.read_text("utf-8")))[alias.name]
+    return {name: value for name, value in values.items() if name in _CONSTANTS}
+
+
+def _assigned(tree: ast.Module) -> dict[str, ast.AST]:
+    """The values of a module's names; of one that is changed later the changing statement, which is no literal."""
     values: dict[str, ast.AST] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             values[node.targets[0].id] = node.value
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             values[node.target.id] = node
-    return {name: value for name, value in values.items() if name in _CONSTANTS}
+    return values
 
 
 def _location(name: str) -> Path:

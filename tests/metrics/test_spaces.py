@@ -473,7 +473,7 @@ def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         process.wait(30)
     assert not log.exists(), log.read_text()
     assert "Traceback" not in output.read_text()
-    assert {path.name for path in folder.iterdir()} == {"README.md", "app.py", "requirements.txt", f"{name}.py"}
+    assert {path.name for path in folder.iterdir()} == set(metric_files(name))
 
 
 def answers(port: int) -> bool:

@@ -18,15 +18,15 @@ DIGESTS = {
     ("a_coat_instances", 1): "84b06c256e15cdb8cb9283ae31166a90eb3f37ebc1f2c6b7cecb347ef250df25",
     ("a_tre", 1): "3337b797fc4bbf17bc56e90ba9e67d4c833563171734ab6706695fd4f5e7e7c8",
     ("a_tre_held_out", 1): "60783b153dc96151ef58d7b9daf17fb0320c453625f66447de331629f4a72c64",
-    ("audio_text_retrieval", 1): "225f8062355206f3ab2da1a31f6fd05e2a7fdb5fa16c1acddb873a145ee2889e",
+    ("audio_text_retrieval", 1): "2f001baef1646ea0e647d9fac15913afdba04841385410f2fab0a77dbc841685",
     ("binding", 1): "5ab2f9a69e0f082cb59abad227bacf0a976f40359c47a4a183a4d67264499d85",
-    ("comp_a", 1): "7da07a613487edfbfac3a07ada73737e24b1ae683d715adf7d986331b55bbd5e",
+    ("comp_a", 1): "2f0bc09a5168db909d574cd242e96ac10e5873b54f7c2bd7ab49032a0879e2fa",
     ("equivariance", 2): "0961b798e95ebb88e49d2de7adcea6918b60e372fe4a33b7320cb3274a9245ac",
     ("informativeness", 1): "ffe89e73da84ba9e8a8c6e1b8751de7f1c0912dc37617ae678a046a29d838cbc",
     ("polybench", 2): "25f3db187af92a3fbaba87313e5d96048ceb53f87a31d71f31e95ca386a0177d",
     ("disentanglement", 2): "632e060f90aded72a38d391f30b71791c8718504839cd367ecdc1cc0629795bf",
     ("invariance", 2): "dae50165e7ca6d8c1f69e07051faa819f2714f84ebe369a43d2ec47171feb729",
-    ("zero_shot_audio", 1): "4c5f157debb324b58c997f1ac02f00a46b62e3d0923aca93ccb8bd916b844c44",
+    ("zero_shot_audio", 1): "391f646a9dcadffaf56e34db2b22242e495e287d9e3a5101431db42ebd13c5d1",
 }
 """Of the code of each metric, as `digest_of` computes it."""
 
