@@ -44,9 +44,9 @@ def _measured() -> dict[str, Any]:
     from audio_compositionality.evaluator.run.evaluate import evaluate
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.store import EmbeddingShard
-    from audio_compositionality.studies.validity.instances_data import ImaginedRecordings
     from audio_compositionality.tasks.base import Outputs
     from audio_compositionality.tasks.registry import load_task
+    from studies.validity.instances_encoders import ImaginedRecordings
 
     # What the metric imports takes seconds, which are none of the scores'.
     importlib.import_module(f"audio_compositionality.metrics.{TASK}")

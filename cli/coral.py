@@ -47,9 +47,7 @@ def run(options: argparse.Namespace) -> None:
     """Check the models, and print what changes."""
     arguments.check_models(options.models)
     request = scoring.read_request(options)
-    from audio_compositionality.studies.coral import coral_check
-    from audio_compositionality.studies.coral_table import coral_table
-    from audio_compositionality.studies.recordings import MAX_CLIPS
+    from audio_compositionality.evaluator.coral import MAX_CLIPS, coral_check, coral_table
     from audio_compositionality.support.table import print_table
 
     data, tasks = request.open_data(options)

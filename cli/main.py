@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         mistake in the input; 130 when interrupted.
     """
     typed = list(sys.argv[1:] if arguments is None else arguments)
-    warnings.showwarning = _show_warning
+    warnings.showwarning = show_warning
     command: Command | None = None
     options: argparse.Namespace | None = None
     try:
@@ -145,10 +145,11 @@ def _options_of(parser: argparse.ArgumentParser, command: str | None) -> list[st
     return [option for action in parser._actions for option in action.option_strings]
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """A parser whose errors are the command line's own: one line, and what to do."""
 
     def error(self, message: str) -> NoReturn:
+        """Raise an `InputError` in place of printing the usage."""
         command = self.prog.removeprefix(PROGRAM).strip()
         if message.startswith("the following arguments are required: "):
             missing = message.partition(": ")[2]
@@ -199,7 +200,7 @@ def load_commands() -> dict[str, Command]:
 
 def argument_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
     """The parser of some commands; what it parses has the command's function as ``run``."""
-    parser = _Parser(
+    parser = Parser(
         prog=PROGRAM,
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
@@ -244,5 +245,6 @@ def _register_metrics() -> None:
         print(f"note: evaluate.load will not find the metrics by their names: {error}", file=sys.stderr)
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    """Print a warning as a line of its own: what `warnings.showwarning` does in a command."""
     print(f"{'note' if category is UserWarning else category.__name__}: {message}", file=sys.stderr)

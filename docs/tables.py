@@ -155,7 +155,8 @@ def folders() -> str:
     """What each folder holds: the first paragraph of its package's docstring."""
     setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
     rows = []
-    for package in sorted(setuptools["packages"]):
+    outside = [".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "studies").rglob("__init__.py")]
+    for package in sorted([*setuptools["packages"], *(f"audio_compositionality.{name}" for name in outside)]):
         top, *inner = package.split(".")[1:] or ["api"]
         path = ROOT.joinpath(top, *inner, "__init__.py")
         if path.is_file():

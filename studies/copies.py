@@ -1,7 +1,7 @@
 """How far copies of embeddings and of answers are from honest models, and where the limits of `likeness` and `choices`
 lie between them.
 
-`python -m audio_compositionality.studies.copies embeddings --store DIR MODEL …` embeds 32 quadruples of the preset mini
+`python -m studies.copies embeddings --store DIR MODEL …` embeds 32 quadruples of the preset mini
 at all layers of each model, and prints which pairs are called copies, how near honest ones come, and what each
 manipulation does to distances and to the numbers that rank A-COAT. `… copies pairs RECIPE --store DIR MODEL …` prints
 the first half for the clips of another recipe, at the models' own layers. `… copies answers` makes up models that

@@ -29,11 +29,16 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 FOLDERS: Mapping[str, str] = PYPROJECT["tool"]["setuptools"]["package-dir"]
 """The top folders by the names of their packages."""
 
+STUDIES = "studies"
+"""The room that stands outside the package: run in a clone, never installed, and imported by no other."""
+
+UNSHIPPED = {STUDIES, "benchmarks", "tests", "docs", "examples"}
+
 ARROWS: Mapping[str, set[str]] = {
-    "cli": {"leaderboard", "push_scripts", "studies", "training"},
+    STUDIES: {"cli"},
+    "cli": {"leaderboard", "push_scripts", "training"},
     "leaderboard": {"evaluator", "hub"},
     "push_scripts": {"evaluator", "hub"},
-    "studies": {"evaluator"},
     "training": {"evaluator", "hub"},
     "evaluator": {"tasks"},
     "tasks": {"metrics", "dataset_builder", "encoders"},
@@ -88,8 +93,8 @@ def room_of(path: Path) -> str:
 
 @cache
 def product_files() -> tuple[Path, ...]:
-    """All modules of the product."""
-    folders = sorted(set(FOLDERS.values()))
+    """All modules of the product, and of `STUDIES`."""
+    folders = sorted({*FOLDERS.values(), STUDIES})
     return tuple(path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
 
 
@@ -115,7 +120,7 @@ def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
 def module_name(path: Path) -> str:
     """Dotted name under which a file is imported."""
     room, *inner = path.relative_to(ROOT).with_suffix("").parts
-    parts = [PACKAGE, *([] if room == "api" else [room]), *inner]
+    parts = [*([] if room == STUDIES else [PACKAGE]), *([] if room == "api" else [room]), *inner]
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -144,11 +149,12 @@ def imported_modules(path: Path) -> tuple[tuple[int, str], ...]:
     """(line, module) of the product's modules that a file imports."""
     imported = []
     for line, name in imports(path):
-        if name.split(".")[0] != PACKAGE:
+        root = name.split(".")[0]
+        if root not in {PACKAGE, STUDIES}:
             continue
-        while name not in modules() and name.rpartition(".")[0] != PACKAGE:
+        while name not in modules() and name.rpartition(".")[0] != root:
             name = name.rpartition(".")[0]
-        imported.append((line, name if name in modules() else PACKAGE))
+        imported.append((line, name if name in modules() else root))
     return tuple(imported)
 
 
@@ -164,7 +170,7 @@ def where(path: Path, line: int) -> str:
 
 
 def test_the_packages_that_are_installed_are_the_folders_that_there_are():
-    folders = sorted({path.parent for path in product_files()})
+    folders = sorted({path.parent for path in product_files() if room_of(path) != STUDIES})
     assert sorted(PYPROJECT["tool"]["setuptools"]["packages"]) == [module_name(f / "__init__.py") for f in folders]
 
 
@@ -174,8 +180,20 @@ def test_every_folder_is_a_package():
 
 
 def test_every_room_has_its_place_in_the_arrows():
-    assert set(FOLDERS.values()) - {"api"} <= set(ARROWS)
+    assert {*FOLDERS.values(), STUDIES} - {"api"} == set(ARROWS)
     assert {folder.rpartition(".")[2] for folder in FOLDERS} - {PACKAGE} == set(FOLDERS.values()) - {"api"}
+
+
+def test_nothing_of_the_product_imports_what_is_not_installed():
+    wrong = [
+        f"{where(path, line)} imports {name}"
+        for path in product_files()
+        if room_of(path) != STUDIES
+        for line, name in imports(path)
+        if UNSHIPPED & {name.split(".")[0], name.removeprefix(f"{PACKAGE}.").split(".")[0]}
+    ]
+    assert not wrong, "\n".join(wrong)
+    assert not UNSHIPPED & {*FOLDERS.values(), *(name.split(".")[0] for name in FOLDERS)}
 
 
 def test_no_folder_shadows_the_installed_package():
@@ -190,7 +208,7 @@ def test_arrows_point_down_only():
             continue
         for line, name in imported_modules(path):
             # The package's own `__init__` has nothing but the version and the lazy public names.
-            target = name.split(".")[1] if "." in name else "api"
+            target = STUDIES if name.split(".")[0] == STUDIES else name.split(".")[1] if "." in name else "api"
             if target not in {room, *below(room)} and not (room == "cli" and target == "api"):
                 wrong.append(f"{where(path, line)} imports {name}")
     assert not wrong, "\n".join(wrong)
@@ -260,7 +278,7 @@ def test_a_task_is_named_in_its_own_files_alone():
     somewhere = re.compile("|".join(map(re.escape, names)))
     pattern = re.compile("|".join(rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in names))
     wrong = []
-    for folder in sorted(set(FOLDERS.values())):
+    for folder in sorted({*FOLDERS.values(), STUDIES}):
         for path in sorted((ROOT / folder).rglob("*")):
             place = path.relative_to(ROOT).as_posix()
             if path.suffix not in {".py", ".html", ".js", ".yaml", ".md", ".css"} or place.startswith(MAY_NAME_TASKS):
@@ -342,7 +360,7 @@ def declared(requirements: list[str]) -> set[str]:
 def test_every_package_that_is_imported_is_declared():
     distributions = importlib.metadata.packages_distributions()
     names = {name.split(".")[0]: where(path, line) for path in product_files() for line, name in imports(path)}
-    third_party = {name: at for name, at in names.items() if name not in {PACKAGE, *sys.stdlib_module_names}}
+    third_party = {name: at for name, at in names.items() if name not in {PACKAGE, STUDIES, *sys.stdlib_module_names}}
     required = {
         name: {normal(d) for d in distributions.get(name, [name])} for name in third_party if name not in OPTIONAL
     }

@@ -12,7 +12,7 @@ that agree least are left out first, so that single ones do not count. Embedding
   embeddings, the *structure* is the correlation of e_ij with e_i'j', over pairs of which no clip is in the other;
 - dimensions are the same, clip by clip in their ranks: where some were dropped, doubled, scaled or added.
 
-What the limits leave of honest models is measured by `audio_compositionality.studies.copies`.
+What the limits leave of honest models is measured by `studies.copies`.
 """
 
 from __future__ import annotations

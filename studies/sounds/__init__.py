@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-from .collected import PROMPTS, SPOKEN, SPOKEN_GERMAN
-from .creatures import CREATURE_CALLS
+from .collected import CREATURE_CALLS, PROMPTS, SPOKEN, SPOKEN_GERMAN
 from .drums import DRUMS
 from .instruments import INSTRUMENTS
 from .maker import Maker

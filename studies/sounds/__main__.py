@@ -13,8 +13,7 @@ from audio_compositionality.support.errors import AudioCompositionalityError, In
 from audio_compositionality.support.text import first_line
 
 from . import MAKERS, load_maker
-from .folder import make_folder
-from .maker import Maker
+from .maker import Maker, make_folder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,20 +2,286 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from tqdm.auto import tqdm
 
+from audio_compositionality.dataset_builder.data import Row, to_waveform
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.scenes.bases import TransformSpec
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.tasks.base import Floats, Outputs, Scores
+from audio_compositionality.tasks.factor_rows import FACTORS
+from audio_compositionality.tasks.parts import LEVELS
+from audio_compositionality.tasks.registry import load_task
+
+from . import axes_encoders as make
 from . import axes_theory as theory
-from .axes_cheats import cheats
-from .axes_coverage import FEWEST_CONTEXTS, simulate_informativeness, simulate_invariance
-from .axes_data import FULL, SMALL, AxesMaterial
-from .axes_dials import turn_entanglement, turn_noise
-from .axes_encoders import DIM
-from .axes_levels import read_from_levels
-from .chapters import Chapter
-from .families import Check, Part
+from .axes_encoders import BOTH, DIM, FULL, SMALL, UNPROBED, AxesMaterial, AxesPlan, Encoder, heading
+from .axes_theory import half_width
+from .dials import monotone
+from .families import EXACTLY, Chapter, Check, DialTable, Part, at_least, at_most, near
+from .simulation import FEWEST_CONTEXTS, simulate_informativeness, simulate_invariance
+
+LEVEL_METER = LEVELS[0]
+
+READS = {
+    "informativeness": ("rate_informativeness", "amplitude_informativeness"),
+    "disentanglement": ("rate_over_timbre_unseen",),
+}
+"""Numbers that how loud a clip is, and how that changes, is enough for."""
+
+CANNOT_READ = "rate_binding"
+
+
+def read_from_levels(plan: AxesPlan, seed: int) -> list[Check]:
+    """A level meter on rendered sound: it reads rate and amplitude, also from timbres that its probe has never heard;
+    of two sources it cannot say which has which rate."""
+    single = load_recipe("factors")
+    settings = single.presets["mini"].changed(**{"seed": seed, **plan.factors})
+    rendering = single.render(settings)
+    places = [place for place, row in enumerate(rendering.rows) if row["kind"] == "crossed"]
+    rows, meter = [rendering.rows[place] for place in places], _embedded(LEVEL_METER, rendering, places)
+    together = load_recipe(CANNOT_READ)
+    exchanged = together.render(together.presets["mini"].changed(seed=seed))
+    everything = range(len(exchanged.rows))
+    return [
+        *(
+            at_least(LEVEL_METER, heading(task, name), 0.9, value)
+            for task, names in READS.items()
+            for scores in (_scored(task, rows, meter),)
+            for name in names
+            if (value := scores.measures[name]) is not None
+        ),
+        *(_at_chance(name, exchanged.rows, _embedded(name, exchanged, everything)) for name in LEVELS),
+    ]
+
+
+def _embedded(name: str, rendering: Any, places: Any) -> np.ndarray:
+    model: Any = load_model(name)
+    return np.concatenate(
+        [model.embed(to_waveform(np.stack(rendering.clips(place))), rendering.sample_rate) for place in places]
+    )
+
+
+def _scored(task: str, rows: Any, embeddings: np.ndarray) -> Scores:
+    scored = load_task(task)
+    settings = scored.settings(rows, {"probes": list(BOTH)})
+    return scored.score(rows, Outputs(clips=embeddings), settings, "cpu", False)
+
+
+def _at_chance(name: str, rows: Any, embeddings: np.ndarray) -> Check:
+    """A score of 0, give or take three standard errors over the contexts of clips."""
+    info = load_task(CANNOT_READ).info
+    scores = _scored(CANNOT_READ, rows, embeddings)
+    column = scores.columns[str(info.judge.column)]
+    clusters = load_task(CANNOT_READ).samples(rows).clusters
+    means = np.array([column[clusters == cluster].mean() for cluster in np.unique(clusters)])
+    error = float(means.std(ddof=1) / np.sqrt(len(means)))
+    return near(name, heading(CANNOT_READ, info.ranks_by), 0, float(means.mean()), max(3 * error, 1e-9))
+
+
+BASES = 48
+"""As many as the preset mini has; of one second each, so that they are rendered in seconds."""
+
+HASH_DIM = 32
+
+Heard = Callable[[Floats, Row], Floats]
+"""An embedding [dim] of a clip [samples] in -1...1, and of its row for the oracle."""
+
+
+def cheats(seed: int) -> list[Check]:
+    """Constant, level, hash, samples, and an oracle of the labels, in all that the tasks rank by."""
+    rows, clips = _rendered(seed)
+    encoders: dict[str, Heard] = {
+        "constant": lambda clip, row: np.ones(2),
+        "level": lambda clip, row: np.sqrt(np.mean(np.square(clip)))[None],
+        "hash of the samples": lambda clip, row: _direction(clip.tobytes()),
+        "samples": lambda clip, row: clip,
+        "labels of the sources": _oracle,
+    }
+    checks = []
+    for subject, heard in encoders.items():
+        for name in UNPROBED:
+            scores = _scored_cheat(name, rows, clips, heard)
+            ranked = load_task(name).info.ranks_by
+            expected = float(subject == "labels of the sources")
+            spread = half_width(scores.columns[f"score_{ranked}"])
+            value = scores.measures[ranked]
+            assert value is not None
+            checks.append(near(subject, heading(name, ranked), expected, float(value), max(spread, 1e-9)))
+            if subject == "level":
+                # What is there for contrast: that is why nothing is ranked by it.
+                plain = scores.measures["invariance" if name == "onset_invariance" else "reverb_invariance"]
+                assert plain is not None
+                checks.append(
+                    at_most(subject, f"{heading(name, 'invariance')}, plain", 0.5, float(plain), claimed=False)
+                )
+    return checks
+
+
+def _rendered(seed: int) -> tuple[list[Row], list[Floats]]:
+    settings = TransformSpec(seed=seed, bases=BASES, untransformed=0, duration=1, rate_range=(2, 6))
+    rendering = load_recipe("transforms").render(settings)
+    rows = list(rendering.rows)
+    return rows, [rendering.clips(place)[0] / 32_768 for place in range(len(rows))]
+
+
+def _scored_cheat(name: str, rows: list[Row], clips: list[Floats], heard: Heard) -> Scores:
+    task = load_task(name)
+    places = [place for place, row in enumerate(rows) if task.inputs(row, {}).clips]
+    embeddings = np.stack([heard(clips[place], rows[place]) for place in places])
+    return task.score(rows, Outputs(clips=embeddings), task.settings(rows, {}), "cpu", False)
+
+
+def _direction(content: bytes) -> Floats:
+    """A random vector for each content."""
+    digest = hashlib.sha256(content).digest()
+    direction: Floats = np.random.default_rng(int.from_bytes(digest[:8], "big")).standard_normal(HASH_DIM)
+    return direction
+
+
+def _oracle(clip: Floats, row: Row) -> Floats:
+    """The sum of a random vector for each label of each source but its amplitude."""
+    labels = [source[f"{factor}_label"] for source in row["metadata"] for factor in ("timbre", "pitch", "rate")]
+    total: Floats = np.sum([_direction(label.encode()) for label in labels], axis=0)
+    return total
+
+
+NOISE = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
+"""Shares of noise in the variance of embeddings."""
+
+ENTANGLEMENT = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+"""Shares of the direction of a number that depend on the timbre."""
+
+FAINT = 0.02
+"""Share of noise beside the entanglement: without any, however little all timbres have in common can be found."""
+
+STAYS = 0.05
+"""How far informativeness may fall along the dial of entanglement. Our choice."""
+
+_FALLING = (
+    ("informativeness", "informativeness"),
+    ("equivariance", "r_equivariance"),
+    ("equivariance", "p"),
+    ("disentanglement", "unseen"),
+    ("onset_invariance", "invariance"),
+    ("invariance", "invariance"),
+    ("transform_equivariance", "r_equivariance"),
+    ("transform_equivariance", "p"),
+    ("transform_disentanglement", "shift_after"),
+)
+"""Scores that noise must bring from 1 to 0."""
+
+_DEAF = ("invariance", "transform_disentanglement")
+"""Tasks in which a transform must be nothing, for the encoder without noise to be perfect."""
+
+_OVERSHOOTS = (("equivariance", "r_equivariance"), ("transform_equivariance", "r_equivariance"))
+"""Scores that fall below 0 where there is little to learn from."""
+
+
+def turn_noise(data: AxesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
+    """Every score from the perfect encoder to noise."""
+    levels = thinned(NOISE, data.plan.every)
+    values: dict[tuple[str, str], list[float]] = {score: [] for score in _FALLING}
+    beside: list[Check] = []
+    for level in tqdm(levels, desc="axes: noise", disable=not progress):
+        measures = {
+            task: data.measures(task, _noisy(level, data.seed, deaf=task in _DEAF))
+            for task in dict.fromkeys(task for task, _ in _FALLING)
+        }
+        for task, name in values:
+            values[task, name].append(measures[task][name])
+        scores = data.scores("invariance", _noisy(level, data.seed, deaf=True)).columns["score"]
+        tolerance = max(half_width(scores), EXACTLY)
+        theory = expected_invariance(data, level)
+        beside.append(near(f"noise {level:g}", "Invariance beside theory", theory, float(scores.mean()), tolerance))
+    checks = []
+    for task, name in _FALLING:
+        checks += _from_one_to_zero(data, heading(task, name), levels, values[task, name], (task, name) in _OVERSHOOTS)
+    columns = {heading(task, name): tuple(column) for (task, name), column in values.items()}
+    return DialTable("share of noise", levels, columns), [*checks, *beside]
+
+
+def _noisy(level: float, seed: int, *, deaf: bool) -> Encoder:
+    return lambda clips: make.noisy(clips, level, seed, deaf=deaf)
+
+
+def expected_invariance(data: AxesMaterial, share: float) -> float:
+    """The invariance of a deaf and noisy encoder: 1 - 2σ²/(S + 2σ²), S the mean squared distance of two signals."""
+    clips = data.clips["transforms"]
+    copied = np.isin(clips.groups, clips.groups[clips.changed]) & ~clips.changed & ~clips.candidates
+    signal = clips.deaf[copied]
+    apart = 2 * float(signal.var(axis=0, ddof=1).sum()) * (1 - share)
+    noise = 2 * share * float(clips.deaf[~clips.changed].var(axis=0).sum())
+    return apart / (apart + noise)
+
+
+def _from_one_to_zero(
+    data: AxesMaterial, score: str, levels: Sequence[float], values: Sequence[float], overshoots: bool
+) -> list[Check]:
+    """1 without noise, falling all the way, and 0 at the end."""
+    subject, allowed = "as noise grows", data.plan.tolerance
+    last = [at_most(subject, f"{score}, at the end", allowed, values[-1])]
+    last.append(at_least(subject, f"{score}, at the end", -allowed, values[-1], claimed=not overshoots))
+    # Where validation leaves the parameter out in some folds or all, a score is about 0: there it has nowhere to fall.
+    above = np.flatnonzero(np.abs(values) > allowed)
+    count = min(int(above.max(initial=0)) + 2, len(values))
+    return [
+        at_least(subject, f"{score}, at the start", 0.99, values[0]),
+        near(subject, f"{score}: ρ", -1, monotone(levels[:count], values[:count], falls=True)),
+        *last,
+    ]
+
+
+def turn_entanglement(data: AxesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
+    """Numbers whose direction turns with the timbre: what is read stays, what is read from new timbres falls."""
+    levels = thinned(ENTANGLEMENT, data.plan.every)
+    scores: dict[str, list[float]] = {}
+    for level in tqdm(levels, desc="axes: entanglement", disable=not progress):
+        for name, value in _entangled(data, level).items():
+            scores.setdefault(name, []).append(value)
+    subject = "as entanglement grows"
+    read, unseen, of_new = scores["Informativeness"], scores["Disentanglement"], scores["numbers from new timbres"]
+    checks = [
+        at_most(subject, "Informativeness: largest fall", STAYS, read[0] - min(read)),
+        near(subject, "Disentanglement: ρ", -1, monotone(levels, unseen, falls=True)),
+        near(subject, "numbers from new timbres: ρ", -1, monotone(levels, of_new, falls=True)),
+        at_least(subject, "numbers from new timbres, at the start", 0.95, of_new[0]),
+        near(subject, "numbers from new timbres, at the end", 0, of_new[-1], 2 * data.plan.tolerance),
+        at_least(subject, "numbers from seen timbres, at the end", 0.9, scores["numbers from seen timbres"][-1]),
+    ]
+    return DialTable("share of timbre", levels, {name: tuple(column) for name, column in scores.items()}), checks
+
+
+def _entangled(data: AxesMaterial, level: float) -> Mapping[str, float]:
+    def encoder(clips: make.Clips) -> make.Floats:
+        embeddings = make.bound_to_timbre(clips, level, data.seed)
+        noise = np.random.default_rng([data.seed, 6]).standard_normal(embeddings.shape)
+        size = float(np.sqrt(FAINT * embeddings.var(axis=0).sum() / embeddings.shape[1]))
+        return embeddings + size * noise
+
+    read = data.measures("informativeness", encoder)
+    pairs = data.measures("disentanglement", encoder)
+    means = {
+        kind: float(np.mean([pairs[f"{factor}_over_timbre_{kind}"] for factor in FACTORS[1:]]))
+        for kind in ("unseen", "seen")
+    }
+    return {
+        "Informativeness": read["informativeness"],
+        "Disentanglement": pairs["unseen"],
+        "numbers from new timbres": means["unseen"],
+        "numbers from seen timbres": means["seen"],
+    }
+
+
+def thinned(levels: Sequence[float], every: int) -> tuple[float, ...]:
+    """Each how many levels, and both ends."""
+    return tuple(level for k, level in enumerate(levels) if k % every == 0 or level == levels[-1])
+
 
 _NAME = "four axes"
 _part = Chapter("axes.yaml", _NAME).part

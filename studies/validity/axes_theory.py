@@ -13,8 +13,19 @@ from audio_compositionality.tasks.factor_rows import FACTORS
 from audio_compositionality.tasks.registry import load_benchmark, load_task
 
 from . import axes_encoders as make
-from .axes_data import BOTH, CONSTRUCTED, MANY, SMALL, UNPROBED, AxesMaterial, AxesPlan, Encoder, heading
-from .axes_encoders import DIM, TRANSFORMS
+from .axes_encoders import (
+    BOTH,
+    CONSTRUCTED,
+    DIM,
+    MANY,
+    SMALL,
+    TRANSFORMS,
+    UNPROBED,
+    AxesMaterial,
+    AxesPlan,
+    Encoder,
+    heading,
+)
 from .families import Check, at_least, at_most, near
 
 NUMBERS = FACTORS[1:]

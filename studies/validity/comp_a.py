@@ -2,30 +2,463 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import permutations
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from . import comp_a_dials, comp_a_theory
-from .chapters import Chapter
-from .comp_a_data import ATTRIBUTE, FULL, ORDER, SMALL, CaptionMaterial
-from .families import Check, DialTable, Part
+from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.texts.captions import templates
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.tasks.base import Outputs, Scores
+from audio_compositionality.tasks.registry import load_task
+
+from .axes import thinned
+from .axes_encoders import heading
+from .families import Chapter, Check, DialTable, Part, at_least, at_most, near
+from .instances import moves
+
+Floats = NDArray[np.float64]
+
+ORDER, ATTRIBUTE = "comp_a_order", "comp_a_attribute"
+"""The tasks."""
+
+TASKS = (ORDER, ATTRIBUTE)
+
+SPLITS = ("subset", "mention", "swapped", "template")
+"""Fields of rows by which a split is told."""
+
+_PHRASE = r"an? ([a-z ]+?)"
+_SLACK = 0.1  # seconds that one event may still sound after the next has begun
+
+
+@dataclass(frozen=True)
+class CaptionPlan:
+    """How much is measured.
+
+    Attributes:
+        items: of order, and of attributes.
+        models: random ones that are averaged.
+        every: each how many levels of a dial are measured; the ends always are.
+    """
+
+    items: int = 400
+    models: int = 12
+    every: int = 1
+
+
+FULL = CaptionPlan()
+SMALL = CaptionPlan(items=100, models=8, every=2)
+
+Facts = frozenset[tuple[str, ...]]
+"""What is the case: ("sounds", label), ("is", label, word), ("before", label, label), ("with", label, label)."""
+
+
+def heard_facts(events: Sequence[Mapping[str, Any]]) -> Facts:
+    """What is the case in a clip, of its events."""
+    facts: set[tuple[str, ...]] = set()
+    for event in events:
+        facts.add(("sounds", event["label"]))
+        facts.update(("is", event["label"], word) for word in event["attributes"])
+    for one, other in permutations(events, 2):
+        if one["stop"] <= other["start"] + _SLACK:
+            facts.add(("before", one["label"], other["label"]))
+        elif other["stop"] > one["start"] + _SLACK:
+            facts.add(("with", *sorted((one["label"], other["label"]))))
+    return frozenset(facts)
+
+
+def said_facts(caption: str, labels: Sequence[str], *, as_named: bool = False) -> Facts:
+    """What a caption says to be the case.
+
+    Args:
+        caption: of one of the templates.
+        labels: all that there are.
+        as_named: take what is named first for what is heard first, whatever the words between.
+    """
+    for of_meaning in templates().values():
+        for template in of_meaning:
+            places = re.findall(r"{(first|second)}", template.text)
+            pattern = re.escape(template.text).replace(r"\{", "{").replace(r"\}", "}")
+            match = re.fullmatch(pattern.format(first=_PHRASE, second=_PHRASE), caption)
+            parts = {} if match is None else dict(zip(places, map(_split_at(labels), match.groups()), strict=True))
+            if parts and all(parts.values()):
+                first, second = ("first", "second") if not as_named else (places[0], places[1])
+                return _facts_of(template.meaning, parts[first], parts[second])
+    raise AssertionError(f"no template reads {caption!r}")
+
+
+def _split_at(labels: Sequence[str]) -> Callable[[str], tuple[str, list[str]] | None]:
+    """Splits a phrase into its label and the words before it; None of what has no label at its end."""
+
+    def split(phrase: str) -> tuple[str, list[str]] | None:
+        label = next((one for one in labels if phrase == one or phrase.endswith(f" {one}")), None)
+        if label is None:
+            return None
+        words = phrase[: len(phrase) - len(label)].split()
+        return None if set(words) - _WORDS else (label, words)
+
+    return split
+
+
+_WORDS = frozenset(("low", "middle", "high", "slow", "steady", "fast", "quiet", "loud"))
+
+
+def _facts_of(meaning: str, first: Any, second: Any) -> Facts:
+    (one, words), (other, more) = first, second
+    relation = ("before", one, other) if meaning == "sequence" else ("with", *sorted((one, other)))
+    facts = {("sounds", one), ("sounds", other), relation}
+    facts |= {("is", one, word) for word in words} | {("is", other, word) for word in more}
+    return frozenset(facts)
+
+
+@dataclass(frozen=True)
+class Items:
+    """The items of a task as facts.
+
+    Attributes:
+        task: name.
+        rows: of the recipe.
+        heard: of each clip, item by item.
+        said: of each caption.
+        named: likewise, by who takes what is named first for what is heard first.
+    """
+
+    task: str
+    rows: tuple[Row, ...]
+    heard: tuple[Facts, ...]
+    said: tuple[Facts, ...]
+    named: tuple[Facts, ...]
+
+    @classmethod
+    def of(cls, task: str, rows: Sequence[Row]) -> Items:
+        """Read rows of a task."""
+        events = [of_clip for row in rows for of_clip in row["events"]]
+        captions = [caption for row in rows for caption in row["captions"]]
+        # The longest first: "electric piano" is no "piano".
+        labels = sorted({event["label"] for of_clip in events for event in of_clip}, key=len, reverse=True)
+        return cls(
+            task,
+            tuple(rows),
+            tuple(map(heard_facts, events)),
+            tuple(said_facts(caption, labels) for caption in captions),
+            tuple(said_facts(caption, labels, as_named=True) for caption in captions),
+        )
+
+    @cached_property
+    def places(self) -> Mapping[tuple[str, ...], int]:
+        """A coordinate for every fact."""
+        facts = sorted({fact for one in (*self.heard, *self.said, *self.named) for fact in one})
+        return {fact: place for place, fact in enumerate(facts)}
+
+    def vectors(self, every: Sequence[Facts]) -> Floats:
+        """Vectors of facts, 1 where one is the case."""
+        vectors = np.zeros((len(every), len(self.places)))
+        for vector, facts in zip(vectors, every, strict=True):
+            vector[[self.places[fact] for fact in facts]] = 1
+        return vectors
+
+    @cached_property
+    def item(self) -> NDArray[np.int64]:
+        """Number of the item of each clip."""
+        return np.repeat(np.arange(len(self.rows)), [len(row["captions"]) for row in self.rows])
+
+    def score(self, clips: Floats, texts: Floats) -> Scores:
+        """What the task gives for the embeddings of clips and captions."""
+        task = load_task(self.task)
+        return task.score(self.rows, Outputs(clips=clips, texts=texts), task.settings(self.rows, {}), "cpu", False)
+
+    def measures(self, clips: Floats, texts: Floats) -> dict[str, float]:
+        """The same as numbers, those that there are."""
+        return numbers(self.score(clips, texts))
+
+    def splits(self) -> dict[str, NDArray[np.bool_]]:
+        """Which items are of each value of `SPLITS`; fields with one value are left out."""
+        splits = {}
+        for name in SPLITS:
+            values = np.array([row[name] for row in self.rows])
+            for value in sorted(set(values.tolist())):
+                if len(set(values.tolist())) > 1:
+                    splits[f"{name} {value}"] = values == value
+        return splits
+
+
+def numbers(scores: Scores) -> dict[str, float]:
+    """The measures that there are."""
+    return {name: float(value) for name, value in scores.measures.items() if value is not None}
+
+
+class CaptionMaterial:
+    """Rows of both recipes; no sound is rendered."""
+
+    def __init__(self, plan: CaptionPlan, seed: int) -> None:
+        self.plan, self.seed = plan, seed
+
+    @cached_property
+    def items(self) -> Mapping[str, Items]:
+        """The items of each task."""
+        items = {}
+        for name in TASKS:
+            recipe = load_recipe(load_task(name).info.recipe)
+            settings = recipe.presets["mini"].changed(seed=self.seed, items=self.plan.items)
+            items[name] = Items.of(name, recipe.render(settings).rows)
+        return items
+
+
+DIM = 64
+"""Of random embeddings."""
+
+_NOISE, _RANDOM, _TWINS, _FAVOUR = range(21, 25)  # independent random streams of one seed
+
+Pair = tuple[Floats, Floats]
+"""Embeddings of clips and of captions."""
+
+
+def oracle(items: Items) -> Pair:
+    """Reads events and captions."""
+    return items.vectors(items.heard), items.vectors(items.said)
+
+
+def first_named_first_heard(items: Items) -> Pair:
+    """Reads events, and takes what a caption names first for what is heard first."""
+    return items.vectors(items.heard), items.vectors(items.named)
+
+
+def bag_of_words(items: Items, seed: int) -> Pair:
+    """Reads events; of captions the words, as the baseline of that name has them."""
+    model = load_model("bag-of-words")
+    texts = model.embed_text([caption for row in items.rows for caption in row["captions"]])
+    clips = items.vectors(items.heard)
+    turn = np.random.default_rng([seed, _RANDOM]).normal(size=(clips.shape[1], texts.shape[1]))
+    return clips @ turn, texts.astype(np.float64)
+
+
+def random_embeddings(items: Items, seed: int, number: int) -> Pair:
+    """Knows nothing: another vector for every clip and caption."""
+    clips, texts = np.random.default_rng([seed, _RANDOM, number]).normal(size=(2, len(items.item), DIM))
+    return clips, texts
+
+
+def near_twins(items: Items, distance: float, seed: int, number: int) -> Pair:
+    """Knows nothing, and takes what an item has for nearly one: a vector of the item, and of `distance` times its
+    length one of each clip and caption of their own."""
+    rng = np.random.default_rng([seed, _TWINS, number])
+    common = rng.normal(size=(2, len(items.rows), DIM))[:, items.item]
+    clips, texts = common + distance * rng.normal(size=common.shape)
+    return clips, texts
+
+
+def noisy(items: Items, sd: float, seed: int, number: int) -> Pair:
+    """The oracle beside noise of such a standard deviation in every coordinate, vectors of facts being 1 long."""
+    rng = np.random.default_rng([seed, _NOISE, number])
+    clips, texts = (
+        vectors / np.linalg.norm(vectors, axis=1, keepdims=True) + sd * rng.normal(size=vectors.shape)
+        for vectors in oracle(items)
+    )
+    return clips, texts
+
+
+def favouring(items: Items, strength: float, seed: int) -> Pair:
+    """The oracle, to which some clips are nearer than others whatever is said: a direction that all captions share, and
+    clips have more or less of."""
+    clips, texts = oracle(items)
+    more = strength * np.random.default_rng([seed, _FAVOUR]).uniform(size=(len(clips), 1))
+    rest = np.sqrt(np.maximum(strength**2 - more**2, 0.0))
+    # The second coordinate keeps all clips of one length.
+    return np.hstack([clips, more, rest]), np.hstack([texts, np.ones((len(texts), 1)), np.zeros((len(texts), 1))])
+
+
+PAPER = ("text", "audio", "group", "match")
+
+SURE = 4.0
+"""Standard errors that a share may be off its chance."""
+
+
+def perfect(data: CaptionMaterial) -> list[Check]:
+    """Who reads events and captions is right in everything, triplets too."""
+    checks = []
+    for task, items in data.items.items():
+        measures = items.measures(*oracle(items))
+        prefixes = ("", "triplets_", "mixed_") if task == ORDER else ("",)
+        for name in (f"{prefix}{name}" for prefix in prefixes for name in PAPER):
+            checks.append(near("reads events and captions", heading(task, name), 1, measures[name]))
+    return checks
+
+
+def as_named(data: CaptionMaterial) -> list[Check]:
+    """First named, first heard: right where captions are so, wrong elsewhere; and of attributes right."""
+    items, subject = data.items[ORDER], "first named, first heard"
+    scores = items.score(*first_named_first_heard(items))
+    checks = []
+    for mention, expected in (("forward", 1.0), ("reverse", 0.0)):
+        of_mention = items.splits()[f"mention {mention}"]
+        for name in ("match", "group"):
+            value = _mean(ORDER, scores, name, of_mention)
+            checks.append(near(subject, f"{heading(ORDER, name)}, {mention}", expected, value))
+    of_attributes = data.items[ATTRIBUTE]
+    measures = of_attributes.measures(*first_named_first_heard(of_attributes))
+    return [*checks, near(subject, heading(ATTRIBUTE, "group"), 1, measures["group"])]
+
+
+def bag(data: CaptionMaterial) -> list[Check]:
+    """Words without their order: nothing is won, all assignments are tied, on every split."""
+    checks, subject = [], "bag of words"
+    expected = {"text": 0.0, "audio": 0.0, "group": 0.0, "match": 0.5, "text_pairwise": 0.5, "audio_pairwise": 0.5}
+    for task, items in data.items.items():
+        scores = items.score(*bag_of_words(items, data.seed))
+        splits = {"all items": np.ones(len(items.rows), bool), **items.splits()}
+        for name, value in expected.items():
+            means = np.array([_mean(task, scores, name, split) for split in splits.values()])
+            worst = float(means[np.abs(means - value).argmax()])
+            checks.append(near(subject, f"{heading(task, name)}, farthest of {len(splits)} splits", value, worst))
+        checks.append(near(subject, heading(task, "floor_group"), 0, float(scores.measures["floor_group"] or 0)))
+    return checks
+
+
+def random(data: CaptionMaterial) -> list[Check]:
+    """Who knows nothing and takes nothing for one is at chance, and so is the floor."""
+    checks = []
+    for task, items in data.items.items():
+        runs = [items.measures(*random_embeddings(items, data.seed, number)) for number in range(data.plan.models)]
+        counts = {"": "n", "triplets_": "triplets_n", "mixed_": "n"} if task == ORDER else {"": "n"}
+        for prefix, count in counts.items():
+            for name in PAPER:
+                value = float(np.mean([run[f"{prefix}{name}"] for run in runs]))
+                chance, of_items = runs[0][f"{prefix}chance_{name}"], round(runs[0][count]) * len(runs)
+                checks.append(chance_near("random", heading(task, f"{prefix}{name}"), chance, value, of_items))
+        floor = float(np.mean([run["floor_group"] for run in runs]))
+        checks.append(near("random", heading(task, "floor_group"), runs[0]["chance_group"], floor, 0.01))
+    return checks
+
+
+def moved(data: CaptionMaterial) -> list[Check]:
+    """Turned, and of other lengths: nothing changes."""
+    checks = []
+    for task, items in data.items.items():
+        clips, texts = noisy(items, 0.2, data.seed, 0)
+        rng = np.random.default_rng(data.seed)
+        turn = np.linalg.qr(rng.normal(size=(clips.shape[1],) * 2))[0]
+        lengths = np.exp(rng.normal(size=(2, len(clips), 1)))
+        plain = items.measures(clips, texts)
+        other = items.measures(1_000 * lengths[0] * clips @ turn, 0.001 * lengths[1] * texts @ turn)
+        change = max(abs(other.get(name, math.nan) - value) for name, value in plain.items())
+        checks.append(near("turned, of other lengths", f"largest of {len(plain)} changes in {task}", 0, change, 1e-6))
+    return checks
+
+
+def chance_near(subject: str, score: str, chance: float, value: float, count: int) -> Check:
+    """A share of so many independent items beside its chance, within `SURE` standard errors, and one item."""
+    tolerance = SURE * math.sqrt(chance * (1 - chance) / count) + 1 / count
+    return near(subject, f"{score}, of {count:,} items", chance, value, tolerance)
+
+
+def _mean(task: str, scores: Scores, name: str, items: NDArray[np.bool_]) -> float:
+    """A measure by sample, over some items."""
+    column = str(load_task(task).info.measure(name).column)
+    return float(scores.columns[column][items].mean())
+
+
+NOISE = (0.0, 0.05, 0.1, 0.2, 0.4, 3.0)
+"""Standard deviations of the noise in each coordinate."""
+
+DISTANCES = (0.02, 0.1, 0.2, 0.5, 1.0, 10.0)
+"""Lengths of what is a clip's or a caption's own, where what an item shares is 1 long."""
+
+STRENGTHS = (0.0, 0.5, 1.0, 2.0, 8.0)
+"""How much nearer some clips are to all captions."""
+
+Runs = list[list[dict[str, float]]]
+
+
+def _turn(
+    items: Items, levels: tuple[float, ...], models: int, make_one: Callable[[float, int], Pair], progress: bool
+) -> Runs:
+    """For each level what the task gives for some models that differ in their random numbers."""
+    bar: Any = tqdm(levels, desc=f"captions: {items.task}", disable=not progress)
+    return [[items.measures(*make_one(level, number)) for number in range(models)] for level in bar]
+
+
+def _along(runs: Runs, name: str) -> tuple[float, ...]:
+    return tuple(float(np.mean([run[name] for run in of_level])) for of_level in runs)
+
+
+def turn_noise(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
+    """From who reads everything to who knows nothing: all scores fall from 1 to chance."""
+    items, levels = data.items[ATTRIBUTE], thinned(NOISE, data.plan.every)
+    models, count = data.plan.models, data.plan.models * len(items.rows)
+    runs = _turn(items, levels, models, lambda sd, number: noisy(items, sd, data.seed, number), progress)
+    names, subject, checks = ("text", "audio", "group", "match"), "as noise grows", []
+    for name in names:
+        score, values = heading(ATTRIBUTE, name), _along(runs, name)
+        checks += [
+            near(subject, f"{score}, at the start", 1, values[0]),
+            moves(subject, score, levels, values, falls=True),
+            chance_near(subject, f"{score}, at the end", runs[-1][0][f"chance_{name}"], values[-1], count),
+        ]
+    scores = {heading(ATTRIBUTE, name): _along(runs, name) for name in (*names, "floor_group")}
+    return DialTable("sd of noise", levels, scores), checks
+
+
+def turn_twins(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
+    """Without knowledge: the nearer twins are, the less is won; the floor says so, and match stays at one half."""
+    items, levels = data.items[ORDER], thinned(DISTANCES, data.plan.every)
+    models, count = data.plan.models, data.plan.models * len(items.rows)
+    runs = _turn(items, levels, models, lambda apart, number: near_twins(items, apart, data.seed, number), progress)
+    checks = []
+    for level, of_level in zip(levels, runs, strict=True):
+        subject, means = f"twins {level:g} apart", {name: _along([of_level], name)[0] for name in of_level[0]}
+        checks.append(chance_near(subject, heading(ORDER, "match"), 0.5, means["match"], count))
+        for name in ("text", "audio", "group"):
+            score = f"{heading(ORDER, name)} beside its floor"
+            checks.append(chance_near(subject, score, means[f"floor_{name}"], means[name], count))
+    floor = _along(runs, "floor_group")
+    subject = "as twins part"
+    checks += [
+        at_most(subject, f"{heading(ORDER, 'floor_group')}, at the start", 0.01, floor[0]),
+        moves(subject, heading(ORDER, "floor_group"), levels, floor),
+        near(subject, f"{heading(ORDER, 'floor_group')}, at the end", 1 / 6, floor[-1], 0.02),
+    ]
+    names = ("text", "audio", "group", "match", "floor_text", "floor_audio", "floor_group")
+    return DialTable("distance of twins", levels, {heading(ORDER, name): _along(runs, name) for name in names}), checks
+
+
+def turn_favour(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
+    """Who knows all, and of whose clips some are near to all captions: match stays, what captions choose is lost."""
+    items, levels = data.items[ORDER], thinned(STRENGTHS, data.plan.every)
+    runs = _turn(items, levels, 1, lambda strength, _: favouring(items, strength, data.seed), progress)
+    names, subject = ("text", "audio", "group", "match"), "as clips are favoured"
+    values = {name: _along(runs, name) for name in names}
+    checks = [
+        *(near(subject, f"{heading(ORDER, name)}, least", 1, min(values[name])) for name in ("text", "match")),
+        *(moves(subject, heading(ORDER, name), levels, values[name], falls=True) for name in ("audio", "group")),
+        at_most(subject, f"{heading(ORDER, 'group')}, at the end", 0.5, values["group"][-1]),
+        at_least(subject, f"{heading(ORDER, 'group')}, at the start", 1, values["group"][0]),
+    ]
+    return DialTable("strength", levels, {heading(ORDER, name): values[name] for name in names}), checks
+
 
 _part = Chapter("comp_a.yaml", "captions").part
 
 _MODELS: tuple[tuple[str, Callable[[CaptionMaterial], list[Check]]], ...] = (
-    ("oracle", comp_a_theory.perfect),
-    ("named", comp_a_theory.as_named),
-    ("bag", comp_a_theory.bag),
-    ("random", comp_a_theory.random),
-    ("space", comp_a_theory.moved),
+    ("oracle", perfect),
+    ("named", as_named),
+    ("bag", bag),
+    ("random", random),
+    ("space", moved),
 )
 
 _DIALS: tuple[tuple[str, Callable[[CaptionMaterial, bool], tuple[DialTable, list[Check]]]], ...] = (
-    ("noise", comp_a_dials.turn_noise),
-    ("twins", comp_a_dials.turn_twins),
-    ("favour", comp_a_dials.turn_favour),
+    ("noise", turn_noise),
+    ("twins", turn_twins),
+    ("favour", turn_favour),
 )
 
 

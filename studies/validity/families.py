@@ -6,8 +6,13 @@ The page and the exit status know nothing of a family but what stands here, so t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cache
+from importlib.resources import files
+from typing import Any, Protocol
+
+import yaml
 
 from audio_compositionality.support.discovery import Registry
 
@@ -120,3 +125,31 @@ _FAMILIES: Registry[Family] = Registry(
 def list_families() -> list[Family]:
     """All families, by name."""
     return [family for _, family in sorted(_FAMILIES.all().items())]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """What parts of one chapter share.
+
+    Attributes:
+        file: name of the YAML file in this folder; of each part it has ``title`` and ``text`` by a key.
+        name: of the chapter, in the table of what must hold.
+    """
+
+    file: str
+    name: str
+
+    def part(
+        self, key: str, checks: Sequence[Check] = (), dial: DialTable | None = None, *, level: int = 3, **figures: Any
+    ) -> Part:
+        """The part of a key; its text is filled with the figures."""
+        texts = _texts(self.file)[key]
+        title = texts["title"]
+        text = texts["text"].format(**figures)
+        return Part(f"{self.name}: {title[0].lower()}{title[1:]}", title, text, tuple(checks), dial, level)
+
+
+@cache
+def _texts(file: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(files(__package__).joinpath(file).read_text("utf-8"))
+    return content

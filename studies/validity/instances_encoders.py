@@ -2,19 +2,256 @@
 
 The oracle gives each label and each condition a coordinate of its own, and each context a vector in further ones: a
 clip is the sum of its sources, beside its context. Every other encoder is what a function makes of that.
+
+They are scored on rows of the recipes, made of imagined recordings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from audio_compositionality.dataset_builder.data import DatasetError, Row, to_waveform
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.sounds.entries import Sound, fingerprint_of_entries
 from audio_compositionality.encoders.base import ModelCard
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.store import EmbeddingStore
 from audio_compositionality.evaluator.run.store_key import StoreKey
+from audio_compositionality.support.files import sha256_of
+from audio_compositionality.tasks.base import Outputs, Scores
+from audio_compositionality.tasks.registry import load_task
 
-from .instances_data import CONDITIONS, ENGINES, LABELS, NOWHERE, VOICES, Clips, Floats
+Floats = NDArray[np.float64]
+
+BLOCKS, BINDING, HELD_OUT = "a_coat_instances", "binding", "a_tre_held_out"
+"""The tasks."""
+
+LABELS = 24
+
+ENGINES, VOICES = 12, 2
+"""Conditions are voices of engines; those of one engine are related."""
+
+CONDITIONS = ENGINES * VOICES
+
+CLASSES = 8
+"""K, of a block of imagined recordings."""
+
+NOWHERE = -1
+"""The context of a source alone, and the class of what is added to a context where nothing is."""
+
+
+class ImaginedRecordings:
+    """A recording of every label under every condition, of which it is said what it is and nothing can be heard."""
+
+    source = "imagined recordings"
+    sample_rate = None
+    suggested: Mapping[str, Any] = MappingProxyType({})
+
+    def __init__(self) -> None:
+        self.entries: Sequence[Sound] = tuple(
+            _imagine(label, condition) for label in range(LABELS) for condition in range(CONDITIONS)
+        )
+        self.fingerprint = fingerprint_of_entries(self.entries)
+        self.places = {entry.id: divmod(number, CONDITIONS) for number, entry in enumerate(self.entries)}
+        """Numbers of the label and of the condition of each recording, by its id."""
+
+    def waveform(self, index: int) -> tuple[Floats, int]:
+        """None: see the class.
+
+        Raises:
+            DatasetError: always.
+        """
+        raise DatasetError(f"{self.source}: {self.entries[index].id!r} has no sound")
+
+
+def _imagine(label: int, condition: int) -> Sound:
+    engine, voice = divmod(condition, VOICES)
+    name, spoken = f"label {label:02d}", f"engine {engine:02d}/voice {voice}"
+    digest = sha256_of(f"{name}, {spoken}".encode())
+    return Sound(f"{name}/{spoken}", name, group=spoken, sha256=digest, condition=spoken)
+
+
+@dataclass(frozen=True)
+class Clips:
+    """Clips of the rows of a task, in the order in which it asks for them.
+
+    Attributes:
+        rows: of the recipe.
+        recordings: how often each is in each clip, [n, LABELS, CONDITIONS].
+        added: label of what was added to a context, or is alone; `NOWHERE` elsewhere. [n]
+        contexts: number of the context of each clip; `NOWHERE` where there is none. [n]
+    """
+
+    rows: Sequence[Row]
+    recordings: Floats
+    added: NDArray[np.int64]
+    contexts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.recordings)
+
+    @cached_property
+    def labels(self) -> Floats:
+        """How many sources have each label, [n, LABELS]."""
+        return np.asarray(self.recordings.sum(axis=2))
+
+    @cached_property
+    def conditions(self) -> Floats:
+        """How many sources have each condition, [n, CONDITIONS]."""
+        return np.asarray(self.recordings.sum(axis=1))
+
+    @property
+    def is_scene(self) -> NDArray[np.bool_]:
+        """Whether a clip is a context with something added, [n]."""
+        return np.asarray((self.contexts != NOWHERE) & (self.added != NOWHERE))
+
+
+Encoder = Callable[[Clips], Floats]
+
+
+def read_clips(task: str, rows: Sequence[Row], places: Mapping[str, tuple[int, int]]) -> Clips:
+    """What rows say of their clips.
+
+    Args:
+        task: `BLOCKS` or `BINDING`.
+        rows: of its recipe, of imagined recordings.
+        places: of these; see `ImaginedRecordings`.
+    """
+    parts = _parts_of_block if task == BLOCKS else _parts_of_trial
+    clips = [
+        (number, *parts(row, clip)) for number, row in enumerate(rows) for clip in load_task(task).inputs(row, {}).clips
+    ]
+    recordings = np.zeros((len(clips), LABELS, CONDITIONS))
+    added, contexts = (np.full(len(clips), NOWHERE) for _ in range(2))
+    for place, (number, side, context, alone) in enumerate(clips):
+        for name in (*context, *alone):
+            recordings[(place, *places[name])] += 1
+        if alone:
+            added[place] = places[alone[0]][0]
+        if context:
+            contexts[place] = 2 * number + side
+    return Clips(rows, recordings, added, contexts)
+
+
+Parts = tuple[int, Sequence[str], Sequence[str]]
+"""Which of two sides, the recordings of the context, and what is added to it."""
+
+
+def _parts_of_block(row: Row, clip: str) -> Parts:
+    name, _, place = clip.partition("/")
+    side = "bd".index(name[-1].lower()) if place else "AC".index(name)
+    context = [] if name.startswith("alone") else row[f"context_{'ac'[side]}_instances"]
+    return side, context, [row[f"instances_{'bd'[side]}"][int(place)]] if place else []
+
+
+def _parts_of_trial(row: Row, clip: str) -> Parts:
+    instances = row["instances_across" if clip[1] == "3" else "instances"]
+    return 0, instances[:2] if clip[0] == "X" else instances[2:], []
+
+
+@dataclass(frozen=True)
+class InstancesPlan:
+    """How much is measured.
+
+    Attributes:
+        blocks: of imagined recordings.
+        sounding: blocks of our own timbres, which are rendered.
+        linear: how far from chance top-1 and pairwise of a linear encoder of these may be.
+        trials: of binding.
+        scenes: what differs from the preset mini of the recipe of scenes.
+        every: each how many levels of a dial are measured; the ends always are.
+        randoms: random encoders.
+    """
+
+    blocks: int = 96
+    sounding: int = 96
+    linear: tuple[float, float] = (0.05, 0.06)
+    trials: int = 360
+    scenes: Mapping[str, Any] = field(default_factory=dict)
+    every: int = 1
+    randoms: int = 25
+
+
+FULL = InstancesPlan()
+
+SMALL = InstancesPlan(
+    blocks=24,
+    sounding=24,
+    linear=(0.1, 0.12),
+    trials=90,
+    scenes={"scene_candidates": 20_000, "train_scenes": 256, "test_scenes": 128},
+    every=2,
+    randoms=10,
+)
+"""A look at whether everything works, in seconds: chance moves scores more, and bands are wider accordingly."""
+
+
+class InstancesMaterial:
+    """Rows of the recipes and what tasks say of encoders on them."""
+
+    def __init__(self, plan: InstancesPlan, seed: int) -> None:
+        self.plan, self.seed = plan, seed
+        self.recordings = ImaginedRecordings()
+
+    @cached_property
+    def clips(self) -> Mapping[str, Clips]:
+        """Of blocks and trials of imagined recordings, by task."""
+        of_blocks = {"blocks": self.plan.blocks, "classes": CLASSES, "context_sources": 2}
+        changes: dict[str, dict[str, Any]] = {BLOCKS: of_blocks, BINDING: {"trials": self.plan.trials}}
+        return {
+            task: read_clips(
+                task, self._rendering(task, sounds=self.recordings, **settings).rows, self.recordings.places
+            )
+            for task, settings in changes.items()
+        }
+
+    @cached_property
+    def scenes(self) -> Sequence[Row]:
+        """Rows of the recipe of scenes, whatever their split."""
+        rows: Sequence[Row] = self._rendering(load_task(HELD_OUT).info.recipe, **self.plan.scenes).rows
+        return rows
+
+    def _rendering(self, recipe: str, **changes: Any) -> Any:
+        made = load_recipe(recipe)
+        return made.render(made.presets["mini"].changed(seed=self.seed, **changes))
+
+    def scores(self, task: str, encoder: Encoder) -> Scores:
+        """What a task gives for an encoder."""
+        clips = self.clips[task]
+        return score(task, clips.rows, encoder(clips))
+
+    def measures(self, task: str, encoder: Encoder) -> dict[str, float]:
+        """The numbers of a task for an encoder; those that it has not are left out."""
+        return numbers(self.scores(task, encoder))
+
+    def downsampled(self) -> tuple[Sequence[Row], Floats]:
+        """Rows of blocks of our own timbres, and what the encoder `downsample` makes of their sound."""
+        rendering = self._rendering(BLOCKS, blocks=self.plan.sounding)
+        model: Any = load_model("downsample")
+        embeddings = [
+            model.embed(to_waveform(np.stack(rendering.clips(place))), rendering.sample_rate)
+            for place in range(len(rendering.rows))
+        ]
+        return rendering.rows, np.concatenate(embeddings, dtype=np.float64)
+
+
+def score(task: str, rows: Sequence[Row], embeddings: Floats, **requested: Any) -> Scores:
+    """What a task gives for the embeddings of the clips of rows."""
+    scored = load_task(task)
+    return scored.score(rows, Outputs(clips=embeddings), scored.settings(rows, requested), "cpu", False)
+
+
+def numbers(scores: Scores) -> dict[str, float]:
+    """The measures that there are."""
+    return {name: float(value) for name, value in scores.measures.items() if value is not None}
+
 
 PLACES = 16
 """Coordinates of contexts."""

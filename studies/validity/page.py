@@ -20,12 +20,11 @@ from audio_compositionality.support.table import PIPED_WIDTH, Cell, Column, Row,
 from audio_compositionality.support.text import number_text
 from audio_compositionality.tasks.registry import load_task
 
-from .data import BASE_SHARE, EXACT, SCORES, Score
+from .constructed import BASE_SHARE, EXACT, SCORES, Score
 from .dials import TENTH, Dial, Verdict
 from .families import Check, DialTable, Part
-from .findings import Bullet, find
 from .simulation import COMMON, DIM, ENCODERS
-from .validate import Validity
+from .validate import Bullet, Validity, find
 
 WIDEST = 9
 """Columns of a table in the terminal; a dial with more is printed as a table for each task."""

@@ -19,7 +19,7 @@ from audio_compositionality.support.files import write_whole
 from audio_compositionality.tasks.registry import list_tasks
 
 COMMANDS = (
-    *("run", "build", "evaluate", "embed", "compare", "report", "validate", "coral"),
+    *("run", "build", "evaluate", "embed", "compare", "report", "coral"),
     *("models", "tasks", "check-model", "push", "submit", "verify"),
 )
 

@@ -221,7 +221,6 @@ RESULTS = [
     ("report empty", "empty"),
     ("verify nowhere", "nowhere"),
     ("verify bad.json", "bad.json: not JSON"),
-    ("validate --out .", "is a folder; give the name of a file"),
     ("submit nowhere --org lab", "nowhere"),
     ("push dataset nowhere --org lab --dry-run", "nowhere"),
 ]

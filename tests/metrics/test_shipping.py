@@ -1,4 +1,4 @@
-"""A new metric is installed without an edit: its module, and its card, which is data of the package of metrics."""
+"""The wheel: a new metric is installed without an edit, its module and its card; what is run in a clone is not."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from audio_compositionality.metrics import list_metrics
 from audio_compositionality.push_scripts.wheel import _copy_sources
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = "audio_compositionality"
 
 
 @pytest.mark.slow
@@ -27,6 +28,11 @@ def test_a_metric_that_is_named_nowhere_is_in_the_wheel_whole(tmp_path: Path) ->
     (wheel,) = wheels.iterdir()
     with zipfile.ZipFile(wheel) as archive:
         shipped = set(archive.namelist())
+    # Neither studies nor benchmarks, tests and pages of the documentation: they are run in a clone.
+    assert {name.split("/")[0] for name in shipped} == {PACKAGE, f"{wheel.name.partition('-py3')[0]}.dist-info"}
+    rooms = {name.split("/")[1] for name in shipped if name.startswith(f"{PACKAGE}/") and name.count("/") > 1}
+    assert "metrics" in rooms
+    assert not rooms & {"studies", "benchmarks", "tests", "docs", "examples"}
     folder = sources / "metrics"
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*.*") if path.suffix in (".py", ".md")}
     assert {f"cards/{name}.md" for name in list_metrics()} | {"new_metric.py", "cards/new_metric.md"} <= files

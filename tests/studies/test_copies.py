@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from audio_compositionality.studies import copies
+from studies import copies
 
 
 @pytest.mark.slow

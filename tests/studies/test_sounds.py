@@ -18,12 +18,12 @@ import soundfile
 
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
-from audio_compositionality.studies.sounds import MAKERS, collected, creatures, drums, instruments, load_maker, speech
-from audio_compositionality.studies.sounds import maker as programs
-from audio_compositionality.studies.sounds.instruments import Note, Phrase, installed_soundfonts, midi_file, programs_of
-from audio_compositionality.studies.sounds.maker import MadeSound, Maker, write_sound, write_sounds
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of_file
+from studies.sounds import MAKERS, collected, drums, instruments, load_maker, speech
+from studies.sounds import maker as programs
+from studies.sounds.instruments import Note, Phrase, installed_soundfonts, midi_file, programs_of
+from studies.sounds.maker import MadeSound, Maker, write_sound, write_sounds
 
 Install = Callable[[str, str], None]
 
@@ -399,24 +399,24 @@ def test_no_drum_is_two_instruments():
 
 def test_creatures_of_the_newest_game_that_is_installed(share: Path, tmp_path: Path):
     record(share / "games/wesnoth/1.14/data/core/sounds/bat-hit-1.ogg", 0)
-    kinds = {kind: names[:2] for kind, names in creatures.CREATURES.items() if kind < "troll"}
+    kinds = {kind: names[:2] for kind, names in collected.CREATURES.items() if kind < "troll"}
     for seed, name in enumerate(name for names in kinds.values() for name in names):
         record(share / f"games/wesnoth/1.16/data/core/sounds/{name}.{'wav' if seed else 'ogg'}", seed)
     record(share / "games/wesnoth/1.16/data/core/sounds/yeti-hit.wav", 0)
-    creatures.CREATURE_CALLS.make(tmp_path / "creatures", False)
+    collected.CREATURE_CALLS.make(tmp_path / "creatures", False)
     assert files(tmp_path / "creatures").keys() == {f"{k}/{name}.wav" for k, names in kinds.items() for name in names}
-    sources = creatures.CREATURE_CALLS.sources()
+    sources = collected.CREATURE_CALLS.sources()
     assert list(sources)[:2] == ["bat/bat-hit-1", "bat/bat-hit-2"]
     record(share / "games/wesnoth/1.16/data/core/sounds/bat-hit-2.wav", 1_000)
-    assert [name for name, digest in creatures.CREATURE_CALLS.sources().items() if digest != sources[name]] == [
+    assert [name for name, digest in collected.CREATURE_CALLS.sources().items() if digest != sources[name]] == [
         "bat/bat-hit-2"
     ]
 
 
 def test_no_recording_is_of_two_creatures():
-    names = [name for names in creatures.CREATURES.values() for name in names]
+    names = [name for names in collected.CREATURES.values() for name in names]
     assert len(set(names)) == len(names)
-    assert min(map(len, creatures.CREATURES.values())) > 1
+    assert min(map(len, collected.CREATURES.values())) > 1
 
 
 # Instruments
@@ -468,7 +468,7 @@ def test_programs_of_a_soundfont(tmp_path: Path):
 
 
 def test_soundfonts_with_common_samples_are_of_one_family(share: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("audio_compositionality.studies.sounds.instruments._PACKAGES", ())
+    monkeypatch.setattr("studies.sounds.instruments._PACKAGES", ())
     for name in ("TimGM6mb", "sf_GMbank", "FluidR3_GM", "Mine"):
         soundfont(share / f"sounds/sf2/{name}.sf2", {(0, 0): "Piano"})
     assert [font.condition for font in installed_soundfonts({0})] == [
@@ -496,7 +496,7 @@ def two_instruments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("two_instruments")
 def test_instruments_by_two_soundfonts(install: Install, share: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("audio_compositionality.studies.sounds.instruments._PACKAGES", ())
+    monkeypatch.setattr("studies.sounds.instruments._PACKAGES", ())
     install("fluidsynth", FLUIDSYNTH)
     both = {(0, 40): "Violin", (0, 73): "Flute"}
     soundfont(share / "sounds/sf2/FluidR3_GM.sf2", both)

@@ -33,7 +33,6 @@ from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions.making import make_submission
 from audio_compositionality.evaluator.submissions.verification_table import verify_paths
 from audio_compositionality.push_scripts.dataset import check_folder
-from audio_compositionality.studies.sounds.folder import make_folder
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.training.data import TrainingData
@@ -42,6 +41,7 @@ from audio_compositionality.training.finishing import finish
 from audio_compositionality.training.loop import BEST, Trainer
 from audio_compositionality.training.model import open_towers
 from audio_compositionality.training.record import read_record
+from studies.sounds.maker import make_folder
 
 from ..dataset_builder.recipes.toy import Toys, registered
 from ..dataset_builder.texts.scripted import Scripted

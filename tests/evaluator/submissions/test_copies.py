@@ -23,9 +23,9 @@ from audio_compositionality.evaluator.submissions.copies import (
     sketch_of,
 )
 from audio_compositionality.evaluator.submissions.rounded import RoundedEmbeddings
-from audio_compositionality.studies.copies import MANIPULATIONS, manipulated
 from audio_compositionality.tasks.base import Outputs
 from audio_compositionality.tasks.registry import load_task
+from studies.copies import MANIPULATIONS, manipulated
 
 CLIPS, DIM = 200, 48
 

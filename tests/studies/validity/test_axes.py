@@ -5,23 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audio_compositionality.studies.validity import axes_coverage
-from audio_compositionality.studies.validity import axes_encoders as make
-from audio_compositionality.studies.validity import axes_theory as theory
-from audio_compositionality.studies.validity.axes_cheats import cheats
-from audio_compositionality.studies.validity.axes_coverage import (
+from studies.validity import axes_encoders as make
+from studies.validity import axes_theory as theory
+from studies.validity import simulation
+from studies.validity.axes import cheats, expected_invariance, read_from_levels, thinned, turn_entanglement
+from studies.validity.axes_encoders import SMALL, AxesMaterial
+from studies.validity.families import at_least, at_most, list_families, near
+from studies.validity.simulation import (
+    AXIS_DIM,
     COPIES,
-    DIM,
     LEVELS,
     simulate_copies,
     simulate_informativeness,
     simulate_invariance,
     simulate_levels,
 )
-from audio_compositionality.studies.validity.axes_data import SMALL, AxesMaterial
-from audio_compositionality.studies.validity.axes_dials import expected_invariance, thinned, turn_entanglement
-from audio_compositionality.studies.validity.axes_levels import read_from_levels
-from audio_compositionality.studies.validity.families import at_least, at_most, list_families, near
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -146,7 +144,7 @@ class TestCoverage:
         z, base = simulate_copies(blocks, 0.3, np.random.default_rng(0))
         copies = base >= 0
         moved = np.square(z[copies] - z[base[copies]]).sum(axis=1).mean()
-        assert 1 - moved / (2 * DIM) == pytest.approx(0.3, abs=0.03)
+        assert 1 - moved / (2 * AXIS_DIM) == pytest.approx(0.3, abs=0.03)
         assert copies.sum() == COPIES * len(blocks)
 
     def test_simulated_levels_have_the_share_that_they_claim(self):
@@ -159,7 +157,7 @@ class TestCoverage:
 
     @pytest.mark.parametrize("simulate", [simulate_invariance, simulate_informativeness])
     def test_repeats_itself(self, simulate, monkeypatch):
-        monkeypatch.setattr(axes_coverage, "CONTEXTS", (32,))
+        monkeypatch.setattr(simulation, "CONTEXTS", (32,))
         assert simulate(20, 1, False) == simulate(20, 1, False)
 
 

@@ -6,31 +6,21 @@ import numpy as np
 import pytest
 
 from audio_compositionality.metrics import comp_a as metric
-from audio_compositionality.studies.validity import comp_a_dials as dials
-from audio_compositionality.studies.validity import comp_a_models as make
-from audio_compositionality.studies.validity import comp_a_theory as theory
-from audio_compositionality.studies.validity.comp_a import FAMILY
-from audio_compositionality.studies.validity.comp_a_data import (
-    ATTRIBUTE,
-    ORDER,
-    CaptionMaterial,
-    CaptionPlan,
-    heard_facts,
-    said_facts,
-)
-from audio_compositionality.studies.validity.families import list_families
+from studies.validity import comp_a as captions
+from studies.validity.comp_a import ATTRIBUTE, FAMILY, ORDER, CaptionMaterial, CaptionPlan, heard_facts, said_facts
+from studies.validity.families import list_families
 
 FEW = CaptionPlan(items=60, models=4, every=2)
 
 PARTS = {
-    "oracle": theory.perfect,
-    "named": theory.as_named,
-    "bag": theory.bag,
-    "random": theory.random,
-    "space": theory.moved,
-    "noise": lambda data: dials.turn_noise(data, False)[1],
-    "twins": lambda data: dials.turn_twins(data, False)[1],
-    "favour": lambda data: dials.turn_favour(data, False)[1],
+    "oracle": captions.perfect,
+    "named": captions.as_named,
+    "bag": captions.bag,
+    "random": captions.random,
+    "space": captions.moved,
+    "noise": lambda data: captions.turn_noise(data, False)[1],
+    "twins": lambda data: captions.turn_twins(data, False)[1],
+    "favour": lambda data: captions.turn_favour(data, False)[1],
 }
 
 LABELS = ("electric piano", "piano", "bell")
@@ -108,7 +98,7 @@ def test_a_metric_that_helps_or_harms_is_seen(data, part, change, monkeypatch):
 
 def test_the_tie_rule_is_what_keeps_a_bag_of_words_at_nothing(data, monkeypatch):
     items = data.items[ORDER]
-    clips, texts = make.bag_of_words(items, 0)
+    clips, texts = captions.bag_of_words(items, 0)
     rounded = texts * (1 + 1e-7 * np.random.default_rng(0).normal(size=texts.shape))
     with_rule = items.measures(clips, rounded)
     assert (with_rule["match"], with_rule["match_ties"], with_rule["text"]) == (0.5, 1, 0)
@@ -120,13 +110,13 @@ def test_the_tie_rule_is_what_keeps_a_bag_of_words_at_nothing(data, monkeypatch)
 
 def test_embeddings_are_what_they_are_said_to_be(data):
     items = data.items[ATTRIBUTE]
-    clips, texts = make.near_twins(items, 0.1, 0, 0)
+    clips, texts = captions.near_twins(items, 0.1, 0, 0)
     apart = np.linalg.norm(clips[0] - clips[1]) / np.linalg.norm(clips[0])
     assert 0.05 < apart < 0.3
-    assert (make.random(items, 0, 0)[0] != make.random(items, 0, 1)[0]).all()
-    lengths = np.linalg.norm(make.favouring(items, 3.0, 0)[0], axis=1) ** 2
+    assert (captions.random_embeddings(items, 0, 0)[0] != captions.random_embeddings(items, 0, 1)[0]).all()
+    lengths = np.linalg.norm(captions.favouring(items, 3.0, 0)[0], axis=1) ** 2
     np.testing.assert_allclose(lengths, np.linalg.norm(items.vectors(items.heard), axis=1) ** 2 + 9)
-    assert texts.shape == (len(items.item), make.DIM)
+    assert texts.shape == (len(items.item), captions.DIM)
 
 
 def test_the_family_is_on_the_page_after_the_others():

@@ -9,8 +9,9 @@ import pytest
 from scipy import special, stats
 
 from audio_compositionality.metrics.a_coat import a_coat, a_coat_scores
-from audio_compositionality.studies.validity import constructed, theory
-from audio_compositionality.studies.validity.constructed import (
+from audio_compositionality.support.errors import InputError
+from studies.validity import constructed, theory
+from studies.validity.constructed import (
     NONE,
     ConstructedEncoder,
     Quadruples,
@@ -27,7 +28,7 @@ from audio_compositionality.studies.validity.constructed import (
     read_scenes,
     saturating,
 )
-from audio_compositionality.studies.validity.theory import (
+from studies.validity.theory import (
     expected_a_coat,
     expected_constant,
     expected_maximum_a_coat,
@@ -36,7 +37,6 @@ from audio_compositionality.studies.validity.theory import (
     expected_population_a_coat,
     mean_resultant_length,
 )
-from audio_compositionality.support.errors import InputError
 
 K, DIM = 3, 24
 

@@ -10,14 +10,11 @@ from audio_compositionality.dataset_builder.sounds.entries import related
 from audio_compositionality.metrics import a_coat_instances as blocks_module
 from audio_compositionality.metrics import a_tre_held_out as held_out_module
 from audio_compositionality.metrics import binding as binding_module
-from audio_compositionality.studies.validity import instances_binding as binding
-from audio_compositionality.studies.validity import instances_dials as dials
-from audio_compositionality.studies.validity import instances_encoders as make
-from audio_compositionality.studies.validity import instances_held_out as held_out
-from audio_compositionality.studies.validity import instances_theory as theory
-from audio_compositionality.studies.validity.families import list_families
-from audio_compositionality.studies.validity.instances import FAMILY
-from audio_compositionality.studies.validity.instances_data import (
+from studies.validity import instances
+from studies.validity import instances_encoders as make
+from studies.validity.families import list_families
+from studies.validity.instances import FAMILY
+from studies.validity.instances_encoders import (
     BINDING,
     BLOCKS,
     CLASSES,
@@ -31,20 +28,20 @@ from audio_compositionality.studies.validity.instances_data import (
 )
 
 PARTS = {
-    "oracle": theory.perfect,
-    "deaf": theory.deaf,
-    "calls": theory.calls,
-    "random": theory.random,
-    "linear": theory.linear,
-    "space": theory.moved_in_space,
-    "bound": binding.theory,
-    "held out": held_out.theory,
-    "noise": lambda data: dials.turn_noise(data, False)[1],
-    "strength": lambda data: dials.turn_strength(data, False)[1],
-    "masking": lambda data: dials.turn_masking(data, False)[1],
-    "nuisance": lambda data: dials.turn_common_nuisance(data, False)[1],
-    "binding": lambda data: binding.turn_binding(data, False)[1],
-    "by heart": lambda data: held_out.turn_heart(data, False)[1],
+    "oracle": instances.perfect,
+    "deaf": instances.deaf,
+    "calls": instances.calls,
+    "random": instances.random,
+    "linear": instances.linear,
+    "space": instances.moved_in_space,
+    "bound": instances.binding_theory,
+    "held out": instances.held_out_theory,
+    "noise": lambda data: instances.turn_noise(data, False)[1],
+    "strength": lambda data: instances.turn_strength(data, False)[1],
+    "masking": lambda data: instances.turn_masking(data, False)[1],
+    "nuisance": lambda data: instances.turn_common_nuisance(data, False)[1],
+    "binding": lambda data: instances.turn_binding(data, False)[1],
+    "by heart": lambda data: instances.turn_heart(data, False)[1],
 }
 """The checks of each part."""
 
@@ -251,7 +248,7 @@ class TestEncoders:
 
     def test_what_is_by_heart_is_the_same_for_one_timbre_and_pitch(self, data):
         single = [row for row in data.scenes if len(row["metadata"]) == 1]
-        z = held_out.embed_scenes(single, 1.0, 0)
+        z = instances.embed_scenes(single, 1.0, 0)
         pairs = [(row["metadata"][0]["timbre_label"], row["metadata"][0]["pitch_label"]) for row in single]
         same = [(i, j) for i in range(len(pairs)) for j in range(i) if pairs[i] == pairs[j]]
         assert same
@@ -266,15 +263,15 @@ class TestFormulas:
         u = np.eye(make.DIM)[0] - np.eye(make.DIM)[1]
         n = math.sqrt(2) * sd * rng.standard_normal((2, 20_000, make.DIM))
         positive = np.mean(((first * u + n[0]) * (second * u + n[1])).sum(axis=1) > 0)
-        assert dials.expected_pairwise(first, second, sd) == pytest.approx(positive, abs=0.012)
+        assert instances.expected_pairwise(first, second, sd) == pytest.approx(positive, abs=0.012)
 
     def test_binding_is_that_of_simulated_sums(self):
         rng = np.random.default_rng(0)
         for share in (0.0, 0.1, 0.4):
             i = math.sqrt(4 * share / make.DIM) * rng.standard_normal((20_000, make.DIM))
-            n = math.sqrt(2) * binding.ROUGH * rng.standard_normal((2, *i.shape))
+            n = math.sqrt(2) * instances.ROUGH * rng.standard_normal((2, *i.shape))
             positive = np.mean(((i + n[0]) * (i + n[1])).sum(axis=1) > 0)
-            assert binding.expected_binding(share, binding.ROUGH) == pytest.approx(positive, abs=0.012)
+            assert instances.expected_binding(share, instances.ROUGH) == pytest.approx(positive, abs=0.012)
 
 
 class TestChecks:

@@ -1,4 +1,4 @@
-"""`validate --quick` from end to end: what must hold holds, what fails is told, the page and the terminal agree."""
+"""`studies.validity --quick` from end to end: what must hold holds, what fails is told, page and terminal agree."""
 
 import contextlib
 import io
@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from audio_compositionality.cli.main import main
-from audio_compositionality.studies.validity import validate as validity
-from audio_compositionality.studies.validity.agreement import Agreement
-from audio_compositionality.studies.validity.invariance import Invariance
-from audio_compositionality.studies.validity.page import markdown, sections, write_page
-from audio_compositionality.studies.validity.validate import Validity, validate
 from audio_compositionality.support.table import to_markdown
+from studies.validity import validate as validity
+from studies.validity.__main__ import main
+from studies.validity.dials import Invariance
+from studies.validity.page import markdown, sections, write_page
+from studies.validity.theory import Agreement
+from studies.validity.validate import Validity, validate
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ def quick(tmp_path_factory, _quick):
     out = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
         patch.setattr(validity, "validate", keep)
-        status = main(["validate", "--quick", "--simulations", "60", "--out", str(path)])
+        status = main(["--quick", "--simulations", "60", "--out", str(path)])
     return status, out.getvalue(), path, kept[0]
 
 
@@ -90,7 +90,7 @@ def test_every_failure_is_told_as_a_finding(quick):
 def test_page_has_command_versions_and_the_tables_of_the_terminal(quick):
     _, out, path, outcome = quick
     page = path.read_text("utf-8")
-    assert f"audio-compositionality validate --out {path} --simulations 60 --quick" in page
+    assert f"python -m studies.validity --out {path} --simulations 60 --quick" in page
     assert f"torch {torch.__version__}" in page
     assert re.search(r"seed 0, on \d{4}-\d\d-\d\d", page)
     for section in sections(outcome):
@@ -123,7 +123,7 @@ def test_what_does_not_hold_changes_status_and_page(quick, monkeypatch, tmp_path
         assert "NOT everything that must hold does" in page
         assert "| NO |" in page
     monkeypatch.setattr(validity, "validate", lambda **_: cases["coverages"])
-    assert main(["validate"]) == 1
+    assert main([]) == 1
     assert "NOT everything" in capsys.readouterr().out
     contrast = replace(outcome.coverages[-1], covered=0.5, claimed=False)
     assert replace(outcome, coverages=(*outcome.coverages, contrast)).holds
@@ -140,5 +140,5 @@ def test_page_is_written_into_new_folders_and_a_folder_is_refused(quick, tmp_pat
     _, _, _, outcome = quick
     write_page(outcome, tmp_path / "new" / "page.md", "command")
     assert (tmp_path / "new" / "page.md").read_text("utf-8").startswith("# Validity")
-    assert main(["validate", "--out", str(tmp_path)]) == 2
+    assert main(["--out", str(tmp_path)]) == 2
     assert "is a folder; give the name of a file" in capsys.readouterr().err

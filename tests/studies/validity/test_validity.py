@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audio_compositionality.studies.validity import axes, axes_coverage
-from audio_compositionality.studies.validity.agreement import Agreement
-from audio_compositionality.studies.validity.constructed import additive, noisy
-from audio_compositionality.studies.validity.data import Material, Plan
-from audio_compositionality.studies.validity.dials import monotone, sampling_error
-from audio_compositionality.studies.validity.page import print_page, sections, write_page
-from audio_compositionality.studies.validity.simulation import (
+from audio_compositionality.support.errors import InputError
+from studies.validity import axes, simulation
+from studies.validity.constructed import Material, Plan, additive, noisy
+from studies.validity.dials import monotone, sampling_error
+from studies.validity.page import print_page, sections, write_page
+from studies.validity.simulation import (
     COMMON,
     DIM,
     SIZES,
@@ -24,9 +23,8 @@ from audio_compositionality.studies.validity.simulation import (
     simulate_scores,
     student_interval,
 )
-from audio_compositionality.studies.validity.theory import expected_population_a_coat
-from audio_compositionality.studies.validity.validate import validate
-from audio_compositionality.support.errors import InputError
+from studies.validity.theory import Agreement, expected_population_a_coat
+from studies.validity.validate import validate
 
 SMALL = Plan(quadruples=40, train=40, test=20, candidates=(500, 2_000), max_steps=2, replicates=2)
 
@@ -141,8 +139,8 @@ def test_the_page_is_made_of_the_smallest_of_everything(monkeypatch, tmp_path, c
     monkeypatch.setattr(axes, "_ENCODERS", [entry for entry in axes._ENCODERS if entry[0] == "deaf"])
     monkeypatch.setattr(axes, "_DIALS", axes._DIALS[1:])
     monkeypatch.setattr(axes.theory, "moved_in_space", lambda plan, seed: [])
-    monkeypatch.setattr(axes_coverage, "CONTEXTS", axes_coverage.CONTEXTS[:1])
-    monkeypatch.setattr("audio_compositionality.studies.validity.validate.QUICK", replace(SMALL, every=9, large=64))
+    monkeypatch.setattr(simulation, "CONTEXTS", simulation.CONTEXTS[:1])
+    monkeypatch.setattr("studies.validity.validate.QUICK", replace(SMALL, every=9, large=64))
     outcome = validate(quick=True, simulations=20, progress=False)
     write_page(outcome, tmp_path / "page.md", "command")
     print_page(outcome)

@@ -6,7 +6,7 @@ import soundfile
 
 from audio_compositionality.dataset_builder.data import in_batches
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
-from audio_compositionality.studies.recordings import MAX_CLIPS, Sounds
+from audio_compositionality.evaluator.coral import MAX_CLIPS, RecordedClips
 from audio_compositionality.support.errors import InputError
 
 RATE = 8_000
@@ -31,7 +31,7 @@ def folder(tmp_path):
 
 
 def find(folder, **options):
-    return Sounds(folder, progress=False, **options)
+    return RecordedClips(folder, progress=False, **options)
 
 
 def embeddable(recordings, **options):

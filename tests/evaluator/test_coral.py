@@ -10,18 +10,18 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.metrics.a_coat import a_coat_scores
-from audio_compositionality.metrics.a_tre import a_tre
-from audio_compositionality.studies.coral import (
+from audio_compositionality.evaluator.coral import (
     Change,
     CoralCheck,
     CoralTask,
     coral_check,
     coral_distance,
+    coral_table,
     coral_transform,
 )
-from audio_compositionality.studies.coral_table import coral_table
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.metrics.a_coat import a_coat_scores
+from audio_compositionality.metrics.a_tre import a_tre
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.table import to_text
 from audio_compositionality.tasks.registry import load_task, load_tasks
@@ -373,7 +373,7 @@ class TestCheck:
         class Two:
             count = 2
 
-        monkeypatch.setattr("audio_compositionality.studies.coral.join_processes", Two)
+        monkeypatch.setattr("audio_compositionality.evaluator.coral.join_processes", Two)
         with pytest.raises(InputError, match="runs in one process, not in 2; `embed` fills the store"):
             check(Toy(), noises, kept_data)
 

@@ -4,36 +4,191 @@ The benchmark's scenes are synthetic, and an encoder may place them in a corner 
 2603.13685, section 5) adapts their embeddings to those of natural recordings by correlation alignment and scores them
 again: a score that hardly changes speaks against an artefact of the synthetic clips' mean and covariance, and says
 nothing of what else sets them apart from natural sound. Adaptation is an invertible affine map, and any invertible
-linear map leaves perfect additivity at 1: that an A-COAT near 1 does not change is weak evidence.
+linear map leaves perfect additivity at 1: that such a score near 1 does not change is weak evidence.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
+from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.data import Configuration, Data
+from audio_compositionality.dataset_builder.data import Clip, Configuration, Data, check_range
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.sound_files import (
+    SoundError,
+    printable,
+    read_header,
+    read_samples,
+    sound_files,
+)
 from audio_compositionality.encoders.base import ENCODER, Model, ModelCard
 from audio_compositionality.encoders.inference import resolve_device
-from audio_compositionality.evaluator.compare.statistics import mean_intervals
-from audio_compositionality.evaluator.run.embed import embed_configuration, refuse_skipped
-from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
-from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.evaluator.run.outputs import check_model_kind, embedded_rows
-from audio_compositionality.evaluator.run.processes import join_processes
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table
+from audio_compositionality.support.text import shown
 from audio_compositionality.tasks.base import Measure, Outputs, Scores, Task, TaskError, TaskInfo
 from audio_compositionality.tasks.registry import default_tasks
 
-from .recordings import MAX_CLIPS, MIN_CLIPS, Sounds
+from .compare.statistics import mean_intervals
+from .compare.tables import interval_text
+from .run.embed import embed_configuration, refuse_skipped
+from .run.opened import OpenedTask, open_task
+from .run.options import RunOptions
+from .run.outputs import check_model_kind, embedded_rows
+from .run.processes import join_processes
+
+CLIP_SECONDS = 10
+"""Length of a clip, that of the benchmark's."""
+
+SHORTEST_SECONDS = 1
+"""A file shorter than a clip is one clip, unless it is shorter than this."""
+
+MIN_CLIPS = 10
+"""Fewest clips whose covariance is worth computing; far more are needed to know it well."""
+
+MAX_CLIPS = 2_000
+"""Clips drawn where there are more: more than most encoders have dimensions, and few enough that a collection of
+recordings takes no longer to embed than the benchmark does at its full size."""
+
+RECIPE = "recordings"
+"""What stands for the recipe in the key of their embeddings."""
+
+
+@dataclass(frozen=True)
+class _Clip:
+    """A part of a file: `frames` samples from `start` on, at `rate` Hz; `name` is the file's, fit to be printed."""
+
+    path: Path
+    name: str
+    rate: int
+    frames: int
+    start: int
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}@{self.start / self.rate:g}s"
+
+
+class RecordedClips:
+    """Clips of the sound files in a folder and the folders below it; see `Configuration`.
+
+    Files are cut into clips of 10 s from their beginning on, a rest is left out; a file that is shorter, but lasts 1 s
+    or more, is one clip. Channels are averaged; the rate stays as it is. Clips are ordered by rate and length, so that
+    clips that follow each other make batches, then by name. Symbolic links, hidden files and whatever does not have a
+    name of a sound file's are not looked at.
+
+    Attributes:
+        recipe: `RECIPE`, which is no recipe of the data set.
+        source: the folder, as given.
+        clip_ids: ``<path below the folder>@<beginning>s`` of each clip.
+        rows: one a clip, with its ``id`` and ``split``.
+        files: number of the files that the clips are from.
+        available: number of clips in the folder, of which `clip_ids` are those that were drawn.
+        too_short: number of files that last less than 1 s.
+        skipped: ``id`` (path below the folder) and ``reason`` of each file that cannot be read.
+        fingerprint: SHA-256 over the clips and the content of their files.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        max_clips: int = MAX_CLIPS,
+        skip_invalid: bool = False,
+        progress: bool = True,
+    ) -> None:
+        """Find the clips of a folder.
+
+        Args:
+            folder: with sound files, at any depth.
+            max_clips: most clips; where there are more, so many are drawn, each as likely as any other and always the
+                same.
+            skip_invalid: leave out files that cannot be read.
+            progress: show progress bars.
+
+        Raises:
+            SoundError: the folder has no sound file or fewer than 10 clips, or a file cannot be read.
+            InputError: `max_clips` is less than 10.
+        """
+        if max_clips < MIN_CLIPS:
+            raise InputError(f"max_clips is {max_clips}; it must be {MIN_CLIPS} or more")
+        self.recipe = RECIPE
+        self.source = printable(str(folder))
+        self.too_short = 0
+        self.skipped: list[dict[str, str]] = []
+        available: list[_Clip] = []
+        for path in tqdm(sound_files(Path(folder)), desc="recordings", unit="file", disable=None if progress else True):
+            name = printable(path.relative_to(folder).as_posix())
+            try:
+                clips = list(_clips_of_file(path, name))
+            except SoundError as error:
+                if not skip_invalid:
+                    raise SoundError(f"{name!r} {error}; --skip-invalid leaves it out") from error
+                self.skipped.append({"id": name, "reason": str(error)})
+                continue
+            self.too_short += not clips
+            available += clips
+        self.available = len(available)
+        if self.available < MIN_CLIPS:
+            raise SoundError(self._too_few())
+        if self.available > max_clips:
+            drawn = np.random.default_rng(0).choice(self.available, max_clips, replace=False)
+            available = [available[number] for number in sorted(drawn.tolist())]
+        self._clips = sorted(available, key=lambda clip: (clip.rate, clip.frames, clip.name, clip.start))
+        self.clip_ids: Sequence[str] = tuple(clip.id for clip in self._clips)
+        self.rows: Sequence[Mapping[str, Any]] = tuple({"id": id, "split": "test"} for id in self.clip_ids)
+        paths = sorted({clip.path for clip in self._clips})
+        self.files = len(paths)
+        self.fingerprint = self._fingerprint(paths, progress)
+
+    def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
+        """Clips in the order of `clip_ids`; see `Configuration.clips`.
+
+        Raises:
+            SoundError: a clip cannot be decoded, and ``keep_invalid`` is not given.
+        """
+        for place in check_range(wanted, len(self._clips)):
+            clip = self._clips[place]
+            try:
+                yield Clip(clip.id, read_samples(clip.path, clip.frames, clip.start), clip.rate)
+            except SoundError as error:
+                if not keep_invalid:
+                    raise SoundError(f"{clip.id!r} {error}; --skip-invalid leaves it out") from error
+                yield Clip(clip.id, np.full(clip.frames, np.nan, np.float32), clip.rate, str(error))
+
+    def _too_few(self) -> str:
+        return (
+            f"{self.source!r} holds {self.available} clips ({CLIP_SECONDS} s, or shorter files whole; files shorter "
+            f"than {SHORTEST_SECONDS} s: {self.too_short}, damaged ones: {len(self.skipped)}); a covariance needs "
+            f"{MIN_CLIPS} or more"
+        )
+
+    def _fingerprint(self, paths: Sequence[Path], progress: bool) -> str:
+        hashed = tqdm(paths, desc="hashing", unit="file", disable=None if progress else True)
+        content = {path: sha256_of_file(path) for path in hashed}
+        lines = (f"{clip.id} {clip.rate} {clip.start} {clip.frames} {content[clip.path]}\n" for clip in self._clips)
+        return sha256_of("".join(lines).encode())
+
+
+def _clips_of_file(path: Path, name: str) -> Iterator[_Clip]:
+    header = read_header(path)
+    rate, frames = header.rate, header.frames
+    length = CLIP_SECONDS * rate
+    if frames >= length:
+        for start in range(0, frames - length + 1, length):
+            yield _Clip(path, name, rate, length, start)
+    elif frames >= SHORTEST_SECONDS * rate:
+        yield _Clip(path, name, rate, frames, 0)
+
 
 ROUNDING = 1e-9
 """Embeddings that lie no farther from their mean than this times their own length do not vary: less than a hundredth of
@@ -69,7 +224,7 @@ class Change:
         before, after: the number; None where the metric gives none.
         interval: 95 % interval of the mean difference after - before over samples, paired, by `mean_intervals`:
             quadruples with the same added sources T are drawn together. The recordings are taken as given, and the
-            spread of A-TRE's fits over the seeds is not in it. None where the number is no mean over samples, or they
+            spread of a task's fits over the seeds is not in it. None where the number is no mean over samples, or they
             have fewer than 10 clusters.
     """
 
@@ -133,7 +288,8 @@ def coral_transform(source: Floats, target: Floats) -> CoralTransform:
     mean variances of the source and of the target, which is the same for such features, depends on no scale, and
     leaves the features as they are: cosines change when features are scaled one by one. So
     Aᵀ (C_s + r_s I) A = C_t + r_t I, and the covariances themselves agree as far as r allows; `coral_distance` tells.
-    The mean is moved too, from the source's to the target's: A-COAT's steps do not depend on it, A-TRE does.
+    The mean is moved too, from the source's to the target's: differences of embeddings do not depend on it,
+    reconstructions of them do.
 
     Args:
         source: [n, dim].
@@ -186,7 +342,7 @@ def coral_check(
 
     Args:
         model: an audio encoder.
-        recordings: folder of sound files; see `Sounds`.
+        recordings: folder of sound files; see `RecordedClips`.
         data: opened data, or anything that `open_data` takes.
         tasks: which; default, all that the data hold and that need nothing but embeddings of clips, less those on
             request.
@@ -213,7 +369,9 @@ def coral_check(
     opened = [open_task(task, data, options.settings) for task in (_default_tasks(data) if tasks is None else tasks)]
     for task in opened:
         _check_task(task, model)
-    natural = Sounds(recordings, max_clips=max_clips, skip_invalid=options.skip_invalid, progress=options.progress)
+    natural = RecordedClips(
+        recordings, max_clips=max_clips, skip_invalid=options.skip_invalid, progress=options.progress
+    )
     natural_embeddings, not_embedded = _embed_recordings(natural, model, options)
     skipped = [*natural.skipped, *not_embedded]
     changes = []
@@ -245,7 +403,9 @@ def _check_task(opened: OpenedTask, model: Model) -> None:
         )
 
 
-def _embed_recordings(recordings: Sounds, model: Model, options: RunOptions) -> tuple[Floats, list[dict[str, str]]]:
+def _embed_recordings(
+    recordings: RecordedClips, model: Model, options: RunOptions
+) -> tuple[Floats, list[dict[str, str]]]:
     """Embeddings [clips, dim] of those that can be embedded, and the others."""
     configuration: Configuration = recordings
     store = embed_configuration(model, configuration, options)
@@ -341,3 +501,63 @@ def _warn_of_few_clips(natural: Floats, tasks: Sequence[CoralTask]) -> None:
             "recordings, or --preset full, tell more",
             stacklevel=3,
         )
+
+
+_COLUMNS = (
+    Column("task", numeric=False),
+    Column("measure", numeric=False),
+    Column("before", "with the embeddings as they are"),
+    Column("after", "with the embeddings adapted to the recordings"),
+    Column("difference", "after - before", digits=4),
+    Column("95 % interval", "of the mean difference, paired over samples, BCa bootstrap over clusters of samples"),
+    Column("n", "samples", digits=None),
+    Column("clips", "synthetic clips that the adaptation was learnt from", digits=None),
+)
+
+_LEGEND = (
+    "before, after: adaptation of the synthetic embeddings to the mean and covariance of the recordings'. A difference "
+    "near 0 speaks against an artefact of the synthetic clips' mean and covariance; nothing here says that natural "
+    "sound would score the same.",
+    f"95 % interval: of the mean difference, paired over n samples, BCa bootstrap; {MISSING} of a measure that is no "
+    "mean over samples, and below 10 samples that are independent. The recordings are taken as given. What a task fits "
+    "is fitted anew after the adaptation, and the noise of the fits is not in the interval.",
+    "distance: of the covariances of the clips that the adaptation was learnt from and of the recordings, 0 where they "
+    "are the same, 1 where they have no direction in common.",
+)
+
+
+def coral_table(check: CoralCheck) -> Table:
+    """What adaptation to natural recordings changes, a row a measure, and below it what it means."""
+    clips = f"{check.clips:,} clips of {check.files:,} recordings in {check.recordings}"
+    legend = list(_LEGEND)
+    if check.skipped:
+        names = shown([item["id"] for item in check.skipped], 3)
+        legend.append(f"Left out, since they cannot be read or embedded: {names}.")
+    return Table(
+        f"CORAL: {check.model.id} on {check.dataset}, adapted to {clips}",
+        _COLUMNS,
+        tuple(row for task in check.tasks for row in _rows(task)),
+        tuple(legend),
+    )
+
+
+def _rows(task: CoralTask) -> Sequence[Row]:
+    changes = {task.info.measure(name).heading: change for name, change in task.changes.items()}
+    title = task.info.title
+    return [_row(title, heading, change, task) for heading, change in {**changes, "distance": task.distance}.items()]
+
+
+def _row(title: str, heading: str, change: Change, task: CoralTask) -> Row:
+    interval = interval_text(change.interval, 4)
+    return Row(
+        (
+            Cell(title),
+            Cell(heading),
+            Cell(change.before),
+            Cell(change.after),
+            Cell(change.difference),
+            Cell(interval or None),
+            Cell(task.n),
+            Cell(task.clips),
+        )
+    )
