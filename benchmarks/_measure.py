@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
@@ -26,7 +27,9 @@ def shortest(run: Callable[[], Any], times: int = 3) -> float:
 def in_fresh_process(file: str, *arguments: str) -> dict[str, Any]:
     """What a file of this folder prints as JSON when it is run by itself, on one core."""
     command = [sys.executable, file, *arguments]
-    environment = {**os.environ, **ONE_THREAD}
+    # `studies` stands in the root of the clone.
+    paths = os.pathsep.join(filter(None, (str(Path(file).resolve().parents[1]), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": paths}
     printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
     content: dict[str, Any] = json.loads(printed)
     return content

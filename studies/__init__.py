@@ -1,4 +1,5 @@
-"""Studies of the scores themselves: are they valid, and are they an artefact of synthetic sound?
+"""Studies of the scores themselves, their tables and their sounds, run in a clone: ``python -m studies.NAME``.
 
-What evaluates a model for its own sake belongs to the evaluator; nothing here is shipped to the leaderboard.
+Nothing here is installed, and no other room imports it. What evaluates a model for its own sake belongs to the
+evaluator.
 """

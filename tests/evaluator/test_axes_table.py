@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "axes_table.py"
+from studies.tables import main
 
 
-def printed(folder, monkeypatch, capsys):
-    specification = importlib.util.spec_from_file_location("axes_table", SCRIPT)
-    script = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(script)
-    monkeypatch.setattr(sys, "argv", ["axes_table.py", str(folder)])
-    script.main()
-    return capsys.readouterr().out
-
-
-def test_bold_is_who_is_above_every_twin_and_every_level_meter(tmp_path, write_results, monkeypatch, capsys):
+def test_bold_is_who_is_above_every_twin_and_every_level_meter(tmp_path, write_results, capsys):
     def scored(name, mean, seed=0, **changes):
         noise = np.random.default_rng(len(name) + seed).normal(0, 0.05, 384)
         write_results(tmp_path, [name], tasks=["rate_binding"], scores=mean + noise, **changes)
@@ -30,7 +17,8 @@ def test_bold_is_who_is_above_every_twin_and_every_level_meter(tmp_path, write_r
     for seed in range(3):
         for model in ("high", "low"):
             scored(f"untrained:{model}", 0.3 + 0.1 * seed, seed, model={"revision": f"seed-{seed}"})
-    page = printed(tmp_path, monkeypatch, capsys)
+    main(["axes", str(tmp_path)])
+    page = capsys.readouterr().out
     head, _, row, *_ = page.splitlines()
     cells = dict(zip(head.strip("| ").split(" | "), row.strip("| ").split(" | "), strict=True))
     assert set(cells) > {"high", "high: its 3 twins", "low", "low: its 3 twins", "level-statistics"}

@@ -1,31 +1,23 @@
 """The tables of the page on instances come by one command."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "docs" / "instances_table.py"
+from studies import tables
 
 
 @pytest.mark.slow
 def test_the_command_scores_and_prints_each_model_beside_the_first(tmp_path, monkeypatch, capsys):
-    specification = importlib.util.spec_from_file_location("instances_table", SCRIPT)
-    script = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(script)
-    assert {name.rpartition(":")[2] for names in script.ENCODERS.values() for name in names} >= {
+    assert {name.rpartition(":")[2] for names in tables.ENCODERS.values() for name in names} >= {
         "whisper-base",
         "AiSfx",
     }
-    assert script.plain("SpeechEmbedding") == script.plain("speech-embedding")
-    monkeypatch.setattr(script, "ENCODERS", {"timbres": ("log-mel-statistics",)})
-    monkeypatch.setattr(script, "CONTROLS", ("random",))
+    assert tables.plain("SpeechEmbedding") == tables.plain("speech-embedding")
+    monkeypatch.setattr(tables, "ENCODERS", {"timbres": ("log-mel-statistics",)})
+    monkeypatch.setattr(tables, "CONTROLS", ("random",))
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
-    command = ["instances_table.py", "--out", str(tmp_path), "--draws", "0", "5"]
+    command = ["instances", "--out", str(tmp_path), "--draws", "0", "5"]
     for arguments in (command, [*command, "--tables"]):
-        monkeypatch.setattr(sys, "argv", arguments)
-        script.main()
+        tables.main(arguments)
         rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if " | " in line]
         score = rows[0].index("A-COAT instances")
         scores = {row[0]: float(row[score].split()[0]) for row in rows[1:3]}
