@@ -4,9 +4,8 @@ A name is loaded when it is first used. What computes belongs to the rooms below
 The import makes `evaluate.load` find the metrics by their bare names.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-import lazy_loader
 
 from audio_compositionality.metrics import register_on_import
 
@@ -20,17 +19,14 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_load = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "dataset_builder.open_data": ["open_data"],
-        "encoders.loading.names": ["list_models"],
-        "encoders.loading.registry": ["load_model"],
-        "evaluator.run.evaluate": ["evaluate"],
-        "evaluator.run.options": ["RunOptions"],
-        "tasks.registry": ["list_tasks"],
-    },
-)[0]
+_MODULES = {
+    "RunOptions": "evaluator.run.options",
+    "evaluate": "evaluator.run.evaluate",
+    "list_models": "encoders.loading.names",
+    "list_tasks": "tasks.registry",
+    "load_model": "encoders.loading.registry",
+    "open_data": "dataset_builder.open_data",
+}
 
 __all__ = ["RunOptions", "__version__", "evaluate", "list_models", "list_tasks", "load_model", "open_data"]
 
@@ -47,4 +43,9 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("audio-compositionality")
-    return _load(name)
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    public = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    # From here on Python finds it without asking.
+    globals()[name] = public
+    return public

@@ -12,12 +12,19 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from audio_compositionality.support.cache import cache_folder
+from audio_compositionality.support.files import partial_path, remove_partial_files
 from audio_compositionality.support.text import first_line
 
 from ..base import ModelError
 
 CONNECT_SECONDS = 5
 """How long a host is given to answer, before it is taken to be out of reach."""
+
+REPLY_SECONDS = 30
+"""How long a host that was reached may say nothing."""
+
+PIECE = 1 << 20
+"""Bytes of a file that are held in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -72,16 +79,12 @@ class WeightsFile:
             ) from error
 
     def _fetch_from_site(self) -> Path:
-        import pooch
-
-        folder = cache_folder() / "weights"
-        if not (folder / self.name).exists():
+        path = cache_folder() / "weights" / self.name
+        if not path.exists() or (self.digest is not None and _digest_as(self.digest, path) != self.digest):
             check_reachable(self.source)
             print(f"downloading {self.name} ({self.size / 1e6:,.0f} MB) from {self.source}", file=sys.stderr)
-        # It would say the same again.
-        pooch.get_logger().setLevel("WARNING")
-        bar = pooch.HTTPDownloader(progressbar=True, timeout=30)
-        return Path(pooch.retrieve(self.source, self.digest, fname=self.name, path=folder, downloader=bar))
+            _download(self.source, path, self.digest)
+        return path
 
     def _fetch_from_hub(self) -> Path:
         from huggingface_hub.errors import EntryNotFoundError
@@ -94,6 +97,37 @@ class WeightsFile:
         path = download_from_hub(self.source, self.name)
         check_digest(path, self.digest)
         return path
+
+
+def _download(address: str, path: Path, digest: str | None) -> None:
+    """Fetch a file, which gets its name when it is there whole and has the hash on record; a progress bar is shown.
+
+    Raises:
+        httpx2.HTTPError: it cannot be had.
+        ModelError: it has another hash.
+    """
+    import httpx2
+    from tqdm.auto import tqdm
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_partial_files(path.parent)
+    partial = partial_path(path)
+    # As it is, so that the length that the host states is that of what is written.
+    plain = {"Accept-Encoding": "identity"}
+    try:
+        with httpx2.stream("GET", address, headers=plain, follow_redirects=True, timeout=REPLY_SECONDS) as reply:
+            reply.raise_for_status()
+            length = int(reply.headers.get("Content-Length", 0)) or None
+            with partial.open("wb") as file, tqdm(total=length, unit="B", unit_scale=True) as bar:
+                for piece in reply.iter_bytes(PIECE):
+                    file.write(piece)
+                    bar.update(len(piece))
+        actual = digest and _digest_as(digest, partial)
+        if actual != digest:
+            raise ModelError(f"what came has the hash {actual}, but the published file has {digest}")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 class HubUnreachableError(ModelError):
@@ -150,10 +184,16 @@ def check_digest(path: Path, digest: str | None) -> None:
     if digest is None:
         return
     algorithm, expected = digest.split(":")
-    with path.open("rb") as stream:
-        actual = hashlib.file_digest(stream, algorithm).hexdigest()
+    actual = _digest_as(digest, path).removeprefix(f"{algorithm}:")
     if actual != expected:
         raise ModelError(
             f"{path} has the {algorithm} {actual}, but the published file has {expected}: it is damaged, or another. "
             "To run weights of your own in this architecture, save them as .safetensors"
         )
+
+
+def _digest_as(digest: str, path: Path) -> str:
+    """The hash of a file in the form of another, ``md5:...`` or ``sha256:...``."""
+    algorithm = digest.partition(":")[0]
+    with path.open("rb") as stream:
+        return f"{algorithm}:{hashlib.file_digest(stream, algorithm).hexdigest()}"

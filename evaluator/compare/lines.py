@@ -54,8 +54,8 @@ def fit_line(
 ) -> LineFit | None:
     """Least squares of scores y on x, with covariates held fixed.
 
-    Ordinary least squares of statsmodels. The spread of scores changes with diversity, hence a covariance that does not
-    take it as constant: HC3 (MacKinnon and White 1985) where each cluster is one sample, else that of the clusters
+    Ordinary least squares. The spread of scores changes with diversity, hence a covariance that does not take it as
+    constant: HC3 (MacKinnon and White 1985) where each cluster is one sample, else that of the clusters
     (Cameron and Miller 2015), which needs `MIN_CLUSTERS`.
 
     Args:
@@ -68,8 +68,6 @@ def fit_line(
         the fit, without samples that alone determine a covariate's coefficient and so tell nothing of the slope; None
         where there are too few clusters, or x does not vary once covariates are held fixed.
     """
-    from statsmodels.regression.linear_model import OLS
-
     at, scores = np.asarray(x, np.float64), np.asarray(y, np.float64)
     extra = np.zeros((len(at), 0)) if covariates is None else np.asarray(covariates, np.float64)
     names = np.arange(len(at)) if clusters is None else np.asarray(clusters)
@@ -82,23 +80,59 @@ def fit_line(
     enough = MIN_SAMPLES if number == len(at) else MIN_CLUSTERS
     if number < max(enough, design.shape[1] + 2) or np.linalg.matrix_rank(design) < design.shape[1]:
         return None
-    model = OLS(scores, design)
+    inverse = np.linalg.pinv(design)
+    coefficients = inverse @ scores
+    residuals = scores - design @ coefficients
     if number == len(at):
-        fitted, dof = model.fit(cov_type="HC3", use_t=True), len(at) - design.shape[1]
+        covariance, dof = _covariance_hc3(design, inverse, residuals), len(at) - design.shape[1]
     else:
-        fitted, dof = model.fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True), number - 1
-    low, high = fitted.conf_int(SIGNIFICANT)[1]
+        covariance, dof = _covariance_of_clusters(design, inverse, residuals, groups), number - 1
+    slope, error = float(coefficients[1]), float(np.sqrt(covariance[1, 1]))
+    half = float(stats.t.ppf(1 - SIGNIFICANT / 2, dof)) * error
     constant = float(np.ptp(scores)) <= ROUNDING
     return LineFit(
         n=len(at),
-        slope=float(fitted.params[1]),
-        slope_interval=(float(low), float(high)),
-        p=1.0 if constant else float(fitted.pvalues[1]),
-        intercept=float(fitted.params[0]),
-        r2=0.0 if constant else float(fitted.rsquared),
-        covariance=np.asarray(fitted.cov_params())[:2, :2],
+        slope=slope,
+        slope_interval=(slope - half, slope + half),
+        p=1.0 if constant else 2 * float(stats.t.sf(abs(slope) / error, dof)) if error else float(slope == 0),
+        intercept=float(coefficients[0]),
+        r2=0.0 if constant else 1 - float(residuals @ residuals) / float(((scores - scores.mean()) ** 2).sum()),
+        covariance=covariance[:2, :2],
         dof=float(dof),
     )
+
+
+def _covariance_hc3(design: Floats, inverse: Floats, residuals: Floats) -> Floats:
+    """HC3 covariance [k, k] of the coefficients (MacKinnon and White 1985).
+
+    (XᵀX)⁻¹ Xᵀ diag(e² / (1 - h)²) X (XᵀX)⁻¹: each residual over the share that its sample leaves to the others.
+
+    Args:
+        design: X, [n, k].
+        inverse: its pseudoinverse, (XᵀX)⁻¹ Xᵀ, [k, n].
+        residuals: e, [n].
+    """
+    leverage = np.einsum("ij,ji->i", design, inverse)
+    spread = inverse * (residuals / (1 - leverage))
+    return np.asarray(spread @ spread.T)
+
+
+def _covariance_of_clusters(design: Floats, inverse: Floats, residuals: Floats, groups: NDArray[np.int64]) -> Floats:
+    """Covariance [k, k] of the coefficients where samples of a cluster depend on each other.
+
+    (XᵀX)⁻¹ Σ_g X_gᵀ e_g e_gᵀ X_g (XᵀX)⁻¹ times G / (G - 1) · (n - 1) / (n - k) for G clusters (Cameron and Miller
+    2015, equations 11 and 12).
+
+    Args:
+        design, inverse, residuals: as for `_covariance_hc3`.
+        groups: cluster of each sample, numbered from 0, [n].
+    """
+    n, k = design.shape
+    number = int(groups.max()) + 1
+    moments = np.zeros((number, k))
+    np.add.at(moments, groups, design * residuals[:, None])
+    spread = inverse @ inverse.T @ moments.T
+    return np.asarray(spread @ spread.T) * (number / (number - 1) * (n - 1) / (n - k))
 
 
 def _design(x: Floats, covariates: Floats) -> tuple[Floats, NDArray[np.bool_]]:

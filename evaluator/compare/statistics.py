@@ -8,11 +8,10 @@ they are the usual ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-import networkx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
@@ -331,14 +330,39 @@ def compact_letters(means: ArrayLike, tests: Sequence[PairedTest]) -> list[str]:
         return ["-"] * len(np.asarray(means))
     order = np.argsort(-np.asarray(means, np.float64), kind="stable").tolist()
     place = {column: k for k, column in enumerate(order)}
-    alike = networkx.Graph()
-    alike.add_nodes_from(range(len(order)))
-    alike.add_edges_from((place[test.first], place[test.second]) for test in tests if not test.significant)
+    alike: dict[int, set[int]] = {k: set() for k in range(len(order))}
+    for test in tests:
+        if not test.significant:
+            alike[place[test.first]].add(place[test.second])
+            alike[place[test.second]].add(place[test.first])
     letters = [""] * len(order)
-    for number, clique in enumerate(sorted(sorted(clique) for clique in networkx.find_cliques(alike))):
+    for number, clique in enumerate(sorted(sorted(clique) for clique in maximal_cliques(alike))):
         for k in clique:
             letters[order[k]] += _letter(number)
     return letters
+
+
+def maximal_cliques(neighbours: Mapping[int, set[int]]) -> Iterator[set[int]]:
+    """All largest sets of vertices of which every two are neighbours; a vertex without neighbours is one.
+
+    Algorithm 457 (Bron and Kerbosch 1973) with the pivot of Tomita, Tanaka and Takahashi 2006.
+
+    Args:
+        neighbours: of each vertex, without itself.
+    """
+    # A clique, vertices that can each extend it, and those whose cliques are listed elsewhere.
+    waiting: list[tuple[set[int], set[int], set[int]]] = [(set(), set(neighbours), set())] if neighbours else []
+    while waiting:
+        clique, candidates, excluded = waiting.pop()
+        if not candidates and not excluded:
+            yield clique
+            continue
+        counts = {vertex: len(candidates & neighbours[vertex]) for vertex in candidates | excluded}
+        pivot = max(counts, key=counts.__getitem__)
+        for vertex in candidates - neighbours[pivot]:
+            near = neighbours[vertex]
+            waiting.append((clique | {vertex}, candidates & near, excluded & near))
+            candidates, excluded = candidates - {vertex}, excluded | {vertex}
 
 
 def group_means(

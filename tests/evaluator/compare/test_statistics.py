@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import combinations
 
+import networkx
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -22,6 +23,7 @@ from audio_compositionality.evaluator.compare.statistics import (
     compare_pairs,
     expanded_level,
     group_means,
+    maximal_cliques,
     mean_intervals,
     paired_t_test,
 )
@@ -240,6 +242,17 @@ def test_letters_are_shared_by_exactly_those_that_are_not_distinguishable():
             assert bool(set(letters[i]) & set(letters[j])) == ((i, j) not in different)
 
 
+def test_letters_are_the_largest_sets_that_networkx_finds():
+    rng = np.random.default_rng(9)
+    for m, share in ((1, 0.0), (3, 0.5), (8, 0.2), (12, 0.5), (12, 0.8), (30, 0.3), (1_200, 0.0)):
+        graph = (
+            networkx.gnp_random_graph(m, 1 - share, seed=int(rng.integers(99))) if m < 1_000 else networkx.star_graph(m)
+        )
+        cliques = {frozenset(clique) for clique in maximal_cliques({v: set(graph[v]) for v in graph})}
+        assert cliques == {frozenset(clique) for clique in networkx.find_cliques(graph)}
+    assert list(maximal_cliques({})) == []
+
+
 def test_more_letters_than_the_alphabet_has():
     letters = compact_letters(-np.arange(60.0), _tests(60, set(combinations(range(60), 2))))
     assert letters[:2] == ["a", "b"]
@@ -281,6 +294,15 @@ def test_a_spread_that_grows_with_diversity_is_not_taken_for_a_slope():
         found.append(fit_line(x, x**3 * rng.normal(size=64)).p <= 0.05)
     # Least squares with a constant spread rejects about 20 %.
     assert np.mean(found) < 0.08
+
+
+def test_line_with_covariates_is_that_of_statsmodels(scores):
+    rng = np.random.default_rng(2)
+    x, held = rng.random(40), rng.normal(size=(40, 2))
+    fit = fit_line(x, scores[:, 0], covariates=held)
+    expected = sm.OLS(scores[:, 0], np.column_stack([np.ones(40), x, held])).fit(cov_type="HC3", use_t=True)
+    assert (fit.slope, fit.p, fit.r2) == pytest.approx((expected.params[1], expected.pvalues[1], expected.rsquared))
+    assert fit.slope_interval == pytest.approx(tuple(expected.conf_int()[1]), abs=1e-9)
 
 
 def test_line_with_clusters_and_covariates_is_that_of_statsmodels(scores):
