@@ -244,10 +244,8 @@ def test_letters_are_shared_by_exactly_those_that_are_not_distinguishable():
 
 def test_letters_are_the_largest_sets_that_networkx_finds():
     rng = np.random.default_rng(9)
-    for m, share in ((1, 0.0), (3, 0.5), (8, 0.2), (12, 0.5), (12, 0.8), (30, 0.3), (1_200, 0.0)):
-        graph = (
-            networkx.gnp_random_graph(m, 1 - share, seed=int(rng.integers(99))) if m < 1_000 else networkx.star_graph(m)
-        )
+    for m, share in ((1, 0.5), (3, 0.5), (8, 0.8), (12, 0.5), (12, 0.2), (30, 0.7), (40, 0.0), (60, 1.0)):
+        graph = networkx.gnp_random_graph(m, share, seed=int(rng.integers(99)))
         cliques = {frozenset(clique) for clique in maximal_cliques({v: set(graph[v]) for v in graph})}
         assert cliques == {frozenset(clique) for clique in networkx.find_cliques(graph)}
     assert list(maximal_cliques({})) == []
