@@ -1,13 +1,15 @@
 """The public names of audio-compositionality, imported as ``import audio_compositionality as ac``.
 
 A name is loaded when it is first used. What computes belongs to the rooms below; a name is public by standing here.
-The import makes `evaluate.load` find the metrics by their bare names.
+The import makes `evaluate.load` find the metrics by their bare names, and leaves out a torchaudio that cannot
+be loaded.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.metrics import register_on_import
+from audio_compositionality.support.torchaudio_build import leave_out_unfit_torchaudio
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.open_data import open_data
@@ -31,6 +33,7 @@ _MODULES = {
 __all__ = ["RunOptions", "__version__", "evaluate", "list_models", "list_tasks", "load_model", "open_data"]
 
 
+leave_out_unfit_torchaudio()
 register_on_import()
 
 

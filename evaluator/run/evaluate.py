@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -392,4 +393,6 @@ def intervals_of(task: Task, scores: Scores, described: Samples) -> dict[str, tu
 
 def library_versions() -> dict[str, str]:
     """Versions of this package, Python and the libraries that compute, as a result states them."""
-    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _VERSIONS}}
+    # torchaudio computes where it is installed and a front end asked it.
+    names = [*_VERSIONS, *(["torchaudio"] if "torchaudio.compliance.kaldi" in sys.modules else [])]
+    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in names}}
