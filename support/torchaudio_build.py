@@ -39,19 +39,19 @@ def misfit(torchaudio: Path, torch: Path) -> str | None:
         torchaudio, torch: the packages' folders.
     """
     libraries = [path.name for path in torchaudio.joinpath("lib").glob("*torchaudio*") if path.is_file()]
-    own, others = _stated(torchaudio, "__version__"), _stated(torch, "__version__")
-    if not libraries or own is None or others is None:
+    version, beside = _stated(torchaudio, "__version__"), _stated(torch, "__version__")
+    if not libraries or version is None or beside is None:
         return None
-    cuda, stable = re.search(r"\+cu(\d+)(\d)$", own), any(".abi3." in name for name in libraries)
+    cuda, stable = re.search(r"\+cu(\d+)(\d)$", version), any(".abi3." in name for name in libraries)
     if cuda and f"{cuda[1]}.{cuda[2]}" != _stated(torch, "cuda"):
         fault = f"needs CUDA {cuda[1]}.{cuda[2]}"
-    elif not stable and own.split(".")[:2] != others.split(".")[:2]:
-        fault = f"needs torch {'.'.join(own.split('.')[:2])}"
+    elif not stable and version.split(".")[:2] != beside.split(".")[:2]:
+        fault = f"needs torch {'.'.join(version.split('.')[:2])}"
     else:
         return None
-    kind = others.partition("+")[2] or "cpu"
+    kind = beside.partition("+")[2] or "cpu"
     return (
-        f"torchaudio {own} {fault}, and torch is {others}: it is left out. To mend it: "
+        f"torchaudio {version} {fault}, and torch is {beside}: it is left out. To mend it: "
         f"pip install --force-reinstall --no-deps torchaudio --index-url {INDEX}/{kind}"
     )
 
