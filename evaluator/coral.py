@@ -145,7 +145,7 @@ class RecordedClips:
             available = [available[number] for number in sorted(drawn.tolist())]
         self._clips = sorted(available, key=lambda clip: (clip.rate, clip.frames, clip.name, clip.start))
         self.clip_ids: Sequence[str] = tuple(clip.id for clip in self._clips)
-        self.rows: Sequence[Mapping[str, Any]] = tuple({"id": id, "split": "test"} for id in self.clip_ids)
+        self.rows: Sequence[dict[str, Any]] = tuple({"id": id, "split": "test"} for id in self.clip_ids)
         paths = sorted({clip.path for clip in self._clips})
         self.files = len(paths)
         self.fingerprint = self._fingerprint(paths, progress)

@@ -115,7 +115,9 @@ def differences(comparison: Comparison, name: str, place: int) -> dict[str, tupl
     """A model less each that it has to be above: the mean and the 95 % interval, by label; empty without samples."""
     view = comparison.views.get(name)
     margins: dict[str, tuple[float, float, float]] = {}
-    for other in beaten(comparison, place) if view is not None else ():
+    if view is None:
+        return margins
+    for other in beaten(comparison, place):
         test = compare_pairs(np.stack([view.values[:, place], view.values[:, other]], axis=1), view.clusters)[0]
         sign = 1 if test.first == 0 else -1
         low, high = sorted(sign * end for end in test.interval or (np.nan, np.nan))
@@ -151,7 +153,8 @@ def print_axes(folder: Path) -> None:
     """Print the table of axes.md, and the differences behind what is bold."""
     comparisons = {comparison.info.name: comparison for comparison in compare_results([folder])}
     # A model of which a task has no result has a column all the same.
-    headings = list(max(map(places, comparisons.values()), key=len))
+    widest: dict[str, list[int]] = max(map(places, comparisons.values()), key=len)
+    headings = list(widest)
     print(f"| measure (its key in the result files) | {' | '.join(headings)} |\n|{'---|' * (len(headings) + 1)}")
     told = []
     for words, task, measures in ROWS:

@@ -80,7 +80,7 @@ def fit_line(
     enough = MIN_SAMPLES if number == len(at) else MIN_CLUSTERS
     if number < max(enough, design.shape[1] + 2) or np.linalg.matrix_rank(design) < design.shape[1]:
         return None
-    inverse = np.linalg.pinv(design)
+    inverse: Floats = np.asarray(np.linalg.pinv(design), np.float64)
     coefficients = inverse @ scores
     residuals = scores - design @ coefficients
     if number == len(at):
@@ -132,7 +132,7 @@ def _covariance_of_clusters(design: Floats, inverse: Floats, residuals: Floats, 
     moments = np.zeros((number, k))
     np.add.at(moments, groups, design * residuals[:, None])
     spread = inverse @ inverse.T @ moments.T
-    return np.asarray(spread @ spread.T) * (number / (number - 1) * (n - 1) / (n - k))
+    return np.asarray(spread @ spread.T * (number / (number - 1) * (n - 1) / (n - k)))
 
 
 def _design(x: Floats, covariates: Floats) -> tuple[Floats, NDArray[np.bool_]]:
