@@ -23,7 +23,7 @@ COMMANDS = (
     *("models", "tasks", "check-model", "push", "submit", "verify"),
 )
 
-HEAVY = {"torch", "transformers", "datasets", "evaluate", "matplotlib", "statsmodels", "librosa", "gradio"}
+HEAVY = {"torch", "transformers", "datasets", "evaluate", "matplotlib", "librosa", "gradio"}
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ from audio_compositionality.encoders.loading.names import list_models
 names = [listing.name for listing in list_models()]
 load_model("downsample").embed([[0.0] * 32_000], 32_000)
 assert has_twins("whisper-base")
-heavy = {"torch", "transformers", "librosa", "huggingface_hub", "pooch"} & set(sys.modules)
+heavy = {"torch", "transformers", "librosa", "huggingface_hub", "httpx2"} & set(sys.modules)
 assert not heavy, heavy
 """
     subprocess.run([sys.executable, "-c", code], check=True)

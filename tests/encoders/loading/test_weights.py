@@ -69,6 +69,23 @@ def test_weights_are_downloaded_once_and_their_hash_is_checked(
     assert "downloading" not in capsys.readouterr().err
 
 
+def test_a_file_that_has_changed_is_downloaded_anew_where_its_hash_is_on_record(site: tuple[str, Path]) -> None:
+    address, folder = site
+    (folder / "model.pth").write_bytes(b"published")
+    checked = WeightsFile("model.pth", f"{address}/model.pth", 9, digest("sha256", b"published"))
+    path = checked.fetch("model")
+    path.write_bytes(b"damaged")
+    unchecked = WeightsFile("model.pth", f"{address}/model.pth", 9)
+    assert unchecked.fetch("model").read_bytes() == b"damaged"
+    assert checked.fetch("model").read_bytes() == b"published"
+    # What was there stays where nothing better comes.
+    (folder / "model.pth").unlink()
+    path.write_bytes(b"damaged")
+    with pytest.raises(ValueError, match="404"):
+        checked.fetch("model")
+    assert [file.read_bytes() for file in path.parent.iterdir()] == [b"damaged"]
+
+
 def test_a_download_with_another_hash_is_refused_and_not_kept(site: tuple[str, Path]) -> None:
     address, folder = site
     (folder / "model.pth").write_bytes(b"not what was published")
