@@ -13,7 +13,7 @@ from audio_compositionality.support.spec import Spec, read_values
 from audio_compositionality.support.text import nearest
 
 from .data import Clip, DatasetError, HeldData, Row, check_range, fingerprint_of, to_waveform
-from .recipes import list_recipes, load_recipe
+from .recipes import has_preset, list_recipes, load_recipe
 from .recipes.base import Recipe, Rendering, rate_of
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **change
         InputError: an unknown preset, a recipe without it, or a change that no recipe knows or that is refused.
         DatasetError: an unknown recipe.
     """
-    if name not in preset_names():
+    if not has_preset(name):
         valid = [
             preset for preset in preset_names() if all(preset in load_recipe(one).presets for one in recipes or ())
         ]
@@ -199,7 +199,7 @@ def _typed(value: Any) -> str:
 
 def is_preset(source: str) -> bool:
     """Whether data are called after a preset, be it with changes."""
-    return source.partition(_WITH)[0] in preset_names()
+    return has_preset(source.partition(_WITH)[0])
 
 
 def preset_fields(preset: str, recipes: Iterable[str] | None = None) -> dict[str, FieldInfo]:
