@@ -75,8 +75,8 @@ class Registry(Generic[Thing]):
         """All names, in the order of `all`; of modules that give them their names none is imported."""
         if self._found is not None or not self._is_named_by_file or None in self._texts.values():
             return tuple(self.all())
-        others = (self._name_of(thing) for thing in self._of_points())
-        return tuple(dict.fromkeys((*self._texts, *others, *self._added)))
+        installed = (self._name_of(thing) for thing in self._of_points())
+        return tuple(dict.fromkeys((*self._texts, *installed, *self._added)))
 
     def find(self, name: str) -> Thing | None:
         """The object of a name, None where there is none. Of the package's modules its own is imported.
@@ -86,7 +86,9 @@ class Registry(Generic[Thing]):
         """
         if self._is_named_by_file and name not in self._added and name in self._texts:
             return self._import(name)
-        return next((thing for thing in self.naming(name) if name in (self._name_of(thing), *self._further(thing))), None)
+        return next(
+            (thing for thing in self.naming(name) if name in (self._name_of(thing), *self._further(thing))), None
+        )
 
     def naming(self, text: str) -> Iterator[Thing]:
         """The objects that may have a text among their names, one after the other: those that were registered, those

@@ -111,10 +111,18 @@ _models: Registry[tuple[ModelListing, ...]] = Registry(
     further=lambda models: (model.name for model in models),
 )
 _architectures: Registry[Mapping[str, ArchitectureClass]] = Registry(
-    _FAMILIES, "ARCHITECTURES", "audio_compositionality.architectures", lambda classes: next(iter(classes)), further=iter
+    _FAMILIES,
+    "ARCHITECTURES",
+    "audio_compositionality.architectures",
+    lambda classes: next(iter(classes)),
+    further=iter,
 )
 _configurations: Registry[Mapping[str, Callable[[], type[PretrainedConfig]]]] = Registry(
-    _FAMILIES, "CONFIGURATIONS", "audio_compositionality.configurations", lambda classes: next(iter(classes)), further=iter
+    _FAMILIES,
+    "CONFIGURATIONS",
+    "audio_compositionality.configurations",
+    lambda classes: next(iter(classes)),
+    further=iter,
 )
 _adapters: Registry[Adapter] = Registry(
     _ADAPTERS, "ADAPTER", "audio_compositionality.adapters", lambda adapter: adapter.prefix
