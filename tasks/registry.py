@@ -27,6 +27,11 @@ def list_tasks() -> list[Task]:
     return sorted(_TASKS.all().values(), key=lambda task: (task.info.on_request, task.info.benchmark, task.info.name))
 
 
+def task_names() -> tuple[str, ...]:
+    """Names of all tasks; those of this folder are not imported."""
+    return _TASKS.names()
+
+
 def default_tasks(recipes: Collection[str]) -> list[Task]:
     """What is scored where neither tasks nor a benchmark are named: the tasks of recipes, less those on request.
 
