@@ -95,8 +95,10 @@ class Registry(Generic[Thing]):
         whose modules have it in quotes, be it behind a slash, and those of entry points, the one of that name first."""
         yield from self._added.values()
         yield from self._listed
-        quoted = re.compile(rf"[\"'/]{re.escape(text.rpartition('/')[2])}[\"']")
-        yield from self._imported(name for name, code in self._texts.items() if code is None or quoted.search(code))
+        last = text.rpartition("/")[2]
+        quoted = re.compile(rf"[\"'/]{re.escape(last)}[\"']")
+        if last:
+            yield from self._imported(name for name, code in self._texts.items() if code is None or quoted.search(code))
         yield from self._of_points(text)
 
     @cached_property

@@ -58,6 +58,9 @@ def points(monkeypatch):
 
 def test_of_a_folder_the_module_that_names_a_thing_is_imported_and_no_other(package):
     registry = registry_of(package)
+    assert registry.find("") is None
+    assert registry.find("folder/") is None
+    assert imported() == set()
     assert registry.find("drum") == ("drum",)
     assert imported() == {"drum"}
     assert registry.find("gong") == ("bell", "gong", "org/chime")
