@@ -55,7 +55,7 @@ def _is_without_cuda() -> bool:
     versions = Path(torch.origin).with_name("version.py") if torch is not None and torch.origin else None
     if versions is None or not versions.is_file():
         return False
-    return len({found[1] for found in _ABSENT.finditer(versions.read_text("utf-8"))}) == 2
+    return len({match[1] for match in _ABSENT.finditer(versions.read_text("utf-8"))}) == 2
 
 
 def double_precision_device(device: torch.device) -> torch.device:
