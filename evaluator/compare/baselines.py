@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from audio_compositionality.encoders.loading.listing import ModelListing, find_model, named_models
+from audio_compositionality.encoders.loading.listing import ModelListing, named_models
 from audio_compositionality.support.text import listed
 from audio_compositionality.tasks.base import Measure, TaskInfo
 
@@ -19,7 +19,7 @@ def baseline_listing(result: ComparedResult) -> ModelListing | None:
     """What the listing of models says of a baseline; None of what is no baseline, or is not listed."""
     if result.kind is not ModelKind.BASELINE:
         return None
-    return find_model(result.result.model.id)
+    return named_models().get(result.result.model.id)
 
 
 def descriptions_in(comparison: Comparison) -> list[int]:

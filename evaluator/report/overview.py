@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from audio_compositionality.encoders.loading.listing import find_model
+from audio_compositionality.encoders.loading.listing import named_models
 from audio_compositionality.evaluator.compare.baselines import descriptions_in, fixed_by_construction
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
 from audio_compositionality.evaluator.compare.kinds import ModelKind
@@ -122,7 +122,7 @@ def named_baselines(comparisons: Sequence[Comparison]) -> tuple[Named, ...]:
     entries: dict[str, tuple[str, str]] = {}
     for comparison in comparisons:
         for place, result in enumerate(comparison.results):
-            listing = find_model(result.result.model.id)
+            listing = named_models().get(result.result.model.id)
             if result.kind is ModelKind.BASELINE or (result.kind is ModelKind.CONTROL and listing is not None):
                 entries[result.label] = (_kind(comparison, place), "" if listing is None else listing.description)
     order = sorted(entries, key=lambda label: (entries[label][0] != "description", label))

@@ -14,7 +14,8 @@ from audio_compositionality.dataset_builder.texts.questions.base import Wording,
 from audio_compositionality.encoders.base import LETTERS, By, Model, ModelCard
 from audio_compositionality.tasks.question_prompts import read_prompt
 
-from .listing import SAMPLE_RATE
+SAMPLE_RATE = 32_000
+"""Hz, to which those that hear bring a clip; it is the rate of the project's own scenes."""
 
 UNPARSED = "unparsed"
 """What is answered to a question that cannot be read: a text that names no option."""

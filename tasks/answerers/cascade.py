@@ -20,9 +20,8 @@ from tqdm.auto import tqdm
 from audio_compositionality.dataset_builder.texts.questions.base import spoken
 from audio_compositionality.encoders.base import FloatArray, ModelCard, ModelError, resample
 
-from .base import card_of
+from .base import SAMPLE_RATE, card_of
 from .detector import DetectorAnswerer
-from .listing import SAMPLE_RATE
 from .symbolic import RULES_VERSION
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
 from audio_compositionality.encoders.base import Event, FloatArray, ModelCard, ModelError, resample
 
-from .base import Chooser, letters
-from .listing import SAMPLE_RATE
+from .base import SAMPLE_RATE, Chooser, letters
 from .symbolic import RULES_VERSION, place_of_answer
 
 

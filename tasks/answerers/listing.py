@@ -12,8 +12,7 @@ from importlib import import_module
 from audio_compositionality.encoders.base import Model
 from audio_compositionality.encoders.loading.listing import ModelListing
 
-SAMPLE_RATE = 32_000
-"""Hz, to which those that hear bring a clip; it is the rate of the project's own scenes."""
+from .base import SAMPLE_RATE
 
 
 def _listing(

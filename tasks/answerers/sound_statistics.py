@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.texts.questions.controls import Features
 from audio_compositionality.encoders.base import FloatArray, resample
 
-from .base import Chooser, Prompted, asked_in, card_of, drawn, letters
-from .listing import SAMPLE_RATE
+from .base import SAMPLE_RATE, Chooser, Prompted, asked_in, card_of, drawn, letters
 from .text_only import most_likely, text_features
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.texts.questions.base import YES
 from audio_compositionality.encoders.base import FloatArray, resample
 
-from .base import Chooser, Prompted, asked_in, card_of, drawn, letters, prompted
-from .listing import SAMPLE_RATE
+from .base import SAMPLE_RATE, Chooser, Prompted, asked_in, card_of, drawn, letters, prompted
 
 if TYPE_CHECKING:
     from sklearn.ensemble import RandomForestClassifier
