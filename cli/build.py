@@ -8,10 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.table import print_table
 
 from . import arguments, data_options
@@ -19,20 +16,8 @@ from .command import GO_ON, Command
 from .settings import Group, divided
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.data_spec import DataSpec
+    from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
     from audio_compositionality.dataset_builder.opening import RenderedData
-
-
-class BuildSpec(Spec):
-    """What can be set of a build beside its data."""
-
-    bank: str | None = Field(None, description="Take the timbres of presets from this 32-voice DX7 bank (.syx).")
-    voices: tuple[int, ...] = Field(
-        tuple(range(1, 9)), min_length=1, description="Which voices of the bank, counted from 1: one a class."
-    )
-    writer_revision: str | None = Field(None, description="Branch, tag or commit of the Hub id of --writer.")
-    writer_device: str | None = Field(None, description="Of --writer: cpu, cuda, cuda:1; CUDA where there is one.")
-    writer_in_test: bool = Field(False, description="Have --writer rewrite captions of test items too.")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _rendered(options: argparse.Namespace) -> RenderedData:
     """The data with the texts of a language model, where one is named."""
-    from audio_compositionality.dataset_builder.data_spec import recognised
+    from audio_compositionality.dataset_builder.data_spec import BuildSpec, recognised
     from audio_compositionality.dataset_builder.open_data import left_out_notes
     from audio_compositionality.dataset_builder.opening import RenderedData
 

@@ -8,14 +8,14 @@ import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pydantic.fields import FieldInfo
-
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed, plain
 
 from .settings import Group, add_settings, divided, pairs
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.data_spec import DataSpec
     from audio_compositionality.dataset_builder.open_data import Opened

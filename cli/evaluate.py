@@ -7,7 +7,6 @@ import argparse
 from . import arguments, model_options, scoring
 from .announce import print_end, print_result
 from .command import GO_ON, Command
-from .imports import import_evaluate
 
 _EXAMPLES = """\
   audio-compositionality evaluate whisper-base --benchmark axes --data full --set seed=7 --out results-seed-7
@@ -38,8 +37,6 @@ def run(options: argparse.Namespace) -> None:
     models = model_options.loaded_models(options.models, request.model, options.device, processes)
     model_options.check_kinds(models, tasks, options, data.source)
     request.check_used(models, tasks)
-    if processes.is_main:
-        import_evaluate()
     results = evaluate_models(models, data, tasks, how, on_result=print_result, leave_out=True)
     if processes.is_main:
         print_end(results, options.out, how.store)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic.fields import FieldInfo
-
 from audio_compositionality.support.errors import InputError
 
 from .settings import Group, divided
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from audio_compositionality.encoders.base import Model
     from audio_compositionality.encoders.language_models.options import LanguageOptions
     from audio_compositionality.encoders.options import EncoderOptions
@@ -65,6 +65,7 @@ class ModelSettings:
 def model_fields() -> dict[str, FieldInfo]:
     """The settings of how models are run, by name."""
     from pydantic import Field
+    from pydantic.fields import FieldInfo
 
     from audio_compositionality.encoders.language_models.options import LanguageOptions
 

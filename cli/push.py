@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from . import arguments
 from .announce import print_result
 from .command import GO_ON, Command
-from .imports import import_evaluate
 
 if TYPE_CHECKING:
     from audio_compositionality.push_scripts.baselines import MissingBaselines
@@ -174,7 +173,6 @@ def _add_baselines(options: argparse.Namespace, preset: str) -> None:
         return
     out = options.out / preset
     print(_opening(missing, out), flush=True)
-    import_evaluate()
     submissions = publish_baselines(
         options.org,
         missing,

@@ -15,7 +15,6 @@ from audio_compositionality.support.text import listed
 from . import arguments, data_options, model_options, scoring
 from .announce import kept_outputs, print_end, print_result
 from .command import GO_ON, Command
-from .imports import import_evaluate
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
@@ -83,8 +82,6 @@ def run(options: argparse.Namespace) -> None:
         models += [*one.loaded, *_beside(one, plan, options, request, processes)]
     request.check_used(models, plan.tasks)
     how = how.changed(settings={**_quick_settings(data, plan.tasks), **how.settings})
-    if processes.is_main:
-        import_evaluate()
     results = evaluate_models(models, data, list(plan.tasks), how, on_result=print_result, leave_out=True)
     if processes.is_main:
         print_end(results, options.out, store)

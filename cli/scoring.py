@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic.fields import FieldInfo
-
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed, nearest
 
@@ -19,6 +17,8 @@ from . import arguments, data_options, model_options
 from .settings import Group, divided
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.data_spec import DataSpec
     from audio_compositionality.encoders.base import Model
@@ -169,10 +169,9 @@ def _check_out(out: Path | None) -> None:
 
 def setting_names() -> set[str]:
     """The names of all settings that a command can have, of any data."""
-    from audio_compositionality.dataset_builder.data_spec import DataSpec
+    from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
     from audio_compositionality.dataset_builder.open_data import settable
 
-    from .build import BuildSpec
     from .train import training_fields
 
     made = (settable(DataSpec(data=data)) for data in ("preset:mini", "recordings:.", "labels:."))
@@ -182,6 +181,7 @@ def setting_names() -> set[str]:
 
 def _run_fields() -> Mapping[str, FieldInfo]:
     from pydantic import Field
+    from pydantic.fields import FieldInfo
 
     from audio_compositionality.evaluator.run.options import RunOptions
 

@@ -6,13 +6,13 @@ import argparse
 import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from pydantic.fields import FieldInfo
+from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import read_values, settings_table
 from audio_compositionality.support.table import print_table
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 HELP = "help"
 """What stands in place of ``NAME=VALUE`` to list all settings."""
@@ -76,6 +76,8 @@ def divided(texts: Sequence[str], groups: Sequence[Group]) -> list[dict[str, Any
         ListedError: the settings were asked for, and have been printed.
         InputError: a text is no ``NAME=VALUE``, names no setting, or its value is none that the setting can have.
     """
+    from audio_compositionality.support.spec import read_values, settings_table
+
     if HELP in texts:
         for group in groups:
             every = group.fields()

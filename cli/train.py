@@ -10,22 +10,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-from pydantic.fields import FieldInfo
-
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import Spec
 
 from . import arguments, data_options
 from .command import Command
 from .settings import Group, add_settings, divided, pairs
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.data_spec import DataSpec
     from audio_compositionality.training.data import TrainingSplits
     from audio_compositionality.training.loop import TrainingRun
-    from audio_compositionality.training.settings import TrainingSettings
+    from audio_compositionality.training.settings import MachineSpec, TrainingSettings
 
 DATA = "comp_a_train"
 """The recipe that is learnt from where nothing is said."""
@@ -35,12 +33,6 @@ BENCHMARK = "comp_a"
 
 OPTIONS = ("stages", "preset", "rows", "init", "batch_size", "seed")
 """Settings of a training that have an option of their own."""
-
-
-class MachineSpec(Spec):
-    """What can be set of a training that decides nothing about its model."""
-
-    workers: int | None = Field(None, ge=1, description="Threads that prepare log-mels; by default one a core.")
 
 
 _DESCRIPTION = """\
@@ -138,6 +130,7 @@ class LearntFrom:
     def groups(self) -> list[Group]:
         """The settings: of the data, of what is made of them, of the training."""
         from audio_compositionality.training.data import training_recipes
+        from audio_compositionality.training.settings import MachineSpec
 
         training = [Group("the machine", MachineSpec.settable), Group("the training", training_fields)]
         if self.spec is None:
@@ -278,7 +271,7 @@ def _data_of_settings(file: Path) -> str | None:
 def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str, Any], MachineSpec, TrainingSettings]:
     """Changes to what is made of the data, and the settings of the file and, before them, those that are typed."""
     from audio_compositionality.support.spec import read_values, read_yaml
-    from audio_compositionality.training.settings import ALIGN, TrainingSettings
+    from audio_compositionality.training.settings import ALIGN, MachineSpec, TrainingSettings
 
     *of_data, of_machine, values = divided(options.set, learnt.groups())
     changes = of_data[1] if of_data else {}

@@ -142,6 +142,18 @@ class DataSpec(Spec):
         }
 
 
+class BuildSpec(Spec):
+    """What can be set of a build beside its data."""
+
+    bank: str | None = Field(None, description="Take the timbres of presets from this 32-voice DX7 bank (.syx).")
+    voices: tuple[int, ...] = Field(
+        tuple(range(1, 9)), min_length=1, description="Which voices of the bank, counted from 1: one a class."
+    )
+    writer_revision: str | None = Field(None, description="Branch, tag or commit of the Hub id of --writer.")
+    writer_device: str | None = Field(None, description="Of --writer: cpu, cuda, cuda:1; CUDA where there is one.")
+    writer_in_test: bool = Field(False, description="Have --writer rewrite captions of test items too.")
+
+
 _COLUMNS = ("label", "group", "condition", "captions", "separator", "words")
 _MADE = ("preset", "prompts")
 _OF_LABELS = ("format", "durations", "columns", "resolution", "names")

@@ -13,7 +13,7 @@ from audio_compositionality.support.spec import Spec, read_values
 from audio_compositionality.support.text import nearest
 
 from .data import Clip, DatasetError, HeldData, Row, check_range, fingerprint_of, to_waveform
-from .recipes import list_recipes, load_recipe
+from .recipes import has_preset, list_recipes, load_recipe
 from .recipes.base import Recipe, Rendering, rate_of
 
 if TYPE_CHECKING:
@@ -149,18 +149,14 @@ def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **change
         InputError: an unknown preset, a recipe without it, or a change that no recipe knows or that is refused.
         DatasetError: an unknown recipe.
     """
-    if name not in preset_names():
-        valid = [
-            preset for preset in preset_names() if all(preset in load_recipe(one).presets for one in recipes or ())
-        ]
+    presets = {recipe: load_recipe(recipe).presets for recipe in (list_recipes() if recipes is None else recipes)}
+    settings: dict[str, Spec] = {recipe: those[name] for recipe, those in presets.items() if name in those}
+    if not settings and not has_preset(name):
+        valid = [preset for preset in preset_names() if all(preset in presets[one] for one in recipes or ())]
         raise InputError(f"unknown preset {name!r}; {nearest(name, valid)}")
-    settings: dict[str, Spec] = {}
-    for recipe in list_recipes() if recipes is None else recipes:
-        presets = load_recipe(recipe).presets
-        if name in presets:
-            settings[recipe] = presets[name]
-        elif recipes is not None:
-            raise InputError(f"recipe {recipe!r} has no preset {name!r}; {nearest(name, presets)}")
+    if recipes is not None and len(settings) < len(presets):
+        without = next(recipe for recipe in presets if recipe not in settings)
+        raise InputError(f"recipe {without!r} has no preset {name!r}; {nearest(name, presets[without])}")
     names = {recipe: set(type(of_recipe).model_fields) for recipe, of_recipe in settings.items()}
     for change in changes:
         if not any(change in of_recipe for of_recipe in names.values()):
@@ -199,7 +195,7 @@ def _typed(value: Any) -> str:
 
 def is_preset(source: str) -> bool:
     """Whether data are called after a preset, be it with changes."""
-    return source.partition(_WITH)[0] in preset_names()
+    return has_preset(source.partition(_WITH)[0])
 
 
 def preset_fields(preset: str, recipes: Iterable[str] | None = None) -> dict[str, FieldInfo]:

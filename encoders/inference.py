@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .base import ModelError
@@ -27,6 +31,31 @@ def resolve_device(device: str | torch.device | None) -> torch.device:
         return torch.empty(0, device=device).device
     except Exception as error:
         raise ModelError(f"cannot use device '{device}' ({error}); 'cpu' always works") from error
+
+
+_ABSENT = re.compile(r"^(cuda|hip)\b[^=\n]*= None$", re.M)
+"""What torch's file of versions says of a build without CUDA, and of one without its like for AMD."""
+
+
+def device_name(device: str | None) -> str:
+    """The name of the device that `resolve_device` gives; torch, which takes seconds to import, is imported only where
+    that may be another one than the CPU.
+
+    Raises:
+        ModelError: see `resolve_device`.
+    """
+    if "torch" not in sys.modules and (device == "cpu" or (device is None and _is_without_cuda())):
+        return "cpu"
+    return str(resolve_device(device))
+
+
+def _is_without_cuda() -> bool:
+    """Whether the installed torch is a build that finds no CUDA device anywhere."""
+    torch = find_spec("torch")
+    versions = Path(torch.origin).with_name("version.py") if torch is not None and torch.origin else None
+    if versions is None or not versions.is_file():
+        return False
+    return len({match[1] for match in _ABSENT.finditer(versions.read_text("utf-8"))}) == 2
 
 
 def double_precision_device(device: torch.device) -> torch.device:

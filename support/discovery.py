@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import pkgutil
+import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Generic, TypeVar, cast
 
@@ -18,7 +20,8 @@ Thing = TypeVar("Thing")
 class Registry(Generic[Thing]):
     """Objects by name: each module of a package that has `attribute` gives one, each entry point of a group another.
 
-    A new one is a new file; nothing has to be edited.
+    A new one is a new file; nothing has to be edited. A line of that file begins with the attribute, and the names by
+    which the object is found stand in it, in quotes: so the files are read, and only those that are needed are run.
     """
 
     def __init__(
@@ -28,23 +31,31 @@ class Registry(Generic[Thing]):
         group: str,
         name_of: Callable[[Thing], str],
         *,
+        further: Callable[[Thing], Iterable[str]] = lambda thing: (),
+        is_named_by_file: bool = False,
         listed: Sequence[Thing] = (),
     ) -> None:
-        """Nothing is imported before `all` is called.
+        """Nothing is imported before something is asked for.
 
         Args:
             package: dotted name of the package whose modules are looked into; None where all are `listed`.
             attribute: name of the object in a module; modules without it are passed over.
             group: of entry points, each of which names such an object.
             name_of: an object's own name.
+            further: other names that an object is found by.
+            is_named_by_file: whether each object has the name of its module.
             listed: objects that there are whatever modules there are.
         """
         self._package = package
         self._listed = tuple(listed)
+        self._stated = re.compile(rf"^{attribute}\b", re.M)
         self._attribute = attribute
         self._group = group
         self._name_of = name_of
+        self._further = further
+        self._is_named_by_file = is_named_by_file
         self._found: dict[str, Thing] | None = None
+        self._loaded: dict[int, Thing] = {}
         self._added: dict[str, Thing] = {}
 
     def add(self, thing: Thing) -> None:
@@ -54,30 +65,86 @@ class Registry(Generic[Thing]):
     def all(self) -> dict[str, Thing]:
         """All objects by their names, those of the package first."""
         if self._found is None:
-            self._found = self._look()
+            named = {self._name_of(thing): thing for thing in (*self._listed, *self._imported(self._texts))}
+            for thing in self._of_points():
+                named.setdefault(self._name_of(thing), thing)
+            self._found = named
         return {**self._found, **self._added}
 
-    def _look(self) -> dict[str, Thing]:
-        things = list(self._listed)
-        modules = pkgutil.iter_modules(import_module(self._package).__path__) if self._package else ()
-        for module in modules:
-            name = f"{self._package}.{module.name}"
+    def names(self) -> tuple[str, ...]:
+        """All names, in the order of `all`; of modules that give them their names none is imported."""
+        if self._found is not None or not self._is_named_by_file or None in self._texts.values():
+            return tuple(self.all())
+        installed = (self._name_of(thing) for thing in self._of_points())
+        return tuple(dict.fromkeys((*self._texts, *installed, *self._added)))
+
+    def find(self, name: str) -> Thing | None:
+        """The object of a name, None where there is none. Of the package's modules its own is imported.
+
+        Raises:
+            AudioCompositionalityError: its module cannot be used, or an entry point cannot be loaded.
+        """
+        if self._is_named_by_file and name not in self._added and name in self._texts:
+            return self._import(name)
+        return next(
+            (thing for thing in self.naming(name) if name in (self._name_of(thing), *self._further(thing))), None
+        )
+
+    def naming(self, text: str) -> Iterator[Thing]:
+        """The objects that may have a text among their names, one after the other: those that were registered, those
+        whose modules have it in quotes, be it behind a slash, and those of entry points, the one of that name first."""
+        yield from self._added.values()
+        yield from self._listed
+        last = text.rpartition("/")[2]
+        quoted = re.compile(rf"[\"'/]{re.escape(last)}[\"']")
+        if last:
+            yield from self._imported(name for name, code in self._texts.items() if code is None or quoted.search(code))
+        yield from self._of_points(text)
+
+    @cached_property
+    def _texts(self) -> Mapping[str, str | None]:
+        """The modules that state the attribute and their texts, None of one that has no text here."""
+        texts = _texts_of(self._package) if self._package else {}
+        return {name: code for name, code in texts.items() if code is None or self._stated.search(code)}
+
+    def _imported(self, names: Iterable[str]) -> Iterator[Thing]:
+        """The objects of modules; one that is incomplete does not take the others with it."""
+        for name in names:
             try:
-                thing = getattr(import_module(name), self._attribute, None)
+                thing = self._import(name)
             except AudioCompositionalityError as error:
-                # One that is incomplete does not take the others with it.
-                warnings.warn(f"{name} is left out: {error}", stacklevel=2)
+                warnings.warn(f"{self._package}.{name} is left out: {error}", stacklevel=3)
                 continue
             if thing is not None:
-                things.append(cast(Thing, thing))
-        named = {self._name_of(thing): thing for thing in things}
-        for point in importlib.metadata.entry_points(group=self._group):
-            try:
-                thing = point.load()
-            except Exception as error:
-                raise AudioCompositionalityError(
-                    f"the entry point {point.name!r} of the group {self._group} cannot be loaded "
-                    f"({first_line(error)}): mend or uninstall the package that has it"
-                ) from error
-            named.setdefault(self._name_of(thing), thing)
-        return named
+                yield thing
+
+    def _import(self, name: str) -> Thing | None:
+        return cast("Thing | None", getattr(import_module(f"{self._package}.{name}"), self._attribute, None))
+
+    @cached_property
+    def _points(self) -> tuple[importlib.metadata.EntryPoint, ...]:
+        return tuple(importlib.metadata.entry_points(group=self._group))
+
+    def _of_points(self, first: str = "") -> Iterator[Thing]:
+        """The objects of entry points, that of a name first; each is loaded when its turn comes."""
+        for place, point in sorted(enumerate(self._points), key=lambda one: one[1].name != first):
+            if place not in self._loaded:
+                try:
+                    self._loaded[place] = point.load()
+                except Exception as error:
+                    raise AudioCompositionalityError(
+                        f"the entry point {point.name!r} of the group {self._group} cannot be loaded "
+                        f"({first_line(error)}): mend or uninstall the package that has it"
+                    ) from error
+            yield self._loaded[place]
+
+
+@cache
+def _texts_of(package: str) -> Mapping[str, str | None]:
+    """The text of each module of a package by the module's name, None where there is none, as of compiled modules."""
+    texts: dict[str, str | None] = {}
+    for module in pkgutil.iter_modules(import_module(package).__path__):
+        spec = module.module_finder.find_spec(f"{package}.{module.name}", None)
+        get_source = getattr(spec and spec.loader, "get_source", lambda name: None)
+        texts[module.name] = get_source(f"{package}.{module.name}")
+    return texts

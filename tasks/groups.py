@@ -124,7 +124,11 @@ class BenchmarkInfo:
 
 
 _BENCHMARKS: Registry[BenchmarkInfo] = Registry(
-    f"{__package__}.benchmarks", "BENCHMARK", "audio_compositionality.benchmarks", lambda benchmark: benchmark.name
+    f"{__package__}.benchmarks",
+    "BENCHMARK",
+    "audio_compositionality.benchmarks",
+    lambda benchmark: benchmark.name,
+    is_named_by_file=True,
 )
 
 
@@ -136,4 +140,4 @@ def register_benchmark(benchmark: BenchmarkInfo) -> None:
 
 def benchmark_info(name: str) -> BenchmarkInfo:
     """What a benchmark is; of one that nothing says, its name is all."""
-    return _BENCHMARKS.all().get(name) or BenchmarkInfo(name, name, "")
+    return _BENCHMARKS.find(name) or BenchmarkInfo(name, name, "")

@@ -11,7 +11,9 @@ from audio_compositionality.support.text import nearest
 
 from .base import Task, TaskError
 
-_TASKS: Registry[Task] = Registry(__package__, "TASK", "audio_compositionality.tasks", lambda task: task.info.name)
+_TASKS: Registry[Task] = Registry(
+    __package__, "TASK", "audio_compositionality.tasks", lambda task: task.info.name, is_named_by_file=True
+)
 
 
 def register_task(task: Task) -> None:
@@ -23,6 +25,11 @@ def register_task(task: Task) -> None:
 def list_tasks() -> list[Task]:
     """All tasks, ordered by benchmark and name; those on request (`TaskInfo.on_request`) come last."""
     return sorted(_TASKS.all().values(), key=lambda task: (task.info.on_request, task.info.benchmark, task.info.name))
+
+
+def task_names() -> tuple[str, ...]:
+    """Names of all tasks; those of this folder are not imported."""
+    return _TASKS.names()
 
 
 def default_tasks(recipes: Collection[str]) -> list[Task]:
@@ -40,15 +47,15 @@ def scored_recipes() -> set[str]:
 
 
 def load_task(name: str) -> Task:
-    """The task of a name.
+    """The task of a name; of the tasks of this folder its module alone is imported.
 
     Raises:
         TaskError: there is none; says the nearest.
     """
-    tasks = _TASKS.all()
-    if name not in tasks:
-        raise TaskError(f"unknown task {name!r}; {nearest(name, sorted(tasks))}")
-    return tasks[name]
+    task = _TASKS.find(name)
+    if task is None:
+        raise TaskError(f"unknown task {name!r}; {nearest(name, sorted(_TASKS.names()))}")
+    return task
 
 
 def load_tasks(names: Iterable[str]) -> list[Task]:

@@ -234,10 +234,8 @@ def open_towers(init: str, *, train: str = "all", seed: int = 0) -> TwoTowers:
         towers = fresh[init].make_fresh(seed)
     else:
         from audio_compositionality.encoders.loading.checkpoints import open_checkpoint
-        from audio_compositionality.encoders.loading.listing import register_configurations
 
         kind, name = split_twin(init)
-        register_configurations()
         checkpoint = open_checkpoint(_source(init, name), twin=None if kind is None else Twin(kind, seed))
         model_type = checkpoint.config.model_type
         if model_type not in families:

@@ -79,6 +79,12 @@ class Stage(Spec):
         return self
 
 
+class MachineSpec(Spec):
+    """What can be set of a training that decides nothing about its model."""
+
+    workers: int | None = Field(None, ge=1, description="Threads that prepare log-mels; by default one a core.")
+
+
 class TrainingSettings(Spec):
     """What decides a training; read from YAML, from ``NAME=VALUE``, and written beside what was trained."""
 

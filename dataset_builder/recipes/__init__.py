@@ -11,25 +11,30 @@ from ..data import DatasetError
 from .base import Recipe
 
 _registry: Registry[Recipe[Any]] = Registry(
-    __name__, "RECIPE", "audio_compositionality.recipes", lambda recipe: recipe.name
+    __name__, "RECIPE", "audio_compositionality.recipes", lambda recipe: recipe.name, is_named_by_file=True
 )
 
 
 def list_recipes() -> tuple[str, ...]:
     """Names of all recipes: those of this folder, of installed packages, and those that were registered."""
-    return tuple(_registry.all())
+    return _registry.names()
 
 
 def load_recipe(name: str) -> Recipe[Any]:
-    """The recipe of a name.
+    """The recipe of a name; of the recipes of this folder its module alone is imported.
 
     Raises:
         DatasetError: there is none.
     """
-    recipes = _registry.all()
-    if name not in recipes:
-        raise DatasetError(f"unknown recipe {name!r}; {nearest(name, recipes)}")
-    return recipes[name]
+    recipe = _registry.find(name)
+    if recipe is None:
+        raise DatasetError(f"unknown recipe {name!r}; {nearest(name, list_recipes())}")
+    return recipe
+
+
+def has_preset(name: str) -> bool:
+    """Whether any recipe has a preset of a name."""
+    return any(name in recipe.presets for recipe in _registry.naming(name))
 
 
 def register_recipe(recipe: Recipe[Any]) -> None:

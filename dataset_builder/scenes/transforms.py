@@ -270,10 +270,10 @@ def load_transform(name: str) -> Transform:
     Raises:
         InputError: there is none.
     """
-    transforms = _registry.all()
-    if name not in transforms:
-        raise InputError(f"unknown transform {name!r}; {nearest(name, transforms)}")
-    return transforms[name]
+    transform = _registry.find(name)
+    if transform is None:
+        raise InputError(f"unknown transform {name!r}; {nearest(name, list_transforms())}")
+    return transform
 
 
 def register_transform(transform: Transform) -> None:

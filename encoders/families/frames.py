@@ -15,7 +15,6 @@ import numpy as np
 from ..base import ClipError, FloatArray, ModelError
 from ..inference import inference
 from ..layers import LayeredEncoder
-from ..loading.listing import ANY_OTHER
 from ..model_encoder import Hidden
 from ..options import EncoderOptions
 
@@ -243,4 +242,5 @@ def _refuse_several_parts(checkpoint: Checkpoint) -> None:
         )
 
 
-ARCHITECTURES = {ANY_OTHER: FrameEncoder}
+# `ANY_OTHER`, which the file has to name as it is.
+ARCHITECTURES = {"*": FrameEncoder}

@@ -100,29 +100,29 @@ class WhisperEncoder(LayeredEncoder[WhisperFeatures]):
 ARCHITECTURES = {"whisper": WhisperEncoder}
 
 DIMS = {
-    "tiny": 384,
-    "tiny.en": 384,
-    "base": 512,
-    "base.en": 512,
-    "small": 768,
-    "small.en": 768,
-    "medium": 1024,
-    "medium.en": 1024,
-    "large-v2": 1280,
-    "large-v3": 1280,
-    "large-v3-turbo": 1280,
+    "whisper-tiny": 384,
+    "whisper-tiny.en": 384,
+    "whisper-base": 512,
+    "whisper-base.en": 512,
+    "whisper-small": 768,
+    "whisper-small.en": 768,
+    "whisper-medium": 1024,
+    "whisper-medium.en": 1024,
+    "whisper-large-v2": 1280,
+    "whisper-large-v3": 1280,
+    "whisper-large-v3-turbo": 1280,
 }
 
 MODELS = tuple(
     ModelListing(
-        f"whisper-{size}",
+        name,
         dim,
         16_000,
         "speech recognition",
         # The Hub's cards.
-        "MIT" if size == "large-v3-turbo" else "Apache-2.0",
+        "MIT" if name == "whisper-large-v3-turbo" else "Apache-2.0",
         "Whisper's encoder, mean over the clip's own frames (30-s window)",
-        f"openai/whisper-{size}",
+        f"openai/{name}",
     )
-    for size, dim in DIMS.items()
+    for name, dim in DIMS.items()
 )

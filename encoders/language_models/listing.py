@@ -63,7 +63,11 @@ LEFT_OUT = {
 """Why there is no runner for models that transformers has: none could be tried where this was written."""
 
 _families: Registry[Family] = Registry(
-    f"{__package__}.families", "FAMILY", "audio_compositionality.language_models", lambda family: family.name
+    f"{__package__}.families",
+    "FAMILY",
+    "audio_compositionality.language_models",
+    lambda family: family.name,
+    further=lambda family: family.architectures,
 )
 
 
@@ -75,7 +79,7 @@ def families() -> dict[str, Family]:
 def family_of(config: Any) -> Family | None:
     """The family that a configuration of transformers belongs to; None of any other model."""
     stated = _stated(config)
-    return next((family for family in families().values() if stated & set(family.architectures)), None)
+    return next(filter(None, map(_families.find, sorted(stated))), None)
 
 
 def check_architecture(config: Any, name: str) -> None:

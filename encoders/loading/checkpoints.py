@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
-from transformers import AutoConfig, AutoFeatureExtractor, AutoTokenizer
+from transformers import AutoConfig, AutoFeatureExtractor, AutoTokenizer, PretrainedConfig
 from transformers.utils import logging as transformers_logging
 
 from audio_compositionality.support.files import sha256_of, sha256_of_file
@@ -28,6 +28,7 @@ from audio_compositionality.support.text import first_line, shown
 from ..base import ModelError
 from .cards import ModelSource
 from .downloads import download_from_hub
+from .listing import register_configuration
 from .records import recorded_data
 from .tokenizers import VOCABULARIES
 from .twins import Twin
@@ -305,6 +306,8 @@ def open_checkpoint(
         identifier, commit = source, _hub_commit(source, name)
     try:
         with quiet(source):
+            stated, _ = PretrainedConfig.get_config_dict(source, revision=commit)
+            register_configuration(str(stated.get("model_type")))
             config = AutoConfig.from_pretrained(source, revision=commit, trust_remote_code=False)
     except Exception as error:
         raise ModelError(f"cannot read the configuration of '{identifier}': {error}; {HOW_TO_WRAP}") from error

@@ -104,13 +104,25 @@ _FAMILIES = f"{__package__.rpartition('.')[0]}.families"
 _ADAPTERS = f"{__package__.rpartition('.')[0]}.adapters"
 
 _models: Registry[tuple[ModelListing, ...]] = Registry(
-    _FAMILIES, "MODELS", "audio_compositionality.models", lambda models: models[0].name
+    _FAMILIES,
+    "MODELS",
+    "audio_compositionality.models",
+    lambda models: models[0].name,
+    further=lambda models: (model.name for model in models),
 )
 _architectures: Registry[Mapping[str, ArchitectureClass]] = Registry(
-    _FAMILIES, "ARCHITECTURES", "audio_compositionality.architectures", lambda classes: next(iter(classes))
+    _FAMILIES,
+    "ARCHITECTURES",
+    "audio_compositionality.architectures",
+    lambda classes: next(iter(classes)),
+    further=iter,
 )
 _configurations: Registry[Mapping[str, Callable[[], type[PretrainedConfig]]]] = Registry(
-    _FAMILIES, "CONFIGURATIONS", "audio_compositionality.configurations", lambda classes: next(iter(classes))
+    _FAMILIES,
+    "CONFIGURATIONS",
+    "audio_compositionality.configurations",
+    lambda classes: next(iter(classes)),
+    further=iter,
 )
 _adapters: Registry[Adapter] = Registry(
     _ADAPTERS, "ADAPTER", "audio_compositionality.adapters", lambda adapter: adapter.prefix
@@ -123,21 +135,41 @@ def named_models() -> dict[str, ModelListing]:
     return {listing.name: listing for listing in sorted(listings, key=lambda listing: listing.source is not None)}
 
 
+def find_model(name: str) -> ModelListing | None:
+    """The listing of a name, None where no model has it; of the families that of the name alone is imported."""
+    return next((listing for listing in _models.find(name) or () if listing.name == name), None)
+
+
+def model_of(source: str) -> ModelListing | None:
+    """The listing of a Hub repository, None where none is of it."""
+    listings = (listing for models in _models.naming(source) for listing in models)
+    return next((listing for listing in listings if listing.source == source), None)
+
+
 def architectures() -> dict[str, ArchitectureClass]:
     """The encoder of each of transformers' model types, by name; `ANY_OTHER` for the others."""
     return {name: make for classes in _architectures.all().values() for name, make in classes.items()}
 
 
-def register_configurations() -> None:
-    """Make known to transformers the model types of families that are not its own; a family has them by name as
+def architecture_of(model_type: str) -> ArchitectureClass | None:
+    """The encoder of one of transformers' model types, None where no family names it."""
+    return (_architectures.find(model_type) or {}).get(model_type)
+
+
+def register_configuration(model_type: str) -> None:
+    """Make a model type known to transformers where it is a family's own; a family has them by name as
     `CONFIGURATIONS`, functions that give the class of the configuration."""
     from transformers import AutoConfig
 
-    for classes in _configurations.all().values():
-        for model_type, load in classes.items():
-            AutoConfig.register(model_type, load(), exist_ok=True)
+    for name, load in (_configurations.find(model_type) or {}).items():
+        AutoConfig.register(name, load(), exist_ok=True)
 
 
 def adapters() -> dict[str, Adapter]:
     """The adapters by prefix."""
     return _adapters.all()
+
+
+def find_adapter(prefix: str) -> Adapter | None:
+    """The adapter of a prefix, None where there is none."""
+    return _adapters.find(prefix)

@@ -30,7 +30,7 @@ from urllib.parse import urlsplit
 
 from ..base import ModelError
 from .controls import CONTROLS, ControlKind
-from .listing import ModelListing, adapters, named_models
+from .listing import ModelListing, find_adapter, find_model, named_models
 from .twins import TWINS, TwinKind
 
 TOWER = "tower:"
@@ -91,7 +91,7 @@ class ModelName:
     @property
     def listing(self) -> ModelListing | None:
         """Of a listed model what is known of it."""
-        return named_models()[self.model.partition("=")[0]] if self.form == "listed" else None
+        return find_model(self.model.partition("=")[0]) if self.form == "listed" else None
 
     @property
     def path(self) -> str:
@@ -120,7 +120,9 @@ class ModelName:
                 f"answers, and '{self.model}' is neither"
             )
         if self.form == "adapter":
-            adapters()[self.prefix].check(self.rest)
+            adapter = find_adapter(self.prefix)
+            assert adapter is not None
+            adapter.check(self.rest)
         elif self.form == "file":
             split_file(self.model)
         elif self.form == "folder" and not Path(self.model).expanduser().joinpath("config.json").is_file():
@@ -217,12 +219,12 @@ def _form_of(model: str) -> Form:
     listed, is_local, path = model.partition("=")
     if is_endpoint(model):
         return "endpoint"
-    # A file first: to ask for the adapters imports them.
+    # A file first: to ask for an adapter imports it.
     if is_file(first):
         return "file"
-    if colon and first in adapters():
+    if colon and find_adapter(first) is not None:
         return "adapter"
-    if listed in named_models() and bool(path) == bool(is_local):
+    if bool(path) == bool(is_local) and find_model(listed) is not None:
         return "listed"
     if is_file(model):
         return "file"
@@ -268,7 +270,7 @@ def is_twin(name: str) -> bool:
 
 def hub_id_of(name: str) -> str | None:
     """The Hub repository of the model that a name stands for; None where there is none."""
-    listing = named_models().get(name)
+    listing = find_model(name)
     if listing is not None:
         return listing.source if isinstance(listing.source, str) else None
     return name if _HUB_ID.fullmatch(name) else None
@@ -281,7 +283,7 @@ def is_public(name: str) -> bool:
         ModelError: see `parse_name`.
     """
     model = parse_name(name).model
-    return hub_id_of(model) is not None or model in {listing.name for listing in list_models()}
+    return hub_id_of(model) is not None or find_model(model) is not None or model in installed_classes()
 
 
 def absolute_name(name: str) -> str:
@@ -334,7 +336,7 @@ def split_detector(spec: str) -> tuple[str, str]:
     """The names of the detector and of the language model in ``DETECTOR:MODEL``, where DETECTOR is a listed name or
     ``path/to/file.py:ClassName``; the second is empty where there is none."""
     detector, _, model = spec.partition(":")
-    if detector not in named_models():
+    if find_model(detector) is None:
         file, _, rest = spec.partition(f"{_SUFFIX}:")
         attribute, _, model = rest.partition(":")
         detector = f"{file}{_SUFFIX}:{attribute}"

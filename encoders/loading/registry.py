@@ -15,7 +15,7 @@ from ..language_models.options import encoder_options
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from .controls import Controlled
 from .downloads import WeightsFile, check_digest
-from .listing import ANY_OTHER, ModelListing, adapters, architectures, named_models, register_configurations
+from .listing import ANY_OTHER, ModelListing, architecture_of, find_adapter, model_of
 from .names import TOWER, ModelName, installed_classes, parse_name
 from .twins import TWINS, UNTRAINED, Twin
 
@@ -132,7 +132,8 @@ def _load_plain(
             raise ModelError(
                 f"'{name.uncontrolled}': '{plain}' is made by code of its own, so nothing here can {twin.kind.deed}"
             )
-        adapter = adapters()[name.prefix]
+        adapter = find_adapter(name.prefix)
+        assert adapter is not None
         return adapter.load(name.rest, named_device, options if adapter.answers else encoder_options(options))
     if name.form in ("file", "installed"):
         from ..adapters.custom_loading import load_from_file, load_installed
@@ -142,7 +143,7 @@ def _load_plain(
             return load_from_file(plain, named_device, encoder_options(options), twin)
         return load_installed(point, named_device, encoder_options(options), twin)
     source = Path(plain).expanduser() if name.form == "folder" else plain
-    listing = next((entry for entry in named_models().values() if entry.source == source), None)
+    listing = model_of(source) if isinstance(source, str) else None
     return _load_checkpoint(source, None, listing, twin, device, options, hears_only)
 
 
@@ -254,9 +255,8 @@ def _load_checkpoint(
 
     torch_device = resolve_device(device)
     stated = {} if listing is None else {key: getattr(listing, key) for key in ("paradigm", "licence", "trained_on")}
-    register_configurations()
     checkpoint = open_checkpoint(source, name=name, twin=twin, **stated)
-    makers = architectures()
+    make = architecture_of(checkpoint.config.model_type)
     family = family_of(checkpoint.config) if name is None else None
     if family is not None and hears_only:
         checkpoint = replace(checkpoint, name=TOWER + checkpoint.name)
@@ -264,7 +264,8 @@ def _load_checkpoint(
         from ..language_models.base import TransformersLanguageModel
 
         return TransformersLanguageModel(checkpoint, family, torch_device, options)
-    elif name is None and checkpoint.config.model_type not in makers:
+    elif name is None and make is None:
         check_architecture(checkpoint.config, checkpoint.name)
-    make = makers.get(checkpoint.config.model_type, makers[ANY_OTHER])
+    make = make or architecture_of(ANY_OTHER)
+    assert make is not None
     return make(checkpoint, torch_device, encoder_options(options))

@@ -21,7 +21,7 @@ from audio_compositionality.evaluator.results.result import (
 )
 from audio_compositionality.support.text import shown
 from audio_compositionality.tasks.base import Measure
-from audio_compositionality.tasks.registry import list_tasks
+from audio_compositionality.tasks.registry import list_tasks, task_names
 
 from .kinds import ModelKind, kind_of
 
@@ -94,7 +94,7 @@ def load_results(paths: Sequence[str | Path]) -> list[ComparedResult]:
     """
     if not paths:
         raise ResultError("no results: give folders that hold them, or their JSON files")
-    tasks = [task.info.name for task in list_tasks()]
+    tasks = task_names()
     files = dict.fromkeys(file.absolute() for path in paths for file in _result_files(Path(path), tasks))
     loaded = [(file, *load_result(file)) for file in files]
     revisions: dict[tuple[object, ...], set[str]] = {}
@@ -137,7 +137,7 @@ def _result_files(path: Path, tasks: Sequence[str]) -> list[Path]:
     if foreign:
         _pass_over(foreign)
     elif not files:
-        names = " or ".join(f"{task}.json" for task in tasks)
+        names = " or ".join(f"{task.info.name}.json" for task in list_tasks())
         raise ResultError(f"{path} holds no results, files {names}: `audio-compositionality run` writes them")
     return files
 

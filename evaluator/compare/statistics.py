@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
 from audio_compositionality.support.errors import InputError
 
@@ -171,8 +171,8 @@ def expanded_level(number: int, level: float = 1 - SIGNIFICANT) -> float:
     percentile): take the ends at Φ(±sqrt(K / (K - 1)) t), t being the quantile of Student's t with K - 1 degrees of
     freedom.
     """
-    expanded = math.sqrt(number / (number - 1)) * stats.t.ppf((1 + level) / 2, number - 1)
-    return float(1 - 2 * stats.norm.sf(expanded))
+    expanded = math.sqrt(number / (number - 1)) * special.stdtrit(number - 1, (1 + level) / 2)
+    return float(1 - 2 * special.ndtr(-expanded))
 
 
 def bounded_interval(interval: Interval, estimate: float, bounds: Interval) -> Interval:
@@ -254,7 +254,7 @@ def paired_t_test(difference: ArrayLike, clusters: ArrayLike) -> tuple[float, fl
     if error <= ROUNDING * abs(mean) * 1e-3:
         return math.copysign(math.inf, mean), 0.0
     t = mean / error
-    return t, float(2 * stats.t.sf(abs(t), number - 1))
+    return t, float(2 * special.stdtr(number - 1, -abs(t)))
 
 
 def compare_pairs(
@@ -286,7 +286,10 @@ def compare_pairs(
     level = expanded_level(len(bootstrapped.jackknifed))
     widest = (bounds[0] - bounds[1], bounds[1] - bounds[0])
     tested = [paired_t_test(scores[:, i] - scores[:, j], index) for i, j in pairs]
-    adjusted = stats.false_discovery_control([p for _, p in tested])
+    # Imported only where results are compared: it takes a second.
+    from scipy.stats import false_discovery_control
+
+    adjusted = false_discovery_control([p for _, p in tested])
     return [
         PairedTest(
             first=i,

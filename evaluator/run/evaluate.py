@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.encoders.base import Model, ModelCard
-from audio_compositionality.encoders.inference import resolve_device
+from audio_compositionality.encoders.inference import device_name
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.results.result import (
     Deviation,
@@ -132,7 +132,7 @@ def evaluate_models(
     opened = [open_task(task, data, options.settings) for task in tasks]
     models = with_long_answers(models, opened)
     # A device that is not there is found before anything is embedded.
-    options = options.changed(device=str(resolve_device(processes.device(options.device))))
+    options = options.changed(device=device_name(processes.device(options.device)))
     earlier = _earlier_results(models, opened, options, processes)
     if options.out is not None and processes.is_main:
         warn_of_other_data(options.out, opened)

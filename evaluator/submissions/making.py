@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from audio_compositionality.dataset_builder.data import Data
-from audio_compositionality.encoders.inference import resolve_device
+from audio_compositionality.encoders.inference import device_name
 from audio_compositionality.evaluator.results.result import Model, Result, ResultError, SampleTable, load_result
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import Outputs
@@ -78,7 +78,7 @@ def make_submission(
         submission = _with_outputs(submission, path, opened, store)
         outputs = submitted_outputs(submission, opened)
         assert outputs is not None
-        computed, samples = rescored(result, opened, outputs, str(resolve_device(device)), progress)
+        computed, samples = rescored(result, opened, outputs, device_name(device), progress)
         result = computed.model_copy(update={"versions": local.versions, "seconds": local.seconds})
         files = dict(submission.files)
     files |= {RESULT: result.dumps().encode(), SAMPLES: samples.dumps().encode()}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from audio_compositionality.encoders.inference import resolve_device
+from audio_compositionality.encoders.inference import device_name
 from audio_compositionality.evaluator.results.result import Result, SampleTable, load_result
 from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.support.text import shortened
@@ -149,7 +149,7 @@ def _compared(
 ) -> Verification:
     """A claim with what was computed from what the model gave, and how far the two are apart."""
     result, info = claim.result, opened.task.info
-    fit_device = str(resolve_device(device))
+    fit_device = device_name(device)
     try:
         recomputed, table = rescored(result, opened, outputs, fit_device, progress)
     except (FloatingPointError, ValueError) as error:

@@ -8,11 +8,10 @@ import itertools
 import pytest
 
 from audio_compositionality.cli import build, model_options, scoring
-from audio_compositionality.cli.build import BuildSpec
 from audio_compositionality.cli.data_options import data_fields
 from audio_compositionality.cli.main import argument_parser, load_commands
 from audio_compositionality.cli.settings import Group, ListedError, divided, pairs
-from audio_compositionality.dataset_builder.data_spec import DataSpec
+from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
 from audio_compositionality.dataset_builder.open_data import settable
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import rule_of

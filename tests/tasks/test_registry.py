@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 
-from audio_compositionality.support.discovery import Registry
-from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.tasks.base import TaskError
 from audio_compositionality.tasks.metric_files import describe_metric
 from audio_compositionality.tasks.registry import (
@@ -98,41 +95,6 @@ def test_a_metric_that_is_not_there_is_named_with_the_place_where_it_was_looked_
         describe_metric("nothing")
     with pytest.raises(TaskError, match="there is no metric 'gone'"):
         describe_metric(tmp_path / "gone.py")
-
-
-def test_a_task_without_its_metric_leaves_the_others(tmp_path, monkeypatch):
-    package = tmp_path / "some_tasks"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "sound.py").write_text("THING = 'sound'\n")
-    (package / "broken.py").write_text(
-        "from audio_compositionality.tasks.metric_files import describe_metric\nTHING = describe_metric('nothing')\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    registry: Registry[str] = Registry("some_tasks", "THING", "absent", str)
-    with pytest.warns(UserWarning, match=r"some_tasks\.broken is left out: there is no metric 'nothing'"):
-        assert registry.all() == {"sound": "sound"}
-    assert registry.all() == {"sound": "sound"}
-
-
-def test_what_an_installed_package_brings_is_found_and_does_not_displace_ours(monkeypatch):
-    points = [SimpleNamespace(name="x", load=lambda: ("mine", 1)), SimpleNamespace(name="y", load=lambda: ("a", 2))]
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points if group == "group" else [])
-    registry: Registry[tuple[str, int]] = Registry("email", "absent", "group", lambda thing: thing[0])
-    registry.add(("b", 3))
-    assert registry.all() == {"mine": ("mine", 1), "a": ("a", 2), "b": ("b", 3)}
-
-
-def test_an_entry_point_that_cannot_be_loaded_is_named(monkeypatch):
-    def broken():
-        raise ImportError("no module named nowhere")
-
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [SimpleNamespace(name="x", load=broken)])
-    registry: Registry[object] = Registry("email", "absent", "group", str)
-    with pytest.raises(
-        AudioCompositionalityError, match=r"entry point 'x' of the group group cannot be loaded .*nowhere"
-    ):
-        registry.all()
 
 
 def test_no_warning_says_that_something_is_there_which_may_not_be():

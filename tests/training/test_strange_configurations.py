@@ -14,7 +14,6 @@ from audio_compositionality.cli.main import main
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.families.aligned import AlignedEncoder
 from audio_compositionality.encoders.loading.checkpoints import open_checkpoint
-from audio_compositionality.encoders.loading.listing import register_configurations
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS
 from audio_compositionality.training.align import open_aligned
@@ -114,7 +113,6 @@ def test_one_that_names_itself_is_refused(changed, tmp_path, front):
 
 
 def test_a_model_of_the_hub_loads_nothing_from_this_machine(changed):
-    register_configurations()
     checkpoint = open_checkpoint(changed(ALIGNED, {"encoder": "folder/code.py:Encoder"}))
     with pytest.raises(ModelError, match=r"comes from the Hub and names 'folder/code\.py:Encoder'"):
         AlignedEncoder(replace(checkpoint, commit="0" * 40), torch.device("cpu"), DEFAULT_OPTIONS)

@@ -42,10 +42,10 @@ def load_reader(name: str) -> AnnotationReader:
     Raises:
         InputError: there is none of this name.
     """
-    readers = _registry.all()
-    if name not in readers:
-        raise InputError(f"there is no format of labels {name!r}; {nearest(name, readers)}")
-    return readers[name]
+    reader = _registry.find(name)
+    if reader is None:
+        raise InputError(f"there is no format of labels {name!r}; {nearest(name, list_formats())}")
+    return reader
 
 
 def register_reader(reader: AnnotationReader) -> None:
@@ -99,7 +99,7 @@ def check_format(name: str) -> None:
     Raises:
         AnnotationError: with the nearest one, and all.
     """
-    if name not in list_formats():
+    if _registry.find(name) is None:
         raise AnnotationError(f"there is no format of labels {name!r}; {nearest(name, list_formats())}")
 
 

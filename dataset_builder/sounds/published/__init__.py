@@ -73,7 +73,7 @@ def register_reader(reader: Reader) -> None:
 def reader_of(source: str) -> tuple[Reader, str] | None:
     """The reader that ``NAME:PATH`` names, and the path; None where it names none."""
     name, colon, path = source.partition(":")
-    reader = _registry.all().get(name) if colon else None
+    reader = _registry.find(name) if colon else None
     return None if reader is None else (reader, path)
 
 

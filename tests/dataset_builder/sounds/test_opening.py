@@ -23,6 +23,7 @@ from audio_compositionality.dataset_builder.sounds.opening import (
 )
 from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres, default_timbres
+from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import check_values
 
@@ -312,8 +313,8 @@ class TestInstalledPackages:
         point = SimpleNamespace(name="any", load=lambda: MadeOpener("beeps"))
         points = {"audio_compositionality.sounds": [point]}
         monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.get(group, []))
-        monkeypatch.setattr(packages._openers, "_found", None)
-        monkeypatch.setattr(packages._openers, "_added", {})
+        openers = Registry(None, "SOUNDS", "audio_compositionality.sounds", lambda opener: opener.name)
+        monkeypatch.setattr(packages, "_openers", openers)
 
     def test_are_opened_by_their_name_for_all_recipes(self):
         recordings = open_recordings("beeps")

@@ -281,7 +281,7 @@ def test_a_missing_package_is_named_with_what_installs_it(folder: Folder, monkey
     needy = Family(
         **{**vars(family), "packages": {"no_such_package": "audio-compositionality[voxtral]", "torch": "torch"}}
     )
-    monkeypatch.setattr(listing, "families", lambda: {needy.name: needy})
+    monkeypatch.setattr(listing._families, "_added", {needy.name: needy})
     with pytest.raises(
         ModelError, match=r"family Qwen-Omni need no_such_package, .*pip install 'audio-compositionality\[voxtral\]'"
     ):

@@ -37,6 +37,7 @@ from audio_compositionality.dataset_builder.texts.questions.kinds import (
     window_steps,
     window_text,
 )
+from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import InputError
 
 from .clips import domestic, random_annotations, streets
@@ -416,12 +417,12 @@ def test_a_kind_of_an_installed_package_stands_beside_ours(monkeypatch):
 
     points = {"audio_compositionality.questions": [SimpleNamespace(name="loudness", load=Loudness)]}
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.get(group, []))
-    monkeypatch.setattr(kinds._registry, "_found", None)
+    group, listed = kinds._registry._group, kinds._registry._listed
+    monkeypatch.setattr(kinds, "_registry", Registry(None, "TASK", group, lambda task: task.name, listed=listed))
     tasks = kinds.question_tasks()
     assert list(tasks) == ["counting", "duration", "concurrency", "classification", "detection", "loudness"]
     assert kind_of("loudness/last", tasks)[1] == "last"
     assert AskedSpec(ask=("loudness",)).ask == ("loudness/first",)
     monkeypatch.undo()
-    monkeypatch.setattr(kinds._registry, "_found", None)
     with pytest.raises(InputError, match="there is no task 'loudness'"):
         AskedSpec(ask=("loudness",))
