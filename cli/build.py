@@ -20,7 +20,7 @@ from .settings import Group, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import DataSpec
-    from audio_compositionality.dataset_builder.opening import RenderedData
+    from audio_compositionality.dataset_builder.rendered import RenderedData
 
 
 class BuildSpec(Spec):
@@ -85,7 +85,7 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
     """The data with the texts of a language model, where one is named."""
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import left_out_notes
-    from audio_compositionality.dataset_builder.opening import RenderedData
+    from audio_compositionality.dataset_builder.rendered import RenderedData
 
     spec = data_options.data_spec(options)
     recipes = _recipes(options, spec)
@@ -119,7 +119,7 @@ def _recipes(options: argparse.Namespace, spec: DataSpec) -> list[str] | None:
     """The recipes that are asked for: those that are named, else those that a task scores; None of strong labels."""
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import recipes_for
-    from audio_compositionality.dataset_builder.opening import opened_preset
+    from audio_compositionality.dataset_builder.rendered import opened_preset
     from audio_compositionality.tasks.registry import scored_recipes
 
     named = _named(options)
@@ -140,7 +140,7 @@ def _voices(path: str, numbers: Sequence[int]) -> tuple[Any, ...]:
     Raises:
         InputError: there is no such voice.
     """
-    from audio_compositionality.dataset_builder.sounds.dx7.voice import load_bank
+    from audio_compositionality.dataset_builder.sounds.dx7_voice import load_bank
 
     bank = load_bank(Path(path))
     wrong = [number for number in numbers if not 1 <= number <= len(bank)]

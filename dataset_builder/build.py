@@ -34,13 +34,22 @@ from audio_compositionality.support.files import (
 )
 from audio_compositionality.support.text import nearest
 
-from .card import dataset_card
 from .data import DatasetError, Row
-from .manifest import CARD_NAME, FINGERPRINT_KEY, MANIFEST_NAME, RECIPE_NAME, BuiltRecipe, Manifest, Shard
-from .opening import RenderedData, rendered_preset
-from .parquet import AudioColumn, audio_columns
+from .manifest import (
+    CARD_NAME,
+    FINGERPRINT_KEY,
+    MANIFEST_NAME,
+    RECIPE_NAME,
+    AudioColumn,
+    BuiltRecipe,
+    Manifest,
+    Shard,
+    audio_columns,
+    dataset_card,
+)
 from .recipes import load_recipe
 from .recipes.base import Recipe, Rendering, rate_of
+from .rendered import RenderedData, rendered_preset
 
 AudioFormat = Literal["flac", "wav"]
 

@@ -25,8 +25,8 @@ from audio_compositionality.support.text import first_line, listed, nearest, pla
 
 from .data import DatasetError
 from .manifest import CARD_NAME, MANIFEST_NAME
-from .opening import HUB_ID, is_preset, preset_names, setting_names
-from .sounds.sound_files import AUDIO_SUFFIXES, FILE_COLUMNS
+from .rendered import HUB_ID, is_preset, preset_names, setting_names
+from .sounds.recordings import AUDIO_SUFFIXES, FILE_COLUMNS
 
 KINDS: Mapping[str, str] = {
     "preset": "a preset, rendered on the fly",
@@ -225,7 +225,7 @@ def prefix_of(data: str) -> tuple[str, str]:
 
     A name alone, such as ``preset:mini``, has no path.
     """
-    from .sounds.named_sets import list_named_sets
+    from .sounds.hub import list_named_sets
     from .sounds.published import reader_of
 
     kind, colon, rest = data.partition(":")
@@ -240,8 +240,8 @@ def prefix_of(data: str) -> tuple[str, str]:
 
 
 def _named(text: str) -> Iterator[Reading]:
-    from .sounds.named_sets import list_named_sets
-    from .sounds.packages import list_sounds
+    from .recorded import list_sounds
+    from .sounds.hub import list_named_sets
     from .sounds.published import reader_of
 
     name = text.partition("=")[0]
@@ -258,8 +258,8 @@ def _named(text: str) -> Iterator[Reading]:
 
 def _unknown(text: str) -> str:
     """What to say of a text that names nothing."""
-    from .sounds.named_sets import list_named_sets
-    from .sounds.packages import list_sounds
+    from .recorded import list_sounds
+    from .sounds.hub import list_named_sets
     from .sounds.published import list_readers
 
     if any(part in text for part in "/\\.~"):
@@ -375,7 +375,7 @@ def _names_recipes(card: Path) -> bool:
 
 
 def _parquet_columns(path: Path) -> tuple[str, ...]:
-    from .parquet import open_parquet
+    from .manifest import open_parquet
 
     return tuple(open_parquet(path.name, path).schema_arrow.names)
 

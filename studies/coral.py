@@ -20,7 +20,7 @@ from scipy import linalg
 
 from audio_compositionality.dataset_builder.data import Configuration, Data
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.encoders.base import ENCODER, Model, ModelCard
 from audio_compositionality.encoders.inference import resolve_device
 from audio_compositionality.evaluator.compare.statistics import mean_intervals

@@ -10,7 +10,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Clip, Row, check_range
-from audio_compositionality.dataset_builder.sounds.sound_files import (
+from audio_compositionality.dataset_builder.sounds.recordings import (
     SoundError,
     printable,
     read_header,

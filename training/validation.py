@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Clip, Data, DatasetError, Row, fingerprint_of, in_batches
-from audio_compositionality.dataset_builder.opening import RenderedConfiguration
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.base import ValidatedRecipe
+from audio_compositionality.dataset_builder.rendered import RenderedConfiguration
 from audio_compositionality.encoders.base import TEXT_ENCODER, Model
 from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.support.errors import InputError

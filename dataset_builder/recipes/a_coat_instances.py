@@ -10,11 +10,9 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from ..columns import AUDIO, NUMBER, TEXT, Column
-from ..data import DatasetError, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, Column, DatasetError, Pcm16, Row
 from ..scenes.mixing import exact_clips
-from ..scenes.placing import PLACED_COLUMNS, PlacedSounds, PlacedSpec
-from ..scenes.pool import Sides, SoundPool, Use
+from ..scenes.pool import PLACED_COLUMNS, PlacedSounds, PlacedSpec, Sides, SoundPool, Use
 from ..scenes.sources import random_generator
 from ..sounds.entries import Sounds
 from .base import Drawn, Recipe

@@ -14,13 +14,11 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..columns import AUDIO, NUMBER, TEXT, Column
-from ..data import DatasetError, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, Column, DatasetError, Pcm16, Row
+from ..scenes.effects import Samples
 from ..scenes.mixing import exact_clips
-from ..scenes.placing import PlacedSounds, PlacedSpec
-from ..scenes.pool import SoundPool, Use
+from ..scenes.pool import PlacedSounds, PlacedSpec, SoundPool, Use
 from ..scenes.sources import random_generator
-from ..scenes.transforms import Samples
 from ..sounds.entries import Sounds
 from .base import Drawn, Recipe
 

@@ -10,8 +10,7 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
-from ..data import Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, Column, Pcm16, Row
 from ..scenes.selection import entropy_bins, sample_scenes, scene_entropy, select_balanced, split_balanced
 from ..scenes.sources import (
     ENTROPY,

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from ..columns import TEXT, Column
-from ..data import Row
-from ..scenes.whole_clips import WholeClipSpec, whole_clips, whole_columns, whole_rows
+from ..data import TEXT, Column, Row
+from ..scenes.pool import WholeClipSpec, whole_clips, whole_columns, whole_rows
 from ..sounds.entries import Sound, Sounds
 from .base import Drawn, Recipe
 

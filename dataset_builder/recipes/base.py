@@ -12,8 +12,7 @@ import numpy as np
 
 from audio_compositionality.support.spec import Spec
 
-from ..columns import Column, check_columns, features_of
-from ..data import Pcm16, Row
+from ..data import Column, Pcm16, Row, check_columns, features_of
 from ..scenes.sources import random_generator
 from ..sounds.tones import HeardSpec
 
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from audio_compositionality.support.table import Table
 
     from ..scenes.mixing import Clip
-    from ..sounds.annotated import AnnotatedRecordings
     from ..sounds.entries import Sounds
+    from ..sounds.strong_labels import AnnotatedRecordings
 
 AnySpec = TypeVar("AnySpec", bound=Spec)
 
@@ -211,7 +210,7 @@ class Recipe(Generic[AnySpec]):
 
     def describe(self, spec: AnySpec) -> str:
         """Markdown of the card: what the rows are and how they sound; begins with no heading."""
-        from ..card import described
+        from ..manifest import described
 
         return described(self, spec)
 

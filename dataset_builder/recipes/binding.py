@@ -13,11 +13,9 @@ from pydantic import Field
 
 from audio_compositionality.support.text import listed
 
-from ..columns import AUDIO, TEXT, Column
-from ..data import DatasetError, Pcm16, Row
+from ..data import AUDIO, TEXT, Column, DatasetError, Pcm16, Row
 from ..scenes.mixing import exact_clips
-from ..scenes.placing import PLACED_COLUMNS, PlacedSounds, PlacedSpec
-from ..scenes.pool import SoundPool, Use, evenly
+from ..scenes.pool import PLACED_COLUMNS, PlacedSounds, PlacedSpec, SoundPool, Use, evenly
 from ..scenes.sources import random_generator
 from ..sounds.entries import Sounds, related
 from .base import Drawn, Recipe

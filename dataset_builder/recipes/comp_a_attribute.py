@@ -14,11 +14,10 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from ..data import DatasetError
-from ..scenes.captioned import Leaf, TimedClip
-from ..scenes.palette import ACTION, Palette, dealt, draw_until, subsets_of
+from ..scenes.captioned import ACTION, Leaf, Palette, TimedClip, dealt, draw_until, subsets_of
 from ..scenes.sources import random_generator
 from ..texts.captions import Wording
-from .captioned import CaptionedScene, CaptionedSpec, ItemRecipe, none_left, suiting
+from .comp_a import CaptionedScene, CaptionedSpec, ItemRecipe, none_left, suiting
 
 if TYPE_CHECKING:
     import numpy as np

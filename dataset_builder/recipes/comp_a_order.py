@@ -9,11 +9,10 @@ from types import MappingProxyType
 from pydantic import Field
 
 from ..data import DatasetError
-from ..scenes.captioned import Expression, Leaf, TimedClip, draw_spans
-from ..scenes.palette import Palette, dealt, draw_until
+from ..scenes.captioned import Expression, Leaf, Palette, TimedClip, dealt, draw_spans, draw_until
 from ..scenes.sources import random_generator
 from ..texts.captions import Wording
-from .captioned import CaptionedScene, ItemRecipe, SequenceSpec, draw_mentioned, draw_sounds, none_left, suiting
+from .comp_a import CaptionedScene, ItemRecipe, SequenceSpec, draw_mentioned, draw_sounds, none_left, suiting
 
 _ITEMS, _PAIRS, _TEMPLATES, _OVERLAYS = 31, 32, 33, 34
 """The random streams."""

@@ -12,15 +12,24 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..columns import AUDIO, TEXT, Column
-from ..data import DatasetError, Row
-from ..scenes.captioned import LATEST_START, Expression, TimedClip, draw_spans, formula, is_overlay, leaves, replaced
-from ..scenes.palette import Palette, draw_until
+from ..data import AUDIO, TEXT, Column, DatasetError, Row
+from ..scenes.captioned import (
+    LATEST_START,
+    Expression,
+    Palette,
+    TimedClip,
+    draw_spans,
+    draw_until,
+    formula,
+    is_overlay,
+    leaves,
+    replaced,
+)
 from ..scenes.sources import random_generator
 from ..texts.captions import draw_tree
 from ..texts.truth import MOST_POSITIVES, Event, Kind, true_parts, wholes
 from ..texts.truth import negatives as false_texts
-from .captioned import (
+from .comp_a import (
     EVENT,
     EVENTS_MEANING,
     CaptionedRecipe,

@@ -12,8 +12,7 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..columns import AUDIO, NUMBER, TEXT, Column
-from ..data import DatasetError, Row
+from ..data import AUDIO, NUMBER, TEXT, Column, DatasetError, Row
 from ..scenes.sources import (
     CROSSED,
     KINDS,

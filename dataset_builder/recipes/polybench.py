@@ -6,17 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ..columns import Column
-from ..data import Row
-from ..scenes.arrangements import OVERLAPPING
+from ..data import Column, Row
 from ..scenes.polyphony import AskedClip, Cast, PolyphonySpec, TwinPool
-from ..scenes.twins import FEWEST_LABELS, SPLITS, Kind, gap_of
-from ..sounds.annotated import AnnotatedRecordings
+from ..scenes.twins import FEWEST_LABELS, OVERLAPPING, SPLITS, Kind, gap_of
 from ..sounds.entries import Sounds
-from ..texts.questions.annotated import AnnotatedSpec
-from ..texts.questions.base import NO_TIME, ORDER, SIMULTANEITY, time_of
-from ..texts.questions.kinds import question_tasks
-from ..texts.questions.rows import check_question_row, question_columns, row_of
+from ..sounds.strong_labels import AnnotatedRecordings
+from ..texts.label_questions import AnnotatedSpec
+from ..texts.question_tasks import question_tasks
+from ..texts.questions import NO_TIME, ORDER, SIMULTANEITY, check_question_row, question_columns, row_of, time_of
 from .base import Drawn, Recipe, Rendering
 
 AnySpec = PolyphonySpec | AnnotatedSpec

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..columns import TEXT, Column
-from ..data import DatasetError, Row
-from ..scenes.arrangements import PAIRED
+from ..data import TEXT, Column, DatasetError, Row
 from ..scenes.polyphony import AskedClip
-from ..scenes.twins import ARRANGEMENTS
-from ..texts.questions.rows import question_columns
+from ..scenes.twins import ARRANGEMENTS, PAIRED
+from ..texts.questions import question_columns
 from .polybench import TwinRecipe
 
 _FURTHER = (

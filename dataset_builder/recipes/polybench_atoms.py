@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..columns import Column
-from ..data import DatasetError, Row
-from ..scenes.arrangements import ATOMIC
-from ..texts.questions.kinds import ATOMS, STATES
-from ..texts.questions.rows import question_columns
+from ..data import Column, DatasetError, Row
+from ..scenes.twins import ATOMIC
+from ..texts.question_tasks import ATOMS, STATES
+from ..texts.questions import question_columns
 from .polybench import TwinRecipe
 
 

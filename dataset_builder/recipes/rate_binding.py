@@ -15,8 +15,7 @@ from pydantic import Field, model_validator
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec
 
-from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
-from ..data import Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, Column, Pcm16, Row
 from ..scenes.sources import FULL_SCALE, random_generator
 from ..sounds.entries import Sounds
 from ..sounds.tones import Voices, default_voices, steady_tone

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
-from ..data import DatasetError, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, Column, DatasetError, Pcm16, Row
 from ..scenes.bases import (
     CANDIDATES,
     PAPER_RANGES,
@@ -19,8 +18,8 @@ from ..scenes.bases import (
     TransformSpec,
     draw_copies,
 )
+from ..scenes.effects import ParameterRange, Transform
 from ..scenes.sources import LEVELS, SOURCE_LABELS, SOURCES, VALUES
-from ..scenes.transforms import ParameterRange, Transform
 from ..sounds.entries import Sounds
 from ..sounds.splits import FOLDS
 from .base import Drawn, Recipe, Rendering

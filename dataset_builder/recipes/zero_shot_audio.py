@@ -8,12 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from ..columns import TEXT, Column
-from ..data import DatasetError, Row
-from ..scenes.whole_clips import WholeClipSpec, whole_clips, whole_columns, whole_rows
-from ..sounds.checks import UnlabelledError
+from ..data import TEXT, Column, DatasetError, Row
+from ..scenes.pool import WholeClipSpec, whole_clips, whole_columns, whole_rows
 from ..sounds.entries import Sound, Sounds
-from ..texts.prompts import check_templates, load_templates, prompts_of
+from ..sounds.splits import UnlabelledError
+from ..texts.captions import check_templates, load_templates, prompts_of
 from .base import Drawn, Recipe
 
 

@@ -25,6 +25,7 @@ from ..data import DatasetError, Pcm16, Row
 from ..sounds.entries import SoundsField
 from ..sounds.splits import FOLDS, folds_of, other_recording, select_recordings
 from ..sounds.tones import ATTRIBUTES
+from .effects import ParameterRange, Samples, Transform, list_transforms, load_transform, root_mean_square
 from .mixing import middle_of, resampled
 from .sources import (
     FULL_SCALE,
@@ -37,7 +38,6 @@ from .sources import (
     random_generator,
     values_of,
 )
-from .transforms import ParameterRange, Samples, Transform, list_transforms, load_transform, root_mean_square
 
 _SINGLES, _TOGETHER, _ONSETS = 10, 11, 12
 """The random streams."""

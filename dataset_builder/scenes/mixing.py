@@ -24,7 +24,7 @@ from ..data import DatasetError, Pcm16, Waveform
 from ..sounds.entries import Sounds
 from ..sounds.intervals import STEPS, Activity, union
 from ..sounds.tones import HeardSpec, default_timbres
-from .transforms import Floats, Samples, root_mean_square
+from .effects import Floats, Samples, root_mean_square
 
 if TYPE_CHECKING:
     from ..data import Row

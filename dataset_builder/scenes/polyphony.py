@@ -21,17 +21,16 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed, nearest, shown
 
 from ..data import DatasetError, Pcm16
-from ..sounds.checks import classified
 from ..sounds.entries import Sounds, SoundsField, label_text
 from ..sounds.formats.base import Annotation, LabelledEvent
 from ..sounds.intervals import STEPS, Activity, intersection
-from ..sounds.splits import by_split_and_name, split_of_sounds
+from ..sounds.splits import by_split_and_name, classified, split_of_sounds
 from ..sounds.tones import ToneSounds, ToneSpec, check_nouns
-from ..texts.questions.base import Question, QuestionError, check_labels, spoken, templates_digest
-from .arrangements import BLOCK
+from ..texts.questions import Question, QuestionError, check_labels, spoken, templates_digest
 from .mixing import PEAK, Clip, DrawnRendering, Event, EventSounds, check_whole_steps, mix
 from .sources import random_generator
 from .twins import (
+    BLOCK,
     EARLY_END,
     FEWEST_LABELS,
     LEVELS,

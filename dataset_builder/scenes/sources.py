@@ -24,8 +24,7 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..columns import NUMBER, TEXT, WHOLE, Column
-from ..data import DatasetError, Pcm16, Row, Waveform
+from ..data import NUMBER, TEXT, WHOLE, Column, DatasetError, Pcm16, Row, Waveform
 from ..sounds.tones import ATTRIBUTES, ToneSpec, render_tone
 
 VALUED = ("pitch", "rate", "amplitude")

@@ -12,6 +12,7 @@ from typing import Any
 from audio_compositionality.support.text import first_line, nearest
 
 from ..manifest import MANIFEST_NAME
+from .hub import described
 from .labels import (
     Labels,
     candidates_of,
@@ -23,9 +24,16 @@ from .labels import (
     word_columns,
     words_of,
 )
-from .named_sets import described
-from .reading import Candidate, ReadRecordings
-from .sound_files import FILE_COLUMNS, SoundError, check_folder, is_regular, printable, sound_files
+from .recordings import (
+    FILE_COLUMNS,
+    Candidate,
+    ReadRecordings,
+    SoundError,
+    check_folder,
+    is_regular,
+    printable,
+    sound_files,
+)
 
 METADATA = "metadata.csv"
 

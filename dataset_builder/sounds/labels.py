@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.text import listed, nearest
 
-from .reading import Candidate, numbers_of
-from .sound_files import SoundError, SoundFile, printable, read_header
-from .words import spoken
+from .entries import spoken
+from .recordings import Candidate, SoundError, SoundFile, numbers_of, printable, read_header
 
 if TYPE_CHECKING:
     import datasets

@@ -25,9 +25,8 @@ from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.spec import Spec
 
 from ..data import DatasetError, Waveform
-from .dx7.voice import Operator, Voice
-from .entries import Sound, Sounds, fingerprint_of_entries
-from .words import READING_ORDER, spoken, word_places, words_of_classes
+from .dx7_voice import Operator, Voice
+from .entries import READING_ORDER, Sound, Sounds, fingerprint_of_entries, spoken, word_places, words_of_classes
 
 
 @cache
@@ -542,7 +541,7 @@ def render_tone(voice: Voice, note: int, period: int, velocity: int, sample_rate
         DatasetError: the voice makes no sound at the note.
     """
     # Importing it imports the synthesiser, which only who asks for sound has to wait for.
-    from .dx7.engine import render
+    from .dx7_engine import render
 
     seconds = period / sample_rate
     tone = render(voice, note, velocity, duration=seconds, key_up=seconds / 2, sample_rate=sample_rate)
@@ -585,7 +584,7 @@ def steady_tone(
     Raises:
         DatasetError: the voice makes no sound at the note.
     """
-    from .dx7.engine import render
+    from .dx7_engine import render
 
     tone = render(voice, note, velocity, duration=1, key_up=1, sample_rate=sample_rate).astype(np.float64)
     magnitude = np.abs(np.fft.rfft(tone * np.hanning(sample_rate)))

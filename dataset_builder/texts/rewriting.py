@@ -29,8 +29,8 @@ from audio_compositionality.support.files import safe_file_name, sha256_of, sha2
 from audio_compositionality.support.text import first_line, listed
 
 from ..data import DatasetError, Row, fingerprint_of
-from ..opening import RenderedConfiguration, RenderedData
 from ..recipes import load_recipe
+from ..rendered import RenderedConfiguration, RenderedData
 from ..scenes.captioned import leaves
 from .caption_reading import (
     MOST_WORDS,

@@ -20,7 +20,7 @@ import numpy as np
 from audio_compositionality.support.errors import InputError
 
 from ..scenes.captioned import Expression, Leaf, Then, Together, joined, leaves, parts, replaced
-from ..sounds.words import dimension_of
+from ..sounds.entries import dimension_of
 from .captions import Wording, bag_of_words, caption, wordings
 
 LEAST_SECONDS = 1.0

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from audio_compositionality.dataset_builder.sounds.folder import SETTINGS
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError, sound_files
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError, sound_files
 from audio_compositionality.support.checked_files import DamagedError, digests_of, parsed_sealed_json, sealed_json
 from audio_compositionality.support.files import partial_path, remove_partial_files, write_whole
 

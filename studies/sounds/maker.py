@@ -18,7 +18,7 @@ import soundfile
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError, printable
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError, printable
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line
 

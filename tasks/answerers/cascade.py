@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.texts.questions.base import spoken
+from audio_compositionality.dataset_builder.texts.questions import spoken
 from audio_compositionality.encoders.base import FloatArray, ModelCard, ModelError, resample
 
 from .base import SAMPLE_RATE, card_of

@@ -10,9 +10,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from audio_compositionality.dataset_builder.texts.questions.base import YES, spoken
-from audio_compositionality.dataset_builder.texts.questions.kinds import PRESENCE, PRESENT
-from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of
+from audio_compositionality.dataset_builder.texts.question_tasks import PRESENCE, PRESENT
+from audio_compositionality.dataset_builder.texts.questions import YES, annotation_of, spoken
 
 from .base import Chooser, Prompted, card_of, drawn, letters
 from .symbolic import place_of_answer

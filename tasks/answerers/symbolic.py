@@ -24,8 +24,8 @@ from audio_compositionality.dataset_builder.sounds.intervals import (
     total,
     widened,
 )
-from audio_compositionality.dataset_builder.texts.questions.base import YES, Asked, spoken
-from audio_compositionality.dataset_builder.texts.questions.kinds import BEFORE, PRESENT
+from audio_compositionality.dataset_builder.texts.question_tasks import BEFORE, PRESENT
+from audio_compositionality.dataset_builder.texts.questions import YES, Asked, spoken
 
 from .base import Prompted
 

@@ -2,17 +2,17 @@
 
 import pytest
 
-from audio_compositionality.dataset_builder.columns import (
+from audio_compositionality.dataset_builder.data import (
     AUDIO,
     NUMBER,
     TEXT,
     WHOLE,
     Column,
+    DatasetError,
     check_columns,
     column_table,
     features_of,
 )
-from audio_compositionality.dataset_builder.data import DatasetError
 
 COLUMNS = (
     Column("id", TEXT, "name of the row"),

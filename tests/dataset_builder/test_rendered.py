@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder import opening
-from audio_compositionality.dataset_builder import opening as rendered
+from audio_compositionality.dataset_builder import rendered
+from audio_compositionality.dataset_builder import rendered as opening
 from audio_compositionality.dataset_builder.data import DatasetError, to_waveform
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData, is_preset, preset_names, rendered_preset
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 from audio_compositionality.dataset_builder.recipes.base import is_reported
+from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset, preset_names, rendered_preset
 from audio_compositionality.support.errors import InputError
 
 

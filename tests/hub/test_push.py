@@ -24,7 +24,7 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError, fingerprint_of
 from audio_compositionality.dataset_builder.manifest import Manifest
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError
 from audio_compositionality.hub.names import dataset_of

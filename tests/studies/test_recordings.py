@@ -5,7 +5,7 @@ import pytest
 import soundfile
 
 from audio_compositionality.dataset_builder.data import in_batches
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.studies.recordings import MAX_CLIPS, Sounds
 from audio_compositionality.support.errors import InputError
 

@@ -17,7 +17,7 @@ import pytest
 import soundfile
 
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.studies.sounds import MAKERS, collected, creatures, drums, instruments, load_maker, speech
 from audio_compositionality.studies.sounds import maker as programs
 from audio_compositionality.studies.sounds.instruments import Note, Phrase, installed_soundfonts, midi_file, programs_of

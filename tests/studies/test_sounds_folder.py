@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.studies import sounds
 from audio_compositionality.studies.sounds.__main__ import main
 from audio_compositionality.studies.sounds.folder import DIGESTS, make_folder

@@ -15,9 +15,9 @@ from typing import Any, Literal, Protocol
 from audio_compositionality.support.text import first_line, plain, shortened, shown
 
 from ...data import DatasetError
-from ..checks import alike
 from ..entries import label_text as label_text
-from ..sound_files import AUDIO_SUFFIXES
+from ..recordings import AUDIO_SUFFIXES
+from ..splits import alike
 
 LEAST_CONFIDENCE = 0.3
 """What is less certain is not heard."""

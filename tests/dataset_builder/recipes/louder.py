@@ -5,7 +5,7 @@ from functools import cached_property
 
 from pydantic import Field
 
-from audio_compositionality.dataset_builder.columns import AUDIO, TEXT, WHOLE, Column
+from audio_compositionality.dataset_builder.data import AUDIO, TEXT, WHOLE, Column
 from audio_compositionality.dataset_builder.recipes.base import Drawn, Recipe
 from audio_compositionality.dataset_builder.scenes.mixing import Event
 from audio_compositionality.dataset_builder.scenes.pool import SoundPool, SoundsSpec, Use

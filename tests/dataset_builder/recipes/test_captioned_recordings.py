@@ -10,14 +10,13 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import RECIPE as ATTRIBUTE
 from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE as ORDER
 from audio_compositionality.dataset_builder.recipes.comp_a_train import RECIPE as TRAIN
-from audio_compositionality.dataset_builder.scenes.palette import SHARES
-from audio_compositionality.dataset_builder.sounds.entries import Sound
+from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.scenes.captioned import SHARES
+from audio_compositionality.dataset_builder.sounds.entries import Sound, category_of, noun_of, spoken
 from audio_compositionality.dataset_builder.sounds.splits import split_of_sounds
-from audio_compositionality.dataset_builder.sounds.words import category_of, noun_of, spoken
 from audio_compositionality.dataset_builder.texts.caption_reading import read, vocabulary_of
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words
 from audio_compositionality.dataset_builder.texts.truth import Event, is_false, is_true

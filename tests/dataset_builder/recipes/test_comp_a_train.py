@@ -10,11 +10,10 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.comp_a_train import RECIPE, TrainingSpec
-from audio_compositionality.dataset_builder.scenes.captioned import formula
-from audio_compositionality.dataset_builder.scenes.palette import novel_pairs
+from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.scenes.captioned import formula, novel_pairs
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words, templates
 from audio_compositionality.dataset_builder.texts.truth import is_false, is_true
 from audio_compositionality.support.errors import InputError

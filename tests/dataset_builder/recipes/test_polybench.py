@@ -6,8 +6,8 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError, fingerprint_of
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
 
 RECIPE = load_recipe("polybench")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, spoken
+from audio_compositionality.dataset_builder.texts.questions import QuestionError, spoken
 from audio_compositionality.support.text import shown
 
 _SAYS_NO = re.compile(r"\b(missing|never|without|absent|free of|cannot)\b")

@@ -10,14 +10,18 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.scenes.arrangements import ATOMIC, BLOCK
 from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
-from audio_compositionality.dataset_builder.scenes.twins import draw_groups, questions_of
+from audio_compositionality.dataset_builder.scenes.twins import ATOMIC, BLOCK, draw_groups, questions_of
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, QuestionSettings, templates
-from audio_compositionality.dataset_builder.texts.questions.controls import blind_accuracy
-from audio_compositionality.dataset_builder.texts.questions.kinds import ATOM_TASKS, ATOMS, STATES, question_tasks
-from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, question_of
+from audio_compositionality.dataset_builder.texts.question_controls import blind_accuracy
+from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_TASKS, ATOMS, STATES, question_tasks
+from audio_compositionality.dataset_builder.texts.questions import (
+    QuestionError,
+    QuestionSettings,
+    annotation_of,
+    question_of,
+    templates,
+)
 from audio_compositionality.support.errors import InputError
 
 from .atom_checks import check_atoms, fault_of_atom

@@ -17,7 +17,7 @@ from audio_compositionality.dataset_builder.scenes.bases import (
     render_orbit,
     with_energy,
 )
-from audio_compositionality.dataset_builder.scenes.transforms import ParameterRange, Transform, load_transform
+from audio_compositionality.dataset_builder.scenes.effects import ParameterRange, Transform, load_transform
 
 RATE = 16_000
 FULL = 32_766

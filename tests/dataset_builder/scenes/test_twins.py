@@ -7,13 +7,22 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.scenes.arrangements import ATOMIC, BLOCK, OVERLAPPING, PAIRED
-from audio_compositionality.dataset_builder.scenes.twins import EARLY_END, LEVELS, draw_groups, gap_of, questions_of
+from audio_compositionality.dataset_builder.scenes.twins import (
+    ATOMIC,
+    BLOCK,
+    EARLY_END,
+    LEVELS,
+    OVERLAPPING,
+    PAIRED,
+    draw_groups,
+    gap_of,
+    questions_of,
+)
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.intervals import polyphony
-from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, spoken
-from audio_compositionality.dataset_builder.texts.questions.check import check_questions, fault_of
-from audio_compositionality.dataset_builder.texts.questions.controls import balance_of, require_balance
+from audio_compositionality.dataset_builder.texts.answer_check import check_questions, fault_of
+from audio_compositionality.dataset_builder.texts.question_controls import balance_of, require_balance
+from audio_compositionality.dataset_builder.texts.questions import QuestionError, spoken
 from audio_compositionality.support.errors import InputError
 
 LABELS = ("Alarm", "bell", "cow", "dog", "engine", "flute", "goat", "horn")

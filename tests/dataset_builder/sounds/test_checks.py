@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.sounds.checks import alike, check_apart, copies_of, fault_of, is_silent
 from audio_compositionality.dataset_builder.sounds.entries import Sound
-from audio_compositionality.dataset_builder.sounds.sound_files import Decoded
+from audio_compositionality.dataset_builder.sounds.recordings import Decoded
+from audio_compositionality.dataset_builder.sounds.splits import alike, check_apart, copies_of, fault_of, is_silent
 
 RATE = 8_000
 

@@ -13,12 +13,12 @@ import pytest
 import soundfile
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.places import Folder
 from audio_compositionality.dataset_builder.sounds import hub
 from audio_compositionality.dataset_builder.sounds import hub as splits
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
 from audio_compositionality.dataset_builder.sounds.hub import hub_recordings
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
+from audio_compositionality.dataset_builder.stored import Folder
 
 from .sounds import RATE, noise, write, write_labelled
 

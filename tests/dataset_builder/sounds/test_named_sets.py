@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.sounds.named_sets import list_named_sets, load_named_set, named_set_from
-from audio_compositionality.dataset_builder.sounds.opening import changeable, open_recordings, recorded
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.recorded import changeable, open_recordings, recorded
+from audio_compositionality.dataset_builder.sounds.hub import list_named_sets, load_named_set, named_set_from
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.support.spec import check_values
 
 from . import miniatures

@@ -8,12 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from audio_compositionality.dataset_builder import recorded as packages
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.scenes.transforms import ParameterRange
-from audio_compositionality.dataset_builder.sounds import packages
-from audio_compositionality.dataset_builder.sounds.opening import (
+from audio_compositionality.dataset_builder.recorded import (
     changeable,
     changes_from,
     offered,
@@ -21,7 +20,8 @@ from audio_compositionality.dataset_builder.sounds.opening import (
     recorded,
     recorded_recipes,
 )
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.scenes.effects import ParameterRange
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres, default_timbres
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import check_values

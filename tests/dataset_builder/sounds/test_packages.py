@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.recorded import open_sounds
 from audio_compositionality.dataset_builder.sounds.entries import Sound, fingerprint_of_entries
-from audio_compositionality.dataset_builder.sounds.packages import open_sounds
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 
 from .made import made_recordings
 

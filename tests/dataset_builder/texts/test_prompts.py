@@ -2,8 +2,8 @@
 
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.words import words_of
-from audio_compositionality.dataset_builder.texts.prompts import load_templates, prompts_of
+from audio_compositionality.dataset_builder.sounds.entries import words_of
+from audio_compositionality.dataset_builder.texts.captions import load_templates, prompts_of
 from audio_compositionality.support.errors import InputError
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from audio_compositionality.dataset_builder.texts.word_classes import open_tagger, word_statistics
+from audio_compositionality.dataset_builder.texts.caption_reading import open_tagger, word_statistics
 from audio_compositionality.support.errors import InputError
 
 TAGS = {"a": "DT", "Bell": "NNP", "bell": "NN", "bells": "NNS", "rings": "VBZ", "loudly": "RB", "uh": "UH", ".": "."}

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from pydantic import Field
 
-from audio_compositionality.dataset_builder.columns import AUDIO, NUMBER, TEXT, Column
-from audio_compositionality.dataset_builder.data import DatasetError, Pcm16, Row
+from audio_compositionality.dataset_builder.data import AUDIO, NUMBER, TEXT, Column, DatasetError, Pcm16, Row
 from audio_compositionality.dataset_builder.recipes.base import Recipe
 from audio_compositionality.support.spec import Spec
 

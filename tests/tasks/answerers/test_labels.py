@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.questions.check import fault_of
-from audio_compositionality.dataset_builder.texts.questions.controls import present_share
+from audio_compositionality.dataset_builder.texts.answer_check import fault_of
+from audio_compositionality.dataset_builder.texts.question_controls import present_share
 from audio_compositionality.encoders.base import LETTERS, GivenClip, ModelError
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.tasks.answerers.base import UNPARSED, asked_in

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import soundfile
 
-from audio_compositionality.dataset_builder.sounds.annotated import durations_in, sound_paths, windows
 from audio_compositionality.dataset_builder.sounds.formats import _registry as formats
 from audio_compositionality.dataset_builder.sounds.formats import (
     list_formats,
@@ -21,6 +20,7 @@ from audio_compositionality.dataset_builder.sounds.formats.base import (
     LabelledEvent,
     ReadOptions,
 )
+from audio_compositionality.dataset_builder.sounds.strong_labels import durations_in, sound_paths, windows
 from audio_compositionality.support.errors import InputError
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from audio_compositionality.dataset_builder.texts.questions.base import (
+from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_TASKS, ATOMS
+from audio_compositionality.dataset_builder.texts.questions import (
     all_templates,
     read_wording,
     spoken,
     template_of,
     templates,
 )
-from audio_compositionality.dataset_builder.texts.questions.kinds import ATOM_TASKS, ATOMS
 
 LABELS = (
     *("dog", "Electric piano", "brass section", "TV", "people talking", "car horn, honking"),

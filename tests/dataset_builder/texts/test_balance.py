@@ -6,12 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.annotated import windows
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.questions.annotated import ask, split_by_recording
-from audio_compositionality.dataset_builder.texts.questions.base import QuestionSettings, templates
-from audio_compositionality.dataset_builder.texts.questions.check import check_questions
-from audio_compositionality.dataset_builder.texts.questions.controls import (
+from audio_compositionality.dataset_builder.sounds.strong_labels import windows
+from audio_compositionality.dataset_builder.texts.answer_check import check_questions
+from audio_compositionality.dataset_builder.texts.label_questions import ask, split_by_recording
+from audio_compositionality.dataset_builder.texts.question_controls import (
     LeakError,
     balance_of,
     balance_table,
@@ -19,9 +18,10 @@ from audio_compositionality.dataset_builder.texts.questions.controls import (
     present_share,
     require_balance,
 )
+from audio_compositionality.dataset_builder.texts.questions import QuestionSettings, templates
 from audio_compositionality.support.table import to_text
 
-from .clips import domestic, streets
+from .domestic import domestic, streets
 
 ALL = QuestionSettings(
     ask=("counting", "duration", "concurrency", "concurrency/clip", "classification", "detection", "detection/regions")

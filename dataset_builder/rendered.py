@@ -1,4 +1,4 @@
-"""Data opened by name: rendered on the fly, read from a built folder or the Hub, or what others published."""
+"""Data rendered as they are read: presets, with or without changes, and configurations of any recipe."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from audio_compositionality.support.discovery import Registry
 
-from ...sounds.formats.base import Annotation
-from ...sounds.intervals import (
+from ..sounds.formats.base import Annotation
+from ..sounds.intervals import (
     STEPS,
     Rules,
     activities,
@@ -31,10 +31,12 @@ from ...sounds.intervals import (
     union,
     widened,
 )
-from .base import (
+from .questions import (
+    ALONE,
     NO,
     NO_TIME,
     ORDER,
+    OVERLAP,
     SIMULTANEITY,
     TWO_COUNTS,
     YES,
@@ -145,10 +147,6 @@ class _Duration:
                 for unit, fact in enumerate(picked(wins[label], least, rng)):
                     drafts.append(Draft(fact, texts, spoken(label), f"{', '.join(texts)} {unit}"))
         return drafts
-
-
-OVERLAP, ALONE = "overlap", "alone"
-"""States of an anchor, and what Yes says in a question."""
 
 
 class _Concurrency:

@@ -10,21 +10,20 @@ import soundfile
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.sounds.annotated import open_annotated
+from audio_compositionality.dataset_builder.recorded import annotated_data
 from audio_compositionality.dataset_builder.sounds.formats.base import AnnotationError, ReadOptions
-from audio_compositionality.dataset_builder.sounds.opening import annotated_data
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
-from audio_compositionality.dataset_builder.texts.questions import kinds
-from audio_compositionality.dataset_builder.texts.questions.annotated import AnnotatedQuestions, AnnotatedSpec
-from audio_compositionality.dataset_builder.texts.questions.base import Draft, QuestionError
-from audio_compositionality.dataset_builder.texts.questions.check import fault_of
-from audio_compositionality.dataset_builder.texts.questions.controls import LeakError
-from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, question_of
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
+from audio_compositionality.dataset_builder.sounds.strong_labels import open_annotated
+from audio_compositionality.dataset_builder.texts import question_tasks as kinds
+from audio_compositionality.dataset_builder.texts.answer_check import fault_of
+from audio_compositionality.dataset_builder.texts.label_questions import AnnotatedQuestions, AnnotatedSpec
+from audio_compositionality.dataset_builder.texts.question_controls import LeakError
+from audio_compositionality.dataset_builder.texts.questions import Draft, QuestionError, annotation_of, question_of
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of_file
 from audio_compositionality.support.table import to_text
 
-from .clips import domestic
+from .domestic import domestic
 from .labelled import (
     DOMESTIC_QUESTIONS,
     DOMESTIC_ROWS,

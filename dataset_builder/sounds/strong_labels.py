@@ -21,7 +21,6 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import shown
 
-from .checks import SHORTEST_RECORDING, copies_of, is_silent
 from .formats import check_format, format_of, read_annotations
 from .formats.audioset_strong import AUDIOSET, ONTOLOGY, related_labels, video_of
 from .formats.base import (
@@ -36,8 +35,18 @@ from .formats.base import (
     told,
 )
 from .intervals import polyphony, relations
-from .reading import Candidate, ReadRecordings, each_read
-from .sound_files import SoundError, check_folder, decoded, printable, read_header, sound_files
+from .recordings import (
+    Candidate,
+    ReadRecordings,
+    SoundError,
+    check_folder,
+    decoded,
+    each_read,
+    printable,
+    read_header,
+    sound_files,
+)
+from .splits import SHORTEST_RECORDING, copies_of, is_silent
 
 _APART = 0.1
 """Seconds in which another label may be heard beside a sound that is heard alone."""

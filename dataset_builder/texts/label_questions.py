@@ -17,13 +17,16 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import Table, to_markdown
 from audio_compositionality.support.text import listed, number_text, shown
 
-from ...data import Pcm16, Row
-from ...scenes.whole_clips import whole_clip
-from ...sounds.annotated import AUDIOTIME, WARNING, AnnotatedRecordings, has_negatives
-from ...sounds.formats.base import Annotation
-from ...sounds.intervals import Rules, readings
-from ...sounds.splits import check_shares, split_of_groups
-from .base import (
+from ..data import Pcm16, Row
+from ..scenes.pool import whole_clip
+from ..sounds.formats.base import Annotation
+from ..sounds.intervals import Rules, readings
+from ..sounds.splits import check_shares, split_of_groups
+from ..sounds.strong_labels import AUDIOTIME, WARNING, AnnotatedRecordings, has_negatives
+from .answer_check import check_questions
+from .question_controls import Balance, balance_of, balance_table, require_balance
+from .question_tasks import question_tasks
+from .questions import (
     TWO_COUNTS,
     Draft,
     Fact,
@@ -37,16 +40,14 @@ from .base import (
     dealt,
     kind_of,
     ordered_options,
+    row_of,
     templates,
     templates_digest,
 )
-from .check import check_questions
-from .controls import Balance, balance_of, balance_table, require_balance
-from .kinds import question_tasks
-from .rows import row_of
 
 if TYPE_CHECKING:
-    from ...recipes.base import Recipe
+    from ..recipes.base import Recipe
+
 
 TRAIN, TEST = "train", "test"
 

@@ -14,13 +14,16 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..columns import AUDIO, NUMBER, TEXT, Column, Kind
-from ..data import DatasetError, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, Column, DatasetError, Kind, Pcm16, Row
 from ..scenes.captioned import (
     LATEST_START,
+    SECOND_TONE,
+    SHARES,
     SHORTEST,
     SILENCE,
+    SUBSETS,
     Expression,
+    Palette,
     TimedClip,
     TimedRow,
     least_share,
@@ -28,11 +31,9 @@ from ..scenes.captioned import (
     timed,
 )
 from ..scenes.mixing import DrawnRendering, EventSounds, check_whole_steps
-from ..scenes.palette import SECOND_TONE, SHARES, SUBSETS, Palette
 from ..scenes.sources import LONGEST_DURATION, LazyRows, random_generator
-from ..sounds.entries import SoundsField
+from ..sounds.entries import SoundsField, tables_digest, word_places, words_of_classes
 from ..sounds.tones import ToneSpec, check_nouns, check_words
-from ..sounds.words import tables_digest, word_places, words_of_classes
 from ..texts.captions import Meaning, Mention, Template, Wording, caption, language_digest, templates
 from ..texts.truth import Event
 from .base import Recipe

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shown
 
-from ...sounds.formats.base import Annotation
-from .base import Question, QuestionError, spoken, template_of
+from ..sounds.formats.base import Annotation
+from .questions import Question, QuestionError, spoken, template_of
 
 _SECOND = 1_000_000
 _FRAME = 10_000

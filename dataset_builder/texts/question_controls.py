@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
-from ...sounds.formats.base import Annotation
-from ...sounds.intervals import readings
-from .base import Question, QuestionError, spoken
+from ..sounds.formats.base import Annotation
+from ..sounds.intervals import readings
+from .questions import Question, QuestionError, spoken
 
 FOLDS = 5
 

@@ -17,6 +17,7 @@ from audio_compositionality.support.text import nearest
 if TYPE_CHECKING:
     from python_stretch.Signalsmith import Stretch
 
+
 Samples = NDArray[np.float64]
 Floats = NDArray[np.float32] | Samples
 Scale = Literal["linear", "log"]

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.texts.questions.annotated import ask
-from audio_compositionality.dataset_builder.texts.questions.check import fault_of
-from audio_compositionality.dataset_builder.texts.questions.rows import (
+from audio_compositionality.dataset_builder.texts.answer_check import fault_of
+from audio_compositionality.dataset_builder.texts.label_questions import ask
+from audio_compositionality.dataset_builder.texts.questions import (
     QUESTION_COLUMNS,
     annotation_of,
     check_question_row,
@@ -15,7 +15,7 @@ from audio_compositionality.dataset_builder.texts.questions.rows import (
     row_of,
 )
 
-from .clips import domestic
+from .domestic import domestic
 
 ANNOTATIONS = domestic(150)
 

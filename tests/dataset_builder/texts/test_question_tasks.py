@@ -10,16 +10,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.annotated import windows
 from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.questions import check, kinds
-from audio_compositionality.dataset_builder.texts.questions.annotated import (
-    AskedSpec,
-    ask,
-    facts_of,
-    split_by_recording,
+from audio_compositionality.dataset_builder.sounds.strong_labels import windows
+from audio_compositionality.dataset_builder.texts import answer_check as check
+from audio_compositionality.dataset_builder.texts import question_tasks as kinds
+from audio_compositionality.dataset_builder.texts.answer_check import check_questions, fault_of
+from audio_compositionality.dataset_builder.texts.label_questions import AskedSpec, ask, facts_of, split_by_recording
+from audio_compositionality.dataset_builder.texts.question_tasks import (
+    question_tasks,
+    window_start,
+    window_steps,
+    window_text,
 )
-from audio_compositionality.dataset_builder.texts.questions.base import (
+from audio_compositionality.dataset_builder.texts.questions import (
     NO,
     YES,
     Question,
@@ -30,16 +33,9 @@ from audio_compositionality.dataset_builder.texts.questions.base import (
     template_of,
     templates,
 )
-from audio_compositionality.dataset_builder.texts.questions.check import check_questions, fault_of
-from audio_compositionality.dataset_builder.texts.questions.kinds import (
-    question_tasks,
-    window_start,
-    window_steps,
-    window_text,
-)
 from audio_compositionality.support.errors import InputError
 
-from .clips import domestic, random_annotations, streets
+from .domestic import domestic, random_annotations, streets
 
 KINDS = (
     *("counting/kinds", "counting/sources", "duration/total", "concurrency/anchor", "concurrency/clip"),
@@ -350,9 +346,9 @@ def test_the_second_algorithm_knows_no_intervals():
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    of_ours = {name for name in imported if name.startswith(("sounds", "formats", "base", "kinds", "audio_comp"))}
+    of_ours = {name for name in imported if name.startswith(("sounds", "question", "audio_comp"))}
     assert of_ours == {
-        "sounds.formats.base.Annotation", "base.Question", "base.QuestionError", "base.spoken", "base.template_of",
+        "sounds.formats.base.Annotation", "questions.Question", "questions.QuestionError", "questions.spoken", "questions.template_of",
         "audio_compositionality.support.errors.InputError", "audio_compositionality.support.text.shown",
     }  # fmt: skip
 
