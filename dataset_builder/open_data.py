@@ -21,7 +21,7 @@ from .rendered import RenderedData, opened_preset, preset_fields, setting_names
 
 if TYPE_CHECKING:
     from .recorded import PackageSounds
-    from .sounds.formats.base import ReadOptions
+    from .sounds.formats.parsing import ReadOptions
     from .sounds.recordings import ReadRecordings
 
 
@@ -386,7 +386,7 @@ def _format(spec: DataSpec) -> tuple[str | None, ReadOptions]:
     Raises:
         InputError: a file is not there, or columns are no ``FIELD=HEADING``.
     """
-    from .sounds.formats.base import ReadOptions
+    from .sounds.formats.parsing import ReadOptions
 
     for name in ("durations", "names"):
         path = getattr(spec, name)

@@ -27,7 +27,7 @@ from .recipes import list_recipes, load_recipe
 from .recipes.base import AnnotatedRecipe, Recipe
 from .rendered import RenderedConfiguration, RenderedData
 from .sounds.entries import LONGEST_RECORDING, Sound, Sounds, fingerprint_of_entries, spoken
-from .sounds.formats.base import ReadOptions
+from .sounds.formats.parsing import ReadOptions
 from .sounds.hub import NamedSet, list_named_sets, load_named_set, read_named_set
 from .sounds.recordings import (
     MOST_RECORDINGS,

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from audio_compositionality.support.errors import InputError
 
 from ..data import DatasetError, Pcm16, Waveform
+from ..sounds.annotations import STEPS
 from ..sounds.entries import LOUDNESS, Sounds, category_of, noun_of, spoken
-from ..sounds.intervals import STEPS
 from ..sounds.splits import by_split_and_name, classified, split_of_sounds
 from .mixing import Event, EventSounds, mix
 from .sources import random_generator

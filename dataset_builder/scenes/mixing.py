@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from audio_compositionality.support.errors import InputError
 
 from ..data import DatasetError, Pcm16, Waveform
+from ..sounds.annotations import STEPS, Activity, union
 from ..sounds.entries import Sounds
-from ..sounds.intervals import STEPS, Activity, union
 from ..sounds.tones import HeardSpec, default_timbres
 from .effects import Floats, Samples, root_mean_square
 

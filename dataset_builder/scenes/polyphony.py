@@ -21,9 +21,8 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed, nearest, shown
 
 from ..data import DatasetError, Pcm16
+from ..sounds.annotations import STEPS, Activity, Annotation, LabelledEvent, intersection
 from ..sounds.entries import Sounds, SoundsField, label_text
-from ..sounds.formats.base import Annotation, LabelledEvent
-from ..sounds.intervals import STEPS, Activity, intersection
 from ..sounds.splits import by_split_and_name, classified, split_of_sounds
 from ..sounds.tones import ToneSounds, ToneSpec, check_nouns
 from ..texts.questions import Question, QuestionError, check_labels, spoken, templates_digest

@@ -16,8 +16,7 @@ import numpy as np
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shown
 
-from ..sounds.formats.base import Annotation
-from ..sounds.intervals import Interval
+from ..sounds.annotations import Annotation, Interval
 from ..texts.question_tasks import (
     ATOM_TASKS,
     PRESENCE,

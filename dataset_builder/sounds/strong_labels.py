@@ -21,20 +21,10 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import shown
 
+from .annotations import ROUNDING, SURE, Annotation, AnnotationError, LabelledEvent, joined_events, polyphony, relations
 from .formats import check_format, format_of, read_annotations
 from .formats.audioset_strong import AUDIOSET, ONTOLOGY, related_labels, video_of
-from .formats.base import (
-    ROUNDING,
-    SURE,
-    Annotation,
-    AnnotationError,
-    LabelledEvent,
-    Problems,
-    ReadOptions,
-    joined_events,
-    told,
-)
-from .intervals import polyphony, relations
+from .formats.parsing import Problems, ReadOptions, told
 from .recordings import (
     Candidate,
     ReadRecordings,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shown
 
-from ..sounds.formats.base import Annotation
+from ..sounds.annotations import Annotation
 from .questions import Question, QuestionError, spoken, template_of
 
 _SECOND = 1_000_000

@@ -19,8 +19,7 @@ from audio_compositionality.support.text import listed, number_text, shown
 
 from ..data import Pcm16, Row
 from ..scenes.pool import whole_clip
-from ..sounds.formats.base import Annotation
-from ..sounds.intervals import Rules, readings
+from ..sounds.annotations import Annotation, Rules, readings
 from ..sounds.splits import check_shares, split_of_groups
 from ..sounds.strong_labels import AUDIOTIME, WARNING, AnnotatedRecordings, has_negatives
 from .answer_check import check_questions

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
-from ..sounds.formats.base import Annotation
-from ..sounds.intervals import readings
+from ..sounds.annotations import Annotation, readings
 from .questions import Question, QuestionError, spoken
 
 FOLDS = 5

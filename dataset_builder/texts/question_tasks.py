@@ -15,9 +15,9 @@ import numpy as np
 
 from audio_compositionality.support.discovery import Registry
 
-from ..sounds.formats.base import Annotation
-from ..sounds.intervals import (
+from ..sounds.annotations import (
     STEPS,
+    Annotation,
     Rules,
     activities,
     first_overlap,

@@ -21,8 +21,7 @@ from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.text import nearest
 
 from ..data import AUDIO, NUMBER, TEXT, WHOLE, Column, DatasetError, Row, check_columns
-from ..sounds.formats.base import Annotation, AnnotationError, LabelledEvent
-from ..sounds.intervals import overlap_seconds, polyphony, readings
+from ..sounds.annotations import Annotation, AnnotationError, LabelledEvent, overlap_seconds, polyphony, readings
 from ..sounds.splits import alike
 
 _GAP = re.compile(r"\{([ab])\}")

@@ -12,10 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation
-from audio_compositionality.dataset_builder.sounds.intervals import (
+from audio_compositionality.dataset_builder.sounds.annotations import (
     STEPS,
     Activity,
+    Annotation,
     Rules,
     activities,
     intersection,

@@ -12,11 +12,10 @@ from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-from .base import (
+from ..annotations import Annotation, AnnotationError
+from .parsing import (
     PLAIN_COLUMNS,
     STRONG_COLUMNS,
-    Annotation,
-    AnnotationError,
     AnnotationReader,
     Line,
     ReadOptions,

@@ -8,9 +8,8 @@ from typing import Any
 
 from audio_compositionality.support.text import shown
 
-from .base import (
-    Annotation,
-    AnnotationError,
+from ..annotations import Annotation, AnnotationError
+from .parsing import (
     DraftRecording,
     Reading,
     ReadOptions,

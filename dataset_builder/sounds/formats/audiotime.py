@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .base import (
-    Annotation,
-    AnnotationError,
+from ..annotations import Annotation, AnnotationError, LabelledEvent
+from .parsing import (
     DraftRecording,
-    LabelledEvent,
     Reading,
     ReadOptions,
     check_is_file,

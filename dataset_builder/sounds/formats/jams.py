@@ -7,11 +7,9 @@ from typing import Any
 
 from audio_compositionality.support.text import first_line
 
-from .base import (
-    Annotation,
-    AnnotationError,
+from ..annotations import Annotation, AnnotationError, LabelledEvent
+from .parsing import (
     DraftRecording,
-    LabelledEvent,
     Problems,
     Reading,
     ReadOptions,

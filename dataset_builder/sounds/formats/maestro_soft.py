@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from .base import (
-    LEAST_CONFIDENCE,
+from ..annotations import LEAST_CONFIDENCE, Annotation
+from .maestro import RESOLUTION
+from .parsing import (
     STRONG_COLUMNS,
-    Annotation,
     DraftRecording,
     Line,
     Reading,
@@ -24,7 +24,6 @@ from .base import (
     recording_name,
     table_rows,
 )
-from .maestro import RESOLUTION
 
 _FIELDS = ("onset", "offset", "label", "confidence")
 _SEGMENT = re.compile(r"(?P<recording>.+)-(?P<start>\d+)-(?P<end>\d+)")

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from audio_compositionality.support.text import nearest
 
-from .base import (
+from ..annotations import Annotation, AnnotationError
+from .parsing import (
     PLAIN_COLUMNS,
-    Annotation,
-    AnnotationError,
     Reading,
     ReadOptions,
     durations_of,

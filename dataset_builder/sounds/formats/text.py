@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .base import (
-    Annotation,
-    AnnotationError,
-    DraftRecording,
-    Reading,
-    ReadOptions,
-    files_in,
-    is_durations_table,
-    read_text,
-)
+from ..annotations import Annotation, AnnotationError
+from .parsing import DraftRecording, Reading, ReadOptions, files_in, is_durations_table, read_text
 
 _FIELDS = ("onset", "offset", "label")
 

@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
 from audio_compositionality.dataset_builder.scenes.twins import ATOMIC, BLOCK, draw_groups, questions_of
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.texts.question_controls import blind_accuracy
 from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_TASKS, ATOMS, STATES, question_tasks
 from audio_compositionality.dataset_builder.texts.questions import (

@@ -18,8 +18,7 @@ from audio_compositionality.dataset_builder.scenes.twins import (
     gap_of,
     questions_of,
 )
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.sounds.intervals import polyphony
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent, polyphony
 from audio_compositionality.dataset_builder.texts.answer_check import check_questions, fault_of
 from audio_compositionality.dataset_builder.texts.question_controls import balance_of, require_balance
 from audio_compositionality.dataset_builder.texts.questions import QuestionError, spoken

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent, joined_events
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent, joined_events
 
 NEAR_MISSES = (-0.5, -0.49, -0.2, -0.1, 0, 0.05, 0.1, 0.2, 0.21, 0.4)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.strong_labels import windows
 from audio_compositionality.dataset_builder.texts.answer_check import check_questions
 from audio_compositionality.dataset_builder.texts.label_questions import ask, split_by_recording

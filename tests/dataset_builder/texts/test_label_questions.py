@@ -11,7 +11,8 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recorded import annotated_data
-from audio_compositionality.dataset_builder.sounds.formats.base import AnnotationError, ReadOptions
+from audio_compositionality.dataset_builder.sounds.annotations import AnnotationError
+from audio_compositionality.dataset_builder.sounds.formats.parsing import ReadOptions
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.dataset_builder.sounds.strong_labels import open_annotated
 from audio_compositionality.dataset_builder.texts import question_tasks as kinds

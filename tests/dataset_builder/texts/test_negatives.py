@@ -6,7 +6,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.recorded import annotated_data
-from audio_compositionality.dataset_builder.sounds.formats.base import AnnotationError
+from audio_compositionality.dataset_builder.sounds.annotations import AnnotationError
 from audio_compositionality.dataset_builder.sounds.strong_labels import open_annotated
 from audio_compositionality.dataset_builder.texts.label_questions import AnnotatedQuestions, AnnotatedSpec
 from audio_compositionality.support.errors import InputError

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.strong_labels import windows
 from audio_compositionality.dataset_builder.texts import answer_check as check
 from audio_compositionality.dataset_builder.texts import question_tasks as kinds
@@ -348,7 +348,8 @@ def test_the_second_algorithm_knows_no_intervals():
     }
     of_ours = {name for name in imported if name.startswith(("sounds", "question", "audio_comp"))}
     assert of_ours == {
-        "sounds.formats.base.Annotation", "questions.Question", "questions.QuestionError", "questions.spoken", "questions.template_of",
+        "sounds.annotations.Annotation",
+        *(f"questions.{name}" for name in ("Question", "QuestionError", "spoken", "template_of")),
         "audio_compositionality.support.errors.InputError", "audio_compositionality.support.text.shown",
     }  # fmt: skip
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.texts.label_questions import ask
 from audio_compositionality.dataset_builder.texts.questions import QuestionSettings, row_of
 from audio_compositionality.encoders.base import LETTERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.texts.answer_check import fault_of
 from audio_compositionality.dataset_builder.texts.question_controls import present_share
 from audio_compositionality.encoders.base import LETTERS, GivenClip, ModelError

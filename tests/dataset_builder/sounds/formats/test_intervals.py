@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, AnnotationError, LabelledEvent
-from audio_compositionality.dataset_builder.sounds.intervals import (
+from audio_compositionality.dataset_builder.sounds.annotations import (
+    Annotation,
+    AnnotationError,
+    LabelledEvent,
     Rules,
     activities,
     first_overlap,

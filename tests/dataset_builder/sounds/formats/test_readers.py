@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, AnnotationError, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.formats import _registry as formats
 from audio_compositionality.dataset_builder.sounds.formats import (
     list_formats,
@@ -14,12 +15,7 @@ from audio_compositionality.dataset_builder.sounds.formats import (
     register_reader,
 )
 from audio_compositionality.dataset_builder.sounds.formats.audioset_strong import related_labels
-from audio_compositionality.dataset_builder.sounds.formats.base import (
-    Annotation,
-    AnnotationError,
-    LabelledEvent,
-    ReadOptions,
-)
+from audio_compositionality.dataset_builder.sounds.formats.parsing import ReadOptions
 from audio_compositionality.dataset_builder.sounds.strong_labels import durations_in, sound_paths, windows
 from audio_compositionality.support.errors import InputError
 

@@ -1,4 +1,4 @@
-"""Recordings with strong labels, whatever format they came in: what a reader gives, and how tables are parsed."""
+"""Files of strong labels as they are read, whatever their format: tables, durations, and everything that is wrong."""
 
 from __future__ import annotations
 
@@ -6,117 +6,20 @@ import csv
 import io
 import json
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Protocol
 
 from audio_compositionality.support.text import first_line, plain, shortened, shown
 
-from ...data import DatasetError
+from ..annotations import ROUNDING, Annotation, AnnotationError, LabelledEvent, event_order, joined_events
 from ..entries import label_text as label_text
 from ..recordings import AUDIO_SUFFIXES
 from ..splits import alike
 
-LEAST_CONFIDENCE = 0.3
-"""What is less certain is not heard."""
-
-THRESHOLD = 0.5
-"""What is at least as certain is taken to be heard."""
-
-SURE = 0.7
-"""What is more certain is heard beyond doubt; from `LEAST_CONFIDENCE` to here it is heard perhaps."""
-
-ROUNDING = 0.1
-"""Seconds by which labels may end after their recording, and recordings before their labels."""
-
 _MOST_SHOWN = 20
 """Problems that an error lists."""
-
-
-class AnnotationError(DatasetError):
-    """Labels that cannot be used: says in which file and line, what is wrong, and what is expected."""
-
-
-@dataclass(frozen=True)
-class LabelledEvent:
-    """Something that somebody heard.
-
-    Attributes:
-        onset, offset: seconds from the beginning; onset < offset.
-        label: what is heard, in the words of the labels.
-        source: what makes the sound, where the labels tell sources of one label apart.
-        confidence: how certain it is, 0–1; None where the labels do not say, which is certain.
-    """
-
-    onset: float
-    offset: float
-    label: str
-    source: str | None = None
-    confidence: float | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.onset < self.offset < math.inf:
-            raise AnnotationError(
-                f"{self.label!r} is heard from {self.onset} to {self.offset} s; expected is 0 ≤ onset < offset"
-            )
-        if self.confidence is not None and not 0 <= self.confidence <= 1:
-            raise AnnotationError(f"the confidence of {self.label!r} is {self.confidence}; expected is 0 to 1")
-        if not self.label:
-            raise AnnotationError(f"what is heard from {self.onset} to {self.offset} s has no label")
-
-
-@dataclass(frozen=True)
-class Annotation:
-    """A recording, or a part of one, and what is heard in it.
-
-    Attributes:
-        recording: its name, without folder and ending.
-        duration: seconds.
-        events: by onset; of soft labels also those that are heard perhaps.
-        resolution: seconds to which the labels tell times; 0 where they are as exact as a listener.
-        source_name: of the data set or the format that it comes from.
-        start: seconds of the recording at which this part begins.
-        group: of recordings that must not stand on both sides of a split; the recording where it is empty.
-        negative: whether it stands only for what does not overlap, see `audiotime_negatives`.
-    """
-
-    recording: str
-    duration: float
-    events: tuple[LabelledEvent, ...]
-    resolution: float
-    source_name: str
-    start: float = 0.0
-    group: str = ""
-    negative: bool = False
-
-    def __post_init__(self) -> None:
-        if not 0 < self.duration < math.inf:
-            raise AnnotationError(f"{self.recording!r} lasts {self.duration} s; expected is more than 0")
-        if not 0 <= self.resolution < math.inf:
-            raise AnnotationError(f"the resolution of {self.recording!r} is {self.resolution} s; expected is 0 or more")
-        for event in self.events:
-            if event.offset > self.duration:
-                raise AnnotationError(
-                    f"{self.recording!r}: {event.label!r} is heard until {event.offset} s, after the end at "
-                    f"{self.duration} s"
-                )
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """All labels, in alphabetical order."""
-        return tuple(sorted({event.label for event in self.events}))
-
-    @property
-    def key(self) -> tuple[str, float]:
-        """Recording and start: what tells it from all other annotations."""
-        return self.recording, self.start
-
-    @property
-    def split_group(self) -> str:
-        """What has to stay on one side of a split."""
-        return self.group or self.recording
 
 
 @dataclass(frozen=True)
@@ -260,25 +163,6 @@ def _number(text: str, what: str, expected: str) -> float:
 def told(left_out: Mapping[str, str]) -> str:
     """The first recordings that are left out, and why, and how many there are more."""
     return shown([f"{name} ({reason})" for name, reason in left_out.items()])
-
-
-def _order(event: LabelledEvent) -> tuple[float, float, str, str]:
-    return event.onset, event.offset, event.label, event.source or ""
-
-
-def joined_events(events: Iterable[LabelledEvent]) -> list[LabelledEvent]:
-    """Events of which those of one label, source and confidence that meet or overlap are one."""
-    alike: dict[tuple[str, str, float], list[LabelledEvent]] = defaultdict(list)
-    for event in sorted(events, key=_order):
-        confidence = -1.0 if event.confidence is None else event.confidence
-        run = alike[(event.label, event.source or "", confidence)]
-        if run and event.onset <= run[-1].offset + 1e-6:
-            last = run.pop()
-            event = LabelledEvent(
-                last.onset, max(last.offset, event.offset), event.label, event.source, event.confidence
-            )
-        run.append(event)
-    return sorted((event for run in alike.values() for event in run), key=_order)
 
 
 def durations_table(durations: Mapping[str, float]) -> dict[str, float]:
@@ -600,7 +484,7 @@ class Reading:
             if draft.duration is None:
                 continue
             events = self._within(draft, max(ROUNDING, resolution))
-            events = joined_events(events) if joined else sorted(events, key=_order)
+            events = joined_events(events) if joined else sorted(events, key=event_order)
             try:
                 annotations.append(
                     Annotation(
