@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
-import json
 import os
 import shutil
 import warnings
@@ -28,8 +27,8 @@ from audio_compositionality.support.files import (
     locked,
     partial_path,
     remove_partial_files,
-    sha256_of,
     sha256_of_file,
+    sha256_of_json,
     write_whole,
 )
 from audio_compositionality.support.text import nearest
@@ -205,7 +204,7 @@ def _entry(data: RenderedData, job: _Job) -> BuiltRecipe:
         version=job.recipe.version,
         settings=configuration.values,
         fingerprint=configuration.fingerprint,
-        rows_sha256=sha256_of(json.dumps([str(job.features), list(job.rows)], sort_keys=True).encode()),
+        rows_sha256=sha256_of_json([str(job.features), list(job.rows)]),
         audio_format=job.audio_format,
         description=configuration.description,
         shards={},

@@ -190,7 +190,7 @@ def check_range(wanted: range | None, count: int) -> range:
     return wanted
 
 
-def fingerprint_of(recipe: str, version: int, values: Mapping[str, Any]) -> str:
+def recipe_fingerprint(recipe: str, version: int, values: Mapping[str, Any]) -> str:
     """SHA-256 over a recipe's name, its version and its settings as JSON: equal fingerprints mean equal samples."""
     return digest_of(recipe=recipe, version=version, settings=values)
 
@@ -204,7 +204,7 @@ _WORDS = {TEXT: ("a text", "texts"), NUMBER: ("a number", "numbers"), WHOLE: ("a
 
 
 @dataclass(frozen=True)
-class Column:
+class DataColumn:
     """A column.
 
     Attributes:
@@ -255,7 +255,7 @@ class Column:
         return len(values) >= self.least and self.count in (0, len(values))
 
 
-def features_of(columns: Sequence[Column], sample_rate: int | None) -> Features:
+def features_of(columns: Sequence[DataColumn], sample_rate: int | None) -> Features:
     """What `datasets` calls the features of columns; their sound has a rate in Hz, None where each clip has its own."""
     from datasets import Audio, Features, List, Value
 
@@ -269,7 +269,7 @@ def features_of(columns: Sequence[Column], sample_rate: int | None) -> Features:
     return Features({column.name: feature(column.kind) for column in columns})
 
 
-def check_columns(row: Row, columns: Sequence[Column]) -> None:
+def check_columns(row: Row, columns: Sequence[DataColumn]) -> None:
     """Refuse a stored row in which a column without sound is missing, or holds what it must not.
 
     Raises:
@@ -289,7 +289,7 @@ def check_columns(row: Row, columns: Sequence[Column]) -> None:
             )
 
 
-def column_table(columns: Sequence[Column]) -> str:
+def column_table(columns: Sequence[DataColumn]) -> str:
     """The columns as a table of Markdown, for the card."""
     rows = "\n".join(f"| `{column.name}` | {column.meaning} |" for column in columns)
     return f"| column | content |\n|---|---|\n{rows}"

@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.files import sha256_of_file, sha256_of_json
 from audio_compositionality.support.text import listed
 
-from .data import DatasetError, column_table, fingerprint_of
+from .data import DatasetError, column_table, recipe_fingerprint
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -150,7 +150,7 @@ class Manifest:
 def _built_recipe(file: str, name: str, values: Mapping[str, Any]) -> BuiltRecipe:
     shards = {path: Shard(**shard) for path, shard in values["shards"].items()}
     built = BuiltRecipe(**{**values, "shards": shards})
-    if fingerprint_of(name, built.version, built.settings) != built.fingerprint:
+    if recipe_fingerprint(name, built.version, built.settings) != built.fingerprint:
         raise DatasetError(f"{file}: the fingerprint of {name} is not that of the settings beside it")
     for path, shard in shards.items():
         if not re.fullmatch(rf"{re.escape(name)}/{re.escape(shard.split)}-\d{{5}}-of-\d{{5}}\.parquet", path):
@@ -161,7 +161,7 @@ def _built_recipe(file: str, name: str, values: Mapping[str, Any]) -> BuiltRecip
 
 
 def _digest(content: Mapping[str, Any]) -> str:
-    return sha256_of(json.dumps(content, sort_keys=True).encode())
+    return sha256_of_json(content)
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def naming(name: str, read: Callable[[], Answer]) -> Answer:
         raise DatasetError(f"{name} cannot be read as Parquet, its data are damaged: {error}") from error
 
 
-def described(recipe: Recipe[Any], spec: Any) -> str:
+def card_section(recipe: Recipe[Any], spec: Any) -> str:
     """The card's section of a recipe: its template, or the first line of its docstring and the table of its columns.
 
     Templates see ``spec``, ``columns`` (the table) and the values of `Recipe.card`. They may include others of the
@@ -241,12 +241,12 @@ def described(recipe: Recipe[Any], spec: Any) -> str:
     if not (folder / f"{recipe.name}.md").is_file():
         first = (inspect.getdoc(type(recipe)) or recipe.name).splitlines()[0]
         return f"{first}\n\n{columns}"
-    template = templates(folder).get_template(f"{recipe.name}.md")
+    template = card_templates(folder).get_template(f"{recipe.name}.md")
     return template.render({"spec": spec, "columns": columns, **recipe.card(spec)})
 
 
 @cache
-def templates(folder: Path) -> Environment:
+def card_templates(folder: Path) -> Environment:
     """The templates of a folder, and those of our recipes; a name that nobody gives a value is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -316,7 +316,7 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
     # A list may be empty.
     shown = next((column for column in columns if not column.is_list), columns[0])
     body = (
-        templates(Path(__file__).parent)
+        card_templates(Path(__file__).parent)
         .get_template("card.md")
         .render(
             contents="\n".join(_contents(name, built) for name, built in recipes.items()),

@@ -155,7 +155,7 @@ def _of_folder(
     for name, column in columns.items():
         if column is not None:
             raise InputError(f"{name} is of a table; the sounds {opener.name!r} of an installed package have none")
-    sounds = open_sounds(opener, skip_invalid=skip_invalid, progress=progress)
+    sounds = open_package_sounds(opener, skip_invalid=skip_invalid, progress=progress)
     _check_settings(title_of(opener.name), sounds.suggested)
     return sounds
 
@@ -671,7 +671,7 @@ def register_sounds(opener: SoundsOpener) -> None:
     _openers.add(opener)
 
 
-def open_sounds(opener: SoundsOpener, *, skip_invalid: bool = False, progress: bool = True) -> PackageSounds:
+def open_package_sounds(opener: SoundsOpener, *, skip_invalid: bool = False, progress: bool = True) -> PackageSounds:
     """The sounds of an installed package, checked; see `PackageSounds`.
 
     Raises:

@@ -12,7 +12,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec, read_values
 from audio_compositionality.support.text import nearest
 
-from .data import Clip, DatasetError, HeldData, Row, check_range, fingerprint_of, to_waveform
+from .data import Clip, DatasetError, HeldData, Row, check_range, recipe_fingerprint, to_waveform
 from .recipes import list_recipes, load_recipe
 from .recipes.base import Recipe, Rendering, rate_of
 
@@ -36,7 +36,7 @@ class RenderedConfiguration:
         self.recipe = recipe
         self.settings = settings
         self._recipe: Recipe[Any] = load_recipe(recipe)
-        self.fingerprint = fingerprint_of(recipe, self._recipe.version, settings.values())
+        self.fingerprint = recipe_fingerprint(recipe, self._recipe.version, settings.values())
 
     @cached_property
     def rendering(self) -> Rendering:

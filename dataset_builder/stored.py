@@ -84,7 +84,7 @@ class StoredShards:
     fingerprint: str | None = None
 
 
-class Folder:
+class LocalFolder:
     """A folder of this machine.
 
     Attributes:
@@ -170,7 +170,7 @@ class HubRepository:
             raise DatasetError(f"{name} of {self.source} is not in the cache and the Hub cannot be reached") from error
 
     def names_of(self, files: list[str]) -> list[str]:
-        """As `Folder.names_of`; `datasets` gives hf://datasets/ORG/NAME@COMMIT/PATH."""
+        """As `LocalFolder.names_of`; `datasets` gives hf://datasets/ORG/NAME@COMMIT/PATH."""
         start = f"hf://datasets/{self.source}@{self.revision}/"
         outside = next((file for file in files if not file.startswith(start)), None)
         if outside is not None:
@@ -200,12 +200,12 @@ class HubRepository:
         """Not looked for: only what the manifest names is read."""
 
 
-Place = Folder | HubRepository
+Place = LocalFolder | HubRepository
 
 
 def place_of(source: str, revision: str | None) -> Place:
     """The folder of a name, else the repository."""
-    return Folder(source) if Path(source).is_dir() else HubRepository(source, revision)
+    return LocalFolder(source) if Path(source).is_dir() else HubRepository(source, revision)
 
 
 def find_shards(place: Place) -> dict[str, StoredShards]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.data import Clip, Data, DatasetError, Row, fingerprint_of, in_batches
+from audio_compositionality.dataset_builder.data import Clip, Data, DatasetError, Row, in_batches, recipe_fingerprint
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.base import ValidatedRecipe
 from audio_compositionality.dataset_builder.rendered import RenderedConfiguration
@@ -155,7 +155,7 @@ class _Items(RenderedConfiguration):
         rendering: Any = recipe.render_validation(scenes, count)
         super().__init__(source, name, rendering.spec)
         self.rendering = rendering
-        self.fingerprint = fingerprint_of(name, recipe.version, {**rendering.spec.values(), "split": "validation"})
+        self.fingerprint = recipe_fingerprint(name, recipe.version, {**rendering.spec.values(), "split": "validation"})
 
 
 def _text_tasks() -> list[Task]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from audio_compositionality.support.spec import Spec
 
-from ..data import Column, Pcm16, Row, check_columns, features_of
+from ..data import DataColumn, Pcm16, Row, check_columns, features_of
 from ..scenes.sources import random_generator
 from ..sounds.tones import HeardSpec
 
@@ -124,7 +124,7 @@ class Recipe(Generic[AnySpec]):
         """Specs by the name of a preset."""
         raise NotImplementedError(f"{type(self).__name__} has no presets")
 
-    def columns(self, spec: AnySpec) -> Sequence[Column]:
+    def columns(self, spec: AnySpec) -> Sequence[DataColumn]:
         """The columns, ``id`` first, those with sound among them, in the order of `clip_names`."""
         raise NotImplementedError(f"{type(self).__name__} has no columns")
 
@@ -182,7 +182,7 @@ class Recipe(Generic[AnySpec]):
         return features_of(self.columns(spec), self.sample_rate(spec))
 
     @cached_property
-    def _stored_columns(self) -> Sequence[Column]:
+    def _stored_columns(self) -> Sequence[DataColumn]:
         """The columns of rows whose spec nobody knows: made once, since there are many rows."""
         return self.columns(next(iter(self.presets.values())))
 
@@ -210,9 +210,9 @@ class Recipe(Generic[AnySpec]):
 
     def describe(self, spec: AnySpec) -> str:
         """Markdown of the card: what the rows are and how they sound; begins with no heading."""
-        from ..manifest import described
+        from ..manifest import card_section
 
-        return described(self, spec)
+        return card_section(self, spec)
 
 
 @runtime_checkable

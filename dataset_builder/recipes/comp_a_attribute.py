@@ -16,8 +16,8 @@ from audio_compositionality.support.text import nearest
 from ..data import DatasetError
 from ..scenes.captioned import ACTION, Leaf, Palette, TimedClip, dealt, draw_until, subsets_of
 from ..scenes.sources import random_generator
-from ..texts.captions import Wording
-from .comp_a import CaptionedScene, CaptionedSpec, ItemRecipe, none_left, suiting
+from ..texts.captions import CaptionWording
+from .captioned_items import CaptionedScene, CaptionedSpec, ItemRecipe, none_left, suiting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,7 +110,7 @@ class _Attribute(ItemRecipe[AttributeSpec]):
                 number,
                 tuple(TimedClip(_BOTH, sounds, ((0, spec.num_samples),) * 2) for sounds in twins),
                 tuple(one * other for one, other in leaves),
-                (Wording(together=template),) * 2,
+                (CaptionWording(together=template),) * 2,
                 late=spec.draw_late(2, rng),
                 facts={
                     "swapped": swapped,

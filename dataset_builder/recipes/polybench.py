@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ..data import Column, Row
+from ..data import DataColumn, Row
 from ..scenes.polyphony import AskedClip, Cast, PolyphonySpec, TwinPool
 from ..scenes.twins import FEWEST_LABELS, OVERLAPPING, SPLITS, Kind, gap_of
 from ..sounds.entries import Sounds
@@ -42,7 +42,7 @@ class TwinRecipe(Recipe[Any]):
         """Specs by the name of a preset."""
         return {"mini": PolyphonySpec(test_sets=self.test_sets), "full": PolyphonySpec()}
 
-    def columns(self, spec: Any) -> Sequence[Column]:
+    def columns(self, spec: Any) -> Sequence[DataColumn]:
         """See `question_columns`."""
         return question_columns(tasks=tuple(dict.fromkeys(kind.task.partition("/")[0] for kind in self.kinds)))
 
@@ -91,7 +91,7 @@ class _Questions(TwinRecipe):
         """Questions about recordings with strong labels; see `AnnotatedRecipe`."""
         return AnnotatedSpec(recordings=recordings, **requested)
 
-    def columns(self, spec: AnySpec | None) -> Sequence[Column]:
+    def columns(self, spec: AnySpec | None) -> Sequence[DataColumn]:
         """Those of any questions: kinds of installed packages can be asked of annotated recordings."""
         return question_columns()
 

@@ -254,7 +254,7 @@ class TransformSpec(SceneSpec):
         return self
 
     @property
-    def material(self) -> Material:
+    def material(self) -> TransformMaterial:
         """What is transformed."""
         return SceneMaterial(self) if self.is_of_tones else SoundMaterial(self)
 
@@ -308,7 +308,7 @@ class Base:
     candidates: tuple[tuple[str, Base], ...] = ()
 
 
-class Material(ABC):
+class TransformMaterial(ABC):
     """What is transformed.
 
     Attributes:
@@ -328,7 +328,7 @@ class Material(ABC):
         """The clips: those that are transformed, then the further ones."""
 
 
-class SceneMaterial(Material):
+class SceneMaterial(TransformMaterial):
     """Scenes of tones; a candidate is a scene at other times, and one that differs in one factor."""
 
     natural = False
@@ -369,7 +369,7 @@ class SceneMaterial(Material):
         return Base(name, number, scene.fold, said, sound, f"base {name}")
 
 
-class SoundMaterial(Material):
+class SoundMaterial(TransformMaterial):
     """Whole sounds; a candidate is the sound itself, and another one."""
 
     natural = True

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from audio_compositionality.support.text import listed
 
-from ..data import AUDIO, NUMBER, TEXT, Column, DatasetError, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Pcm16, Row
 from ..sounds.entries import LONGEST_RECORDING, Sound, Sounds, SoundsField, related
 from ..sounds.recordings import with_all_labels
 from ..sounds.splits import classified, select_recordings
@@ -349,8 +349,8 @@ LOWEST, HIGHEST = 60.0, 8_000.0
 """Knots of the random filter, evenly on the logarithm of frequency, in Hz."""
 
 PLACED_COLUMNS = (
-    Column("eq_db", NUMBER, "standard deviation of the filters at their knots"),
-    Column("domain", TEXT, "what the recordings are"),
+    DataColumn("eq_db", NUMBER, "standard deviation of the filters at their knots"),
+    DataColumn("domain", TEXT, "what the recordings are"),
 )
 """The last columns of rows of placed sounds."""
 
@@ -564,15 +564,15 @@ class WholeClipSpec(SoundsSpec):
         return self.heard.sample_rate or self.sample_rate
 
 
-def whole_columns(*said: Column) -> tuple[Column, ...]:
+def whole_columns(*said: DataColumn) -> tuple[DataColumn, ...]:
     """Those of a row of a whole sound, with what a recipe says of it."""
     return (
-        Column("id", TEXT, "name of the row"),
-        Column("audio", AUDIO, "the clip"),
+        DataColumn("id", TEXT, "name of the row"),
+        DataColumn("audio", AUDIO, "the clip"),
         *said,
-        Column("recording", TEXT, "name of the recording"),
-        Column("group", TEXT, "recordings of one group belong together; empty where it is its own"),
-        Column("domain", TEXT, "what the recordings are"),
+        DataColumn("recording", TEXT, "name of the recording"),
+        DataColumn("group", TEXT, "recordings of one group belong together; empty where it is its own"),
+        DataColumn("domain", TEXT, "what the recordings are"),
     )
 
 

@@ -24,7 +24,7 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..data import NUMBER, TEXT, WHOLE, Column, DatasetError, Pcm16, Row, Waveform
+from ..data import NUMBER, TEXT, WHOLE, DataColumn, DatasetError, Pcm16, Row, Waveform
 from ..sounds.tones import ATTRIBUTES, ToneSpec, render_tone
 
 VALUED = ("pitch", "rate", "amplitude")
@@ -180,7 +180,7 @@ SOURCES = [dict.fromkeys(LABELS, TEXT)]
 SOURCE_LABELS = ", ".join(f"`{label}`" for label in LABELS)
 """What each source of such a column has, for cards."""
 
-METADATA = Column("metadata", SOURCES, f"the sources, each with {SOURCE_LABELS}", least=1)
+METADATA = DataColumn("metadata", SOURCES, f"the sources, each with {SOURCE_LABELS}", least=1)
 """The column of a scene."""
 
 ENTROPY = dict.fromkeys(ATTRIBUTES, NUMBER)

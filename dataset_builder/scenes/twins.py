@@ -36,10 +36,10 @@ from ..texts.questions import (
     QuestionError,
     QuestionSettings,
     QuestionTask,
-    kind_of,
-    spoken,
+    in_sentence,
+    question_templates,
+    task_and_variant,
     template_of,
-    templates,
 )
 from .sources import random_generator
 
@@ -162,7 +162,7 @@ class TwinGroup:
 
 
 @dataclass(frozen=True)
-class Asked:
+class DrawnQuestion:
     """A question as it is drawn, before it has a wording.
 
     Attributes:
@@ -188,7 +188,7 @@ class TimeLines:
     """
 
     clips: Sequence[Tracks]
-    asked: Sequence[Asked]
+    asked: Sequence[DrawnQuestion]
     is_level: bool = False
     apart: Sequence[Spans] | None = None
 
@@ -262,7 +262,7 @@ def draw_groups(
     Raises:
         InputError: too few labels, or two that read alike.
     """
-    if len({spoken(label) for label in labels}) != len(labels) or len(labels) < FEWEST_LABELS:
+    if len({in_sentence(label) for label in labels}) != len(labels) or len(labels) < FEWEST_LABELS:
         raise InputError(
             f"labels are {shown(list(labels))}; questions need {FEWEST_LABELS} or more, all of which read differently"
         )
@@ -288,7 +288,7 @@ def _labels_of(labels: Sequence[str], number: int, seed: int, at: tuple[int, int
 
 def _group_of(turn: Turn, lines: TimeLines) -> TwinGroup:
     """A group: wording and levels are dealt by its number, the order of options and who is softer drawn."""
-    task, variant = kind_of(turn.kind.task, twin_tasks())
+    task, variant = task_and_variant(turn.kind.task, twin_tasks())
     variants = [track[1] for track in lines.clips[0]]
     levels = dict.fromkeys(variants, 0.0) if lines.is_level else _levels_of(variants, turn.number, turn.rng)
     clips = tuple(
@@ -308,7 +308,7 @@ def _group_of(turn: Turn, lines: TimeLines) -> TwinGroup:
 
 def _wording_of(turn: Turn, task: str, variant: str, polarity: str) -> str:
     """The wording that is dealt to a group: in as many groups as there are of its polarity, each comes once."""
-    every = templates(task, variant)
+    every = question_templates(task, variant)
     side = list(dict.fromkeys(template.polarity for template in every)).index(polarity)
     wordings = [template.name for template in every if template.polarity == polarity]
     cycle, place = divmod(turn.number, len(wordings))
@@ -396,7 +396,7 @@ def _said(answer: str, polarity: str, width: int) -> str:
     """The answer of a fact as an option."""
     if polarity:
         return YES if answer == polarity else NO
-    return window_text(int(answer), width) if width else spoken(answer)
+    return window_text(int(answer), width) if width else in_sentence(answer)
 
 
 def gap_of(question: Question, annotation: Annotation) -> float | None:
@@ -506,7 +506,7 @@ def _together(turn: Turn) -> TimeLines:
                 (names[who], voice, (span,)) for who, voice in zip(rng.permutation(cast), voices[place], strict=True)
             ]
         clips.append(clip)
-    return TimeLines(clips, [Asked("", [str(count) for count in counts])], is_level=True)
+    return TimeLines(clips, [DrawnQuestion("", [str(count) for count in counts])], is_level=True)
 
 
 def _slots(rng: np.random.Generator) -> list[int]:
@@ -576,7 +576,7 @@ def _counted(spans: Sequence[Spans], turn: Turn, apart: Sequence[Spans] | None =
         # Each label at least once, and which ones more often is drawn.
         dealt = turn.rng.permutation([*range(count), *turn.rng.integers(count, size=4 - count)])
         clips.append([(some[which], track, spans[track]) for track, which in enumerate(dealt)])
-    return TimeLines(clips, [Asked("", [str(count) for count in counts])], apart=apart)
+    return TimeLines(clips, [DrawnQuestion("", [str(count) for count in counts])], apart=apart)
 
 
 def _duration(turn: Turn) -> TimeLines:
@@ -595,8 +595,8 @@ def _rotated(
     for shift in turn.rng.permutation(3).tolist():
         order = np.roll(turn.labels[:3], shift).tolist()
         clips.append([(label, track, spans[track]) for track, label in enumerate(order)])
-        answers.append(spoken(order[0]))
-    return TimeLines(clips, [Asked("", answers)], is_level, apart)
+        answers.append(in_sentence(order[0]))
+    return TimeLines(clips, [DrawnQuestion("", answers)], is_level, apart)
 
 
 def _overlapping(lengths: Sequence[int], first: int, rng: np.random.Generator) -> list[Spans]:
@@ -637,7 +637,7 @@ def _concurrency(turn: Turn) -> TimeLines:
     asked = []
     for anchor, polarity in zip((labels[0], labels[2]), polarities, strict=True):
         states = [OVERLAP if anchor == first else ALONE for first, _ in exchanged]
-        asked.append(Asked(anchor, [YES if state == polarity else NO for state in states], polarity))
+        asked.append(DrawnQuestion(anchor, [YES if state == polarity else NO for state in states], polarity))
     return TimeLines(clips, asked)
 
 
@@ -659,8 +659,8 @@ def _classification(turn: Turn) -> TimeLines:
         order = np.roll(labels[1:5], shift).tolist()
         tracks = [(order[track], 1 + track, spans[track]) for track in range(3)]
         clips.append([(labels[0], 0, ((anchor, anchor + length),)), *tracks])
-        answers.append(spoken(order[0]))
-    return TimeLines(clips, [Asked(labels[0], answers)])
+        answers.append(in_sentence(order[0]))
+    return TimeLines(clips, [DrawnQuestion(labels[0], answers)])
 
 
 def _detection(turn: Turn) -> TimeLines:
@@ -686,7 +686,7 @@ def _detection(turn: Turn) -> TimeLines:
                 of_label.append((onset, onset + length))
         clips.append([(labels[k], k, tuple(spans[k])) for k in range(2)])
         answers.append(window_text(windows[together], width))
-    return TimeLines(clips, [Asked("", answers)])
+    return TimeLines(clips, [DrawnQuestion("", answers)])
 
 
 _LEAST_GAP = 25
@@ -766,7 +766,7 @@ def _either_way(turn: Turn, clips: Sequence[Tracks], atom: str) -> TimeLines:
         is_right = [(polarity == states[0]) == (clip == which) for clip in (0, 1)]
         answers = [YES if right else NO for right in (is_right if first_is_first else is_right[::-1])]
         compared = turn.labels[1 - which] if atom == SEQUENCE else ""
-        asked.append(Asked(turn.labels[which], answers, polarity, compared))
+        asked.append(DrawnQuestion(turn.labels[which], answers, polarity, compared))
     return TimeLines(clips if first_is_first else clips[::-1], asked)
 
 

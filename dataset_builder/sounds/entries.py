@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import Annotated, Any, Protocol
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 from pydantic import PlainSerializer, SkipValidation
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.files import sha256_of
+from audio_compositionality.support.files import packaged_yaml, sha256_of_json
 
 LONGEST_RECORDING = 30
 """Seconds of a recording that are read at most: as much as whole recordings with captions last, and more than twice the
@@ -102,7 +98,7 @@ def fingerprint_of_entries(entries: Sequence[Sound]) -> str:
         ]
         for entry in entries
     ]
-    return sha256_of(json.dumps(content, sort_keys=True).encode())
+    return sha256_of_json(content)
 
 
 class Sounds(Protocol):
@@ -160,7 +156,7 @@ LOUDNESS = ("amplitude", "dynamics", "loudness")
 @cache
 def word_places() -> Mapping[str, Mapping[str, tuple[float, float]]]:
     """The words of each attribute, each with both ends of its part of the range, from 0 to 1; from ``words.yaml``."""
-    content = _table("words.yaml")
+    content = packaged_yaml(__package__, "words.yaml")
     return {attribute: {word: tuple(ends) for word, ends in words.items()} for attribute, words in content.items()}
 
 
@@ -194,26 +190,25 @@ def dimension_of(word: str) -> str:
     return next((attribute for attribute, words in word_places().items() if word in words), "")
 
 
-def words_of(label: str) -> str:
+def label_words(label: str) -> str:
     """A label as words: ``dog_bark`` and ``Dog bark`` as ``dog bark``."""
     return " ".join(label.replace("_", " ").split()).lower()
 
 
-@cache
 def _tables() -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
-    return _table("categories.yaml"), _table("nouns.yaml")
+    return packaged_yaml(__package__, "categories.yaml"), packaged_yaml(__package__, "nouns.yaml")
 
 
 @cache
 def tables_digest() -> str:
     """SHA-256 of the tables: they decide which labels meet, and what captions call them."""
-    return hashlib.sha256(json.dumps(_tables(), sort_keys=True).encode()).hexdigest()
+    return sha256_of_json(_tables())
 
 
 @cache
 def spoken(label: str) -> str:
     """A label as it is said: in lower case, without punctuation."""
-    return words_of(_PUNCTUATION.sub(" ", label))
+    return label_words(_PUNCTUATION.sub(" ", label))
 
 
 @cache
@@ -243,8 +238,3 @@ def noun_of(label: str) -> tuple[str, str] | None:
         return entry[0], entry[1]
     noun, _, attribute = words.rpartition(" ")
     return (noun, attribute) if noun and attribute.endswith("ing") else None
-
-
-@cache
-def _table(name: str) -> Any:
-    return yaml.safe_load(files(__package__).joinpath(name).read_text("utf-8"))

@@ -12,7 +12,7 @@ from typing import Any
 from audio_compositionality.support.text import first_line, nearest
 
 from ..manifest import MANIFEST_NAME
-from .hub import described
+from .hub import values_in_yaml
 from .labels import (
     Labels,
     candidates_of,
@@ -22,7 +22,7 @@ from .labels import (
     counted_labels,
     labels_of_table,
     word_columns,
-    words_of,
+    words_by_row,
 )
 from .recordings import (
     FILE_COLUMNS,
@@ -121,7 +121,7 @@ def _suggested(path: Path) -> dict[str, Any]:
     """The settings of a file; none where there is no file."""
     if not path.is_file():
         return {}
-    return described(path, SETTINGS)
+    return values_in_yaml(path, SETTINGS)
 
 
 def _by_folder(folder: Path) -> list[Candidate]:
@@ -175,7 +175,7 @@ class _Table:
         groups, conditions = self._texts(group or GROUP), self._texts(condition or CONDITION)
         said = captions_of_table(self._rows, caption_columns(self._name, self.columns, captions))
         attributes = word_columns(self._name, self.columns, words)
-        spoken = words_of([[row[name] for name in attributes] for row in self._rows], tuple(attributes.values()))
+        spoken = words_by_row([[row[name] for name in attributes] for row in self._rows], tuple(attributes.values()))
         return candidates_of(names, read, self._file, groups=groups, conditions=conditions, captions=said, words=spoken)
 
     def _file(self, row: int) -> Path:

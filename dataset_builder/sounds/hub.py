@@ -19,7 +19,7 @@ from audio_compositionality.support.text import first_line, listed, nearest, sho
 
 from ..data import DatasetError
 from ..rendered import HUB_ID
-from ..stored import Folder, Place, check_card, place_of
+from ..stored import LocalFolder, Place, check_card, place_of
 from .labels import (
     Labels,
     candidates_of,
@@ -32,7 +32,7 @@ from .labels import (
     labels_in,
     texts_in,
     word_columns,
-    words_of,
+    words_by_row,
 )
 from .recordings import MOST_RECORDINGS, ReadRecordings, SoundError, SoundFile, printable
 
@@ -146,7 +146,7 @@ def read_named_set(path: Path) -> NamedSet:
     return named.changed(dataset=str(beside)) if beside.is_dir() else named
 
 
-def described(content: Path | str, file: str) -> dict[str, Any]:
+def values_in_yaml(content: Path | str, file: str) -> dict[str, Any]:
     """What a file in YAML says of sounds.
 
     Args:
@@ -173,7 +173,7 @@ def named_set_from(name: str, content: Path | str) -> NamedSet:
         SoundError: the text is no YAML, or lacks a key, or has one that there is not, or of another type.
     """
     file = f"{name}{_SUFFIX}"
-    values = described(content, file)
+    values = values_in_yaml(content, file)
     if "name" in values:
         raise SoundError(f"{file} has the key 'name'; the name of a data set is that of its file")
     try:
@@ -251,14 +251,19 @@ def _builder(place: Place, config: str | None, split: str | None, files: str | N
         builder = _asked(place, lambda: datasets.load_dataset_builder(place.source, config, revision=place.revision))
         _check_reader(place, builder)
         every = builder.config.data_files or {}
-        if isinstance(place, Folder) or _reader_of(builder) != "parquet" or not names or not set(names) <= set(every):
+        if (
+            isinstance(place, LocalFolder)
+            or _reader_of(builder) != "parquet"
+            or not names
+            or not set(names) <= set(every)
+        ):
             return builder
         data_files = {name: [str(file) for file in every[name]] for name in names}
         features = builder.info.features
     else:
         if not names:
             raise SoundError(f"{place.source}: the split is {printable(str(split))!r}; it is such as test[:1000]")
-        root = place.source if isinstance(place, Folder) else f"hf://datasets/{place.source}@{place.revision}"
+        root = place.source if isinstance(place, LocalFolder) else f"hf://datasets/{place.source}@{place.revision}"
         data_files = {name: [f"{root}/{files_of_split(files, config, name)}"] for name in names}
     builder = _asked(place, lambda: datasets.load_dataset_builder("parquet", data_files=data_files, features=features))
     _check_reader(place, builder)
@@ -284,7 +289,7 @@ def _check_reader(place: Place, builder: datasets.DatasetBuilder) -> None:
 
 def _check_size(place: Place, builder: datasets.DatasetBuilder) -> None:
     """Refuse what is too large to be downloaded, by the sizes of the files, whatever the data set says of itself."""
-    if isinstance(place, Folder):
+    if isinstance(place, LocalFolder):
         return
     size = place.size_of(_files_of(place, builder))
     if size > LARGEST_DOWNLOAD:
@@ -418,7 +423,7 @@ def hub_recordings(
     said = captions_in(source, rows, caption_columns(source, readable, captions), caption_separator)
     attributes = word_columns(source, list(rows.features), words)
     of_columns = [texts_in(source, rows, column) for column in attributes]
-    spoken = words_of([[texts[row] for texts in of_columns] for row in range(count)], tuple(attributes.values()))
+    spoken = words_by_row([[texts[row] for texts in of_columns] for row in range(count)], tuple(attributes.values()))
     ids = [f"{rows.split}/{index}" for index in range(count)]
     candidates, left_out = candidates_of(
         ids, labels, sounds.file, groups=groups, conditions=conditions, captions=said, words=spoken
@@ -533,7 +538,7 @@ class _Files:
         self._rows = rows.select_columns([column]).cast_column(column, datasets.Audio(decode=False))
         self._column = column
         caches: Sequence[Any] = (datasets.config.HF_DATASETS_CACHE, constants.HF_HUB_CACHE)
-        folders = [Path(place.source)] if isinstance(place, Folder) else []
+        folders = [Path(place.source)] if isinstance(place, LocalFolder) else []
         self._roots = [Path(root).resolve() for root in (*folders, *caches)]
 
     def file(self, index: int) -> SoundFile:

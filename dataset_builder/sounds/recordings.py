@@ -28,7 +28,7 @@ from audio_compositionality.support.text import shown
 
 from ..data import DatasetError
 from .entries import LONGEST_RECORDING, LOUDNESS, Sound, Sounds, fingerprint_of_entries
-from .splits import copies_of, fault_of
+from .splits import copies_of, sound_fault
 
 AUDIO_SUFFIXES = (
     *(".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"),
@@ -422,7 +422,7 @@ def _examine(candidate: Candidate) -> Read | str:
         read = _read(candidate)
     except SoundError as error:
         return str(error)
-    fault = fault_of(read, is_loop=candidate.loop > 0)
+    fault = sound_fault(read, is_loop=candidate.loop > 0)
     if fault is not None:
         return fault
     return Read(read.rate, read.sha256, read.sound, _loudness(read) if _tells_loudness(candidate) else 0.0)

@@ -65,7 +65,7 @@ def classified(sounds: Sounds, use: str) -> list[int]:
     return numbers
 
 
-def fault_of(recording: Decoded, *, is_loop: bool = False) -> str | None:
+def sound_fault(recording: Decoded, *, is_loop: bool = False) -> str | None:
     """Why an isolated sound cannot be used: it is too short, or nearly silent in its middle; None where it can.
 
     A loop, which goes on, can be of any length.

@@ -24,7 +24,7 @@ from audio_compositionality.support.text import shown
 from .annotations import ROUNDING, SURE, Annotation, AnnotationError, LabelledEvent, joined_events, polyphony, relations
 from .formats import check_format, format_of, read_annotations
 from .formats.audioset_strong import AUDIOSET, ONTOLOGY, related_labels, video_of
-from .formats.parsing import Problems, ReadOptions, told
+from .formats.parsing import Problems, ReadOptions, left_out_text
 from .recordings import (
     Candidate,
     ReadRecordings,
@@ -78,7 +78,7 @@ def strong_recordings(
     left_out = {name: why for name, why in read.left_out.items() if name not in absent}
     paths = sound_paths([one for one in ends if one.recording not in absent], folder, left_out)
     if left_out and not skip_invalid:
-        raise SoundError(f"{printable(str(folder))}: {told(left_out)}; --skip-invalid leaves them out")
+        raise SoundError(f"{printable(str(folder))}: {left_out_text(left_out)}; --skip-invalid leaves them out")
     candidates = [
         _candidate(folder, paths[annotation.recording], annotation, event)
         for annotation in read.heard
@@ -496,7 +496,7 @@ class AnnotatedRecordings:
             self._keep(self.sounds)
         problems.tell(Path(source))
         if not self.annotations:
-            raise AnnotationError(f"{source}: no recording can be used: {told(self.left_out)}")
+            raise AnnotationError(f"{source}: no recording can be used: {left_out_text(self.left_out)}")
         labels = {label for annotation in self.annotations for label in annotation.labels}
         self.related = {label: (related or {}).get(label, frozenset()) & labels for label in sorted(labels)}
         self.fingerprint = self._fingerprint()
@@ -603,7 +603,7 @@ def open_annotated(
     files = sound_paths(read.heard, folder, left_out)
     heard = [annotation for annotation in read.heard if annotation.recording in files]
     if not heard and left_out:
-        raise AnnotationError(f"{folder}: no recording can be used: {told(left_out)}")
+        raise AnnotationError(f"{folder}: no recording can be used: {left_out_text(left_out)}")
     if read.format == AUDIOSET and not read.related:
         warnings.warn(
             f"there is no {ONTOLOGY}, so a label may stand in a question beside one that includes it (--set "

@@ -10,18 +10,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from importlib.resources import files
 from itertools import product
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 from pydantic import Field, InstanceOf, PlainSerializer, model_validator
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.files import sha256_of
+from audio_compositionality.support.files import packaged_yaml, sha256_of
 from audio_compositionality.support.spec import Spec
 
 from ..data import DatasetError, Waveform
@@ -41,9 +39,8 @@ def default_nouns() -> Mapping[str, str]:
     return {entry["name"]: entry["noun"] for entry in _entries()}
 
 
-@cache
 def _entries() -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = yaml.safe_load(files(__package__).joinpath("timbres.yaml").read_text("utf-8"))
+    entries: list[dict[str, Any]] = packaged_yaml(__package__, "timbres.yaml")
     return entries
 
 

@@ -21,7 +21,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shown
 
 from ..sounds.annotations import Annotation
-from .questions import Question, QuestionError, spoken, template_of
+from .questions import Question, QuestionError, in_sentence, template_of
 
 _SECOND = 1_000_000
 _FRAME = 10_000
@@ -163,7 +163,7 @@ def check_questions(questions: Iterable[Question], annotations: Iterable[Annotat
         count += 1
         ids[f"{question.source}:{question.id}"] += 1
         annotation = by_clip.get((question.source, question.recording, question.start))
-        reason = "there are no labels of its recording" if annotation is None else fault_of(question, annotation)
+        reason = "there are no labels of its recording" if annotation is None else answer_fault(question, annotation)
         if reason:
             wrong.append(f"{question.id}: {reason}")
     wrong += [f"{id} is the id of {number} questions" for id, number in ids.items() if number > 1]
@@ -172,7 +172,7 @@ def check_questions(questions: Iterable[Question], annotations: Iterable[Annotat
     return count
 
 
-def fault_of(question: Question, annotation: Annotation) -> str | None:
+def answer_fault(question: Question, annotation: Annotation) -> str | None:
     """What is wrong with a question about a clip; None where nothing is.
 
     Its answer has to be right and the only right one of its options, however what is heard perhaps is taken, and its
@@ -408,7 +408,7 @@ def _labels(question: Question, heard: Heard) -> dict[str, str] | str:
 
 
 def _reads(label: str, option: str) -> bool:
-    return spoken(label) == option
+    return in_sentence(label) == option
 
 
 def _several(masks: Mapping[str, Mask]) -> Mask:

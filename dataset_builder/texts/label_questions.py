@@ -36,11 +36,11 @@ from .questions import (
     QuestionTask,
     agreed,
     check_labels,
-    dealt,
-    kind_of,
+    dealt_to_units,
     ordered_options,
+    question_templates,
     row_of,
-    templates,
+    task_and_variant,
     templates_digest,
 )
 
@@ -81,7 +81,7 @@ class AskedSpec(QuestionSpec):
     @field_validator("ask")
     @classmethod
     def _named(cls, ask: tuple[str, ...]) -> tuple[str, ...]:
-        kinds = [(task.name, variant) for task, variant in (kind_of(name, question_tasks()) for name in ask)]
+        kinds = [(task.name, variant) for task, variant in (task_and_variant(name, question_tasks()) for name in ask)]
         names = tuple(f"{task}/{variant}" for task, variant in kinds)
         if not names or len(set(names)) < len(names):
             raise InputError(f"ask is {', '.join(ask)!r}; it takes one kind of questions or several, each once")
@@ -201,7 +201,7 @@ def ask(
     questions: list[Question] = []
     for source, of_source in by_source.items():
         for name in settings.ask:
-            task, variant = kind_of(name, question_tasks())
+            task, variant = task_and_variant(name, question_tasks())
             rng = _generator(seed, source, task.name, variant)
             drafts = task.drafts(facts_of(of_source, task, variant, settings), variant, rng, settings)
             questions += _worded(drafts, task, variant, source, rng)
@@ -260,14 +260,14 @@ def _worded(
     drafts: Sequence[Draft], task: QuestionTask, variant: str, source: str, rng: np.random.Generator
 ) -> list[Question]:
     """Questions from drafts: wordings are dealt to units, answers to places."""
-    wordings = templates(task.name, variant)
+    wordings = question_templates(task.name, variant)
     orders = ordered_options(drafts, rng)
     questions: list[Question] = []
     taken: Counter[str] = Counter()
     for polarity in sorted({wording.polarity for wording in wordings}):
         numbers = [number for number, draft in enumerate(drafts) if draft.polarity == polarity]
         units = [drafts[number].unit for number in numbers]
-        hand = dealt([wording for wording in wordings if wording.polarity == polarity], units, rng)
+        hand = dealt_to_units([wording for wording in wordings if wording.polarity == polarity], units, rng)
         for number, wording in zip(numbers, hand, strict=True):
             draft = drafts[number]
             recording, start = draft.fact.key
@@ -381,7 +381,7 @@ class AnnotatedQuestions:
 
     def _reason(self, part: _Asked, name: str) -> str:
         """Why a kind of question cannot be asked."""
-        task, variant = kind_of(name, question_tasks())
+        task, variant = task_and_variant(name, question_tasks())
         settings = self.settings.questions
         needs = task.needs[variant].format(least=settings.least_clips)
         facts = facts_of(part.clips, task, variant, settings)
@@ -421,7 +421,7 @@ class AnnotatedQuestions:
 
 def _is_of_counts(name: str) -> bool:
     """Whether a kind of question needs counts that several clips have."""
-    task, variant = kind_of(name, question_tasks())
+    task, variant = task_and_variant(name, question_tasks())
     return TWO_COUNTS in task.needs[variant]
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
 from ..sounds.annotations import Annotation, readings
-from .questions import Question, QuestionError, spoken
+from .questions import Question, QuestionError, in_sentence
 
 FOLDS = 5
 
@@ -179,7 +179,7 @@ def present_share(question: Question, annotation: Annotation) -> float:
     that is the only kind overlaps nothing. What is not heard neither overlaps nor lasts.
     """
     plain, *_ = readings(annotation)
-    heard = {spoken(label) for label in plain.labels}
+    heard = {in_sentence(label) for label in plain.labels}
     possible = list(question.options)
     if question.kind == "counting/kinds":
         possible = [str(len(heard))]

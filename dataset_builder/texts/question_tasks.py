@@ -46,8 +46,8 @@ from .questions import (
     QuestionTask,
     by_answer,
     drafts_of_counts,
+    in_sentence,
     picked,
-    spoken,
 )
 
 OPTIONS = 4
@@ -143,9 +143,9 @@ class _Duration:
             wins = by_answer(of_set)
             least = min(len(wins.get(label, ())) for label in options)
             for label in sorted(options) if least else ():
-                texts = tuple(map(spoken, sorted(options)))
+                texts = tuple(map(in_sentence, sorted(options)))
                 for unit, fact in enumerate(picked(wins[label], least, rng)):
-                    drafts.append(Draft(fact, texts, spoken(label), f"{', '.join(texts)} {unit}"))
+                    drafts.append(Draft(fact, texts, in_sentence(label), f"{', '.join(texts)} {unit}"))
         return drafts
 
 
@@ -264,8 +264,8 @@ class _Classification:
         drafts = []
         for anchor, of_anchor in sorted(by_anchor.items()):
             for number, facts_of_set in enumerate(_sets_of_answers(of_anchor, rng, settings)):
-                texts = tuple(spoken(fact.answer) for fact in facts_of_set)
-                drafts += [Draft(fact, texts, spoken(fact.answer), f"{anchor} {number}") for fact in facts_of_set]
+                texts = tuple(in_sentence(fact.answer) for fact in facts_of_set)
+                drafts += [Draft(fact, texts, in_sentence(fact.answer), f"{anchor} {number}") for fact in facts_of_set]
         return drafts
 
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import yaml
 from pydantic import Field, field_validator
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import packaged_yaml, sha256_of_json
 from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.text import nearest
 
-from ..data import AUDIO, NUMBER, TEXT, WHOLE, Column, DatasetError, Row, check_columns
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, DatasetError, Row, check_columns
 from ..sounds.annotations import Annotation, AnnotationError, LabelledEvent, overlap_seconds, polyphony, readings
 from ..sounds.splits import alike
 
@@ -30,7 +27,7 @@ _LETTERED = re.compile(r"[(\[]?[A-Z][.:)\]](\s|$)")
 
 
 @dataclass(frozen=True)
-class Template:
+class QuestionTemplate:
     """A wording.
 
     Attributes:
@@ -45,10 +42,10 @@ class Template:
 
     def question(self, anchor: str = "", other: str = "") -> str:
         """The question about an anchor, which is a label, or about two labels."""
-        return self.text.format(a=spoken(anchor), b=spoken(other))
+        return self.text.format(a=in_sentence(anchor), b=in_sentence(other))
 
 
-def spoken(label: str) -> str:
+def in_sentence(label: str) -> str:
     """A label within a sentence: in small letters, but for abbreviations."""
     return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in label.split())
 
@@ -58,34 +55,33 @@ def is_lettered(option: str) -> bool:
     return _LETTERED.match(option.lstrip()) is not None
 
 
-@cache
 def _content() -> Mapping[str, Any]:
-    content: Mapping[str, Any] = yaml.safe_load(files(__package__).joinpath("wordings.yaml").read_text("utf-8"))
+    content: Mapping[str, Any] = packaged_yaml(__package__, "wordings.yaml")
     return content
 
 
 @cache
 def templates_digest() -> str:
     """SHA-256 of what the file says: wordings are part of the data, and so of their fingerprint."""
-    return hashlib.sha256(json.dumps(_content(), sort_keys=True).encode()).hexdigest()
+    return sha256_of_json(_content())
 
 
 @cache
-def all_templates() -> Mapping[tuple[str, str], tuple[Template, ...]]:
+def all_templates() -> Mapping[tuple[str, str], tuple[QuestionTemplate, ...]]:
     """All wordings, by task and variant."""
-    wordings: dict[tuple[str, str], tuple[Template, ...]] = {}
+    wordings: dict[tuple[str, str], tuple[QuestionTemplate, ...]] = {}
     for task, variants in _content().items():
         for variant, entries in variants.items():
             by_polarity = entries if isinstance(entries, dict) else {"": entries}
             texts = [(text, polarity) for polarity, of_polarity in by_polarity.items() for text in of_polarity]
             wordings[task, variant] = tuple(
-                Template(f"{task}-{variant}-{number:02d}", text, polarity)
+                QuestionTemplate(f"{task}-{variant}-{number:02d}", text, polarity)
                 for number, (text, polarity) in enumerate(texts, 1)
             )
     return wordings
 
 
-def templates(task: str, variant: str) -> tuple[Template, ...]:
+def question_templates(task: str, variant: str) -> tuple[QuestionTemplate, ...]:
     """The wordings of a kind of question.
 
     Raises:
@@ -98,20 +94,20 @@ def templates(task: str, variant: str) -> tuple[Template, ...]:
     return wordings[task, variant]
 
 
-def template_of(name: str) -> Template:
+def template_of(name: str) -> QuestionTemplate:
     """The wording of a name.
 
     Raises:
         InputError: there is none.
     """
     task, _, rest = name.partition("-")
-    wordings = {template.name: template for template in templates(task, rest.rpartition("-")[0])}
+    wordings = {template.name: template for template in question_templates(task, rest.rpartition("-")[0])}
     if name not in wordings:
         raise InputError(f"there is no wording {name!r}; {nearest(name, wordings)}")
     return wordings[name]
 
 
-class Asked(NamedTuple):
+class QuestionMeaning(NamedTuple):
     """What a question asks.
 
     Attributes:
@@ -129,7 +125,7 @@ class Asked(NamedTuple):
     compared: str = ""
 
 
-class Wording(NamedTuple):
+class QuestionWording(NamedTuple):
     """A question in its wording.
 
     Attributes:
@@ -137,11 +133,11 @@ class Wording(NamedTuple):
         template: the wording.
     """
 
-    asked: Asked
-    template: Template
+    asked: QuestionMeaning
+    template: QuestionTemplate
 
 
-def read_wording(question: str, options: Sequence[str] = ()) -> Wording | None:
+def read_wording(question: str, options: Sequence[str] = ()) -> QuestionWording | None:
     """What a question asks, with the wording; None where it is in none of them.
 
     >>> read_wording("What overlaps with the brass section?").asked
@@ -155,8 +151,8 @@ def read_wording(question: str, options: Sequence[str] = ()) -> Wording | None:
         match = pattern.fullmatch(question)
         if match is not None:
             labels = match.groupdict(default="")
-            asked = Asked(task, variant, labels.get("a", ""), template.polarity, labels.get("b", ""))
-            readings.append(Wording(asked, template))
+            asked = QuestionMeaning(task, variant, labels.get("a", ""), template.polarity, labels.get("b", ""))
+            readings.append(QuestionWording(asked, template))
     if not readings:
         return None
     best = min(readings, key=lambda reading: len(reading.asked.anchor) + len(reading.asked.compared))
@@ -166,7 +162,7 @@ def read_wording(question: str, options: Sequence[str] = ()) -> Wording | None:
 
 
 @cache
-def _patterns() -> tuple[tuple[tuple[str, str], Template, re.Pattern[str]], ...]:
+def _patterns() -> tuple[tuple[tuple[str, str], QuestionTemplate, re.Pattern[str]], ...]:
     """Each wording with the kind of question and a pattern of its text, in which labels are ``a`` and ``b``."""
     return tuple(
         (kind, template, re.compile(_pattern(template.text)))
@@ -211,7 +207,7 @@ class QuestionError(DatasetError):
     """Questions that cannot be asked, or that should not: which, and why."""
 
 
-def check_labels(labels: Sequence[str], read: Callable[[str], str] = spoken) -> None:
+def check_labels(labels: Sequence[str], read: Callable[[str], str] = in_sentence) -> None:
     """Refuse labels that nobody could tell from a lettered option, or from each other.
 
     Args:
@@ -406,7 +402,7 @@ class QuestionTask(Protocol):
         ...
 
 
-def kind_of(name: str, tasks: Mapping[str, QuestionTask]) -> tuple[QuestionTask, str]:
+def task_and_variant(name: str, tasks: Mapping[str, QuestionTask]) -> tuple[QuestionTask, str]:
     """Task and variant of ``task`` or ``task/variant``.
 
     Raises:
@@ -427,7 +423,7 @@ def time_of(kind: str, tasks: Mapping[str, QuestionTask]) -> str:
     Raises:
         InputError: there are no such questions.
     """
-    task, variant = kind_of(kind, tasks)
+    task, variant = task_and_variant(kind, tasks)
     return task.time[variant]
 
 
@@ -484,7 +480,7 @@ def drafts_of_counts(facts: Sequence[Fact], rng: np.random.Generator, settings: 
     ]
 
 
-def dealt(things: Sequence[Item], units: Sequence[str], rng: np.random.Generator) -> list[Item]:
+def dealt_to_units(things: Sequence[Item], units: Sequence[str], rng: np.random.Generator) -> list[Item]:
     """One of some things for each unit, in random order, each as often as the rest; as many as there are places.
 
     Args:
@@ -530,8 +526,8 @@ CLIP = "audio"
 
 
 def question_columns(
-    *, tasks: Sequence[str] = (), polarities: Sequence[str] = (OVERLAP, ALONE, ""), further: Sequence[Column] = ()
-) -> tuple[Column, ...]:
+    *, tasks: Sequence[str] = (), polarities: Sequence[str] = (OVERLAP, ALONE, ""), further: Sequence[DataColumn] = ()
+) -> tuple[DataColumn, ...]:
     """The columns of a question.
 
     Args:
@@ -543,43 +539,43 @@ def question_columns(
     polarity = f"of Yes and No, what Yes says: {said}" if said else "empty, since nothing is answered by Yes or No"
     about = ": " + ", ".join(f"`{task}`" for task in tasks) if tasks else ""
     return (
-        Column("id", TEXT, "name of the row"),
-        Column(CLIP, AUDIO, "the clip"),
-        Column("question", TEXT, "what is asked"),
-        Column("options", [TEXT], "what is chosen from, in this order", least=2),
-        Column("answer", TEXT, "the option that is right"),
-        Column("task", TEXT, f"what it is about{about}", choices=tuple(tasks)),
-        Column("variant", TEXT, "of the task"),
-        Column("anchor", TEXT, "the label that is asked about; empty where the whole clip is"),
-        Column(
+        DataColumn("id", TEXT, "name of the row"),
+        DataColumn(CLIP, AUDIO, "the clip"),
+        DataColumn("question", TEXT, "what is asked"),
+        DataColumn("options", [TEXT], "what is chosen from, in this order", least=2),
+        DataColumn("answer", TEXT, "the option that is right"),
+        DataColumn("task", TEXT, f"what it is about{about}", choices=tuple(tasks)),
+        DataColumn("variant", TEXT, "of the task"),
+        DataColumn("anchor", TEXT, "the label that is asked about; empty where the whole clip is"),
+        DataColumn(
             "polarity",
             TEXT,
             f"{polarity}; else empty" if said and "" in polarities else polarity,
             choices=tuple(polarities),
         ),
-        Column("template", TEXT, "name of the wording"),
-        Column("group", TEXT, "what clips of one origin have in common: samples of a group are not independent"),
-        Column("unit", TEXT, "questions with the same words and options that are balanced with each other"),
-        Column("recording", TEXT, "name of the clip, or of what it is a part of"),
-        Column("source", TEXT, "the data set that it is of"),
-        Column("start", NUMBER, "seconds of the recording at which the clip begins"),
-        Column("duration", NUMBER, "seconds of the clip"),
-        Column("resolution", NUMBER, "seconds: how exact its labels are"),
-        Column("polyphony", WHOLE, "most labels that are heard at the same time"),
-        Column("overlap", NUMBER, "seconds in which two labels or more are heard"),
-        Column(
+        DataColumn("template", TEXT, "name of the wording"),
+        DataColumn("group", TEXT, "what clips of one origin have in common: samples of a group are not independent"),
+        DataColumn("unit", TEXT, "questions with the same words and options that are balanced with each other"),
+        DataColumn("recording", TEXT, "name of the clip, or of what it is a part of"),
+        DataColumn("source", TEXT, "the data set that it is of"),
+        DataColumn("start", NUMBER, "seconds of the recording at which the clip begins"),
+        DataColumn("duration", NUMBER, "seconds of the clip"),
+        DataColumn("resolution", NUMBER, "seconds: how exact its labels are"),
+        DataColumn("polyphony", WHOLE, "most labels that are heard at the same time"),
+        DataColumn("overlap", NUMBER, "seconds in which two labels or more are heard"),
+        DataColumn(
             "gap",
             NUMBER,
             "seconds of silence between what is asked about and what is apart from it, where that is dealt",
             optional=True,
         ),
-        Column(
+        DataColumn(
             "level_difference",
             NUMBER,
             "dB between the loudest and the softest track, where that is exact",
             optional=True,
         ),
-        Column(
+        DataColumn(
             "events",
             [{"onset": NUMBER, "offset": NUMBER, "label": TEXT}],
             "when which label is heard: `onset`, `offset` (seconds), `label`",
@@ -643,7 +639,7 @@ def annotation_of(row: Row) -> Annotation:
     )
 
 
-def check_question_row(row: Row, columns: Sequence[Column] = QUESTION_COLUMNS) -> None:
+def check_question_row(row: Row, columns: Sequence[DataColumn] = QUESTION_COLUMNS) -> None:
     """Refuse a row that is no question with options, one of which is the answer, about a clip with events.
 
     Whether the answer is right is not asked; see `check.fault_of`.

@@ -339,11 +339,13 @@ def preset_with(recipe: str, fingerprint: str) -> str | None:
 
 @lru_cache(maxsize=100)
 def _presets(recipe: str) -> dict[str, str]:
-    from audio_compositionality.dataset_builder.data import fingerprint_of
+    from audio_compositionality.dataset_builder.data import recipe_fingerprint
     from audio_compositionality.dataset_builder.recipes import load_recipe
 
     made = load_recipe(recipe)
-    return {name: fingerprint_of(made.name, made.version, settings.values()) for name, settings in made.presets.items()}
+    return {
+        name: recipe_fingerprint(made.name, made.version, settings.values()) for name, settings in made.presets.items()
+    }
 
 
 @lru_cache(maxsize=2)

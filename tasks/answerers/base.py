@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from audio_compositionality.dataset_builder.texts.questions import Wording, read_wording
+from audio_compositionality.dataset_builder.texts.questions import QuestionWording, read_wording
 from audio_compositionality.encoders.base import LETTERS, By, Model, ModelCard
 
 from ..question_prompts import read_prompt
@@ -41,7 +41,7 @@ class Prompted:
     """
 
     options: tuple[str, ...]
-    wording: Wording | None
+    wording: QuestionWording | None
 
     @property
     def kind(self) -> str:

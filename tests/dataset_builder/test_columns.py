@@ -7,7 +7,7 @@ from audio_compositionality.dataset_builder.data import (
     NUMBER,
     TEXT,
     WHOLE,
-    Column,
+    DataColumn,
     DatasetError,
     check_columns,
     column_table,
@@ -15,17 +15,17 @@ from audio_compositionality.dataset_builder.data import (
 )
 
 COLUMNS = (
-    Column("id", TEXT, "name of the row"),
-    Column("audio", AUDIO, "the clip"),
-    Column("more", [AUDIO], "further clips"),
-    Column("side", TEXT, "where", choices=("left", "right")),
-    Column("fold", WHOLE, "of five", choices=tuple(range(5))),
-    Column("gap", NUMBER, "seconds", optional=True),
-    Column("texts", [TEXT], "what is said", least=1),
-    Column("events", [{"label": TEXT, "start": NUMBER}], "when what is heard"),
-    Column("levels", {"pitch": WHOLE}, "classes"),
-    Column("two", [WHOLE], "of both", count=2),
-    Column("parts", {"A": [TEXT], "C": [TEXT]}, "of each", least=1),
+    DataColumn("id", TEXT, "name of the row"),
+    DataColumn("audio", AUDIO, "the clip"),
+    DataColumn("more", [AUDIO], "further clips"),
+    DataColumn("side", TEXT, "where", choices=("left", "right")),
+    DataColumn("fold", WHOLE, "of five", choices=tuple(range(5))),
+    DataColumn("gap", NUMBER, "seconds", optional=True),
+    DataColumn("texts", [TEXT], "what is said", least=1),
+    DataColumn("events", [{"label": TEXT, "start": NUMBER}], "when what is heard"),
+    DataColumn("levels", {"pitch": WHOLE}, "classes"),
+    DataColumn("two", [WHOLE], "of both", count=2),
+    DataColumn("parts", {"A": [TEXT], "C": [TEXT]}, "of each", least=1),
 )
 
 ROW = {
@@ -86,7 +86,7 @@ def test_the_table_names_every_column():
 
 
 def test_a_list_that_has_one_for_each_of_another_is_as_long():
-    columns = (Column("labels", [TEXT], "of the sounds"), Column("notes", [WHOLE], "of each", per="labels"))
+    columns = (DataColumn("labels", [TEXT], "of the sounds"), DataColumn("notes", [WHOLE], "of each", per="labels"))
     check_columns({"id": "x", "labels": ["a", "b"], "notes": [1, 2]}, columns)
     with pytest.raises(DatasetError, match=r"row x: notes is \[1\]; it has one for each of labels, \['a', 'b'\]"):
         check_columns({"id": "x", "labels": ["a", "b"], "notes": [1]}, columns)

@@ -160,7 +160,7 @@ def _number(text: str, what: str, expected: str) -> float:
     return value
 
 
-def told(left_out: Mapping[str, str]) -> str:
+def left_out_text(left_out: Mapping[str, str]) -> str:
     """The first recordings that are left out, and why, and how many there are more."""
     return shown([f"{name} ({reason})" for name, reason in left_out.items()])
 
@@ -216,7 +216,7 @@ PLAIN_COLUMNS: Mapping[str, str] = {"recording": "file", "onset": "start", "offs
 
 
 @dataclass(frozen=True)
-class Line:
+class TableLine:
     """A line of a table.
 
     Attributes:
@@ -255,7 +255,7 @@ def parsed_json(text: str, name: str) -> Any:
         raise AnnotationError(f"{name} is no JSON: {first_line(error)}") from error
 
 
-def read_lines(path: Path) -> list[Line]:
+def read_lines(path: Path) -> list[TableLine]:
     """The lines of a table that are not empty; between its fields are tabs, semicolons or commas, as in its first line.
 
     Raises:
@@ -271,7 +271,7 @@ def read_lines(path: Path) -> list[Line]:
     try:
         for fields in reader:
             if any(field.strip() for field in fields):
-                lines.append(Line(f"{path.name}:{reader.line_num}", tuple(field.strip() for field in fields)))
+                lines.append(TableLine(f"{path.name}:{reader.line_num}", tuple(field.strip() for field in fields)))
     except csv.Error as error:
         raise AnnotationError(f"{path.name}:{reader.line_num}: is no row of a table: {error}") from error
     if not lines:
@@ -279,7 +279,7 @@ def read_lines(path: Path) -> list[Line]:
     return lines
 
 
-def table_rows(lines: Sequence[Line], columns: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+def table_rows(lines: Sequence[TableLine], columns: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
     """The rows below a header: place, and text by field. Ends that are missing are empty.
 
     Args:
@@ -368,12 +368,12 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def has_header(line: Line, place: int) -> bool:
+def has_header(line: TableLine, place: int) -> bool:
     """Whether a first line is a header: what stands at the place of a time is no number."""
     return place < len(line.fields) and not _is_number(line.fields[place])
 
 
-class Reading:
+class LabelReading:
     """The recordings of files of labels as they are read, and everything that is wrong with them.
 
     Attributes:

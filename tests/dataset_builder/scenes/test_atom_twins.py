@@ -20,7 +20,7 @@ from audio_compositionality.dataset_builder.texts.questions import (
     QuestionSettings,
     annotation_of,
     question_of,
-    templates,
+    question_templates,
 )
 from audio_compositionality.support.errors import InputError
 
@@ -94,7 +94,7 @@ def test_the_second_algorithm_reads_every_wording():
         "presence": [("bell", ""), ("pad", "")],
         "sequence": [("bell", "reed"), ("reed", "bell")],
     }.items():
-        for template in templates(task, ATOM_TASKS[task].variants[0]):
+        for template in question_templates(task, ATOM_TASKS[task].variants[0]):
             for (anchor, other), state in zip(pairs, STATES[task], strict=True):
                 answer = "Yes" if state == template.polarity else "No"
                 asked = {"task": task, "anchor": anchor, "question": template.question(anchor, other)}
@@ -142,7 +142,7 @@ def test_rows_and_clips():
     with pytest.raises(DatasetError, match="task is 'counting'; it is one of 'presence', 'sequence'"):
         RECIPE.check_row({**scenes.rows[0], "task": "counting"})
     with pytest.raises(InputError, match="there are no questions 'presense/heard'"):
-        templates("presense", "heard")
+        question_templates("presense", "heard")
 
 
 def test_the_card_says_what_there_is():

@@ -8,7 +8,7 @@ import pytest
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.sounds.entries import Sound
 from audio_compositionality.dataset_builder.sounds.recordings import Decoded
-from audio_compositionality.dataset_builder.sounds.splits import alike, check_apart, copies_of, fault_of, is_silent
+from audio_compositionality.dataset_builder.sounds.splits import alike, check_apart, copies_of, is_silent, sound_fault
 
 RATE = 8_000
 
@@ -30,7 +30,7 @@ def decoded(samples):
     ],
 )
 def test_what_is_too_short_or_nearly_silent_cannot_be_used(samples, fault):
-    found = fault_of(decoded(samples))
+    found = sound_fault(decoded(samples))
     assert found is None if fault is None else re.search(fault, found)
 
 

@@ -18,7 +18,7 @@ from audio_compositionality.dataset_builder.sounds import hub as splits
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
 from audio_compositionality.dataset_builder.sounds.hub import hub_recordings
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
-from audio_compositionality.dataset_builder.stored import Folder
+from audio_compositionality.dataset_builder.stored import LocalFolder
 
 from .sounds import RATE, noise, write, write_labelled
 
@@ -149,7 +149,7 @@ class Repository:
     """What of a repository of the Hub is asked for, answered from a folder."""
 
     def __init__(self, source, revision):
-        place = Folder(source)
+        place = LocalFolder(source)
         self.source, self.revision = source, revision
         self.path, self.names_of, self.ask = place.path, place.names_of, place.ask
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.recorded import open_sounds
+from audio_compositionality.dataset_builder.recorded import open_package_sounds
 from audio_compositionality.dataset_builder.sounds.entries import Sound, fingerprint_of_entries
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 
@@ -38,7 +38,7 @@ class Stranger:
 
 
 def opened(sounds, **options):
-    return open_sounds(SimpleNamespace(name="beeps", open=lambda: sounds), progress=False, **options)
+    return open_package_sounds(SimpleNamespace(name="beeps", open=lambda: sounds), progress=False, **options)
 
 
 def with_entry(number=0, **changes):
@@ -87,9 +87,9 @@ def test_that_are_nothing_like_sounds_are_refused():
         raise DatasetError("beeps need a disc")
 
     with pytest.raises(DatasetError, match=r"^beeps need a disc$"):
-        open_sounds(SimpleNamespace(name="beeps", open=refuse))
+        open_package_sounds(SimpleNamespace(name="beeps", open=refuse))
     with pytest.raises(SoundError, match=rf"^{TITLE}: what it opens cannot be had: division by zero"):
-        open_sounds(SimpleNamespace(name="beeps", open=lambda: 1 / 0))
+        open_package_sounds(SimpleNamespace(name="beeps", open=lambda: 1 / 0))
 
 
 @pytest.mark.parametrize(

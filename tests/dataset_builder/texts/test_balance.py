@@ -18,7 +18,7 @@ from audio_compositionality.dataset_builder.texts.question_controls import (
     present_share,
     require_balance,
 )
-from audio_compositionality.dataset_builder.texts.questions import QuestionSettings, templates
+from audio_compositionality.dataset_builder.texts.questions import QuestionSettings, question_templates
 from audio_compositionality.support.table import to_text
 
 from .domestic import domestic, streets
@@ -62,7 +62,7 @@ class TestExactNumbers:
         for (_, task, variant, polarity), questions in by(sets[1], "source", "task", "variant", "polarity").items():
             units = {question.unit: question.template for question in questions}
             counts = Counter(units.values())
-            names = [wording.name for wording in templates(task, variant) if wording.polarity == polarity]
+            names = [wording.name for wording in question_templates(task, variant) if wording.polarity == polarity]
             assert max(counts.values()) - min(counts[name] for name in names) <= 1
 
     def test_yes_is_right_half_the_time_whatever_is_heard(self, sets):

@@ -16,7 +16,7 @@ from audio_compositionality.dataset_builder.sounds.formats.parsing import ReadOp
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.dataset_builder.sounds.strong_labels import open_annotated
 from audio_compositionality.dataset_builder.texts import question_tasks as kinds
-from audio_compositionality.dataset_builder.texts.answer_check import fault_of
+from audio_compositionality.dataset_builder.texts.answer_check import answer_fault
 from audio_compositionality.dataset_builder.texts.label_questions import AnnotatedQuestions, AnnotatedSpec
 from audio_compositionality.dataset_builder.texts.question_controls import LeakError
 from audio_compositionality.dataset_builder.texts.questions import Draft, QuestionError, annotation_of, question_of
@@ -98,8 +98,8 @@ class TestExcerpts:
         assert rows
         for row in rows:
             question = question_of(row)
-            assert fault_of(question, by_key[row["recording"], row["start"]]) is None
-            assert fault_of(question, annotation_of(row)) is None
+            assert answer_fault(question, by_key[row["recording"], row["start"]]) is None
+            assert answer_fault(question, annotation_of(row)) is None
 
     def test_clips_are_those_of_the_files(self, opened, tmp_path):
         rendering = questions_of(opened)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.entries import words_of
+from audio_compositionality.dataset_builder.sounds.entries import label_words
 from audio_compositionality.dataset_builder.texts.captions import load_templates, prompts_of
 from audio_compositionality.support.errors import InputError
 
@@ -28,5 +28,5 @@ def test_a_file_of_ones_own(tmp_path):
 
 @pytest.mark.parametrize("label", ["dog_bark", "Dog bark", " dog  bark "])
 def test_labels_are_words(label):
-    assert words_of(label) == "dog bark"
+    assert label_words(label) == "dog bark"
     assert prompts_of(label, ("a {label}", "{label}")) == ["a dog bark", "dog bark"]

@@ -7,10 +7,10 @@ import pytest
 from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_TASKS, ATOMS
 from audio_compositionality.dataset_builder.texts.questions import (
     all_templates,
+    in_sentence,
+    question_templates,
     read_wording,
-    spoken,
     template_of,
-    templates,
 )
 
 LABELS = (
@@ -37,7 +37,7 @@ def test_each_wording_is_read_back_with_each_label(label):
     for (task, variant), wordings in all_templates().items():
         for template in () if task in ATOMS else wordings:
             question = template.question(label)
-            anchor = spoken(label) if "{a}" in template.text else ""
+            anchor = in_sentence(label) if "{a}" in template.text else ""
             options = ["No", "Yes"] if template.polarity else ["1", "2"]
             assert read_wording(question, options).asked == (task, variant, anchor, template.polarity, "")
             wording = read_wording(question)
@@ -49,12 +49,12 @@ def test_each_wording_is_read_back_with_each_label(label):
 @pytest.mark.parametrize("task", ATOMS)
 def test_each_atomic_wording_is_read_back_with_each_label(task, label):
     (variant,) = ATOM_TASKS[task].variants
-    for template in templates(task, variant):
+    for template in question_templates(task, variant):
         compared = "gong" if task == "sequence" else ""
         asked = read_wording(template.question(label, compared), ["Yes", "No"]).asked
-        expected = (task, variant, spoken(label), template.polarity, compared)
+        expected = (task, variant, in_sentence(label), template.polarity, compared)
         # That one has begun when another begins may be said of either: one is before the other, which is after it.
-        turned = (task, variant, compared, "before", spoken(label))
+        turned = (task, variant, compared, "before", in_sentence(label))
         assert asked == expected or ("already begun" in template.text and asked == turned)
 
 

@@ -14,7 +14,7 @@ from audio_compositionality.dataset_builder.sounds.annotations import Annotation
 from audio_compositionality.dataset_builder.sounds.strong_labels import windows
 from audio_compositionality.dataset_builder.texts import answer_check as check
 from audio_compositionality.dataset_builder.texts import question_tasks as kinds
-from audio_compositionality.dataset_builder.texts.answer_check import check_questions, fault_of
+from audio_compositionality.dataset_builder.texts.answer_check import answer_fault, check_questions
 from audio_compositionality.dataset_builder.texts.label_questions import AskedSpec, ask, facts_of, split_by_recording
 from audio_compositionality.dataset_builder.texts.question_tasks import (
     question_tasks,
@@ -28,10 +28,10 @@ from audio_compositionality.dataset_builder.texts.questions import (
     Question,
     QuestionError,
     QuestionSettings,
-    kind_of,
-    spoken,
+    in_sentence,
+    question_templates,
+    task_and_variant,
     template_of,
-    templates,
 )
 from audio_compositionality.support.errors import InputError
 
@@ -60,7 +60,7 @@ def answers(annotation, kind):
 def skeleton(annotation, kind, options, answer, anchor="", polarity=""):
     """A question that nobody generated."""
     task, _, variant = kind.partition("/")
-    template = next(template for template in templates(task, variant) if template.polarity == polarity)
+    template = next(template for template in question_templates(task, variant) if template.polarity == polarity)
     return Question(
         f"{annotation.recording}:{kind}", task, variant, template.question(anchor), tuple(options), answer, anchor,
         template.name, annotation.recording, annotation.recording, polarity, annotation.start, annotation.source_name,
@@ -188,7 +188,7 @@ def faultless(annotation, kind):
         ]
         tried = [((text, other), text, "", "") for text in texts for other in (texts[0], texts[-1]) if other != text]
     for options, answer, anchor, polarity in tried:
-        if fault_of(skeleton(annotation, kind, options, answer, anchor, polarity), annotation) is None:
+        if answer_fault(skeleton(annotation, kind, options, answer, anchor, polarity), annotation) is None:
             right.add((anchor, tuple(options) if kind == "duration/total" else (), answer))
     return right
 
@@ -235,7 +235,9 @@ def test_classification_is_what_the_second_algorithm_lets_pass(count):
             for answer in annotation.labels
             for rival in annotation.labels
             if len({anchor, answer, rival}) == 3
-            and fault_of(skeleton(annotation, "classification/overlap", (answer, rival), answer, anchor), annotation)
+            and answer_fault(
+                skeleton(annotation, "classification/overlap", (answer, rival), answer, anchor), annotation
+            )
             is None
         }
         assert tried == made, annotation
@@ -266,7 +268,7 @@ class TestQuestions:
                 question = of_kind[k]
                 wrong = rng.choice([option for option in question.options if option != question.answer])
                 annotation = clips[question.source, question.recording, question.start]
-                assert fault_of(replace(question, answer=str(wrong)), annotation), question
+                assert answer_fault(replace(question, answer=str(wrong)), annotation), question
                 injected[kind] += 1
         assert min(injected.values()) >= 12
         assert injected.total() >= 500
@@ -358,7 +360,7 @@ class TestWordings:
     @pytest.mark.parametrize("kind", KINDS)
     def test_twenty_of_each_kind(self, kind):
         task, _, variant = kind.partition("/")
-        wordings = templates(task, variant)
+        wordings = question_templates(task, variant)
         assert len(wordings) == len({wording.text.casefold() for wording in wordings}) == 20
         polarities = Counter(wording.polarity for wording in wordings)
         assert polarities == ({"overlap": 10, "alone": 10} if task == "concurrency" else {"": 20})
@@ -369,17 +371,17 @@ class TestWordings:
             assert template_of(wording.name) == wording
 
     def test_no_wording_is_of_two_kinds(self):
-        texts = Counter(w.text for kind in KINDS for w in templates(*kind.split("/")))
+        texts = Counter(w.text for kind in KINDS for w in question_templates(*kind.split("/")))
         assert set(texts.values()) == {1}
 
     def test_labels_within_a_sentence(self):
-        assert spoken("Alarm bell ringing") == "alarm bell ringing"
-        assert spoken("TV set") == "TV set"
+        assert in_sentence("Alarm bell ringing") == "alarm bell ringing"
+        assert in_sentence("TV set") == "TV set"
         assert template_of("concurrency-anchor-11").question("Dog") == "Is the dog always heard alone?"
 
     def test_unknown(self):
         with pytest.raises(InputError, match="there are no questions 'counting/kind'"):
-            templates("counting", "kind")
+            question_templates("counting", "kind")
 
 
 class TestSplits:
@@ -416,7 +418,7 @@ def test_a_kind_of_an_installed_package_stands_beside_ours(monkeypatch):
     monkeypatch.setattr(kinds._registry, "_found", None)
     tasks = kinds.question_tasks()
     assert list(tasks) == ["counting", "duration", "concurrency", "classification", "detection", "loudness"]
-    assert kind_of("loudness/last", tasks)[1] == "last"
+    assert task_and_variant("loudness/last", tasks)[1] == "last"
     assert AskedSpec(ask=("loudness",)).ask == ("loudness/first",)
     monkeypatch.undo()
     monkeypatch.setattr(kinds._registry, "_found", None)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.texts.answer_check import fault_of
+from audio_compositionality.dataset_builder.texts.answer_check import answer_fault
 from audio_compositionality.dataset_builder.texts.label_questions import ask
 from audio_compositionality.dataset_builder.texts.questions import (
     QUESTION_COLUMNS,
@@ -34,7 +34,7 @@ def test_a_row_has_all_that_its_question_and_its_clip_have(rows):
         assert row.keys() | {"audio"} == columns
         check_question_row(row)
         assert json.loads(json.dumps(row)) == row
-        assert fault_of(question_of(row), annotation_of(row)) is None
+        assert answer_fault(question_of(row), annotation_of(row)) is None
     assert {row_of(question_of(row), annotation_of(row), "test", gap=0.5) == row for row in rows} == {True}
 
 

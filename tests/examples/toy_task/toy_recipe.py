@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from pydantic import Field
 
-from audio_compositionality.dataset_builder.data import AUDIO, NUMBER, TEXT, Column, DatasetError, Pcm16, Row
+from audio_compositionality.dataset_builder.data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Pcm16, Row
 from audio_compositionality.dataset_builder.recipes.base import Recipe
 from audio_compositionality.support.spec import Spec
 
@@ -54,13 +54,13 @@ class Pairs(Recipe[PairSpec]):
         """One."""
         return {"mini": PairSpec()}
 
-    def columns(self, spec: PairSpec) -> Sequence[Column]:
+    def columns(self, spec: PairSpec) -> Sequence[DataColumn]:
         """Two clips and a number."""
         return (
-            Column("id", TEXT, "name of the row"),
-            Column("low", AUDIO, "a sine"),
-            Column("high", AUDIO, "the sine an octave above"),
-            Column("pitch", NUMBER, "Hz of the lower one"),
+            DataColumn("id", TEXT, "name of the row"),
+            DataColumn("low", AUDIO, "a sine"),
+            DataColumn("high", AUDIO, "the sine an octave above"),
+            DataColumn("pitch", NUMBER, "Hz of the lower one"),
         )
 
     def render(self, spec: PairSpec) -> RenderedPairs:

@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.sounds.formats import (
     list_formats,
     load_reader,
     read_annotations,
-    register_reader,
+    register_format,
 )
 from audio_compositionality.dataset_builder.sounds.formats.audioset_strong import related_labels
 from audio_compositionality.dataset_builder.sounds.formats.parsing import ReadOptions
@@ -417,7 +417,7 @@ def test_a_format_of_somebody_else(tmp_path, monkeypatch):
             return tuple(Annotation(f"{n}", float(line), (), 0.0, "x") for n, line in enumerate(path.open()))
 
     monkeypatch.setattr(formats, "_added", {})
-    register_reader(Lengths())
+    register_format(Lengths())
     assert len(read_annotations(write(tmp_path, "a", "1\n2\n"), "lengths")) == 2
 
 

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..data import AUDIO, NUMBER, TEXT, Column, DatasetError, Kind, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Kind, Pcm16, Row
 from ..scenes.captioned import (
     LATEST_START,
     SECOND_TONE,
@@ -34,8 +34,16 @@ from ..scenes.mixing import DrawnRendering, EventSounds, check_whole_steps
 from ..scenes.sources import LONGEST_DURATION, LazyRows, random_generator
 from ..sounds.entries import SoundsField, tables_digest, word_places, words_of_classes
 from ..sounds.tones import ToneSpec, check_nouns, check_words
-from ..texts.captions import Meaning, Mention, Template, Wording, caption, language_digest, templates
-from ..texts.truth import Event
+from ..texts.captions import (
+    CaptionTemplate,
+    CaptionWording,
+    Meaning,
+    Mention,
+    caption,
+    caption_templates,
+    language_digest,
+)
+from ..texts.truth import HeardEvent
 from .base import Recipe
 
 _PARTS = 69
@@ -211,11 +219,11 @@ def none_left(setting: str, value: int, number: int, spec: CaptionedSpec) -> Inp
     return DatasetError(f"{spec.heard.source}: {text}: {fewer}give more sounds of each label and word")
 
 
-def suiting(meaning: Meaning, split: str, mention: str = "") -> list[Template]:
+def suiting(meaning: Meaning, split: str, mention: str = "") -> list[CaptionTemplate]:
     """The templates of items of a split, in all but the test those of training rows; of a mention if given."""
     return [
         template
-        for template in templates()[meaning]
+        for template in caption_templates()[meaning]
         if mention in ("", template.mention) and (split == "test" or not template.held_out)
     ]
 
@@ -239,7 +247,7 @@ class CaptionedScene:
     number: int
     clips: tuple[TimedClip, ...]
     said: tuple[Expression, ...]
-    wordings: tuple[Wording, ...] = ()
+    wordings: tuple[CaptionWording, ...] = ()
     gap: int = 0
     late: tuple[float, ...] = ()
     facts: Mapping[str, Any] | None = None
@@ -271,7 +279,9 @@ class CaptionedRecipe(Recipe[AnySpec]):
 
     def card(self, spec: AnySpec) -> Mapping[str, Any]:
         """The templates that are kept from training, and the classes of each word."""
-        held_out = [template.name for of_one in templates().values() for template in of_one if template.held_out]
+        held_out = [
+            template.name for of_one in caption_templates().values() for template in of_one if template.held_out
+        ]
         words = () if not spec.is_of_tones else tuple(
             (attribute, word, classes)
             for attribute in word_places()
@@ -339,44 +349,46 @@ class CaptionedRendering(DrawnRendering):
 
 
 ITEM_COLUMNS = (
-    Column("id", TEXT, "name of the row"),
-    Column("audio", [AUDIO], "the clips", per="captions"),
-    Column(
+    DataColumn("id", TEXT, "name of the row"),
+    DataColumn("audio", [AUDIO], "the clips", per="captions"),
+    DataColumn(
         "captions",
         [TEXT],
         "as many; each is true of the clip in its place and false of the others",
         least=2,
         filled=True,
     ),
-    Column("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}", per="captions"),
-    Column("swapped", TEXT, "what the first two clips differ in: `order`, or attributes with a plus sign between them"),
-    Column(
+    DataColumn("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}", per="captions"),
+    DataColumn(
+        "swapped", TEXT, "what the first two clips differ in: `order`, or attributes with a plus sign between them"
+    ),
+    DataColumn(
         "mention",
         TEXT,
         "of order, whether the first heard is named first (`forward`) or last (`reverse`); else empty",
         choices=get_args(Mention),
     ),
-    Column("template", TEXT, "name of the template of the first two captions"),
-    Column(
+    DataColumn("template", TEXT, "name of the template of the first two captions"),
+    DataColumn(
         "subset",
         TEXT,
         "`seen`: the two labels meet in the training rows; `novel`: they never do; empty where they are of one kind",
         choices=(*SUBSETS, ""),
     ),
-    Column("pair", TEXT, "the two labels, whichever is first: items of one pair are no independent samples"),
-    Column("origin", TEXT, "`synthetic`, of tones, or `recordings`", choices=ORIGINS),
-    Column("writer", TEXT, "of the captions: `template`", choices=WRITERS),
-    Column("domain", TEXT, "what the sounds are"),
-    Column("gap", NUMBER, "seconds of silence between the two events in the first two clips"),
-    Column("overlap", NUMBER, "seconds of both at once in the first two clips"),
-    Column("distance", NUMBER, "classes between the exchanged values; 0 where none are"),
+    DataColumn("pair", TEXT, "the two labels, whichever is first: items of one pair are no independent samples"),
+    DataColumn("origin", TEXT, "`synthetic`, of tones, or `recordings`", choices=ORIGINS),
+    DataColumn("writer", TEXT, "of the captions: `template`", choices=WRITERS),
+    DataColumn("domain", TEXT, "what the sounds are"),
+    DataColumn("gap", NUMBER, "seconds of silence between the two events in the first two clips"),
+    DataColumn("overlap", NUMBER, "seconds of both at once in the first two clips"),
+    DataColumn("distance", NUMBER, "classes between the exchanged values; 0 where none are"),
 )
 
 
 class ItemRecipe(CaptionedRecipe[AnySpec]):
     """A recipe of items: two or three clips with a caption each, true of its own and false of the others."""
 
-    def columns(self, spec: AnySpec) -> Sequence[Column]:
+    def columns(self, spec: AnySpec) -> Sequence[DataColumn]:
         """Those of items."""
         return ITEM_COLUMNS
 
@@ -429,7 +441,7 @@ def check_events(row_id: str, events: Sequence[Row]) -> None:
     """
     for event in events:
         try:
-            Event.of(event)
+            HeardEvent.of(event)
         except InputError as error:
             raise DatasetError(
                 f"row {row_id}: an event is {event!r}; it has a label, attributes, and start < stop in seconds"
