@@ -163,14 +163,10 @@ def _written(data: RenderedData, name: str, build: BuildSpec) -> RenderedData:
 
 def _print_reports(data: RenderedData) -> None:
     """Print what data say of their rows, such as how questions are balanced."""
-    from audio_compositionality.dataset_builder.recipes.base import is_reported
-
-    for recipe in data.recipes:
-        rendering = data.configuration(recipe).rendering
-        if is_reported(rendering):
-            for table in rendering.reports():
-                print_table(table)
-                print()
+    for rendering in data.reported():
+        for table in rendering.reports():
+            print_table(table)
+            print()
 
 
 COMMAND = Command(

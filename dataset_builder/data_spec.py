@@ -26,7 +26,7 @@ from audio_compositionality.support.text import first_line, listed, nearest, pla
 from .data import DatasetError
 from .manifest import CARD_NAME, MANIFEST_NAME
 from .rendered import HUB_ID, is_preset, preset_names, setting_names
-from .sounds.recordings import AUDIO_SUFFIXES, FILE_COLUMNS
+from .sounds.recordings import AUDIO_SUFFIXES, FILE_COLUMNS, delimiter_of
 
 KINDS: Mapping[str, str] = {
     "preset": "a preset, rendered on the fly",
@@ -440,7 +440,7 @@ def _columns_of(path: Path) -> tuple[str, ...]:
         return _keys_of(first)
     if path.suffix.lower() == ".json":
         return tuple(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
-    return tuple(name.strip() for name in next(csv.reader([first], delimiter="\t" if "\t" in first else ","), ()))
+    return tuple(name.strip() for name in next(csv.reader([first], delimiter=delimiter_of(first)), ()))
 
 
 def _keys_of(line: str) -> tuple[str, ...]:
@@ -554,7 +554,7 @@ def _first_is_in(table: Path, folder: Path) -> bool:
     with table.open(encoding="utf-8-sig", newline="") as stream:
         first = stream.readline()
         stream.seek(0)
-        row = next(csv.DictReader(stream, delimiter="\t" if "\t" in first else ","), {})
+        row = next(csv.DictReader(stream, delimiter=delimiter_of(first)), {})
     name = next((row[column] for column in FILE_COLUMNS if row.get(column)), "")
     return bool(name) and (folder / name).is_file()
 

@@ -364,11 +364,7 @@ def notes_of(data: RenderedData) -> tuple[str, ...]:
     Raises:
         DatasetError: nothing could be made.
     """
-    from .recipes.base import is_reported
-
-    renderings = [data.configuration(recipe).rendering for recipe in data.recipes]
-    reported = [one for one in renderings if is_reported(one)]
-    return tuple(dict.fromkeys(note for rendering in reported for note in rendering.notes()))
+    return tuple(dict.fromkeys(note for rendering in data.reported() for note in rendering.notes()))
 
 
 def _skipped(source: str, skipped: Sequence[tuple[str, str]]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
-from audio_compositionality.support.spec import check_values, read_values
+from audio_compositionality.support.spec import check_values
 from audio_compositionality.support.text import first_line, nearest
 
 from .data import DatasetError
@@ -299,15 +299,6 @@ def _of_any_sounds(presets: Mapping[str, Any]) -> dict[str, HeardSpec]:
     """Specs of presets with sounds in place of scenes of tones, which can have other fields."""
     every = recorded_recipes()
     return {name: every[name].of_sounds(spec, default_timbres(), {}) for name, spec in presets.items()}
-
-
-def changes_from(texts: Sequence[str], *, preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, Any]:
-    """Changes that `recorded` takes, from texts such as ``classes=6``.
-
-    Raises:
-        InputError: there is no such setting, or a value is of another type.
-    """
-    return read_values(texts, changeable(preset, recipes), RECORDINGS)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from audio_compositionality.support.text import nearest
 
 from .data import Clip, DatasetError, HeldData, Row, check_range, recipe_fingerprint, to_waveform
 from .recipes import list_recipes, load_recipe
-from .recipes.base import Recipe, Rendering, rate_of
+from .recipes.base import Recipe, Rendering, ReportedRendering, is_reported, rate_of
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -119,6 +119,11 @@ class RenderedData(HeldData[RenderedConfiguration]):
     def settings(self) -> dict[str, Spec]:
         """Settings by the name of the recipe."""
         return {name: configuration.settings for name, configuration in self._configurations.items()}
+
+    def reported(self) -> Iterator[ReportedRendering]:
+        """The renderings that say something of their rows, which whoever builds them should read."""
+        renderings = (configuration.rendering for configuration in self._configurations.values())
+        return filter(is_reported, renderings)
 
     def only(self, recipes: Sequence[str]) -> RenderedData:
         """The data of some of the recipes; raises DatasetError where one has none."""
@@ -234,7 +239,7 @@ def opened_preset(
 
 def _changes_in(made: str, preset: str, recipes: Sequence[str] | None) -> dict[str, Any]:
     """Changes as a name has them: ``seed=7, items=4``."""
-    return read_values(made.split(", ") if made else (), preset_fields(preset, recipes), f"the preset {preset!r}")
+    return read_values(made.split(", "), preset_fields(preset, recipes), f"the preset {preset!r}") if made else {}
 
 
 def _accepting(preset: str, made: Mapping[str, Any], recipes: Sequence[str] | None) -> list[str]:

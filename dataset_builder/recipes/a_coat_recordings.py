@@ -18,7 +18,7 @@ from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Pcm16, Row
 from ..scenes.effects import Samples
 from ..scenes.mixing import exact_clips
 from ..scenes.pool import PlacedSounds, PlacedSpec, SoundPool, Use
-from ..scenes.sources import random_generator
+from ..scenes.sources import dealt, random_generator
 from ..sounds.entries import Sounds
 from .base import Drawn, Recipe
 
@@ -103,9 +103,8 @@ def draw_recorded_quadruples(pool: SoundPool, spec: RecordedQuadrupleSpec) -> It
 def _sizes(number: int, spec: RecordedQuadrupleSpec) -> tuple[int, ...]:
     """How many sources A, C and T have: all combinations in turn, in an order that is drawn anew for each turn."""
     combinations: list[tuple[int, ...]] = list(product(range(1, spec.part_sources + 1), repeat=len(PARTS)))
-    turn, place = divmod(number, len(combinations))
-    order = random_generator(spec.seed, _SIZES, turn).permutation(len(combinations))
-    return combinations[int(order[place])]
+    sizes: tuple[int, ...] = dealt(combinations, number, spec.seed, _SIZES)
+    return sizes
 
 
 def _row(quadruple: RecordedQuadruple, pool: SoundPool, spec: RecordedQuadrupleSpec) -> Row:

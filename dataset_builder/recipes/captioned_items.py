@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, overload
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -31,7 +31,7 @@ from ..scenes.captioned import (
     timed,
 )
 from ..scenes.mixing import DrawnRendering, EventSounds, check_whole_steps
-from ..scenes.sources import LONGEST_DURATION, LazyRows, random_generator
+from ..scenes.sources import LONGEST_DURATION, random_generator
 from ..sounds.entries import SoundsField, tables_digest, word_places, words_of_classes
 from ..sounds.tones import ToneSpec, check_nouns, check_words
 from ..texts.captions import (
@@ -289,6 +289,29 @@ class CaptionedRecipe(Recipe[AnySpec]):
         )  # fmt: skip
         sound = {"shortest": SHORTEST, "silence": -SILENCE, "shares": SHARES}
         return {"held_out": held_out, "words": words, "classes": list(zip(*spec.labels.values(), strict=True)), **sound}
+
+
+class LazyRows(Sequence[Row]):
+    """Rows that are made one by one, each when it is first asked for."""
+
+    def __init__(self, count: int, row: Callable[[int], Row]) -> None:
+        self._count, self._row = count, row
+        self._made: dict[int, Row] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        numbers = range(self._count)[index]
+        if isinstance(numbers, range):
+            return [self[number] for number in numbers]
+        if numbers not in self._made:
+            self._made[numbers] = self._row(numbers)
+        return self._made[numbers]
 
 
 class CaptionedRendering(DrawnRendering):

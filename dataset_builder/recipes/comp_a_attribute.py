@@ -14,8 +14,8 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from ..data import DatasetError
-from ..scenes.captioned import ACTION, Leaf, Palette, TimedClip, dealt, draw_until, subsets_of
-from ..scenes.sources import random_generator
+from ..scenes.captioned import ACTION, Leaf, Palette, TimedClip, draw_until, subsets_of
+from ..scenes.sources import dealt, random_generator
 from ..texts.captions import CaptionWording
 from .captioned_items import CaptionedScene, CaptionedSpec, ItemRecipe, none_left, suiting
 

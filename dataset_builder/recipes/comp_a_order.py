@@ -9,8 +9,8 @@ from types import MappingProxyType
 from pydantic import Field
 
 from ..data import DatasetError
-from ..scenes.captioned import Expression, Leaf, Palette, TimedClip, dealt, draw_spans, draw_until
-from ..scenes.sources import random_generator
+from ..scenes.captioned import Expression, Leaf, Palette, TimedClip, draw_spans, draw_until
+from ..scenes.sources import dealt, random_generator
 from ..texts.captions import CaptionWording
 from .captioned_items import CaptionedScene, ItemRecipe, SequenceSpec, draw_mentioned, draw_sounds, none_left, suiting
 

@@ -27,7 +27,6 @@ from ..sounds.annotations import STEPS
 from ..sounds.entries import LOUDNESS, Sounds, category_of, noun_of, spoken
 from ..sounds.splits import by_split_and_name, classified, split_of_sounds
 from .mixing import Event, EventSounds, mix
-from .sources import random_generator
 
 
 class _Combining:
@@ -639,18 +638,6 @@ def novel_pairs(names: Iterable[str]) -> frozenset[frozenset[str]]:
 
 def _digest(pair: frozenset[str]) -> str:
     return hashlib.sha256(" | ".join(sorted(pair)).encode()).hexdigest()
-
-
-def dealt(options: Sequence[Any], number: int, seed: int, stream: int, *place: int) -> Any:
-    """What is dealt to an item if each option is dealt once before one is dealt again, in an order that is drawn.
-
-    Args:
-        options: to deal.
-        number: of the item, from 0.
-        seed, stream, place: of the random numbers, see `random_generator`.
-    """
-    turn, position = divmod(number, len(options))
-    return options[int(random_generator(seed, stream, *place, turn).permutation(len(options))[position])]
 
 
 MOST_DRAWS = 20_000

@@ -41,7 +41,7 @@ from ..texts.questions import (
     task_and_variant,
     template_of,
 )
-from .sources import random_generator
+from .sources import dealt, random_generator
 
 SECONDS = 10
 """Of a clip."""
@@ -311,9 +311,8 @@ def _wording_of(turn: Turn, task: str, variant: str, polarity: str) -> str:
     every = question_templates(task, variant)
     side = list(dict.fromkeys(template.polarity for template in every)).index(polarity)
     wordings = [template.name for template in every if template.polarity == polarity]
-    cycle, place = divmod(turn.number, len(wordings))
-    order = random_generator(turn.seed, _TEMPLATES, *turn.at, side, cycle).permutation(len(wordings))
-    return wordings[int(order[place])]
+    wording: str = dealt(wordings, turn.number, turn.seed, _TEMPLATES, *turn.at, side)
+    return wording
 
 
 def _levels_of(variants: Sequence[int], number: int, rng: np.random.Generator) -> dict[int, float]:

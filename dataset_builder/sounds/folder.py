@@ -30,6 +30,7 @@ from .recordings import (
     ReadRecordings,
     SoundError,
     check_folder,
+    delimiter_of,
     is_regular,
     printable,
     sound_files,
@@ -214,7 +215,7 @@ def _table(path: Path) -> list[dict[str, str]]:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             first = stream.readline()
             stream.seek(0)
-            rows = list(csv.DictReader(stream, delimiter="\t" if "\t" in first else ",", strict=True))
+            rows = list(csv.DictReader(stream, delimiter=delimiter_of(first), strict=True))
     except (OSError, ValueError, csv.Error) as error:
         raise SoundError(f"{path.name} cannot be read as a table (CSV in UTF-8): {first_line(error)}") from error
     if not rows:

@@ -39,6 +39,13 @@ AUDIO_SUFFIXES = (
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "audio")
 """Headings of the files in a table of recordings; the first of them that a table has."""
 
+
+def delimiter_of(header: str) -> str:
+    """The character between the fields of a table of recordings, by its first line: a tab where it has one, else a
+    comma."""
+    return "\t" if "\t" in header else ","
+
+
 LONGEST_HOURS = 24
 """A file that claims to last longer is taken to be damaged."""
 

@@ -226,6 +226,19 @@ class ToneSpec(HeardSpec):
         """What each class of timbre is called: default voices by their nouns, those of a user's bank by their label."""
         return tuple(default_nouns().get(label, label) for label in self.labels["timbre"])
 
+    def tone(self, timbre: int, pitch: int, rate: int) -> Waveform:
+        """One period of the tone of some classes, float32 [period] with a peak of 1.
+
+        Raises:
+            DatasetError: the voice makes no sound at the note.
+        """
+        voice, note, period = self.voices[timbre], self.pitches[pitch], self.periods[rate]
+        try:
+            return render_tone(voice, note, period, self.velocity, self.sample_rate)
+        except DatasetError as error:
+            span = f"MIDI {min(self.pitches)} to {max(self.pitches)}"
+            raise DatasetError(f"{error}; choose voices that sound over {span}") from error
+
     def _centres(self, low: float, high: float) -> list[float]:
         width = (high - low) / self.num_classes
         return [low + (number + 0.5) * width for number in range(self.num_classes)]
@@ -333,17 +346,10 @@ class ToneSounds:
         Raises:
             DatasetError: the voice makes no sound at a note.
         """
-        spec, key = self.spec, self.classes[index][:3]
+        key = self.classes[index][:3]
         if key not in self._tones:
-            timbre, pitch, rate = key
-            try:
-                self._tones[key] = render_tone(
-                    spec.voices[timbre], spec.pitches[pitch], spec.periods[rate], spec.velocity, spec.sample_rate
-                )
-            except DatasetError as error:
-                span = f"MIDI {min(spec.pitches)} to {max(spec.pitches)}"
-                raise DatasetError(f"{error}; choose voices that sound over {span}") from error
-        return self._tones[key].astype(np.float64), spec.sample_rate
+            self._tones[key] = self.spec.tone(*key)
+        return self._tones[key].astype(np.float64), self.spec.sample_rate
 
 
 def check_nouns(spec: ToneSpec) -> None:

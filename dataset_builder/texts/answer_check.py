@@ -1,7 +1,7 @@
-"""A clip in frames of 10 ms: what is heard in the middle of each, without intervals.
+"""The second algorithm: whether the answer of a question is right, from frames of 10 ms and without intervals.
 
-It is the other way by which `check` comes to what is heard; nothing of `annotations.intervals` is used, and the numbers
-that say what counts as an overlap are written down a second time.
+It is the other way to what is heard: nothing of the intervals of `annotations` is used, and the numbers that say what
+counts as an overlap are written down a second time.
 """
 
 from __future__ import annotations

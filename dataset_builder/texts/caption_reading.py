@@ -375,7 +375,7 @@ Reason = Literal[
 - ``too long``: it has more than `MOST_WORDS` words.
 - ``sounds``: it does not name the sounds that the caption names, each once.
 - ``repeated``: it has the words of another text of the row, in their order.
-- ``undecided``: what it says is not certain; see `reading`.
+- ``undecided``: what it says is not certain; see `CaptionReading`.
 - ``wrong``: it says something else than the caption, or is not true of the clip; or as a negative, it is not false.
 - ``direction``: it names what is heard last first where the caption does not, or the other way round. Otherwise a model
   that always names the first sound first would undo the balance of the templates, and with it "after" is never learnt.

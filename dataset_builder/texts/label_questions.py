@@ -107,7 +107,7 @@ class AnnotatedSpec(AskedSpec):
 
     @property
     def has_negatives(self) -> bool:
-        """Whether what does not overlap is asked about clips of AudioTime; see `negatives`."""
+        """Whether what does not overlap is asked about clips of AudioTime; see `audiotime_negatives`."""
         return has_negatives(self.recordings.annotations)
 
     @property

@@ -361,7 +361,7 @@ class QuestionSettings(QuestionSpec):
 
 
 class QuestionTask(Protocol):
-    """A task: one of `kinds`, or of an installed package.
+    """A task: one of `question_tasks`, or of an installed package.
 
     Attributes:
         name: such as ``counting``.

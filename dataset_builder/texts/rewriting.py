@@ -316,7 +316,7 @@ NEGATIVES = 3
 
 
 class TextModel(Protocol):
-    """What answers prompts; `written.LanguageModel` is one."""
+    """What answers prompts; `LanguageModel` is one."""
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -432,7 +432,7 @@ _READ = (".json", ".safetensors", ".txt", ".model", ".jinja")
 
 
 class LanguageModel:
-    """A causal language model; see `writer.TextModel`.
+    """A causal language model; see `TextModel`.
 
     A model that has a chat template is asked by it, as a user who says one thing; any other goes on from the prompt.
     The most probable token is taken each time, whatever the model's own settings of sampling. Code that comes with a

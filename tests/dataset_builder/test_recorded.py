@@ -13,8 +13,8 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recorded import (
+    RECORDINGS,
     changeable,
-    changes_from,
     offered,
     open_recordings,
     recorded,
@@ -24,15 +24,20 @@ from audio_compositionality.dataset_builder.scenes.effects import ParameterRange
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres, default_timbres
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import check_values
+from audio_compositionality.support.spec import check_values, read_values
 
-from .made import MadeOpener, made_recordings
-from .sounds import RATE, noise, write, write_labelled
+from .sounds.made import MadeOpener, made_recordings
+from .sounds.sounds import RATE, noise, write, write_labelled
 
 
 @pytest.fixture
 def folder(tmp_path):
     return write_labelled(tmp_path / "sounds", 8)
+
+
+def changes_from(texts, **of):
+    """Changes that `recorded` takes, from texts as a user types them."""
+    return read_values(texts, changeable(**of), RECORDINGS)
 
 
 def settings_of(data):

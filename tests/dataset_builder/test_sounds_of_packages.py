@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.recorded import open_package_sounds
 from audio_compositionality.dataset_builder.sounds.entries import Sound, fingerprint_of_entries
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 
-from .made import made_recordings
+from .sounds.made import made_recordings
 
 TITLE = r"the sounds 'beeps' of an installed package"
 
