@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +132,11 @@ class DataSpec(Spec):
         if isinstance(value, tuple):
             return tuple(map(os.path.expanduser, value))
         return value if value is None else os.path.expanduser(value)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """What the data are read as, looked at once; see `recognised`."""
+        return recognised(self.data)
 
     def given(self) -> dict[str, Any]:
         """What is said beside what the data are, by the names of fields."""

@@ -16,7 +16,7 @@ from audio_compositionality.support.spec import check_values
 from audio_compositionality.support.text import listed, nearest, shown
 
 from .data import Data, DatasetError
-from .data_spec import DataSpec, Reading, check_fields, described, recognised, with_sound
+from .data_spec import DataSpec, Reading, check_fields, described, with_sound
 from .rendered import RenderedData, opened_preset, preset_fields, setting_names
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def reading_of(spec: DataSpec) -> Reading:
     Raises:
         DatasetError: see `recognised`.
     """
-    reading = recognised(spec.data)
+    reading = spec.reading
     if reading.kind == "hub" and set(spec.given()) - {"revision", "settings"}:
         return _set_of_hub(reading)
     return reading

@@ -576,7 +576,7 @@ def open_annotated(
     Args:
         labels: files or folders of labels, all in one format.
         audio: folder with the sound files, at any depth; one belongs to a recording by its name without ending.
-        format: of which `annotations.list_formats` has the list; by default what the files say, see `format_of`.
+        format: of which `formats.list_formats` has the list; by default what the files say, see `format_of`.
         options: what the files do not say. Of recordings whose durations nothing states, the sound does. ``names`` may
             be AudioSet's ontology, of any format: it then tells which labels say more or less of the same sound.
         window: seconds of a clip: longer recordings are cut into clips of this length that do not overlap.
