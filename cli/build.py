@@ -163,7 +163,7 @@ def _written(data: RenderedData, name: str, build: BuildSpec) -> RenderedData:
 
 def _print_reports(data: RenderedData) -> None:
     """Print what data say of their rows, such as how questions are balanced."""
-    for rendering in data.reported():
+    for rendering in data.renderings:
         for table in rendering.reports():
             print_table(table)
             print()

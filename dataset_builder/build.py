@@ -33,7 +33,7 @@ from audio_compositionality.support.files import (
 )
 from audio_compositionality.support.text import nearest
 
-from .data import DatasetError, Row
+from .data import DatasetError, Rendering, Row
 from .manifest import (
     CARD_NAME,
     FINGERPRINT_KEY,
@@ -47,7 +47,7 @@ from .manifest import (
     dataset_card,
 )
 from .recipes import load_recipe
-from .recipes.base import Recipe, Rendering, rate_of
+from .recipes.base import Recipe
 from .rendered import RenderedData, rendered_preset
 
 AudioFormat = Literal["flac", "wav"]
@@ -363,7 +363,7 @@ def _encoded_groups(job: _Job, shard: _PlannedShard, pool: ThreadPoolExecutor) -
 
 def _encoded_row(job: _Job, index: int) -> Row:
     row = dict(job.rows[index])
-    names, rate = job.recipe.clip_names(row), rate_of(job.rendering, index)
+    names, rate = job.recipe.clip_names(row), job.rendering.rate(index)
     del row["split"]
     row |= {column.name: [] for column in job.columns if column.is_list}
     for name, samples in zip(names, job.rendering.clips(index), strict=True):

@@ -17,6 +17,8 @@ from audio_compositionality.support.text import nearest
 if TYPE_CHECKING:
     from datasets import Features
 
+    from audio_compositionality.support.table import Table
+
 
 Waveform = NDArray[np.float32]
 Pcm16 = NDArray[np.int16]
@@ -59,6 +61,37 @@ class ClipBatch:
     waveforms: Waveform
     sample_rate: int
     errors: Mapping[int, str] = field(default_factory=dict)
+
+
+class Rendering(Protocol):
+    """The rows of a configuration and their sound, made as they are asked for.
+
+    Attributes:
+        sample_rate: Hz; where rows have rates of their own, the highest.
+    """
+
+    sample_rate: int
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """As `Configuration.rows`."""
+        ...
+
+    def clips(self, index: int) -> Sequence[Pcm16]:
+        """The clips of a row, each int16 [samples], in the order of `Recipe.clip_names`."""
+        ...
+
+    def rate(self, index: int) -> int:
+        """Hz of the clips of a row."""
+        return self.sample_rate
+
+    def reports(self) -> Sequence[Table]:
+        """Tables about the rows, which whoever builds them should read."""
+        return ()
+
+    def notes(self) -> Sequence[str]:
+        """What could not be made, and why; sentences without an end."""
+        return ()
 
 
 class Configuration(Protocol):

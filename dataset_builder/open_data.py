@@ -364,7 +364,7 @@ def notes_of(data: RenderedData) -> tuple[str, ...]:
     Raises:
         DatasetError: nothing could be made.
     """
-    return tuple(dict.fromkeys(note for rendering in data.reported() for note in rendering.notes()))
+    return tuple(dict.fromkeys(note for rendering in data.renderings for note in rendering.notes()))
 
 
 def _skipped(source: str, skipped: Sequence[tuple[str, str]]) -> tuple[str, ...]:

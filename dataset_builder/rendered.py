@@ -12,9 +12,9 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec, read_values
 from audio_compositionality.support.text import nearest
 
-from .data import Clip, DatasetError, HeldData, Row, check_range, recipe_fingerprint, to_waveform
+from .data import Clip, DatasetError, HeldData, Rendering, Row, check_range, recipe_fingerprint, to_waveform
 from .recipes import list_recipes, load_recipe
-from .recipes.base import Recipe, Rendering, ReportedRendering, is_reported, rate_of
+from .recipes.base import Recipe
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -85,7 +85,7 @@ class RenderedConfiguration:
             if len(samples) != len(ids):
                 raise DatasetError(f"recipe {self.recipe!r} renders {len(samples)} clips of a row that has {len(ids)}")
             for place in places:
-                yield Clip(ids[place], to_waveform(samples[place]), rate_of(self.rendering, index))
+                yield Clip(ids[place], to_waveform(samples[place]), self.rendering.rate(index))
 
 
 class RenderedData(HeldData[RenderedConfiguration]):
@@ -120,10 +120,10 @@ class RenderedData(HeldData[RenderedConfiguration]):
         """Settings by the name of the recipe."""
         return {name: configuration.settings for name, configuration in self._configurations.items()}
 
-    def reported(self) -> Iterator[ReportedRendering]:
-        """The renderings that say something of their rows, which whoever builds them should read."""
-        renderings = (configuration.rendering for configuration in self._configurations.values())
-        return filter(is_reported, renderings)
+    @property
+    def renderings(self) -> list[Rendering]:
+        """The rows of all configurations and their sound."""
+        return [configuration.rendering for configuration in self._configurations.values()]
 
     def only(self, recipes: Sequence[str]) -> RenderedData:
         """The data of some of the recipes; raises DatasetError where one has none."""

@@ -6,20 +6,18 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from audio_compositionality.support.spec import Spec
 
-from ..data import DataColumn, Pcm16, Row, check_columns, features_of
+from ..data import DataColumn, Pcm16, Rendering, Row, check_columns, features_of
 from ..scenes.sources import random_generator
 from ..sounds.tones import HeardSpec
 
 if TYPE_CHECKING:
     from datasets import Features
-
-    from audio_compositionality.support.table import Table
 
     from ..scenes.mixing import Clip
     from ..sounds.entries import Sounds
@@ -28,57 +26,6 @@ if TYPE_CHECKING:
 AnySpec = TypeVar("AnySpec", bound=Spec)
 
 Made = TypeVar("Made", covariant=True)
-
-
-class Rendering(Protocol):
-    """The rows of a configuration and their sound, made as they are asked for.
-
-    Attributes:
-        rows: as `Configuration.rows`.
-        sample_rate: Hz.
-    """
-
-    @property
-    def sample_rate(self) -> int: ...  # noqa: D102
-
-    @property
-    def rows(self) -> Sequence[Row]: ...  # noqa: D102
-
-    def clips(self, index: int) -> Sequence[Pcm16]:
-        """The clips of a row, each int16 [samples], in the order of `Recipe.clip_names`."""
-        ...
-
-
-@runtime_checkable
-class RatedRendering(Rendering, Protocol):
-    """A rendering whose rows have rates of their own; `sample_rate` is the highest."""
-
-    def rate(self, index: int) -> int:
-        """Hz of the clips of a row."""
-        ...
-
-
-def rate_of(rendering: Rendering, index: int) -> int:
-    """Hz of the clips of a row."""
-    return rendering.rate(index) if isinstance(rendering, RatedRendering) else rendering.sample_rate
-
-
-class ReportedRendering(Rendering, Protocol):
-    """A rendering that says something of its rows, which whoever builds them should read."""
-
-    def reports(self) -> Sequence[Table]:
-        """Tables."""
-        ...
-
-    def notes(self) -> Sequence[str]:
-        """What could not be made, and why; sentences without an end."""
-        ...
-
-
-def is_reported(rendering: Rendering) -> TypeGuard[ReportedRendering]:
-    """Whether a rendering says something of its rows. None are drawn for that, as by `isinstance`, which on Python 3.11
-    reads every property that a protocol names."""
-    return all(callable(getattr(type(rendering), name, None)) for name in ("reports", "notes"))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ..data import DataColumn, Row
+from ..data import DataColumn, Rendering, Row
 from ..scenes.polyphony import AskedClip, Cast, PolyphonySpec, TwinPool
 from ..scenes.twins import FEWEST_LABELS, OVERLAPPING, SPLITS, Kind, gap_of
 from ..sounds.entries import Sounds
@@ -14,7 +14,7 @@ from ..sounds.strong_labels import AnnotatedRecordings
 from ..texts.label_questions import AnnotatedSpec
 from ..texts.question_tasks import question_tasks
 from ..texts.questions import NO_TIME, ORDER, SIMULTANEITY, check_question_row, question_columns, row_of, time_of
-from .base import Drawn, Recipe, Rendering
+from .base import Drawn, Recipe
 
 AnySpec = PolyphonySpec | AnnotatedSpec
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, DatasetError, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, DatasetError, Pcm16, Rendering, Row
 from ..scenes.bases import (
     CANDIDATES,
     PAPER_RANGES,
@@ -22,7 +22,7 @@ from ..scenes.effects import ParameterRange, Transform
 from ..scenes.sources import LEVELS, SOURCE_LABELS, SOURCES, VALUES
 from ..sounds.entries import Sounds
 from ..sounds.splits import FOLDS
-from .base import Drawn, Recipe, Rendering
+from .base import Drawn, Recipe
 
 
 def _rows(orbit: Orbit, spec: TransformSpec) -> Iterator[Row]:

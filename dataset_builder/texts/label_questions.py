@@ -17,7 +17,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import Table, to_markdown
 from audio_compositionality.support.text import listed, number_text, shown
 
-from ..data import Pcm16, Row
+from ..data import Pcm16, Rendering, Row
 from ..scenes.pool import whole_clip
 from ..sounds.annotations import Annotation, Rules, readings
 from ..sounds.splits import check_shares, split_of_groups
@@ -309,8 +309,8 @@ class _Asked:
     questions: tuple[Question, ...]
 
 
-class AnnotatedQuestions:
-    """Questions about annotated recordings and their sound; see `RatedRendering` and `ReportedRendering`."""
+class AnnotatedQuestions(Rendering):
+    """Questions about annotated recordings and their sound; see `Rendering`."""
 
     _renderings: ClassVar[WeakValueDictionary[AnnotatedSpec, AnnotatedQuestions]] = WeakValueDictionary()
 

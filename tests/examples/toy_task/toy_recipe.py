@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from pydantic import Field
 
-from audio_compositionality.dataset_builder.data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Pcm16, Row
+from audio_compositionality.dataset_builder.data import (
+    AUDIO,
+    NUMBER,
+    TEXT,
+    DataColumn,
+    DatasetError,
+    Pcm16,
+    Rendering,
+    Row,
+)
 from audio_compositionality.dataset_builder.recipes.base import Recipe
 from audio_compositionality.support.spec import Spec
 
@@ -22,7 +31,7 @@ class PairSpec(Spec):
     sample_rate: int = Field(16_000, ge=8_000, description="Hz of the clips.")
 
 
-class RenderedPairs:
+class RenderedPairs(Rendering):
     """The rows, and their clips as they are asked for."""
 
     def __init__(self, spec: PairSpec) -> None:
