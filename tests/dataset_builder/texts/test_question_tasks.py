@@ -351,7 +351,7 @@ def test_the_second_algorithm_knows_no_intervals():
     of_ours = {name for name in imported if name.startswith(("sounds", "question", "audio_comp"))}
     assert of_ours == {
         "sounds.annotations.Annotation",
-        *(f"questions.{name}" for name in ("Question", "QuestionError", "spoken", "template_of")),
+        *(f"questions.{name}" for name in ("Question", "QuestionError", "in_sentence", "template_of")),
         "audio_compositionality.support.errors.InputError", "audio_compositionality.support.text.shown",
     }  # fmt: skip
 

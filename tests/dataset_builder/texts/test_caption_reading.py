@@ -1,4 +1,6 @@
-"""Texts are read as what they were made from, and what is not certain is not read."""
+"""Texts are read as what they were made from, and what is not certain is not read; nouns and parts of speech."""
+
+import sys
 
 import numpy as np
 import pytest
@@ -9,10 +11,13 @@ from audio_compositionality.dataset_builder.texts.caption_reading import (
     Vocabulary,
     cues_of,
     formula_of,
+    open_tagger,
     read,
+    word_statistics,
     words_in,
 )
 from audio_compositionality.dataset_builder.texts.captions import caption, wordings
+from audio_compositionality.support.errors import InputError
 
 from .trees import random_tree
 
@@ -137,3 +142,36 @@ def test_what_is_kept_from_training_is_recognised_in_any_words_around_it():
 
 def test_words_are_compared_without_case_and_punctuation():
     assert words_in("A dog_bark, then rain-fall!") == ("a", "dog", "bark", "then", "rain", "fall")
+
+
+TAGS = {"a": "DT", "Bell": "NNP", "bell": "NN", "bells": "NNS", "rings": "VBZ", "loudly": "RB", "uh": "UH", ".": "."}
+
+
+def tag(text):
+    return [(word, TAGS[word]) for word in text.split()]
+
+
+def test_words_are_counted_by_part_of_speech_and_nouns_by_their_text():
+    counted = word_statistics(["a bell rings .", "a bell rings .", "Bell uh", "bells loudly"], tag)
+    assert (counted.captions, counted.different, counted.words, counted.vocabulary) == (4, 3, 10, 6)
+    assert counted.nouns == {"bell": 3, "bells": 1}
+    assert counted.classes == {"nouns": 4, "determiners": 2, "verbs": 2, "other words": 1, "adverbs": 1}
+    assert (counted.words_per_caption, counted.nouns_per_caption) == (2.5, 1.0)
+
+
+def test_no_captions_are_refused():
+    with pytest.raises(InputError, match="there are no captions"):
+        word_statistics([], tag)
+
+
+def test_a_tagger_that_is_not_there_is_named_with_what_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "textblob.en.taggers", None)
+    with pytest.raises(InputError, match=r"pip install 'audio-compositionality\[captions\]'"):
+        open_tagger()
+
+
+def test_the_tagger_needs_nothing_but_its_package():
+    pytest.importorskip("textblob", reason="the extra captions is not installed")
+    counted = word_statistics(["A dog is barking loudly while a man speaks."], open_tagger())
+    assert counted.nouns == {"dog": 1, "man": 1}
+    assert (counted.words, counted.classes["verbs"], counted.classes["adverbs"]) == (9, 3, 1)
