@@ -19,7 +19,7 @@ from .base import Drawn, Recipe
 AnySpec = PolyphonySpec | AnnotatedSpec
 
 _NEEDS = {NO_TIME: "neither", SIMULTANEITY: "what sounds at one moment", ORDER: "the order in time"}
-"""What a kind of question needs, in words; see `questions.base.NO_TIME`."""
+"""What a kind of question needs, in words; see `questions.NO_TIME`."""
 
 
 class TwinRecipe(Recipe[Any]):
