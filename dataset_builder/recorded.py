@@ -357,13 +357,13 @@ def offered(
     check_values({name: value for name, value in changes.items() if name not in further}, fields, RECORDINGS)
     wanted = {**recordings.suggested, **changes}
     source = f"{RECORDINGS_OF}{recordings.source}"
-    served: list[RenderedConfiguration] = []
+    served: dict[str, RenderedConfiguration] = {}
     for name, of_recipe in presets.items():
         requested = {change: value for change, value in wanted.items() if change in has[name]}
         try:
             configuration = RenderedConfiguration(source, name, every[name].of_sounds(of_recipe, recordings, requested))
             _ = configuration.rows
-            served.append(configuration)
+            served[name] = configuration
         except DatasetError as error:
             reason = _reason(error, recordings)
             if name in required:
@@ -372,7 +372,7 @@ def offered(
     if not served:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise DatasetError(f"{recordings.source} can serve no recipe: {reasons}")
-    return Offer(RenderedData.of(source, served), left_out)
+    return Offer(RenderedData(source, served), left_out)
 
 
 def _presets(

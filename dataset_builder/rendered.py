@@ -91,29 +91,23 @@ class RenderedConfiguration:
 class RenderedData(HeldData[RenderedConfiguration]):
     """Data of any recipes, rendered as they are read; see `Data`. Their samples are those of the built folder."""
 
-    def __init__(self, source: str, settings: Mapping[str, Spec]) -> None:
+    def __init__(self, source: str, configurations: Mapping[str, Spec | RenderedConfiguration]) -> None:
         """Nothing is drawn before it is asked for.
 
         Args:
             source: what the data are called: a preset's name.
-            settings: by the name of the recipe.
+            configurations: by the name of the recipe: settings, or a configuration, which keeps what was drawn of it.
 
         Raises:
             DatasetError: there is no recipe of a name, or none is named.
         """
-        self._hold(source, [RenderedConfiguration(source, name, values) for name, values in settings.items()])
-
-    @classmethod
-    def of(cls, source: str, configurations: Sequence[RenderedConfiguration]) -> RenderedData:
-        """Data of configurations, which keep what was drawn of them; raises DatasetError where there is none."""
-        data = cls.__new__(cls)
-        data._hold(source, configurations)
-        return data
-
-    def _hold(self, source: str, configurations: Sequence[RenderedConfiguration]) -> None:
         if not configurations:
             raise DatasetError(f"data need at least one recipe; there are {', '.join(list_recipes())}")
-        super().__init__(source, {configuration.recipe: configuration for configuration in configurations})
+        held = {
+            name: one if isinstance(one, RenderedConfiguration) else RenderedConfiguration(source, name, one)
+            for name, one in configurations.items()
+        }
+        super().__init__(source, held)
 
     @property
     def settings(self) -> dict[str, Spec]:
@@ -127,7 +121,7 @@ class RenderedData(HeldData[RenderedConfiguration]):
 
     def only(self, recipes: Sequence[str]) -> RenderedData:
         """The data of some of the recipes; raises DatasetError where one has none."""
-        return RenderedData.of(self.source, [self.configuration(name) for name in recipes])
+        return RenderedData(self.source, {name: self.configuration(name) for name in recipes})
 
 
 def preset_names() -> tuple[str, ...]:

@@ -641,8 +641,7 @@ class WrittenData(RenderedData):
 
     def __init__(self, data: RenderedData, written: Mapping[str, WrittenConfiguration]) -> None:
         """Configurations that are not written are those of the data."""
-        super().__init__(data.source, data.settings)
-        self._configurations.update(written)
+        super().__init__(data.source, {name: written.get(name, data.configuration(name)) for name in data.recipes})
         self._written = written
 
     @property
