@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from .recipes import list_recipes, load_recipe
 from .recipes.base import AnnotatedRecipe, Recipe
 from .rendered import RenderedConfiguration, RenderedData
 from .sounds.entries import LONGEST_RECORDING, Sound, Sounds, fingerprint_of_entries, spoken
-from .sounds.formats.parsing import ReadOptions
 from .sounds.hub import NamedSet, list_named_sets, load_named_set, read_named_set
 from .sounds.recordings import (
     MOST_RECORDINGS,
@@ -43,8 +42,11 @@ from .sounds.recordings import (
     printable,
 )
 from .sounds.splits import UnlabelledError, copies_of
-from .sounds.strong_labels import AnnotatedRecordings, strong_recordings
 from .sounds.tones import HeardSpec, default_timbres
+
+if TYPE_CHECKING:
+    from .sounds.formats.parsing import ReadOptions
+    from .sounds.strong_labels import AnnotatedRecordings
 
 RECORDINGS = "what is made of recordings here"
 
@@ -132,6 +134,8 @@ def open_recordings(
         for name, column in columns.items():
             if column is not None:
                 raise InputError(f"{name} is not needed: the table of strong labels says all that is said of a part")
+        from .sounds.strong_labels import strong_recordings
+
         return strong_recordings(
             folder or "", strong_labels, format, options=label_options, skip_invalid=skip_invalid, progress=progress
         )

@@ -19,7 +19,6 @@ from audio_compositionality.support.text import first_line, listed, nearest, sho
 
 from ..data import DatasetError
 from ..rendered import HUB_ID
-from ..stored import LocalFolder, Place, check_card, place_of
 from .labels import (
     Labels,
     candidates_of,
@@ -38,6 +37,8 @@ from .recordings import MOST_RECORDINGS, ReadRecordings, SoundError, SoundFile, 
 
 if TYPE_CHECKING:
     import datasets
+
+    from ..stored import Place
 
 
 _FOLDER = "named"
@@ -245,6 +246,8 @@ def _builder(place: Place, config: str | None, split: str | None, files: str | N
     """What reads the files; of Parquet those of the splits that are named alone, the others are not downloaded."""
     import datasets
 
+    from ..stored import LocalFolder, check_card
+
     check_card(place)
     names, features = splits_in(split), None
     if files is None:
@@ -289,6 +292,8 @@ def _check_reader(place: Place, builder: datasets.DatasetBuilder) -> None:
 
 def _check_size(place: Place, builder: datasets.DatasetBuilder) -> None:
     """Refuse what is too large to be downloaded, by the sizes of the files, whatever the data set says of itself."""
+    from ..stored import LocalFolder
+
     if isinstance(place, LocalFolder):
         return
     size = place.size_of(_files_of(place, builder))
@@ -408,6 +413,8 @@ def hub_recordings(
         DatasetError: there is no such data set, split or column, or it cannot be read.
         SoundError: a recording cannot be used.
     """
+    from ..stored import place_of
+
     where = str(dataset)
     _check_name(where)
     place, source = place_of(where, revision), source or where
@@ -534,6 +541,8 @@ class _Files:
     def __init__(self, place: Place, rows: datasets.Dataset, column: str) -> None:
         import datasets
         from huggingface_hub import constants
+
+        from ..stored import LocalFolder
 
         self._rows = rows.select_columns([column]).cast_column(column, datasets.Audio(decode=False))
         self._column = column

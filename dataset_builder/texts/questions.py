@@ -141,7 +141,7 @@ def read_wording(question: str, options: Sequence[str] = ()) -> QuestionWording 
     """What a question asks, with the wording; None where it is in none of them.
 
     >>> read_wording("What overlaps with the brass section?").asked
-    Asked(task='classification', variant='overlap', anchor='brass section', polarity='', compared='')
+    QuestionMeaning(task='classification', variant='overlap', anchor='brass section', polarity='', compared='')
 
     The words of a label may be read as those of a wording. Of several readings that with most words of the wording, so
     the shortest label, is taken.

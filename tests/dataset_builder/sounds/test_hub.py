@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
+from audio_compositionality.dataset_builder import stored
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recorded import changeable, open_recordings, recorded
 from audio_compositionality.dataset_builder.sounds import hub
-from audio_compositionality.dataset_builder.sounds import hub as splits
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
 from audio_compositionality.dataset_builder.sounds.hub import (
     hub_recordings,
@@ -176,7 +176,7 @@ class TestSplits:
     def test_that_are_not_asked_for_are_not_downloaded(self, two, monkeypatch):
         with pytest.raises(DatasetError, match="cannot be read"):
             opened(two, split="test")
-        monkeypatch.setattr(hub, "place_of", Repository)
+        monkeypatch.setattr(stored, "place_of", Repository)
         assert len(opened(two, split="test").entries) == 12
         recordings = opened(two, split="test[:5]", label="animal")
         assert {entry.label for entry in recordings.entries} == set(CLASSES)
@@ -189,16 +189,16 @@ class TestSplits:
             save(folder, *columns(count), split=split)
         recordings = opened(folder, split="test[6:]+train[:2]", label="animal")
         assert len(recordings.entries) == 8
-        assert splits.splits_in("train[:1]+train[2:]+test") == ("train", "test")
-        assert splits.splits_in("test[0:") == splits.splits_in(None) == ()
+        assert hub.splits_in("train[:1]+train[2:]+test") == ("train", "test")
+        assert hub.splits_in("test[0:") == hub.splits_in(None) == ()
         with pytest.raises(SoundError, match="has no split 'tset'; did you mean 'test'"):
             opened(folder, split="train+tset")
 
     def test_that_are_small_may_lie_beside_large_ones(self, folder, monkeypatch):
         save(folder, *columns(6), split="train")
         (folder / "data" / "train-00001-of-00002.parquet").write_bytes(b"x" * 2**20)
-        monkeypatch.setattr(hub, "place_of", Repository)
-        monkeypatch.setattr(splits, "LARGEST_DOWNLOAD", 2**20)
+        monkeypatch.setattr(stored, "place_of", Repository)
+        monkeypatch.setattr(hub, "LARGEST_DOWNLOAD", 2**20)
         for split in (None, "train", "test+train[:5]"):
             with pytest.raises(SoundError, match="GB to download, more than"):
                 opened(folder, split=split)
@@ -279,7 +279,7 @@ class TestWhatCannotBeUsed:
             opened(folder)
 
     def test_what_is_too_much_to_download_is_refused_before(self, folder, monkeypatch):
-        monkeypatch.setattr(hub, "place_of", Repository)
+        monkeypatch.setattr(stored, "place_of", Repository)
         assert len(opened(folder).entries) == 12
         monkeypatch.setattr(Repository, "size_of", lambda *_: 123_456_789_012)
         with pytest.raises(SoundError, match=r"has 123 GB to download, more than 100; give another split or"):
