@@ -39,7 +39,7 @@ def _measured(preset: str, dim: int) -> dict[str, Any]:
     """Seconds of all and of each task, clips scored, and peak memory in GB."""
     import numpy as np
 
-    from audio_compositionality.dataset_builder.opening import rendered_preset
+    from audio_compositionality.dataset_builder.rendered import rendered_preset
     from audio_compositionality.metrics import list_metrics
     from audio_compositionality.tasks.base import Outputs
     from audio_compositionality.tasks.registry import load_benchmark

@@ -7,7 +7,7 @@ import io
 
 from _measure import line, shortest
 
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 
 
 def run(_: argparse.Namespace) -> None:

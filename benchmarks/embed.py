@@ -10,7 +10,7 @@ from typing import Any
 from _measure import line, shortest
 
 from audio_compositionality.dataset_builder.data import in_batches
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 
 
 def run(options: argparse.Namespace) -> None:

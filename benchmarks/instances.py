@@ -37,8 +37,8 @@ def _measured() -> dict[str, Any]:
     """Seconds of the task's `score` and of `evaluate`, clips scored, two scores, and peak memory in GB."""
     import numpy as np
 
-    from audio_compositionality.dataset_builder.opening import RenderedData
     from audio_compositionality.dataset_builder.recipes import load_recipe
+    from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.encoders.base import Model, ModelCard
     from audio_compositionality.evaluator.run.embed import open_store
     from audio_compositionality.evaluator.run.evaluate import evaluate

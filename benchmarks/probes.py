@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.tasks.factor_rows import CLASSES, FACTORS, contexts_of, crossed_rows, labels_of
 from audio_compositionality.tasks.parts import FOLDS, dealt_folds
 

@@ -14,7 +14,7 @@ def run(_: argparse.Namespace) -> None:
     import dexed
 
     from audio_compositionality.dataset_builder.scenes.sources import ToneBank
-    from audio_compositionality.dataset_builder.sounds.dx7.engine import render
+    from audio_compositionality.dataset_builder.sounds.dx7_engine import render
 
     settings = SceneSpec()
     _ = ToneBank(settings).tones

@@ -17,7 +17,7 @@ from typing import Any
 
 from _measure import line
 
-from audio_compositionality.support.cache import VARIABLE
+from audio_compositionality.support.files import CACHE_VARIABLE
 
 STEPS, WARM_UP, PAIRS = 24, 4, 5
 """Steps of a run, those before the clock, and how often ours and the bare passes are taken in turns."""
@@ -28,17 +28,17 @@ CHUNK = 8
 
 def run(_: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        before = os.environ.get(VARIABLE)
-        os.environ[VARIABLE] = folder
+        before = os.environ.get(CACHE_VARIABLE)
+        os.environ[CACHE_VARIABLE] = folder
         try:
             for init in ("tiny", "tiny-clap"):
                 for kind in ("contrastive", "hard", "modular"):
                     _stage(init, kind, Path(folder))
                 _stage(init, "hard", Path(folder), chunk=CHUNK)
         finally:
-            os.environ.pop(VARIABLE)
+            os.environ.pop(CACHE_VARIABLE)
             if before is not None:
-                os.environ[VARIABLE] = before
+                os.environ[CACHE_VARIABLE] = before
 
 
 def _stage(init: str, kind: str, folder: Path, chunk: int | None = None) -> None:

@@ -17,7 +17,7 @@ from .settings import Group, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
-    from audio_compositionality.dataset_builder.opening import RenderedData
+    from audio_compositionality.dataset_builder.rendered import RenderedData
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +70,7 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
     """The data with the texts of a language model, where one is named."""
     from audio_compositionality.dataset_builder.data_spec import BuildSpec, recognised
     from audio_compositionality.dataset_builder.open_data import left_out_notes
-    from audio_compositionality.dataset_builder.opening import RenderedData
+    from audio_compositionality.dataset_builder.rendered import RenderedData
 
     spec = data_options.data_spec(options)
     recipes = _recipes(options, spec)
@@ -104,7 +104,7 @@ def _recipes(options: argparse.Namespace, spec: DataSpec) -> list[str] | None:
     """The recipes that are asked for: those that are named, else those that a task scores; None of strong labels."""
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import recipes_for
-    from audio_compositionality.dataset_builder.opening import opened_preset
+    from audio_compositionality.dataset_builder.rendered import opened_preset
     from audio_compositionality.tasks.registry import scored_recipes
 
     named = _named(options)
@@ -125,7 +125,7 @@ def _voices(path: str, numbers: Sequence[int]) -> tuple[Any, ...]:
     Raises:
         InputError: there is no such voice.
     """
-    from audio_compositionality.dataset_builder.sounds.dx7.voice import load_bank
+    from audio_compositionality.dataset_builder.sounds.dx7_voice import load_bank
 
     bank = load_bank(Path(path))
     wrong = [number for number in numbers if not 1 <= number <= len(bank)]
@@ -148,14 +148,10 @@ def _written(data: RenderedData, name: str, build: BuildSpec) -> RenderedData:
 
 def _print_reports(data: RenderedData) -> None:
     """Print what data say of their rows, such as how questions are balanced."""
-    from audio_compositionality.dataset_builder.recipes.base import is_reported
-
-    for recipe in data.recipes:
-        rendering = data.configuration(recipe).rendering
-        if is_reported(rendering):
-            for table in rendering.reports():
-                print_table(table)
-                print()
+    for rendering in data.renderings:
+        for table in rendering.reports():
+            print_table(table)
+            print()
 
 
 COMMAND = Command(

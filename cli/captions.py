@@ -15,7 +15,7 @@ from .settings import divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
-    from audio_compositionality.dataset_builder.texts.word_classes import WordStatistics
+    from audio_compositionality.dataset_builder.texts.caption_reading import WordStatistics
     from audio_compositionality.support.table import Table
 
 NOUNS = 15
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print three tables: counts, parts of speech, and the most frequent nouns."""
-    from audio_compositionality.dataset_builder.texts.word_classes import open_tagger, word_statistics
+    from audio_compositionality.dataset_builder.texts.caption_reading import open_tagger, word_statistics
     from audio_compositionality.support.table import print_table
 
     given = next((name for name in ("data", "preset", "set") if getattr(options, name)), None)
@@ -84,8 +84,8 @@ def _data(options: argparse.Namespace) -> Data:
     """The data that are named; of a preset the recipes that have captions, also those that are only learnt from."""
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import left_out_notes
-    from audio_compositionality.dataset_builder.opening import opened_preset
     from audio_compositionality.dataset_builder.recipes import load_recipe
+    from audio_compositionality.dataset_builder.rendered import opened_preset
 
     spec = data_options.data_spec(options)
     reading = recognised(spec.data)

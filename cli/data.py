@@ -17,7 +17,7 @@ from .settings import add_settings, divided
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import DataSpec
     from audio_compositionality.dataset_builder.open_data import Opened
-    from audio_compositionality.dataset_builder.texts.questions.annotated import NothingAskedError
+    from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
     from audio_compositionality.evaluator.run.costs import Cost
     from audio_compositionality.support.table import Row, Table
     from audio_compositionality.tasks.base import Task
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Open the data and say what they are; write their description where that is asked for."""
     from audio_compositionality.dataset_builder.data_spec import recognised
-    from audio_compositionality.dataset_builder.texts.questions.annotated import NothingAskedError
+    from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
     from audio_compositionality.support.table import print_table
 
     if options.write is not None and options.write.exists():
@@ -75,7 +75,7 @@ def _recipes(spec: DataSpec) -> list[str] | None:
     """The recipes of all tasks that such data can have; None of those that are stored."""
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import recipes_for
-    from audio_compositionality.dataset_builder.opening import opened_preset
+    from audio_compositionality.dataset_builder.rendered import opened_preset
     from audio_compositionality.tasks.registry import scored_recipes
 
     reading = recognised(spec.data)

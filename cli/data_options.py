@@ -131,7 +131,7 @@ def wanted_recipes(spec: DataSpec, tasks: Sequence[Task] | None) -> list[str] | 
     """
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import recipes_for
-    from audio_compositionality.dataset_builder.opening import opened_preset
+    from audio_compositionality.dataset_builder.rendered import opened_preset
     from audio_compositionality.tasks.registry import default_tasks
 
     reading, makes = recognised(spec.data), recipes_for(spec)

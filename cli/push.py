@@ -154,7 +154,7 @@ def _presets(options: argparse.Namespace) -> list[str]:
     """
     if options.results or options.no_baselines:
         return []
-    from audio_compositionality.dataset_builder.opening import rendered_preset
+    from audio_compositionality.dataset_builder.rendered import rendered_preset
 
     presets = list(dict.fromkeys(arguments.names_of(options, "presets") or ()))
     for preset in presets:

@@ -18,7 +18,7 @@ from .command import GO_ON, Command
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
-    from audio_compositionality.dataset_builder.opening import RenderedData
+    from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.encoders.base import Model
     from audio_compositionality.evaluator.run.planning import Named, Plan
     from audio_compositionality.evaluator.run.processes import Processes
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
     # Imported only where the arguments are right: it takes seconds.
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import recipes_for
-    from audio_compositionality.dataset_builder.opening import RenderedData
+    from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
     from audio_compositionality.evaluator.run.planning import Named, planned
     from audio_compositionality.tasks.registry import list_tasks

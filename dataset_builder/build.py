@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
-import json
 import os
 import shutil
 import warnings
@@ -28,19 +27,28 @@ from audio_compositionality.support.files import (
     locked,
     partial_path,
     remove_partial_files,
-    sha256_of,
     sha256_of_file,
+    sha256_of_json,
     write_whole,
 )
 from audio_compositionality.support.text import nearest
 
-from .card import dataset_card
-from .data import DatasetError, Row
-from .manifest import CARD_NAME, FINGERPRINT_KEY, MANIFEST_NAME, RECIPE_NAME, BuiltRecipe, Manifest, Shard
-from .opening import RenderedData, rendered_preset
-from .parquet import AudioColumn, audio_columns
+from .data import DatasetError, Rendering, Row
+from .manifest import (
+    CARD_NAME,
+    FINGERPRINT_KEY,
+    MANIFEST_NAME,
+    RECIPE_NAME,
+    AudioColumn,
+    BuiltRecipe,
+    Manifest,
+    Shard,
+    audio_columns,
+    dataset_card,
+)
 from .recipes import load_recipe
-from .recipes.base import Recipe, Rendering, rate_of
+from .recipes.base import Recipe
+from .rendered import RenderedData, rendered_preset
 
 AudioFormat = Literal["flac", "wav"]
 
@@ -196,7 +204,7 @@ def _entry(data: RenderedData, job: _Job) -> BuiltRecipe:
         version=job.recipe.version,
         settings=configuration.values,
         fingerprint=configuration.fingerprint,
-        rows_sha256=sha256_of(json.dumps([str(job.features), list(job.rows)], sort_keys=True).encode()),
+        rows_sha256=sha256_of_json([str(job.features), list(job.rows)]),
         audio_format=job.audio_format,
         description=configuration.description,
         shards={},
@@ -355,7 +363,7 @@ def _encoded_groups(job: _Job, shard: _PlannedShard, pool: ThreadPoolExecutor) -
 
 def _encoded_row(job: _Job, index: int) -> Row:
     row = dict(job.rows[index])
-    names, rate = job.recipe.clip_names(row), rate_of(job.rendering, index)
+    names, rate = job.recipe.clip_names(row), job.rendering.rate(index)
     del row["split"]
     row |= {column.name: [] for column in job.columns if column.is_list}
     for name, samples in zip(names, job.rendering.clips(index), strict=True):

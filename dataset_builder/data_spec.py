@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,8 @@ from audio_compositionality.support.text import first_line, listed, nearest, pla
 
 from .data import DatasetError
 from .manifest import CARD_NAME, MANIFEST_NAME
-from .opening import HUB_ID, is_preset, preset_names, setting_names
-from .sounds.sound_files import AUDIO_SUFFIXES, FILE_COLUMNS
+from .rendered import HUB_ID, is_preset, preset_names, setting_names
+from .sounds.recordings import AUDIO_SUFFIXES, FILE_COLUMNS, delimiter_of
 
 KINDS: Mapping[str, str] = {
     "preset": "a preset, rendered on the fly",
@@ -133,6 +133,11 @@ class DataSpec(Spec):
             return tuple(map(os.path.expanduser, value))
         return value if value is None else os.path.expanduser(value)
 
+    @cached_property
+    def reading(self) -> Reading:
+        """What the data are read as, looked at once; see `recognised`."""
+        return recognised(self.data)
+
     def given(self) -> dict[str, Any]:
         """What is said beside what the data are, by the names of fields."""
         return {
@@ -237,7 +242,7 @@ def prefix_of(data: str) -> tuple[str, str]:
 
     A name alone, such as ``preset:mini``, has no path.
     """
-    from .sounds.named_sets import list_named_sets
+    from .sounds.hub import list_named_sets
     from .sounds.published import reader_of
 
     kind, colon, rest = data.partition(":")
@@ -252,8 +257,8 @@ def prefix_of(data: str) -> tuple[str, str]:
 
 
 def _named(text: str) -> Iterator[Reading]:
-    from .sounds.named_sets import list_named_sets
-    from .sounds.packages import list_sounds
+    from .recorded import list_sounds
+    from .sounds.hub import list_named_sets
     from .sounds.published import reader_of
 
     name = text.partition("=")[0]
@@ -270,8 +275,8 @@ def _named(text: str) -> Iterator[Reading]:
 
 def _unknown(text: str) -> str:
     """What to say of a text that names nothing."""
-    from .sounds.named_sets import list_named_sets
-    from .sounds.packages import list_sounds
+    from .recorded import list_sounds
+    from .sounds.hub import list_named_sets
     from .sounds.published import list_readers
 
     if any(part in text for part in "/\\.~"):
@@ -387,7 +392,7 @@ def _names_recipes(card: Path) -> bool:
 
 
 def _parquet_columns(path: Path) -> tuple[str, ...]:
-    from .parquet import open_parquet
+    from .manifest import open_parquet
 
     return tuple(open_parquet(path.name, path).schema_arrow.names)
 
@@ -452,7 +457,7 @@ def _columns_of(path: Path) -> tuple[str, ...]:
         return _keys_of(first)
     if path.suffix.lower() == ".json":
         return tuple(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
-    return tuple(name.strip() for name in next(csv.reader([first], delimiter="\t" if "\t" in first else ","), ()))
+    return tuple(name.strip() for name in next(csv.reader([first], delimiter=delimiter_of(first)), ()))
 
 
 def _keys_of(line: str) -> tuple[str, ...]:
@@ -566,7 +571,7 @@ def _first_is_in(table: Path, folder: Path) -> bool:
     with table.open(encoding="utf-8-sig", newline="") as stream:
         first = stream.readline()
         stream.seek(0)
-        row = next(csv.DictReader(stream, delimiter="\t" if "\t" in first else ","), {})
+        row = next(csv.DictReader(stream, delimiter=delimiter_of(first)), {})
     name = next((row[column] for column in FILE_COLUMNS if row.get(column)), "")
     return bool(name) and (folder / name).is_file()
 

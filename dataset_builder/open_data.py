@@ -16,13 +16,13 @@ from audio_compositionality.support.spec import check_values
 from audio_compositionality.support.text import listed, nearest, shown
 
 from .data import Data, DatasetError
-from .data_spec import DataSpec, Reading, check_fields, described, recognised, with_sound
-from .opening import RenderedData, opened_preset, preset_fields, setting_names
+from .data_spec import DataSpec, Reading, check_fields, described, with_sound
+from .rendered import RenderedData, opened_preset, preset_fields, setting_names
 
 if TYPE_CHECKING:
-    from .sounds.formats.base import ReadOptions
-    from .sounds.packages import PackageSounds
-    from .sounds.reading import ReadRecordings
+    from .recorded import PackageSounds
+    from .sounds.formats.parsing import ReadOptions
+    from .sounds.recordings import ReadRecordings
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,11 @@ def settable(spec: DataSpec, recipes: Iterable[str] | None = None) -> dict[str, 
     if reading.kind == "preset":
         return preset_fields(reading.source, recipes)
     if reading.kind == "labels":
-        from .texts.questions.annotated import AskedSpec
+        from .texts.label_questions import AskedSpec
 
         return AskedSpec.settable()
     if reading.kind in (*SOUNDS, "hub"):
-        from .sounds.opening import changeable, recorded_recipes
+        from .recorded import changeable, recorded_recipes
 
         if reading.kind == "hub" and recipes is not None:
             # What it is shows when it is opened, and settings of rows that are as they are, are refused then.
@@ -131,7 +131,7 @@ def reading_of(spec: DataSpec) -> Reading:
     Raises:
         DatasetError: see `recognised`.
     """
-    reading = recognised(spec.data)
+    reading = spec.reading
     if reading.kind == "hub" and set(spec.given()) - {"revision", "settings"}:
         return _set_of_hub(reading)
     return reading
@@ -149,11 +149,11 @@ def recipes_for(spec: DataSpec) -> tuple[str, ...] | None:
     """
     kind = reading_of(spec).kind
     if kind == "labels":
-        from .sounds.opening import annotated_recipes
+        from .recorded import annotated_recipes
 
         return tuple(annotated_recipes())
     if kind in SOUNDS:
-        from .sounds.opening import recorded_recipes
+        from .recorded import recorded_recipes
 
         return tuple(recorded_recipes())
     return None
@@ -242,8 +242,7 @@ def _stored(spec: DataSpec, reading: Reading) -> Data:
 
 def _of_hub(spec: DataSpec, reading: Reading) -> tuple[Reading, Data | None]:
     """What an id of the Hub is: data of ours or the authors', opened, or a data set of recordings."""
-    from .places import StrangeDataError
-    from .stored import StoredData
+    from .stored import StoredData, StrangeDataError
 
     try:
         stored = StoredData(reading.source, revision=spec.revision)
@@ -262,8 +261,8 @@ def _of_sounds(
     skip_invalid: bool,
     progress: bool,
 ) -> Opened:
-    from .scenes.transforms import load_transform
-    from .sounds.opening import RECORDINGS, changeable, offered, takers
+    from .recorded import RECORDINGS, changeable, offered, takers
+    from .scenes.effects import load_transform
 
     # What is wrong with settings is told before recordings are read, which can take minutes.
     changes = {**changes, **_templates(spec)}
@@ -286,7 +285,7 @@ def _of_sounds(
 def _templates(spec: DataSpec) -> dict[str, Any]:
     if spec.prompts is None:
         return {}
-    from .texts.prompts import load_templates
+    from .texts.captions import load_templates
 
     return {"templates": load_templates(spec.prompts)}
 
@@ -294,7 +293,7 @@ def _templates(spec: DataSpec) -> dict[str, Any]:
 def _terms(reading: Reading) -> tuple[str, ...]:
     if reading.kind != "dataset":
         return ()
-    from .sounds.opening import named_set_of
+    from .recorded import named_set_of
 
     named = named_set_of(reading.source)
     return () if named is None else (named.terms,)
@@ -308,7 +307,7 @@ def open_sounds(
     Raises:
         InputError, DatasetError: see `open_recordings`.
     """
-    from .sounds.opening import open_recordings
+    from .recorded import open_recordings
 
     columns = {name: getattr(spec, name) for name in ("label", "group", "condition", "captions", "separator", "words")}
     if reading.kind == "dataset":
@@ -333,9 +332,9 @@ def _of_labels(
     skip_invalid: bool,
     progress: bool,
 ) -> Opened:
-    from .sounds.annotated import SECONDS, WARNING, open_annotated
-    from .sounds.opening import annotated_data, check_recipes
-    from .texts.questions.annotated import AskedSpec
+    from .recorded import annotated_data, check_recipes
+    from .sounds.strong_labels import SECONDS, WARNING, open_annotated
+    from .texts.label_questions import AskedSpec
 
     names = check_recipes(recipes)
     AskedSpec(**changes)
@@ -365,11 +364,7 @@ def notes_of(data: RenderedData) -> tuple[str, ...]:
     Raises:
         DatasetError: nothing could be made.
     """
-    from .recipes.base import is_reported
-
-    renderings = [data.configuration(recipe).rendering for recipe in data.recipes]
-    reported = [one for one in renderings if is_reported(one)]
-    return tuple(dict.fromkeys(note for rendering in reported for note in rendering.notes()))
+    return tuple(dict.fromkeys(note for rendering in data.renderings for note in rendering.notes()))
 
 
 def _skipped(source: str, skipped: Sequence[tuple[str, str]]) -> tuple[str, ...]:
@@ -387,7 +382,7 @@ def _format(spec: DataSpec) -> tuple[str | None, ReadOptions]:
     Raises:
         InputError: a file is not there, or columns are no ``FIELD=HEADING``.
     """
-    from .sounds.formats.base import ReadOptions
+    from .sounds.formats.parsing import ReadOptions
 
     for name in ("durations", "names"):
         path = getattr(spec, name)

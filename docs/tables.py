@@ -133,7 +133,7 @@ def task_settings() -> str:
 
 def sound_settings() -> str:
     """What can be set of what is made of recordings: in which recipes, and the value of the preset `mini` in each."""
-    from audio_compositionality.dataset_builder.sounds.opening import changeable, recorded_recipes
+    from audio_compositionality.dataset_builder.recorded import changeable, recorded_recipes
     from audio_compositionality.dataset_builder.sounds.tones import default_timbres
     from audio_compositionality.support.spec import as_typed, rule_of
 

@@ -22,7 +22,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Clip, Configuration, Data, check_range
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.sounds.sound_files import (
+from audio_compositionality.dataset_builder.sounds.recordings import (
     SoundError,
     printable,
     read_header,

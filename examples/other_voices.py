@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.sounds.dx7.tables import ALGORITHMS
-from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice, save_bank
+from audio_compositionality.dataset_builder.sounds.dx7_engine import ALGORITHMS
+from audio_compositionality.dataset_builder.sounds.dx7_voice import Operator, Voice, save_bank
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 
 

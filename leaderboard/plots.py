@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from matplotlib.figure import Figure
 
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.evaluator.compare.comparison import OpenedData, compare_loaded, describe_data
 from audio_compositionality.evaluator.compare.loading import ComparedResult
 from audio_compositionality.evaluator.figures.figures import diversity_panels, score_boxes

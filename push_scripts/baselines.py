@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audio_compositionality.dataset_builder.data import Data
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.base import Model
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model

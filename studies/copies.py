@@ -261,7 +261,7 @@ def print_answers(count: int, questions: int, seed: int) -> None:
 
 def _opened(recipe: str, **changes: int) -> Any:
     """The clips of a recipe's preset mini."""
-    from audio_compositionality.dataset_builder.opening import rendered_preset
+    from audio_compositionality.dataset_builder.rendered import rendered_preset
 
     return rendered_preset("mini", recipes=[recipe], **changes).configuration(recipe)
 

@@ -1,9 +1,10 @@
-"""Files: names that lead nowhere else, content that appears only when it is whole, digests, a lock."""
+"""Files: names that lead nowhere else, content that appears only when it is whole, digests, the cache, a lock."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import platform
 import re
@@ -12,7 +13,10 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import filelock
 
@@ -117,6 +121,35 @@ def sha256_of_file(path: Path) -> str:
 def sha256_of(content: bytes) -> str:
     """SHA-256 of some bytes, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
+
+
+def sha256_of_json(value: Any) -> str:
+    """SHA-256 of a JSON value, in hexadecimal, whatever the order of its keys."""
+    return sha256_of(json.dumps(value, sort_keys=True).encode())
+
+
+@cache
+def packaged_yaml(package: str, name: str) -> Any:
+    """What a YAML file says that lies in a package; nobody changes it, since it is read once."""
+    import yaml
+
+    return yaml.safe_load(resources.files(package).joinpath(name).read_text("utf-8"))
+
+
+CACHE_VARIABLE = "AUDIO_COMPOSITIONALITY_CACHE"
+
+
+def cache_folder() -> Path:
+    """The folder of files that can be had or computed again: the one that `AUDIO_COMPOSITIONALITY_CACHE` names, else
+    `audio-compositionality` in the user's cache.
+
+    The user's cache is `$XDG_CACHE_HOME`, or `~/.cache` (XDG Base Directory Specification 0.8).
+    """
+    named = os.environ.get(CACHE_VARIABLE)
+    if named:
+        return Path(named).expanduser()
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "audio-compositionality"
 
 
 @contextmanager

@@ -7,8 +7,6 @@ place.
 from __future__ import annotations
 
 import difflib
-import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from .errors import InputError
+from .files import sha256_of_json
 from .table import Cell, Column, Row, Table
 from .text import first_line, listed, nearest
 
@@ -161,7 +160,7 @@ def as_typed(value: Any, *, quoted: bool = False) -> str:
 
 def fingerprint_of(**named: Any) -> str:
     """SHA-256 over JSON values by name: equal ones mean the same."""
-    return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+    return sha256_of_json(named)
 
 
 def read_values(texts: Sequence[str], fields: Mapping[str, FieldInfo], owner: str) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from audio_compositionality.dataset_builder.columns import check_columns
-from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.data import Row, check_columns
 from audio_compositionality.dataset_builder.scenes.sources import METADATA
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
 from audio_compositionality.encoders.base import ENCODER

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.sounds.words import categories_in, category_of, spoken
+from audio_compositionality.dataset_builder.sounds.entries import categories_in, category_of, spoken
 
 CATEGORY = "category"
 BY_WORDS = "category by the words of captions"

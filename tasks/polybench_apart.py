@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.scenes.arrangements import PAIRED
-from audio_compositionality.dataset_builder.scenes.twins import ARRANGEMENTS
-from audio_compositionality.dataset_builder.texts.questions.rows import CLIP
+from audio_compositionality.dataset_builder.scenes.twins import ARRANGEMENTS, PAIRED
+from audio_compositionality.dataset_builder.texts.questions import CLIP
 
 from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError
 from .polybench import REFUSED, UNPARSED, Polybench

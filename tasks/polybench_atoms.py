@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
-from audio_compositionality.dataset_builder.texts.questions.base import NO, YES
-from audio_compositionality.dataset_builder.texts.questions.kinds import ATOMS
-from audio_compositionality.dataset_builder.texts.questions.rows import check_question_row
+from audio_compositionality.dataset_builder.texts.question_tasks import ATOMS
+from audio_compositionality.dataset_builder.texts.questions import NO, YES, check_question_row
 from audio_compositionality.support.errors import InputError
 
 from .base import Drawing, Floats, Measure, Number, Outputs, Scores, TaskError, settings_among

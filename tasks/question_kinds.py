@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.texts.questions.base import NO_TIME, ORDER, SIMULTANEITY, time_of
-from audio_compositionality.dataset_builder.texts.questions.kinds import question_tasks
+from audio_compositionality.dataset_builder.texts.question_tasks import question_tasks
+from audio_compositionality.dataset_builder.texts.questions import NO_TIME, ORDER, SIMULTANEITY, time_of
 
 from .metric_files import describe_metric
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from audio_compositionality.dataset_builder.texts.questions.base import is_lettered
+from audio_compositionality.dataset_builder.texts.questions import is_lettered
 from audio_compositionality.encoders.base import LETTERS
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest

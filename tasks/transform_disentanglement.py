@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.scenes.transforms import load_transform
+from audio_compositionality.dataset_builder.scenes.effects import load_transform
 from audio_compositionality.encoders.base import ENCODER
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, settings_among

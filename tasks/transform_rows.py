@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.bases import SAME
-from audio_compositionality.dataset_builder.scenes.transforms import list_transforms
+from audio_compositionality.dataset_builder.scenes.effects import list_transforms
 
 from . import scenes
 from .base import Samples, TaskError

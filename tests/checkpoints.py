@@ -32,7 +32,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from audio_compositionality.support.cache import cache_folder
+from audio_compositionality.support.files import cache_folder
 
 if TYPE_CHECKING:
     from torch import Tensor

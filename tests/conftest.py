@@ -33,7 +33,7 @@ import hypothesis
 from .checkpoints import checkpoints_folder, make_checkpoints
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.opening import RenderedData
+    from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.tasks.base import Task
 
 # How long an example takes says something about the machine, not about the code.
@@ -126,7 +126,7 @@ def few_steps() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def small_data() -> RenderedData:
     """Three classes of each attribute: 27 tones, 81 sources, a few rows of both recipes of scenes."""
-    from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
+    from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
     from audio_compositionality.dataset_builder.sounds.tones import default_voices
 
     data = rendered_preset(
@@ -147,7 +147,7 @@ def small_data() -> RenderedData:
 @pytest.fixture(scope="session")
 def tiny_data(small_data: RenderedData) -> RenderedData:
     """As few rows as a data set can have and still fill two row groups."""
-    from audio_compositionality.dataset_builder.opening import RenderedData
+    from audio_compositionality.dataset_builder.rendered import RenderedData
 
     quadruples, scenes = (small_data.settings[recipe] for recipe in ("a_coat", "a_tre"))
     few_scenes = {"train_scenes": 20, "validation_scenes": 2, "test_scenes": 2}

@@ -17,14 +17,14 @@ import pytest
 from audio_compositionality.cli.main import argument_parser, load_commands, parsed
 from audio_compositionality.cli.settings import ListedError
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
-from audio_compositionality.dataset_builder.sounds.opening import changeable
+from audio_compositionality.dataset_builder.recorded import changeable
 from audio_compositionality.support.errors import AudioCompositionalityError
 
 from .dataset_builder.recipes import louder
 from .dataset_builder.recipes.toy import registered
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.opening import RenderedData
+    from audio_compositionality.dataset_builder.rendered import RenderedData
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
@@ -98,7 +98,7 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(place, enough)
     monkeypatch.setattr(f"{cli}.arguments.check_models", lambda names: None)
     monkeypatch.setattr("audio_compositionality.training.record.check_out", lambda *_, **__: None)
-    monkeypatch.setattr("audio_compositionality.dataset_builder.texts.word_classes.open_tagger", lambda: None)
+    monkeypatch.setattr("audio_compositionality.dataset_builder.texts.caption_reading.open_tagger", lambda: None)
     with registered(louder.RECIPE):
         yield
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from audio_compositionality.dataset_builder.data import Data
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.base import Model
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare.statistics import (

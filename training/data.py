@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.dataset_builder.data import Clip, Configuration, Data, Row
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import preset_names, rendered_preset
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
+from audio_compositionality.dataset_builder.rendered import preset_names, rendered_preset
 from audio_compositionality.support.text import listed
 
 from .errors import TrainingError
@@ -201,7 +201,7 @@ def recorded_training(recordings: Sounds, *, preset: str = "mini", **changes: An
         DatasetError: they cannot serve: says what there is and what is needed.
         InputError: an unknown preset or setting, or a value out of its range.
     """
-    from audio_compositionality.dataset_builder.sounds.opening import recorded, recorded_recipes
+    from audio_compositionality.dataset_builder.recorded import recorded, recorded_recipes
 
     recipes = [name for name in training_recipes() if name in recorded_recipes()]
     return open_training(recorded(recordings, preset=preset, recipes=recipes, **changes))

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.base import FloatArray, resample
-from audio_compositionality.support.cache import VARIABLE, cache_folder
-from audio_compositionality.support.files import locked, write_whole
+from audio_compositionality.support.files import CACHE_VARIABLE, cache_folder, locked, write_whole
 
 from .errors import TrainingError
 
@@ -317,7 +316,7 @@ def _check_room(folder: Path, needed: int, clips: int) -> None:
         more = f"take {needed / 1e9:,.2f} GB more" if needed < 2**60 else "take more than there is"
         raise TrainingError(
             f"the log-mels of {clips:,} clips {more} in {folder}, where {free / 1e9:,.2f} GB are free: make room, or "
-            f"name another folder in {VARIABLE}. What is there already is not computed again"
+            f"name another folder in {CACHE_VARIABLE}. What is there already is not computed again"
         )
 
 

@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.captioned import leaves, parts
 from audio_compositionality.dataset_builder.texts.caption_reading import UnreadableError, read, vocabulary_of
 from audio_compositionality.dataset_builder.texts.captions import caption
-from audio_compositionality.dataset_builder.texts.truth import SAME_WORDS, Event, draw_wording, is_true, negatives
+from audio_compositionality.dataset_builder.texts.truth import SAME_WORDS, HeardEvent, draw_wording, is_true, negatives
 
 NEAR = 1e-6
 """Cosines that differ by no more are a tie, which is wrong (as in the metric of captions of the same words)."""
@@ -66,7 +66,7 @@ def part_trials(row: Row, clip: int, rng: np.random.Generator) -> Iterator[Trial
         clip: see `Trial`.
         rng: draws wordings, of those that training has.
     """
-    events = [Event.of(event) for event in row.get("events") or ()]
+    events = [HeardEvent.of(event) for event in row.get("events") or ()]
     if len(events) < LEAST_EVENTS:
         return
     try:

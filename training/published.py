@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
 from audio_compositionality.dataset_builder.sounds.published import ReadClip, ReadConfiguration, text_of
-from audio_compositionality.dataset_builder.sounds.sound_files import printable, sound_files
+from audio_compositionality.dataset_builder.sounds.recordings import printable, sound_files
 from audio_compositionality.support.text import shown
 
 from .data import TRAIN, VALIDATION, TrainingData, TrainingRow, TrainingSplits, plain_caption

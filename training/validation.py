@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.data import Clip, Data, DatasetError, Row, fingerprint_of, in_batches
-from audio_compositionality.dataset_builder.opening import RenderedConfiguration
+from audio_compositionality.dataset_builder.data import Clip, Data, DatasetError, Row, in_batches, recipe_fingerprint
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.base import ValidatedRecipe
+from audio_compositionality.dataset_builder.rendered import RenderedConfiguration
 from audio_compositionality.encoders.base import TEXT_ENCODER, Model
 from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.support.errors import InputError
@@ -155,7 +155,7 @@ class _Items(RenderedConfiguration):
         rendering: Any = recipe.render_validation(scenes, count)
         super().__init__(source, name, rendering.spec)
         self.rendering = rendering
-        self.fingerprint = fingerprint_of(name, recipe.version, {**rendering.spec.values(), "split": "validation"})
+        self.fingerprint = recipe_fingerprint(name, recipe.version, {**rendering.spec.values(), "split": "validation"})
 
 
 def _text_tasks() -> list[Task]:

@@ -10,8 +10,7 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
-from ..data import Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, Pcm16, Row
 from ..scenes.selection import entropy_bins, quadruple_entropy, sample_quadruples, select_balanced
 from ..scenes.sources import (
     ENTROPY,
@@ -102,7 +101,7 @@ def _clips(bank: ToneBank, quadruple: Quadruple, level: Level) -> Sequence[Pcm16
     return tuple(bank.quadruple_clips(quadruple, shared_gain=level == "shared"))
 
 
-class Quadruples(Recipe[QuadrupleSpec]):
+class ToneQuadruples(Recipe[QuadrupleSpec]):
     """Quadruples of scenes; ``metadata`` is that of the authors' published data, which lack what is optional."""
 
     name = "a_coat"
@@ -118,25 +117,25 @@ class Quadruples(Recipe[QuadrupleSpec]):
             "paper-full": QuadrupleSpec(**letter),
         }
 
-    def columns(self, spec: QuadrupleSpec) -> Sequence[Column]:
+    def columns(self, spec: QuadrupleSpec) -> Sequence[DataColumn]:
         """Clips, their sources, and how these sound."""
         return (
-            Column("id", TEXT, "name of the row"),
-            *(Column(name, AUDIO, _MEANINGS[name]) for name in CLIPS),
-            Column(
+            DataColumn("id", TEXT, "name of the row"),
+            *(DataColumn(name, AUDIO, _MEANINGS[name]) for name in CLIPS),
+            DataColumn(
                 "metadata",
                 dict.fromkeys(PARTS, SOURCES),
                 f"the sources of A, C and T, each with {SOURCE_LABELS}",
                 least=1,
             ),
-            Column(
+            DataColumn(
                 "onsets",
                 {part: [WHOLE] for part in PARTS},
                 "first sample of each source; the same in A and B, in C and D, and for T in B and D",
                 optional=True,
             ),
-            Column("gains", {part: [NUMBER] for part in PARTS}, "linear gain of each source", optional=True),
-            Column("entropy", ENTROPY, "per attribute: the normalised entropies H(A) + H(C) + H(T)", optional=True),
+            DataColumn("gains", {part: [NUMBER] for part in PARTS}, "linear gain of each source", optional=True),
+            DataColumn("entropy", ENTROPY, "per attribute: the normalised entropies H(A) + H(C) + H(T)", optional=True),
         )
 
     def draw(self, spec: QuadrupleSpec, sounds: Sounds) -> Iterator[Drawn]:
@@ -153,4 +152,4 @@ _MEANINGS = {
     "D": "C and T together",
 }
 
-RECIPE = Quadruples()
+RECIPE = ToneQuadruples()

@@ -10,11 +10,9 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from ..columns import AUDIO, NUMBER, TEXT, Column
-from ..data import DatasetError, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Pcm16, Row
 from ..scenes.mixing import exact_clips
-from ..scenes.placing import PLACED_COLUMNS, PlacedSounds, PlacedSpec
-from ..scenes.pool import Sides, SoundPool, Use
+from ..scenes.pool import PLACED_COLUMNS, PlacedSounds, PlacedSpec, Sides, SoundPool, Use
 from ..scenes.sources import random_generator
 from ..sounds.entries import Sounds
 from .base import Drawn, Recipe
@@ -52,7 +50,7 @@ class BlockSpec(PlacedSpec):
 
 
 @dataclass(frozen=True)
-class Block:
+class InstanceBlock:
     """The sounds of a block, by number.
 
     Attributes:
@@ -67,7 +65,7 @@ class Block:
     context_c: tuple[int, ...]
 
 
-def draw_blocks(pool: SoundPool, spec: BlockSpec) -> Iterator[Block]:
+def draw_blocks(pool: SoundPool, spec: BlockSpec) -> Iterator[InstanceBlock]:
     """The blocks of a spec, one after the other; further ones change none of those before.
 
     Labels are used as evenly as the conditions allow, as classes and as contexts, and so are conditions and sounds.
@@ -86,7 +84,7 @@ def draw_blocks(pool: SoundPool, spec: BlockSpec) -> Iterator[Block]:
             raise DatasetError(pool.why_no_sides(spec.classes, unrelated=spec.unrelated))
         labels = pool.draw_labels(2 * spec.context_sources, sides.labels, contexts, rng)
         drawn = pool.draw_recordings(labels, use, rng)
-        yield Block(number, sides, drawn[: spec.context_sources], drawn[spec.context_sources :])
+        yield InstanceBlock(number, sides, drawn[: spec.context_sources], drawn[spec.context_sources :])
 
 
 def _too_few_labels(pool: SoundPool, spec: BlockSpec) -> str:
@@ -102,7 +100,7 @@ def _too_few_labels(pool: SoundPool, spec: BlockSpec) -> str:
     return f"{text}; 4 are the least (--set classes=2 --set context_sources=1)"
 
 
-def _row(block: Block, pool: SoundPool, spec: BlockSpec) -> Row:
+def _row(block: InstanceBlock, pool: SoundPool, spec: BlockSpec) -> Row:
     sides = block.sides
     return {
         "id": f"{RECIPE.name}-{block.number:05d}",
@@ -120,7 +118,7 @@ def _row(block: Block, pool: SoundPool, spec: BlockSpec) -> Row:
     }
 
 
-def _clips(placed: PlacedSounds, block: Block, snr_db: float) -> Sequence[Pcm16]:
+def _clips(placed: PlacedSounds, block: InstanceBlock, snr_db: float) -> Sequence[Pcm16]:
     """The clips A, C, all B, all D, and the added sources alone: of those of B, then of those of D."""
     a = placed.together(block.context_a, _PLACES, block.number, _CONTEXT_A)
     c = placed.together(block.context_c, _PLACES, block.number, _CONTEXT_C)
@@ -148,26 +146,26 @@ class Blocks(Recipe[BlockSpec]):
         of_timbres: dict[str, Any] = {"classes": 6, "context_sources": 1}
         return {"mini": BlockSpec(blocks=24, **of_timbres), "full": BlockSpec(blocks=96, **of_timbres)}
 
-    def columns(self, spec: BlockSpec) -> Sequence[Column]:
+    def columns(self, spec: BlockSpec) -> Sequence[DataColumn]:
         """Those with sound are in the order of `clip_names`."""
         return (
-            Column("id", TEXT, "name of the row"),
-            Column("A", AUDIO, "the first context"),
-            Column("C", AUDIO, "the second context"),
-            Column("B", [AUDIO], "for each class the first context and the instance", per="labels"),
-            Column("D", [AUDIO], "for each class the second context and the instance", per="labels"),
-            Column("alone_b", [AUDIO], "for each class the instance alone, as it is in B", per="labels"),
-            Column("alone_d", [AUDIO], "for each class the instance alone, as it is in D", per="labels"),
-            Column("labels", [TEXT], "of the classes", least=2),
-            Column("condition_b", TEXT, "of the instances of B; empty where there are none"),
-            Column("condition_d", TEXT, "of the instances of D"),
-            Column("instances_b", [TEXT], "names of the recordings of B, class by class", per="labels"),
-            Column("instances_d", [TEXT], "names of the recordings of D", per="labels"),
-            Column("context_a", [TEXT], "labels of the sources of A", least=1),
-            Column("context_c", [TEXT], "labels of the sources of C", least=1),
-            Column("context_a_instances", [TEXT], "names of the recordings of A", per="context_a"),
-            Column("context_c_instances", [TEXT], "names of the recordings of C", per="context_c"),
-            Column("level_db", NUMBER, "level of an instance over that of its context"),
+            DataColumn("id", TEXT, "name of the row"),
+            DataColumn("A", AUDIO, "the first context"),
+            DataColumn("C", AUDIO, "the second context"),
+            DataColumn("B", [AUDIO], "for each class the first context and the instance", per="labels"),
+            DataColumn("D", [AUDIO], "for each class the second context and the instance", per="labels"),
+            DataColumn("alone_b", [AUDIO], "for each class the instance alone, as it is in B", per="labels"),
+            DataColumn("alone_d", [AUDIO], "for each class the instance alone, as it is in D", per="labels"),
+            DataColumn("labels", [TEXT], "of the classes", least=2),
+            DataColumn("condition_b", TEXT, "of the instances of B; empty where there are none"),
+            DataColumn("condition_d", TEXT, "of the instances of D"),
+            DataColumn("instances_b", [TEXT], "names of the recordings of B, class by class", per="labels"),
+            DataColumn("instances_d", [TEXT], "names of the recordings of D", per="labels"),
+            DataColumn("context_a", [TEXT], "labels of the sources of A", least=1),
+            DataColumn("context_c", [TEXT], "labels of the sources of C", least=1),
+            DataColumn("context_a_instances", [TEXT], "names of the recordings of A", per="context_a"),
+            DataColumn("context_c_instances", [TEXT], "names of the recordings of C", per="context_c"),
+            DataColumn("level_db", NUMBER, "level of an instance over that of its context"),
             *PLACED_COLUMNS,
         )
 

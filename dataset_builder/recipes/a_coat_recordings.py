@@ -14,13 +14,11 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..columns import AUDIO, NUMBER, TEXT, Column
-from ..data import DatasetError, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Pcm16, Row
+from ..scenes.effects import Samples
 from ..scenes.mixing import exact_clips
-from ..scenes.placing import PlacedSounds, PlacedSpec
-from ..scenes.pool import SoundPool, Use
-from ..scenes.sources import random_generator
-from ..scenes.transforms import Samples
+from ..scenes.pool import PlacedSounds, PlacedSpec, SoundPool, Use
+from ..scenes.sources import dealt, random_generator
 from ..sounds.entries import Sounds
 from .base import Drawn, Recipe
 
@@ -69,7 +67,7 @@ class RecordedQuadruple:
     gains: Mapping[str, tuple[float, ...]]
 
 
-def draw_quadruples(pool: SoundPool, spec: RecordedQuadrupleSpec) -> Iterator[RecordedQuadruple]:
+def draw_recorded_quadruples(pool: SoundPool, spec: RecordedQuadrupleSpec) -> Iterator[RecordedQuadruple]:
     """The quadruples of a spec, one after the other; further ones change none of those before.
 
     All sources of a quadruple have different labels. Labels are used as evenly as they can be, in T and in A and C, and
@@ -105,9 +103,8 @@ def draw_quadruples(pool: SoundPool, spec: RecordedQuadrupleSpec) -> Iterator[Re
 def _sizes(number: int, spec: RecordedQuadrupleSpec) -> tuple[int, ...]:
     """How many sources A, C and T have: all combinations in turn, in an order that is drawn anew for each turn."""
     combinations: list[tuple[int, ...]] = list(product(range(1, spec.part_sources + 1), repeat=len(PARTS)))
-    turn, place = divmod(number, len(combinations))
-    order = random_generator(spec.seed, _SIZES, turn).permutation(len(combinations))
-    return combinations[int(order[place])]
+    sizes: tuple[int, ...] = dealt(combinations, number, spec.seed, _SIZES)
+    return sizes
 
 
 def _row(quadruple: RecordedQuadruple, pool: SoundPool, spec: RecordedQuadrupleSpec) -> Row:
@@ -147,30 +144,30 @@ class RecordedQuadruples(Recipe[RecordedQuadrupleSpec]):
         """Specs by the name of a preset, of the timbres of the project's own voices."""
         return {"mini": RecordedQuadrupleSpec(quadruples=64), "full": RecordedQuadrupleSpec()}
 
-    def columns(self, spec: RecordedQuadrupleSpec) -> Sequence[Column]:
+    def columns(self, spec: RecordedQuadrupleSpec) -> Sequence[DataColumn]:
         """Clips, and their sources."""
         source = {"label": TEXT, "instance": TEXT}
         return (
-            Column("id", TEXT, "name of the row"),
-            Column("A", AUDIO, "a scene"),
-            Column("B", AUDIO, "A and T together"),
-            Column("C", AUDIO, "another scene"),
-            Column("D", AUDIO, "C and T together"),
-            Column(
+            DataColumn("id", TEXT, "name of the row"),
+            DataColumn("A", AUDIO, "a scene"),
+            DataColumn("B", AUDIO, "A and T together"),
+            DataColumn("C", AUDIO, "another scene"),
+            DataColumn("D", AUDIO, "C and T together"),
+            DataColumn(
                 "metadata",
                 {part: [source] for part in PARTS},
                 "the sources of A, C and T, each with `label` and `instance`, the name of the recording",
                 least=1,
             ),
-            Column("gains", {part: [NUMBER] for part in PARTS}, "linear gain of each source"),
-            Column("domain", TEXT, "what the recordings are"),
+            DataColumn("gains", {part: [NUMBER] for part in PARTS}, "linear gain of each source"),
+            DataColumn("domain", TEXT, "what the recordings are"),
         )
 
     def draw(self, spec: RecordedQuadrupleSpec, sounds: Sounds) -> Iterator[Drawn]:
         """The quadruples, with their clips A, B, C, D."""
         pool = SoundPool(sounds)
         placed = PlacedSounds(spec, pool)
-        for quadruple in draw_quadruples(pool, spec):
+        for quadruple in draw_recorded_quadruples(pool, spec):
             yield Drawn(_row(quadruple, pool, spec), partial(_clips, placed, quadruple))
 
     def check_row(self, row: Row) -> None:

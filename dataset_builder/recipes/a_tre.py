@@ -10,8 +10,7 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
-from ..data import Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, Pcm16, Row
 from ..scenes.selection import entropy_bins, sample_scenes, scene_entropy, select_balanced, split_balanced
 from ..scenes.sources import (
     ENTROPY,
@@ -120,15 +119,15 @@ class SplitScenes(Recipe[SplitSceneSpec]):
             "paper-full": SplitSceneSpec(onset="locked"),
         }
 
-    def columns(self, spec: SplitSceneSpec) -> Sequence[Column]:
+    def columns(self, spec: SplitSceneSpec) -> Sequence[DataColumn]:
         """A clip, its sources, and how these sound."""
         return (
-            Column("id", TEXT, "name of the row"),
-            Column("audio", AUDIO, "the clip"),
+            DataColumn("id", TEXT, "name of the row"),
+            DataColumn("audio", AUDIO, "the clip"),
             METADATA,
-            Column("onsets", [WHOLE], "first sample of each source", optional=True),
-            Column("gains", [NUMBER], "linear gain of each source", optional=True),
-            Column("entropy", ENTROPY, "per attribute: normalised entropy of the scene", optional=True),
+            DataColumn("onsets", [WHOLE], "first sample of each source", optional=True),
+            DataColumn("gains", [NUMBER], "linear gain of each source", optional=True),
+            DataColumn("entropy", ENTROPY, "per attribute: normalised entropy of the scene", optional=True),
         )
 
     def draw(self, spec: SplitSceneSpec, sounds: Sounds) -> Iterator[Drawn]:

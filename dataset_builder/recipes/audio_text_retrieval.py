@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from ..columns import TEXT, Column
-from ..data import Row
-from ..scenes.whole_clips import WholeClipSpec, whole_clips, whole_columns, whole_rows
+from ..data import TEXT, DataColumn, Row
+from ..scenes.pool import WholeClipSpec, whole_clips, whole_columns, whole_rows
 from ..sounds.entries import Sound, Sounds
 from .base import Drawn, Recipe
 
@@ -19,7 +18,7 @@ def _said_of(entry: Sound) -> Row | None:
     return {"captions": list(entry.captions)} if entry.captions else None
 
 
-class Captions(Recipe[WholeClipSpec]):
+class CaptionedClips(Recipe[WholeClipSpec]):
     """The sounds that have captions, one a row."""
 
     name = "audio_text_retrieval"
@@ -30,10 +29,10 @@ class Captions(Recipe[WholeClipSpec]):
         """Specs by the name of a preset, of tones of the project's own voices."""
         return {"mini": WholeClipSpec(clips=200), "full": WholeClipSpec()}
 
-    def columns(self, spec: WholeClipSpec) -> Sequence[Column]:
+    def columns(self, spec: WholeClipSpec) -> Sequence[DataColumn]:
         """A clip and its captions."""
         return whole_columns(
-            Column("captions", [TEXT], "what is said of it, one text or several", least=1, filled=True)
+            DataColumn("captions", [TEXT], "what is said of it, one text or several", least=1, filled=True)
         )
 
     def draw(self, spec: WholeClipSpec, sounds: Sounds) -> Iterator[Drawn]:
@@ -46,4 +45,4 @@ class Captions(Recipe[WholeClipSpec]):
         return {"rows": self.render(spec).rows}
 
 
-RECIPE = Captions()
+RECIPE = CaptionedClips()

@@ -6,80 +6,26 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from audio_compositionality.support.spec import Spec
 
-from ..columns import Column, check_columns, features_of
-from ..data import Pcm16, Row
+from ..data import DataColumn, Pcm16, Rendering, Row, check_columns, features_of
 from ..scenes.sources import random_generator
 from ..sounds.tones import HeardSpec
 
 if TYPE_CHECKING:
     from datasets import Features
 
-    from audio_compositionality.support.table import Table
-
     from ..scenes.mixing import Clip
-    from ..sounds.annotated import AnnotatedRecordings
     from ..sounds.entries import Sounds
+    from ..sounds.strong_labels import AnnotatedRecordings
 
 AnySpec = TypeVar("AnySpec", bound=Spec)
 
 Made = TypeVar("Made", covariant=True)
-
-
-class Rendering(Protocol):
-    """The rows of a configuration and their sound, made as they are asked for.
-
-    Attributes:
-        rows: as `Configuration.rows`.
-        sample_rate: Hz.
-    """
-
-    @property
-    def sample_rate(self) -> int: ...  # noqa: D102
-
-    @property
-    def rows(self) -> Sequence[Row]: ...  # noqa: D102
-
-    def clips(self, index: int) -> Sequence[Pcm16]:
-        """The clips of a row, each int16 [samples], in the order of `Recipe.clip_names`."""
-        ...
-
-
-@runtime_checkable
-class RatedRendering(Rendering, Protocol):
-    """A rendering whose rows have rates of their own; `sample_rate` is the highest."""
-
-    def rate(self, index: int) -> int:
-        """Hz of the clips of a row."""
-        ...
-
-
-def rate_of(rendering: Rendering, index: int) -> int:
-    """Hz of the clips of a row."""
-    return rendering.rate(index) if isinstance(rendering, RatedRendering) else rendering.sample_rate
-
-
-class ReportedRendering(Rendering, Protocol):
-    """A rendering that says something of its rows, which whoever builds them should read."""
-
-    def reports(self) -> Sequence[Table]:
-        """Tables."""
-        ...
-
-    def notes(self) -> Sequence[str]:
-        """What could not be made, and why; sentences without an end."""
-        ...
-
-
-def is_reported(rendering: Rendering) -> TypeGuard[ReportedRendering]:
-    """Whether a rendering says something of its rows. None are drawn for that, as by `isinstance`, which on Python 3.11
-    reads every property that a protocol names."""
-    return all(callable(getattr(type(rendering), name, None)) for name in ("reports", "notes"))
 
 
 @dataclass(frozen=True)
@@ -125,7 +71,7 @@ class Recipe(Generic[AnySpec]):
         """Specs by the name of a preset."""
         raise NotImplementedError(f"{type(self).__name__} has no presets")
 
-    def columns(self, spec: AnySpec) -> Sequence[Column]:
+    def columns(self, spec: AnySpec) -> Sequence[DataColumn]:
         """The columns, ``id`` first, those with sound among them, in the order of `clip_names`."""
         raise NotImplementedError(f"{type(self).__name__} has no columns")
 
@@ -183,7 +129,7 @@ class Recipe(Generic[AnySpec]):
         return features_of(self.columns(spec), self.sample_rate(spec))
 
     @cached_property
-    def _stored_columns(self) -> Sequence[Column]:
+    def _stored_columns(self) -> Sequence[DataColumn]:
         """The columns of rows whose spec nobody knows: made once, since there are many rows."""
         return self.columns(next(iter(self.presets.values())))
 
@@ -211,9 +157,9 @@ class Recipe(Generic[AnySpec]):
 
     def describe(self, spec: AnySpec) -> str:
         """Markdown of the card: what the rows are and how they sound; begins with no heading."""
-        from ..card import described
+        from ..manifest import card_section
 
-        return described(self, spec)
+        return card_section(self, spec)
 
 
 @runtime_checkable

@@ -13,11 +13,9 @@ from pydantic import Field
 
 from audio_compositionality.support.text import listed
 
-from ..columns import AUDIO, TEXT, Column
-from ..data import DatasetError, Pcm16, Row
+from ..data import AUDIO, TEXT, DataColumn, DatasetError, Pcm16, Row
 from ..scenes.mixing import exact_clips
-from ..scenes.placing import PLACED_COLUMNS, PlacedSounds, PlacedSpec
-from ..scenes.pool import SoundPool, Use, evenly
+from ..scenes.pool import PLACED_COLUMNS, PlacedSounds, PlacedSpec, SoundPool, Use, evenly
 from ..scenes.sources import random_generator
 from ..sounds.entries import Sounds, related
 from .base import Drawn, Recipe
@@ -43,7 +41,7 @@ class BindingSpec(PlacedSpec):
 
 
 @dataclass(frozen=True)
-class Binding:
+class BoundPairs:
     """A row: two labels w and w′, and two conditions u and v.
 
     Attributes:
@@ -63,7 +61,7 @@ class Binding:
     instances_across: Four = ()
 
 
-def draw_bindings(pool: SoundPool, spec: BindingSpec) -> Iterator[Binding]:
+def draw_bindings(pool: SoundPool, spec: BindingSpec) -> Iterator[BoundPairs]:
     """The trials of a spec, one after the other; further ones change none of those before.
 
     Conditions, labels and sounds are used as evenly as they can be. The random numbers of a row depend on the seed and
@@ -90,7 +88,7 @@ def draw_bindings(pool: SoundPool, spec: BindingSpec) -> Iterator[Binding]:
         use.conditions.update((*pair, *across))
         use.pairs[frozenset(pair)] += 1
         of_others = pool.draw_recordings(crossed, use, rng, across * 2) if across else ()
-        yield Binding(number, labels, pair, instances, across, of_others)
+        yield BoundPairs(number, labels, pair, instances, across, of_others)
 
 
 def _draw_across(
@@ -128,7 +126,7 @@ def _why_none(pool: SoundPool) -> str:
     return f"{pool.source}: {needed}; {' and '.join(map(repr, pair))} share most, {best}"
 
 
-def _row(binding: Binding, pool: SoundPool, spec: BindingSpec) -> Row:
+def _row(binding: BoundPairs, pool: SoundPool, spec: BindingSpec) -> Row:
     return {
         "id": f"{RECIPE.name}-{binding.number:05d}",
         "labels": list(binding.labels),
@@ -140,7 +138,7 @@ def _row(binding: Binding, pool: SoundPool, spec: BindingSpec) -> Row:
     }
 
 
-def _clips(placed: PlacedSounds, binding: Binding) -> Sequence[Pcm16]:
+def _clips(placed: PlacedSounds, binding: BoundPairs) -> Sequence[Pcm16]:
     """The clips X1, Y1, X2, Y2, and X3, Y3 where there are other conditions."""
     layers = [
         placed.source(number, _PLACES, binding.number, scene, place)
@@ -160,17 +158,17 @@ class Bindings(Recipe[BindingSpec]):
         """Specs by the name of a preset, of the timbres of the project's own voices."""
         return {"mini": BindingSpec(trials=90), "full": BindingSpec()}
 
-    def columns(self, spec: BindingSpec) -> Sequence[Column]:
+    def columns(self, spec: BindingSpec) -> Sequence[DataColumn]:
         """X3 and Y3 are lists, empty where there are no other conditions."""
         return (
-            Column("id", TEXT, "name of the row"),
-            *(Column(name, AUDIO, f"the scene {name[0]}, placed and filtered anew") for name in CLIPS),
-            *(Column(name, [AUDIO], f"{name[0]} under other conditions, one clip or none") for name in ACROSS),
-            Column("labels", [TEXT], "w and w′", count=2),
-            Column("conditions", [TEXT], "u and v", count=2),
-            Column("conditions_across", [TEXT], "those of X3 and Y3, or none"),
-            Column("instances", [TEXT], "names of the recordings (u, w), (v, w′), (u, w′), (v, w)", count=4),
-            Column("instances_across", [TEXT], "those of X3 and Y3, or none"),
+            DataColumn("id", TEXT, "name of the row"),
+            *(DataColumn(name, AUDIO, f"the scene {name[0]}, placed and filtered anew") for name in CLIPS),
+            *(DataColumn(name, [AUDIO], f"{name[0]} under other conditions, one clip or none") for name in ACROSS),
+            DataColumn("labels", [TEXT], "w and w′", count=2),
+            DataColumn("conditions", [TEXT], "u and v", count=2),
+            DataColumn("conditions_across", [TEXT], "those of X3 and Y3, or none"),
+            DataColumn("instances", [TEXT], "names of the recordings (u, w), (v, w′), (u, w′), (v, w)", count=4),
+            DataColumn("instances_across", [TEXT], "those of X3 and Y3, or none"),
             *PLACED_COLUMNS,
         )
 

@@ -14,11 +14,10 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from ..data import DatasetError
-from ..scenes.captioned import Leaf, TimedClip
-from ..scenes.palette import ACTION, Palette, dealt, draw_until, subsets_of
-from ..scenes.sources import random_generator
-from ..texts.captions import Wording
-from .captioned import CaptionedScene, CaptionedSpec, ItemRecipe, none_left, suiting
+from ..scenes.captioned import ACTION, Leaf, Palette, TimedClip, draw_until, subsets_of
+from ..scenes.sources import dealt, random_generator
+from ..texts.captions import CaptionWording
+from .captioned_items import CaptionedScene, CaptionedSpec, ItemRecipe, none_left, suiting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,7 +110,7 @@ class _Attribute(ItemRecipe[AttributeSpec]):
                 number,
                 tuple(TimedClip(_BOTH, sounds, ((0, spec.num_samples),) * 2) for sounds in twins),
                 tuple(one * other for one, other in leaves),
-                (Wording(together=template),) * 2,
+                (CaptionWording(together=template),) * 2,
                 late=spec.draw_late(2, rng),
                 facts={
                     "swapped": swapped,

@@ -9,11 +9,10 @@ from types import MappingProxyType
 from pydantic import Field
 
 from ..data import DatasetError
-from ..scenes.captioned import Expression, Leaf, TimedClip, draw_spans
-from ..scenes.palette import Palette, dealt, draw_until
-from ..scenes.sources import random_generator
-from ..texts.captions import Wording
-from .captioned import CaptionedScene, ItemRecipe, SequenceSpec, draw_mentioned, draw_sounds, none_left, suiting
+from ..scenes.captioned import Expression, Leaf, Palette, TimedClip, draw_spans, draw_until
+from ..scenes.sources import dealt, random_generator
+from ..texts.captions import CaptionWording
+from .captioned_items import CaptionedScene, ItemRecipe, SequenceSpec, draw_mentioned, draw_sounds, none_left, suiting
 
 _ITEMS, _PAIRS, _TEMPLATES, _OVERLAYS = 31, 32, 33, 34
 """The random streams."""
@@ -78,7 +77,7 @@ class _Order(ItemRecipe[OrderSpec]):
             template = dealt(of_mention, turn // 2, spec.seed, _TEMPLATES, half, turn % 2)
             clips = [TimedClip(_TWO, (x, y), spans), TimedClip(_TWO, (y, x), spans[::-1])]
             said: list[Expression] = [one + other, other + one]
-            wordings = [Wording(sequence=template)] * 2
+            wordings = [CaptionWording(sequence=template)] * 2
             late = spec.draw_late(2, rng)
             together = one * other if rng.random() < 0.5 else other * one
             # As many of either mention.
@@ -87,7 +86,7 @@ class _Order(ItemRecipe[OrderSpec]):
                 template = dealt(suiting("together", split), before, spec.seed, _OVERLAYS, half, turn % 2)
                 clips.append(TimedClip(_BOTH, (x, y), spans))
                 said.append(together)
-                wordings.append(Wording(together=template))
+                wordings.append(CaptionWording(together=template))
             facts = {"swapped": "order", "subset": subset, "pair": " | ".join(sorted(pair))}
             yield CaptionedScene(split, number, tuple(clips), tuple(said), tuple(wordings), gap, late, facts)
 

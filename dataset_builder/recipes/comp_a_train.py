@@ -12,15 +12,24 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..columns import AUDIO, TEXT, Column
-from ..data import DatasetError, Row
-from ..scenes.captioned import LATEST_START, Expression, TimedClip, draw_spans, formula, is_overlay, leaves, replaced
-from ..scenes.palette import Palette, draw_until
+from ..data import AUDIO, TEXT, DataColumn, DatasetError, Row
+from ..scenes.captioned import (
+    LATEST_START,
+    Expression,
+    Palette,
+    TimedClip,
+    draw_spans,
+    draw_until,
+    formula,
+    is_overlay,
+    leaves,
+    replaced,
+)
 from ..scenes.sources import random_generator
 from ..texts.captions import draw_tree
-from ..texts.truth import MOST_POSITIVES, Event, Kind, true_parts, wholes
+from ..texts.truth import MOST_POSITIVES, HeardEvent, Kind, true_parts, wholes
 from ..texts.truth import negatives as false_texts
-from .captioned import (
+from .captioned_items import (
     EVENT,
     EVENTS_MEANING,
     CaptionedRecipe,
@@ -44,19 +53,21 @@ _CAPTIONS, _NEGATIVES, _ABSENT = 4, 8, 2
 """Most equivalent captions and negatives of a row, and labels drawn that are not heard."""
 
 _COLUMNS = (
-    Column("id", TEXT, "name of the row"),
-    Column("audio", AUDIO, "the clip"),
-    Column(
+    DataColumn("id", TEXT, "name of the row"),
+    DataColumn("audio", AUDIO, "the clip"),
+    DataColumn(
         "captions",
         [TEXT],
         f"up to {_CAPTIONS} that say the same; of sequences, half name the first heard last",
         least=1,
         filled=True,
     ),
-    Column("parts", [TEXT], f"captions of parts, up to {MOST_POSITIVES}", filled=True),
-    Column("negatives", [{"text": TEXT, "kind": TEXT}], f"up to {_NEGATIVES} near the first caption, each of a `kind`"),
-    Column("events", [EVENT], EVENTS_MEANING),
-    Column("expression", TEXT, "what the captions say: equal for rows that say the same"),
+    DataColumn("parts", [TEXT], f"captions of parts, up to {MOST_POSITIVES}", filled=True),
+    DataColumn(
+        "negatives", [{"text": TEXT, "kind": TEXT}], f"up to {_NEGATIVES} near the first caption, each of a `kind`"
+    ),
+    DataColumn("events", [EVENT], EVENTS_MEANING),
+    DataColumn("expression", TEXT, "what the captions say: equal for rows that say the same"),
 )
 
 
@@ -108,7 +119,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         mini, full = TrainingSpec(train_rows=4_000, validation_rows=200), TrainingSpec()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
-    def columns(self, spec: TrainingSpec) -> Sequence[Column]:
+    def columns(self, spec: TrainingSpec) -> Sequence[DataColumn]:
         """Of a row: its clip, what is true of it, and what is false."""
         return _COLUMNS
 
@@ -153,7 +164,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         (rows,), (expression,) = events, scene.said
         palette = rendering.palette
         rng = random_generator(rendering.spec.seed, _TEXTS, _SPLITS.index(scene.split), scene.number)
-        of_clip = [Event.of(event) for event in rows]
+        of_clip = [HeardEvent.of(event) for event in rows]
         captions = wholes(expression, rng, most=_CAPTIONS, held_out=False)
         heard = tuple(dict.fromkeys(leaf.label for leaf in leaves(expression)))
         unheard = [name for name in palette.by_split[scene.split] if palette.can_meet((*heard, name))]

@@ -12,8 +12,7 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..columns import AUDIO, NUMBER, TEXT, Column
-from ..data import DatasetError, Row
+from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Row
 from ..scenes.sources import (
     CROSSED,
     KINDS,
@@ -151,24 +150,24 @@ class Factors(Recipe[FactorSpec]):
         mini, full = FactorSpec(stars=32, crossed_levels=(8, 4, 4, 4)), FactorSpec()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
-    def columns(self, spec: FactorSpec) -> Sequence[Column]:
+    def columns(self, spec: FactorSpec) -> Sequence[DataColumn]:
         """``metadata`` and ``gains`` as of the other recipes of scenes; onsets are shares of a period."""
         factors = ("", *ATTRIBUTES, ONSET)
         changed = (
             "what was changed of the star's base: `timbre`, `pitch`, `rate`, `amplitude`, `onset`; empty for the base"
         )
         return (
-            Column("id", TEXT, "name of the row"),
-            Column("audio", AUDIO, "the clip"),
-            Column("kind", TEXT, "`star` or `crossed`", choices=KINDS),
-            Column("block", TEXT, "the star that the clip is of; empty for a crossed clip"),
-            Column("factor", TEXT, changed, choices=factors),
-            Column("levels", LEVELS, "class of each factor of the target, from 0"),
-            Column("values", VALUES, "of the target: `pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB"),
-            Column("metadata", SOURCES, f"the sources, the target first: {SOURCE_LABELS}", least=1),
-            Column("onsets", [NUMBER], "onset of each source as a share of its period"),
-            Column("gains", [NUMBER], "linear gain of each source"),
-            Column("gain", NUMBER, "linear gain of the whole clip"),
+            DataColumn("id", TEXT, "name of the row"),
+            DataColumn("audio", AUDIO, "the clip"),
+            DataColumn("kind", TEXT, "`star` or `crossed`", choices=KINDS),
+            DataColumn("block", TEXT, "the star that the clip is of; empty for a crossed clip"),
+            DataColumn("factor", TEXT, changed, choices=factors),
+            DataColumn("levels", LEVELS, "class of each factor of the target, from 0"),
+            DataColumn("values", VALUES, "of the target: `pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB"),
+            DataColumn("metadata", SOURCES, f"the sources, the target first: {SOURCE_LABELS}", least=1),
+            DataColumn("onsets", [NUMBER], "onset of each source as a share of its period"),
+            DataColumn("gains", [NUMBER], "linear gain of each source"),
+            DataColumn("gain", NUMBER, "linear gain of the whole clip"),
         )
 
     def draw(self, spec: FactorSpec, sounds: Sounds) -> Iterator[Drawn]:

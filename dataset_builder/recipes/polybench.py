@@ -6,23 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ..columns import Column
-from ..data import Row
-from ..scenes.arrangements import OVERLAPPING
+from ..data import DataColumn, Rendering, Row
 from ..scenes.polyphony import AskedClip, Cast, PolyphonySpec, TwinPool
-from ..scenes.twins import FEWEST_LABELS, SPLITS, Kind, gap_of
-from ..sounds.annotated import AnnotatedRecordings
+from ..scenes.twins import FEWEST_LABELS, OVERLAPPING, SPLITS, Kind, gap_of
 from ..sounds.entries import Sounds
-from ..texts.questions.annotated import AnnotatedSpec
-from ..texts.questions.base import NO_TIME, ORDER, SIMULTANEITY, time_of
-from ..texts.questions.kinds import question_tasks
-from ..texts.questions.rows import check_question_row, question_columns, row_of
-from .base import Drawn, Recipe, Rendering
+from ..sounds.strong_labels import AnnotatedRecordings
+from ..texts.label_questions import AnnotatedSpec
+from ..texts.question_tasks import question_tasks
+from ..texts.questions import NO_TIME, ORDER, SIMULTANEITY, check_question_row, question_columns, row_of, time_of
+from .base import Drawn, Recipe
 
 AnySpec = PolyphonySpec | AnnotatedSpec
 
 _NEEDS = {NO_TIME: "neither", SIMULTANEITY: "what sounds at one moment", ORDER: "the order in time"}
-"""What a kind of question needs, in words; see `questions.base.NO_TIME`."""
+"""What a kind of question needs, in words; see `questions.NO_TIME`."""
 
 
 class TwinRecipe(Recipe[Any]):
@@ -45,7 +42,7 @@ class TwinRecipe(Recipe[Any]):
         """Specs by the name of a preset."""
         return {"mini": PolyphonySpec(test_sets=self.test_sets), "full": PolyphonySpec()}
 
-    def columns(self, spec: Any) -> Sequence[Column]:
+    def columns(self, spec: Any) -> Sequence[DataColumn]:
         """See `question_columns`."""
         return question_columns(tasks=tuple(dict.fromkeys(kind.task.partition("/")[0] for kind in self.kinds)))
 
@@ -94,7 +91,7 @@ class _Questions(TwinRecipe):
         """Questions about recordings with strong labels; see `AnnotatedRecipe`."""
         return AnnotatedSpec(recordings=recordings, **requested)
 
-    def columns(self, spec: AnySpec | None) -> Sequence[Column]:
+    def columns(self, spec: AnySpec | None) -> Sequence[DataColumn]:
         """Those of any questions: kinds of installed packages can be asked of annotated recordings."""
         return question_columns()
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..columns import TEXT, Column
-from ..data import DatasetError, Row
-from ..scenes.arrangements import PAIRED
+from ..data import TEXT, DataColumn, DatasetError, Row
 from ..scenes.polyphony import AskedClip
-from ..scenes.twins import ARRANGEMENTS
-from ..texts.questions.rows import question_columns
+from ..scenes.twins import ARRANGEMENTS, PAIRED
+from ..texts.questions import question_columns
 from .polybench import TwinRecipe
 
 _FURTHER = (
-    Column("arrangement", TEXT, "`together` or `apart`", choices=ARRANGEMENTS),
-    Column(
+    DataColumn("arrangement", TEXT, "`together` or `apart`", choices=ARRANGEMENTS),
+    DataColumn(
         "pair",
         TEXT,
         "what the question about a scene has in common with that about the same sounds in the other arrangement",
@@ -31,7 +29,7 @@ class _ApartQuestions(TwinRecipe):
     kinds = PAIRED
     clips_of_set = questions_of_set = 14
 
-    def columns(self, spec: Any) -> Sequence[Column]:
+    def columns(self, spec: Any) -> Sequence[DataColumn]:
         """Of a question, with the arrangement, and what the same question has in both as its pair."""
         return question_columns(tasks=[kind.task for kind in self.kinds], polarities=("",), further=_FURTHER)
 

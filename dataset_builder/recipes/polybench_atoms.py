@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..columns import Column
-from ..data import DatasetError, Row
-from ..scenes.arrangements import ATOMIC
-from ..texts.questions.kinds import ATOMS, STATES
-from ..texts.questions.rows import question_columns
+from ..data import DataColumn, DatasetError, Row
+from ..scenes.twins import ATOMIC
+from ..texts.question_tasks import ATOMS, STATES
+from ..texts.questions import question_columns
 from .polybench import TwinRecipe
 
 
@@ -21,7 +20,7 @@ class _AtomicQuestions(TwinRecipe):
     kinds = ATOMIC
     clips_of_set, questions_of_set = 4, 8
 
-    def columns(self, spec: Any) -> Sequence[Column]:
+    def columns(self, spec: Any) -> Sequence[DataColumn]:
         """Of a question, whose polarity is a state of its atom."""
         polarities = [state for states in STATES.values() for state in states]
         return question_columns(tasks=ATOMS, polarities=polarities)

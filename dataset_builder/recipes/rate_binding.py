@@ -15,8 +15,7 @@ from pydantic import Field, model_validator
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec
 
-from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
-from ..data import Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, Pcm16, Row
 from ..scenes.sources import FULL_SCALE, random_generator
 from ..sounds.entries import Sounds
 from ..sounds.tones import Voices, default_voices, steady_tone
@@ -157,7 +156,7 @@ def _row(one: Exchange, faster: str, spec: RateBindingSpec) -> Row:
     }
 
 
-class RateBinding(Recipe[RateBindingSpec]):
+class RateBindings(Recipe[RateBindingSpec]):
     """Pairs of clips in which two sources have each other's rate."""
 
     name = "rate_binding"
@@ -169,17 +168,17 @@ class RateBinding(Recipe[RateBindingSpec]):
         full = RateBindingSpec(low_notes=(55, 57, 60, 63), high_notes=(75, 78, 81, 84))
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
-    def columns(self, spec: RateBindingSpec) -> Sequence[Column]:
+    def columns(self, spec: RateBindingSpec) -> Sequence[DataColumn]:
         """Of lists the first is of the lower source, the second of the higher."""
         return (
-            Column("id", TEXT, "name of the row; those of a pair differ in the last word"),
-            Column("audio", AUDIO, "the clip"),
-            Column("faster", TEXT, "`low` or `high`", choices=REGISTERS),
-            Column("group", WHOLE, "number of the group of timbres"),
-            Column("timbres", [TEXT], "of the lower source and of the higher: the voice", count=2),
-            Column("notes", [WHOLE], "likewise: the MIDI note", per="timbres"),
-            Column("rates", [NUMBER], "likewise: swells a second", per="timbres"),
-            Column("phases", [NUMBER], "likewise: where in a swell it begins, a share", per="timbres"),
+            DataColumn("id", TEXT, "name of the row; those of a pair differ in the last word"),
+            DataColumn("audio", AUDIO, "the clip"),
+            DataColumn("faster", TEXT, "`low` or `high`", choices=REGISTERS),
+            DataColumn("group", WHOLE, "number of the group of timbres"),
+            DataColumn("timbres", [TEXT], "of the lower source and of the higher: the voice", count=2),
+            DataColumn("notes", [WHOLE], "likewise: the MIDI note", per="timbres"),
+            DataColumn("rates", [NUMBER], "likewise: swells a second", per="timbres"),
+            DataColumn("phases", [NUMBER], "likewise: where in a swell it begins, a share", per="timbres"),
         )
 
     def draw(self, spec: RateBindingSpec, sounds: Sounds) -> Iterator[Drawn]:
@@ -195,4 +194,4 @@ class RateBinding(Recipe[RateBindingSpec]):
         return {"groups": groups, "rates": [count / spec.duration for count in spec.swells]}
 
 
-RECIPE = RateBinding()
+RECIPE = RateBindings()

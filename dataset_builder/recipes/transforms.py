@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from ..columns import AUDIO, NUMBER, TEXT, WHOLE, Column
-from ..data import DatasetError, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, DatasetError, Pcm16, Rendering, Row
 from ..scenes.bases import (
     CANDIDATES,
     PAPER_RANGES,
@@ -19,11 +18,11 @@ from ..scenes.bases import (
     TransformSpec,
     draw_copies,
 )
+from ..scenes.effects import ParameterRange, Transform
 from ..scenes.sources import LEVELS, SOURCE_LABELS, SOURCES, VALUES
-from ..scenes.transforms import ParameterRange, Transform
 from ..sounds.entries import Sounds
 from ..sounds.splits import FOLDS
-from .base import Drawn, Recipe, Rendering
+from .base import Drawn, Recipe
 
 
 def _rows(orbit: Orbit, spec: TransformSpec) -> Iterator[Row]:
@@ -84,36 +83,38 @@ class Transforms(Recipe[TransformSpec]):
         usual = tuple(name for name, _ in spec.ranges) or spec.transforms
         return super().of_sounds(spec, sounds, {"transforms": usual, **requested})
 
-    def columns(self, spec: TransformSpec) -> Sequence[Column]:
+    def columns(self, spec: TransformSpec) -> Sequence[DataColumn]:
         """What was done to which clip; null where there is nothing to say."""
         return (
-            Column("id", TEXT, "name of the row"),
-            Column("audio", AUDIO, "the clip"),
-            Column("base", TEXT, "name of the clip that was transformed; its own where there are no copies"),
-            Column("transform", TEXT, "what was done; empty for a base and for candidates"),
-            Column(
+            DataColumn("id", TEXT, "name of the row"),
+            DataColumn("audio", AUDIO, "the clip"),
+            DataColumn("base", TEXT, "name of the clip that was transformed; its own where there are no copies"),
+            DataColumn("transform", TEXT, "what was done; empty for a base and for candidates"),
+            DataColumn(
                 "candidate",
                 TEXT,
                 f"empty for bases and copies; `{SAME}`, or what the clip differs from its base in",
                 choices=("", *CANDIDATES),
             ),
-            Column("parameter", NUMBER, "by how much; null for the base", optional=True),
-            Column("unit", TEXT, "of the parameter"),
-            Column("scaled", NUMBER, "place of the parameter in its range, 0 to 1; null for the base", optional=True),
-            Column("quarter", WHOLE, "of the range, 0 to 3; -1 for the base", choices=(-1, *range(QUARTERS))),
-            Column(
+            DataColumn("parameter", NUMBER, "by how much; null for the base", optional=True),
+            DataColumn("unit", TEXT, "of the parameter"),
+            DataColumn(
+                "scaled", NUMBER, "place of the parameter in its range, 0 to 1; null for the base", optional=True
+            ),
+            DataColumn("quarter", WHOLE, "of the range, 0 to 3; -1 for the base", choices=(-1, *range(QUARTERS))),
+            DataColumn(
                 "fold",
                 WHOLE,
                 f"0 to {FOLDS - 1}: a base and its copies are in one, and so are the recordings of a group",
                 choices=tuple(range(FOLDS)),
             ),
-            Column("recording", TEXT, "name of a recording; empty for scenes"),
-            Column("label", TEXT, "of a recording"),
-            Column("number", NUMBER, "the label of a recording where labels are numbers, else null", optional=True),
-            Column("group", TEXT, "of a recording"),
-            Column("metadata", SOURCES, f"the sources: {SOURCE_LABELS}; empty for recordings"),
-            Column("levels", LEVELS, "class of each factor, from 0, of a single source; else null", optional=True),
-            Column(
+            DataColumn("recording", TEXT, "name of a recording; empty for scenes"),
+            DataColumn("label", TEXT, "of a recording"),
+            DataColumn("number", NUMBER, "the label of a recording where labels are numbers, else null", optional=True),
+            DataColumn("group", TEXT, "of a recording"),
+            DataColumn("metadata", SOURCES, f"the sources: {SOURCE_LABELS}; empty for recordings"),
+            DataColumn("levels", LEVELS, "class of each factor, from 0, of a single source; else null", optional=True),
+            DataColumn(
                 "values",
                 VALUES,
                 "`pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB, of a single source; else null",

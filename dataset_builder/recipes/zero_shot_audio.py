@@ -8,12 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from ..columns import TEXT, Column
-from ..data import DatasetError, Row
-from ..scenes.whole_clips import WholeClipSpec, whole_clips, whole_columns, whole_rows
-from ..sounds.checks import UnlabelledError
+from ..data import TEXT, DataColumn, DatasetError, Row
+from ..scenes.pool import WholeClipSpec, whole_clips, whole_columns, whole_rows
 from ..sounds.entries import Sound, Sounds
-from ..texts.prompts import check_templates, load_templates, prompts_of
+from ..sounds.splits import UnlabelledError
+from ..texts.captions import check_templates, load_templates, prompts_of
 from .base import Drawn, Recipe
 
 
@@ -29,7 +28,7 @@ class ZeroShotSpec(WholeClipSpec):
     )
 
 
-class Labels(Recipe[ZeroShotSpec]):
+class LabelledClips(Recipe[ZeroShotSpec]):
     """The sounds that have labels, one a row.
 
     The classes are the labels that occur, and a row lists the prompts of its own alone: those of all rows are those of
@@ -44,12 +43,12 @@ class Labels(Recipe[ZeroShotSpec]):
         """Specs by the name of a preset, of tones of the project's own voices."""
         return {"mini": ZeroShotSpec(clips=200), "full": ZeroShotSpec()}
 
-    def columns(self, spec: ZeroShotSpec) -> Sequence[Column]:
+    def columns(self, spec: ZeroShotSpec) -> Sequence[DataColumn]:
         """A clip, its labels, and the prompts of each of them."""
         prompts = "of each of these labels the prompts; those of all rows are those of all classes"
         return whole_columns(
-            Column("labels", [TEXT], "what is heard, one class or several", least=1),
-            Column("prompts", [[TEXT]], prompts, per="labels"),
+            DataColumn("labels", [TEXT], "what is heard, one class or several", least=1),
+            DataColumn("prompts", [[TEXT]], prompts, per="labels"),
         )
 
     def draw(self, spec: ZeroShotSpec, sounds: Sounds) -> Iterator[Drawn]:
@@ -91,4 +90,4 @@ class Labels(Recipe[ZeroShotSpec]):
         return {"rows": rows, "classes": {label for row in rows for label in row["labels"]}}
 
 
-RECIPE = Labels()
+RECIPE = LabelledClips()

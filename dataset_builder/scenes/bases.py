@@ -25,6 +25,7 @@ from ..data import DatasetError, Pcm16, Row
 from ..sounds.entries import SoundsField
 from ..sounds.splits import FOLDS, folds_of, other_recording, select_recordings
 from ..sounds.tones import ATTRIBUTES
+from .effects import ParameterRange, Samples, Transform, list_transforms, load_transform, root_mean_square
 from .mixing import middle_of, resampled
 from .sources import (
     FULL_SCALE,
@@ -37,7 +38,6 @@ from .sources import (
     random_generator,
     values_of,
 )
-from .transforms import ParameterRange, Samples, Transform, list_transforms, load_transform, root_mean_square
 
 _SINGLES, _TOGETHER, _ONSETS = 10, 11, 12
 """The random streams."""
@@ -254,7 +254,7 @@ class TransformSpec(SceneSpec):
         return self
 
     @property
-    def material(self) -> Material:
+    def material(self) -> TransformMaterial:
         """What is transformed."""
         return SceneMaterial(self) if self.is_of_tones else SoundMaterial(self)
 
@@ -308,7 +308,7 @@ class Base:
     candidates: tuple[tuple[str, Base], ...] = ()
 
 
-class Material(ABC):
+class TransformMaterial(ABC):
     """What is transformed.
 
     Attributes:
@@ -328,7 +328,7 @@ class Material(ABC):
         """The clips: those that are transformed, then the further ones."""
 
 
-class SceneMaterial(Material):
+class SceneMaterial(TransformMaterial):
     """Scenes of tones; a candidate is a scene at other times, and one that differs in one factor."""
 
     natural = False
@@ -369,7 +369,7 @@ class SceneMaterial(Material):
         return Base(name, number, scene.fold, said, sound, f"base {name}")
 
 
-class SoundMaterial(Material):
+class SoundMaterial(TransformMaterial):
     """Whole sounds; a candidate is the sound itself, and another one."""
 
     natural = True

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from audio_compositionality.support.errors import InputError
 
-from ..data import DatasetError, Pcm16, Waveform
+from ..data import DatasetError, Pcm16, Rendering, Waveform
+from ..sounds.annotations import STEPS, Activity, union
 from ..sounds.entries import Sounds
-from ..sounds.intervals import STEPS, Activity, union
 from ..sounds.tones import HeardSpec, default_timbres
-from .transforms import Floats, Samples, root_mean_square
+from .effects import Floats, Samples, root_mean_square
 
 if TYPE_CHECKING:
     from ..data import Row
@@ -422,7 +422,7 @@ def exact_clips(layers: Sequence[Samples], clips: Sequence[Sequence[int]]) -> li
     return mix(events, lambda event: layers[event.entry].copy(), length)
 
 
-class DrawnRendering:
+class DrawnRendering(Rendering):
     """The rows that a recipe draws, and their sound, mixed as it is asked for; see `Rendering`."""
 
     _renderings: ClassVar[WeakValueDictionary[Any, Any]] = WeakValueDictionary()
@@ -444,7 +444,7 @@ class DrawnRendering:
         """Nothing is drawn before it is asked for."""
         self._recipe, self.spec, self._splits = recipe, spec, splits or recipe.splits
         rate = recipe.sample_rate(spec)
-        self.sample_rate: int = spec.sample_rate if rate is None else rate
+        self.sample_rate = spec.sample_rate if rate is None else rate
 
     @cached_property
     def sounds(self) -> Sounds:

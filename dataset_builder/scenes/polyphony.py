@@ -21,17 +21,15 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed, nearest, shown
 
 from ..data import DatasetError, Pcm16
-from ..sounds.checks import classified
+from ..sounds.annotations import STEPS, Activity, Annotation, LabelledEvent, intersection
 from ..sounds.entries import Sounds, SoundsField, label_text
-from ..sounds.formats.base import Annotation, LabelledEvent
-from ..sounds.intervals import STEPS, Activity, intersection
-from ..sounds.splits import by_split_and_name, split_of_sounds
+from ..sounds.splits import by_split_and_name, classified, split_of_sounds
 from ..sounds.tones import ToneSounds, ToneSpec, check_nouns
-from ..texts.questions.base import Question, QuestionError, check_labels, spoken, templates_digest
-from .arrangements import BLOCK
+from ..texts.questions import Question, QuestionError, check_labels, in_sentence, templates_digest
 from .mixing import PEAK, Clip, DrawnRendering, Event, EventSounds, check_whole_steps, mix
 from .sources import random_generator
 from .twins import (
+    BLOCK,
     EARLY_END,
     FEWEST_LABELS,
     LEVELS,
@@ -195,7 +193,7 @@ class TwinPool:
         usable = classified(self._sounds, "questions are asked")
         labels = [label_text(entries[number].label) for number in usable]
         try:
-            check_labels([entries[number].label for number in usable], lambda label: spoken(label_text(label)))
+            check_labels([entries[number].label for number in usable], lambda label: in_sentence(label_text(label)))
         except QuestionError as error:
             raise DatasetError(f"{self.source}: {error}") from error
         if not self._is_divided:
@@ -276,7 +274,7 @@ class TwinPool:
     @staticmethod
     def related(labels: Collection[str]) -> set[str]:
         """Those of some labels that have all words of another, and these: as ``dog barking`` and ``dog``."""
-        words = {label: frozenset(spoken(label).casefold().split()) for label in labels}
+        words = {label: frozenset(in_sentence(label).casefold().split()) for label in labels}
         pairs = ((one, other) for one in labels for other in labels if one != other and words[one] <= words[other])
         return {label for pair in pairs for label in pair}
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -24,9 +24,8 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..columns import NUMBER, TEXT, WHOLE, Column
-from ..data import DatasetError, Pcm16, Row, Waveform
-from ..sounds.tones import ATTRIBUTES, ToneSpec, render_tone
+from ..data import NUMBER, TEXT, WHOLE, DataColumn, Pcm16, Waveform
+from ..sounds.tones import ATTRIBUTES, ToneSpec
 
 VALUED = ("pitch", "rate", "amplitude")
 """Attributes whose classes are numbers."""
@@ -181,7 +180,7 @@ SOURCES = [dict.fromkeys(LABELS, TEXT)]
 SOURCE_LABELS = ", ".join(f"`{label}`" for label in LABELS)
 """What each source of such a column has, for cards."""
 
-METADATA = Column("metadata", SOURCES, f"the sources, each with {SOURCE_LABELS}", least=1)
+METADATA = DataColumn("metadata", SOURCES, f"the sources, each with {SOURCE_LABELS}", least=1)
 """The column of a scene."""
 
 ENTROPY = dict.fromkeys(ATTRIBUTES, NUMBER)
@@ -200,6 +199,18 @@ def random_generator(seed: int, stream: int, *place: int) -> np.random.Generator
         place: of an item within the use that has random numbers of its own; whole numbers from 0.
     """
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, stream], spawn_key=place)))
+
+
+def dealt(options: Sequence[Any], number: int, seed: int, stream: int, *place: int) -> Any:
+    """The option that an item is dealt: each is dealt once before one is dealt again, in an order that is drawn.
+
+    Args:
+        options: to deal.
+        number: of the item, from 0.
+        seed, stream, place: of the random numbers, as of `random_generator`.
+    """
+    turn, position = divmod(number, len(options))
+    return options[int(random_generator(seed, stream, *place, turn).permutation(len(options))[position])]
 
 
 def sources_of(codes: Codes, spec: SceneSpec) -> tuple[Source, ...]:
@@ -248,29 +259,6 @@ def values_of(source: Source, spec: SceneSpec) -> dict[str, float]:
         "rate": spec.rates[source.rate],
         "amplitude": spec.decibels[source.amplitude],
     }
-
-
-class LazyRows(Sequence[Row]):
-    """Rows that are made one by one, each when it is first asked for."""
-
-    def __init__(self, count: int, row: Callable[[int], Row]) -> None:
-        self._count, self._row = count, row
-        self._made: dict[int, Row] = {}
-
-    def __len__(self) -> int:
-        return self._count
-
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
-        numbers = range(self._count)[index]
-        if isinstance(numbers, range):
-            return [self[number] for number in numbers]
-        if numbers not in self._made:
-            self._made[numbers] = self._row(numbers)
-        return self._made[numbers]
 
 
 FULL_SCALE = 32_766
@@ -368,17 +356,8 @@ def _render_tones(spec: SceneSpec) -> Tones:
     every = range(spec.num_classes)
     classes = list(product(every, every, every))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        tones = list(pool.map(lambda key: _render_tone(spec, *key), classes))
+        tones = list(pool.map(lambda key: spec.tone(*key), classes))
     return Tones(zip(classes, tones, strict=True))
-
-
-def _render_tone(spec: SceneSpec, timbre: int, pitch: int, rate: int) -> Waveform:
-    voice, note, period = spec.voices[timbre], spec.pitches[pitch], spec.periods[rate]
-    try:
-        return render_tone(voice, note, period, spec.velocity, spec.sample_rate)
-    except DatasetError as error:
-        span = f"MIDI {min(spec.pitches)} to {max(spec.pitches)}"
-        raise DatasetError(f"{error}; choose voices that sound over {span}") from error
 
 
 def _gain(*clips: Waveform) -> float:

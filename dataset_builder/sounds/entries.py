@@ -1,18 +1,21 @@
-"""What the recipes know of sounds, whatever they are read or made from."""
+"""Sounds, whatever they are read or made from: what is said of each, and the words for it."""
 
 from __future__ import annotations
 
-import json
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
 from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import PlainSerializer, SkipValidation
 
-from audio_compositionality.support.files import sha256_of
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import packaged_yaml, sha256_of_json
 
 LONGEST_RECORDING = 30
 """Seconds of a recording that are read at most: as much as whole recordings with captions last, and more than twice the
@@ -95,7 +98,7 @@ def fingerprint_of_entries(entries: Sequence[Sound]) -> str:
         ]
         for entry in entries
     ]
-    return sha256_of(json.dumps(content, sort_keys=True).encode())
+    return sha256_of_json(content)
 
 
 class Sounds(Protocol):
@@ -135,3 +138,103 @@ SoundsField = Annotated[
     Sounds | None, SkipValidation(), PlainSerializer(lambda sounds: None if sounds is None else sounds.fingerprint)
 ]
 """The type of a field of a `Spec` that takes a user's sounds: of its values, the fingerprint."""
+
+
+_PUNCTUATION = re.compile(r"[^\w\s'-]+")
+
+READING_ORDER = ("amplitude", "rate", "pitch")
+"""In which the words of a tone are read: "a loud slow high bell"."""
+
+FEWEST_CLASSES = 6
+"""With fewer classes an attribute there is none left between two words."""
+
+
+LOUDNESS = ("amplitude", "dynamics", "loudness")
+"""Attributes whose words say how loud a sound is."""
+
+
+@cache
+def word_places() -> Mapping[str, Mapping[str, tuple[float, float]]]:
+    """The words of each attribute, each with both ends of its part of the range, from 0 to 1; from ``words.yaml``."""
+    content = packaged_yaml(__package__, "words.yaml")
+    return {attribute: {word: tuple(ends) for word, ends in words.items()} for attribute, words in content.items()}
+
+
+@cache
+def words_of_classes(attribute: str, num_classes: int) -> Mapping[str, tuple[int, ...]]:
+    """The classes that each word of an attribute names, from low to high.
+
+    Args:
+        attribute: pitch, rate or amplitude.
+        num_classes: K.
+
+    Raises:
+        InputError: K classes leave none between two words, or none to a word.
+    """
+    words = {
+        word: tuple(number for number in range(num_classes) if low < (number + 0.5) / num_classes < high)
+        for word, (low, high) in word_places()[attribute].items()
+    }
+    crowded = any(second[0] - first[-1] < 2 for first, second in pairwise(filter(None, words.values())))
+    if num_classes < FEWEST_CLASSES or crowded or not all(words.values()):
+        raise InputError(
+            f"{num_classes} classes of {attribute} leave no gap between {', '.join(words)}; captions need "
+            f"{FEWEST_CLASSES} classes or more"
+        )
+    return words
+
+
+@cache
+def dimension_of(word: str) -> str:
+    """The attribute that a word for tones is of, empty for others; two words of one attribute exclude each other."""
+    return next((attribute for attribute, words in word_places().items() if word in words), "")
+
+
+def label_words(label: str) -> str:
+    """A label as words: ``dog_bark`` and ``Dog bark`` as ``dog bark``."""
+    return " ".join(label.replace("_", " ").split()).lower()
+
+
+def _tables() -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
+    return packaged_yaml(__package__, "categories.yaml"), packaged_yaml(__package__, "nouns.yaml")
+
+
+@cache
+def tables_digest() -> str:
+    """SHA-256 of the tables: they decide which labels meet, and what captions call them."""
+    return sha256_of_json(_tables())
+
+
+@cache
+def spoken(label: str) -> str:
+    """A label as it is said: in lower case, without punctuation."""
+    return label_words(_PUNCTUATION.sub(" ", label))
+
+
+@cache
+def category_of(label: str) -> str:
+    """The kind of sounds that a label is of; its words where the table has none for it."""
+    words = f" {spoken(label)} "
+    for category, of_category in _tables()[0].items():
+        if any(f" {word} " in words for word in of_category):
+            return category
+    return words.strip()
+
+
+def categories_in(text: str) -> tuple[str, ...]:
+    """The kinds of sounds of which a text has a word, by their letters; none where the table has none for it."""
+    words = f" {spoken(text)} "
+    return tuple(
+        sorted(name for name, of_name in _tables()[0].items() if any(f" {word} " in words for word in of_name))
+    )
+
+
+@cache
+def noun_of(label: str) -> tuple[str, str] | None:
+    """Who makes a sound and how, ``("man", "speaking")``; None where a label does not say both."""
+    words = spoken(label)
+    entry = _tables()[1].get(words)
+    if entry is not None:
+        return entry[0], entry[1]
+    noun, _, attribute = words.rpartition(" ")
+    return (noun, attribute) if noun and attribute.endswith("ing") else None

@@ -12,6 +12,7 @@ from typing import Any
 from audio_compositionality.support.text import first_line, nearest
 
 from ..manifest import MANIFEST_NAME
+from .hub import values_in_yaml
 from .labels import (
     Labels,
     candidates_of,
@@ -21,11 +22,19 @@ from .labels import (
     counted_labels,
     labels_of_table,
     word_columns,
-    words_of,
+    words_by_row,
 )
-from .named_sets import described
-from .reading import Candidate, ReadRecordings
-from .sound_files import FILE_COLUMNS, SoundError, check_folder, is_regular, printable, sound_files
+from .recordings import (
+    FILE_COLUMNS,
+    Candidate,
+    ReadRecordings,
+    SoundError,
+    check_folder,
+    delimiter_of,
+    is_regular,
+    printable,
+    sound_files,
+)
 
 METADATA = "metadata.csv"
 
@@ -113,7 +122,7 @@ def _suggested(path: Path) -> dict[str, Any]:
     """The settings of a file; none where there is no file."""
     if not path.is_file():
         return {}
-    return described(path, SETTINGS)
+    return values_in_yaml(path, SETTINGS)
 
 
 def _by_folder(folder: Path) -> list[Candidate]:
@@ -167,7 +176,7 @@ class _Table:
         groups, conditions = self._texts(group or GROUP), self._texts(condition or CONDITION)
         said = captions_of_table(self._rows, caption_columns(self._name, self.columns, captions))
         attributes = word_columns(self._name, self.columns, words)
-        spoken = words_of([[row[name] for name in attributes] for row in self._rows], tuple(attributes.values()))
+        spoken = words_by_row([[row[name] for name in attributes] for row in self._rows], tuple(attributes.values()))
         return candidates_of(names, read, self._file, groups=groups, conditions=conditions, captions=said, words=spoken)
 
     def _file(self, row: int) -> Path:
@@ -206,7 +215,7 @@ def _table(path: Path) -> list[dict[str, str]]:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             first = stream.readline()
             stream.seek(0)
-            rows = list(csv.DictReader(stream, delimiter="\t" if "\t" in first else ",", strict=True))
+            rows = list(csv.DictReader(stream, delimiter=delimiter_of(first), strict=True))
     except (OSError, ValueError, csv.Error) as error:
         raise SoundError(f"{path.name} cannot be read as a table (CSV in UTF-8): {first_line(error)}") from error
     if not rows:

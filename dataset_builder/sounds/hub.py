@@ -1,4 +1,4 @@
-"""Sounds of a data set that `datasets` reads, on the Hub or in a folder; no script of it is ever run."""
+"""Sounds of a data set of `datasets`, by its Hub id, folder or short name; never a script is run."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
+from string import Formatter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec, parse_yaml, read_yaml
 from audio_compositionality.support.text import first_line, listed, nearest, shown
 
 from ..data import DatasetError
-from ..opening import HUB_ID
-from ..places import Folder, Place, check_card, place_of
+from ..rendered import HUB_ID
 from .labels import (
     Labels,
     candidates_of,
@@ -26,14 +31,156 @@ from .labels import (
     labels_in,
     texts_in,
     word_columns,
-    words_of,
+    words_by_row,
 )
-from .named_sets import NamedSet, list_named_sets
-from .reading import MOST_RECORDINGS, ReadRecordings
-from .sound_files import SoundError, SoundFile, printable
+from .recordings import MOST_RECORDINGS, ReadRecordings, SoundError, SoundFile, printable
 
 if TYPE_CHECKING:
     import datasets
+
+    from ..stored import Place
+
+
+_FOLDER = "named"
+
+_SUFFIX = ".yaml"
+
+
+class NamedSet(Spec):
+    """A data set: a YAML file of the folder ``named``, or of a user, has these fields as keys, all but the name."""
+
+    name: str = Field(description="Of the file, without its suffix.")
+    title: str = Field(description="The name that its authors gave it.")
+    dataset: str = Field(description="Hub id; in a file of a user also a folder.")
+    split: str = Field(description="The split that is read.")
+    domain: str = Field(description="What the recordings are, in a word or two.")
+    licence: str = Field(description="Of the recordings.")
+    url: str = Field(description="Where its authors describe it.")
+    citation: str = Field(description="What to cite, in a sentence.")
+    label: str | None = Field(None, description="Column with labels, where there are some.")
+    revision: str | None = Field(None, description="Branch, tag or commit.")
+    # Where the repository does not say which they are: its own script is not run.
+    files: str | None = Field(None, description="Pattern of the Parquet files, with {config} and {split} in it.")
+    config: str | None = Field(None, description="Configuration.")
+    audio: str | None = Field(None, description="Column with sound, where there are several or files do not say so.")
+    separator: str | None = Field(None, description="Between the labels of a recording, where it can have several.")
+    captions: tuple[str, ...] | None = Field(None, description="Columns with captions.")
+    caption_separator: str | None = Field(None, description="Between several captions in one text of a column.")
+    words: tuple[str, ...] | None = Field(None, description="Columns with words: ATTRIBUTE, or COLUMN=ATTRIBUTE.")
+    condition: str | None = Field(None, description="Column of what candidates of a side share: a speaker, a pitch.")
+    group: str | None = Field(None, description="Column of what is never on both sides: a speaker, a source file.")
+    without: tuple[str, ...] = Field((), description="Labels that are left out.")
+    settings: dict[str, bool | int | float | str] = Field({}, description="Settings of recipes that suit it.")
+
+    @field_validator("*")
+    @classmethod
+    def _not_empty(cls, value: Any, info: ValidationInfo) -> Any:
+        texts = value if isinstance(value, tuple) else (value,)
+        if any(isinstance(text, str) and not text.strip() for text in texts):
+            raise InputError(f"{info.field_name} is {value!r}; it must be a text")
+        return value
+
+    @model_validator(mode="after")
+    def _says_something(self) -> NamedSet:
+        if self.label is None and not self.captions:
+            raise InputError("label or captions is missing: columns of what is said of the recordings")
+        return self
+
+    @field_validator("files")
+    @classmethod
+    def _pattern(cls, value: str | None) -> str | None:
+        if value is not None and not _is_pattern(value):
+            raise InputError(
+                f"files is {value!r}; it is a pattern of files with {{config}} and {{split}}, such as "
+                "'data/{split}/*.parquet'"
+            )
+        return value
+
+    @property
+    def suggested(self) -> dict[str, Any]:
+        """Settings of recipes that suit these recordings."""
+        return {"domain": self.domain, **self.settings}
+
+    @property
+    def terms(self) -> str:
+        """What whoever uses it has to know, in a sentence."""
+        return f"{self.title} ({self.url}) is licensed {self.licence}; its authors ask to cite {self.citation}"
+
+
+def _is_pattern(value: str) -> bool:
+    try:
+        names = {name for _, name, _, _ in Formatter().parse(value)}
+    except ValueError:
+        return False
+    return bool(value.strip()) and value[0] != "/" and names <= {None, "config", "split"}
+
+
+def list_named_sets() -> tuple[str, ...]:
+    """Names of all data sets that have one."""
+    folder = files(__package__).joinpath(_FOLDER)
+    return tuple(sorted(file.name.removesuffix(_SUFFIX) for file in folder.iterdir() if file.name.endswith(_SUFFIX)))
+
+
+def load_named_set(name: str) -> NamedSet:
+    """The data set of a name.
+
+    Raises:
+        SoundError: there is none, or its file is no description of one.
+    """
+    names = list_named_sets()
+    if name not in names:
+        raise SoundError(f"unknown data set {name!r}; {nearest(name, names)}")
+    text = files(__package__).joinpath(_FOLDER, f"{name}{_SUFFIX}").read_text("utf-8")
+    return named_set_from(name, text)
+
+
+def read_named_set(path: Path) -> NamedSet:
+    """The data set that a user's own file describes, as those of the folder ``named`` do; its name is that of the file.
+
+    A `NamedSet.dataset` that is a folder beside the file is that folder.
+
+    Raises:
+        SoundError: there is no such file, or it is no description of a data set: says which key is wrong.
+    """
+    named = named_set_from(path.stem, path)
+    beside = path.parent / named.dataset
+    return named.changed(dataset=str(beside)) if beside.is_dir() else named
+
+
+def values_in_yaml(content: Path | str, file: str) -> dict[str, Any]:
+    """What a file in YAML says of sounds.
+
+    Args:
+        content: its path, or its text.
+        file: what it is called, for messages.
+
+    Raises:
+        SoundError: it cannot be read, or says nothing by names.
+    """
+    try:
+        return read_yaml(content) if isinstance(content, Path) else parse_yaml(content, file)
+    except InputError as error:
+        raise SoundError(str(error)) from error
+
+
+def named_set_from(name: str, content: Path | str) -> NamedSet:
+    """A data set as a file describes it.
+
+    Args:
+        name: of the data set; in the file it does not stand.
+        content: path of the file, or its text.
+
+    Raises:
+        SoundError: the text is no YAML, or lacks a key, or has one that there is not, or of another type.
+    """
+    file = f"{name}{_SUFFIX}"
+    values = values_in_yaml(content, file)
+    if "name" in values:
+        raise SoundError(f"{file} has the key 'name'; the name of a data set is that of its file")
+    try:
+        return NamedSet(name=name, **values)
+    except InputError as error:
+        raise SoundError(f"{file}: {error}; put a number, yes or no that is meant as a text into quotes") from error
 
 
 READERS = ("parquet", "arrow", "audiofolder")
@@ -99,20 +246,27 @@ def _builder(place: Place, config: str | None, split: str | None, files: str | N
     """What reads the files; of Parquet those of the splits that are named alone, the others are not downloaded."""
     import datasets
 
+    from ..stored import LocalFolder, check_card
+
     check_card(place)
     names, features = splits_in(split), None
     if files is None:
         builder = _asked(place, lambda: datasets.load_dataset_builder(place.source, config, revision=place.revision))
         _check_reader(place, builder)
         every = builder.config.data_files or {}
-        if isinstance(place, Folder) or _reader_of(builder) != "parquet" or not names or not set(names) <= set(every):
+        if (
+            isinstance(place, LocalFolder)
+            or _reader_of(builder) != "parquet"
+            or not names
+            or not set(names) <= set(every)
+        ):
             return builder
         data_files = {name: [str(file) for file in every[name]] for name in names}
         features = builder.info.features
     else:
         if not names:
             raise SoundError(f"{place.source}: the split is {printable(str(split))!r}; it is such as test[:1000]")
-        root = place.source if isinstance(place, Folder) else f"hf://datasets/{place.source}@{place.revision}"
+        root = place.source if isinstance(place, LocalFolder) else f"hf://datasets/{place.source}@{place.revision}"
         data_files = {name: [f"{root}/{files_of_split(files, config, name)}"] for name in names}
     builder = _asked(place, lambda: datasets.load_dataset_builder("parquet", data_files=data_files, features=features))
     _check_reader(place, builder)
@@ -138,7 +292,9 @@ def _check_reader(place: Place, builder: datasets.DatasetBuilder) -> None:
 
 def _check_size(place: Place, builder: datasets.DatasetBuilder) -> None:
     """Refuse what is too large to be downloaded, by the sizes of the files, whatever the data set says of itself."""
-    if isinstance(place, Folder):
+    from ..stored import LocalFolder
+
+    if isinstance(place, LocalFolder):
         return
     size = place.size_of(_files_of(place, builder))
     if size > LARGEST_DOWNLOAD:
@@ -257,6 +413,8 @@ def hub_recordings(
         DatasetError: there is no such data set, split or column, or it cannot be read.
         SoundError: a recording cannot be used.
     """
+    from ..stored import place_of
+
     where = str(dataset)
     _check_name(where)
     place, source = place_of(where, revision), source or where
@@ -272,7 +430,7 @@ def hub_recordings(
     said = captions_in(source, rows, caption_columns(source, readable, captions), caption_separator)
     attributes = word_columns(source, list(rows.features), words)
     of_columns = [texts_in(source, rows, column) for column in attributes]
-    spoken = words_of([[texts[row] for texts in of_columns] for row in range(count)], tuple(attributes.values()))
+    spoken = words_by_row([[texts[row] for texts in of_columns] for row in range(count)], tuple(attributes.values()))
     ids = [f"{rows.split}/{index}" for index in range(count)]
     candidates, left_out = candidates_of(
         ids, labels, sounds.file, groups=groups, conditions=conditions, captions=said, words=spoken
@@ -384,10 +542,12 @@ class _Files:
         import datasets
         from huggingface_hub import constants
 
+        from ..stored import LocalFolder
+
         self._rows = rows.select_columns([column]).cast_column(column, datasets.Audio(decode=False))
         self._column = column
         caches: Sequence[Any] = (datasets.config.HF_DATASETS_CACHE, constants.HF_HUB_CACHE)
-        folders = [Path(place.source)] if isinstance(place, Folder) else []
+        folders = [Path(place.source)] if isinstance(place, LocalFolder) else []
         self._roots = [Path(root).resolve() for root in (*folders, *caches)]
 
     def file(self, index: int) -> SoundFile:

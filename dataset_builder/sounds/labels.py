@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.text import listed, nearest
 
-from .reading import Candidate, numbers_of
-from .sound_files import SoundError, SoundFile, printable, read_header
-from .words import spoken
+from .entries import spoken
+from .recordings import Candidate, SoundError, SoundFile, numbers_of, printable, read_header
 
 if TYPE_CHECKING:
     import datasets
@@ -238,7 +237,7 @@ def word_columns(source: str, columns: Sequence[str], requested: str | Sequence[
     return attributes
 
 
-def words_of(rows: Sequence[Sequence[str]], attributes: Sequence[str]) -> list[dict[str, str]]:
+def words_by_row(rows: Sequence[Sequence[str]], attributes: Sequence[str]) -> list[dict[str, str]]:
     """The words of each row by attribute, as they are said; it has none where its field is empty."""
     return [
         {name: word for name, text in zip(attributes, row, strict=True) if (word := spoken(printable(text)))}

@@ -10,24 +10,21 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from importlib.resources import files
 from itertools import product
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 from pydantic import Field, InstanceOf, PlainSerializer, model_validator
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.files import sha256_of
+from audio_compositionality.support.files import packaged_yaml, sha256_of
 from audio_compositionality.support.spec import Spec
 
 from ..data import DatasetError, Waveform
-from .dx7.voice import Operator, Voice
-from .entries import Sound, Sounds, fingerprint_of_entries
-from .words import READING_ORDER, spoken, word_places, words_of_classes
+from .dx7_voice import Operator, Voice
+from .entries import READING_ORDER, Sound, Sounds, fingerprint_of_entries, spoken, word_places, words_of_classes
 
 
 @cache
@@ -42,9 +39,8 @@ def default_nouns() -> Mapping[str, str]:
     return {entry["name"]: entry["noun"] for entry in _entries()}
 
 
-@cache
 def _entries() -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = yaml.safe_load(files(__package__).joinpath("timbres.yaml").read_text("utf-8"))
+    entries: list[dict[str, Any]] = packaged_yaml(__package__, "timbres.yaml")
     return entries
 
 
@@ -230,6 +226,19 @@ class ToneSpec(HeardSpec):
         """What each class of timbre is called: default voices by their nouns, those of a user's bank by their label."""
         return tuple(default_nouns().get(label, label) for label in self.labels["timbre"])
 
+    def tone(self, timbre: int, pitch: int, rate: int) -> Waveform:
+        """One period of the tone of some classes, float32 [period] with a peak of 1.
+
+        Raises:
+            DatasetError: the voice makes no sound at the note.
+        """
+        voice, note, period = self.voices[timbre], self.pitches[pitch], self.periods[rate]
+        try:
+            return render_tone(voice, note, period, self.velocity, self.sample_rate)
+        except DatasetError as error:
+            span = f"MIDI {min(self.pitches)} to {max(self.pitches)}"
+            raise DatasetError(f"{error}; choose voices that sound over {span}") from error
+
     def _centres(self, low: float, high: float) -> list[float]:
         width = (high - low) / self.num_classes
         return [low + (number + 0.5) * width for number in range(self.num_classes)]
@@ -337,17 +346,10 @@ class ToneSounds:
         Raises:
             DatasetError: the voice makes no sound at a note.
         """
-        spec, key = self.spec, self.classes[index][:3]
+        key = self.classes[index][:3]
         if key not in self._tones:
-            timbre, pitch, rate = key
-            try:
-                self._tones[key] = render_tone(
-                    spec.voices[timbre], spec.pitches[pitch], spec.periods[rate], spec.velocity, spec.sample_rate
-                )
-            except DatasetError as error:
-                span = f"MIDI {min(spec.pitches)} to {max(spec.pitches)}"
-                raise DatasetError(f"{error}; choose voices that sound over {span}") from error
-        return self._tones[key].astype(np.float64), spec.sample_rate
+            self._tones[key] = self.spec.tone(*key)
+        return self._tones[key].astype(np.float64), self.spec.sample_rate
 
 
 def check_nouns(spec: ToneSpec) -> None:
@@ -542,7 +544,7 @@ def render_tone(voice: Voice, note: int, period: int, velocity: int, sample_rate
         DatasetError: the voice makes no sound at the note.
     """
     # Importing it imports the synthesiser, which only who asks for sound has to wait for.
-    from .dx7.engine import render
+    from .dx7_engine import render
 
     seconds = period / sample_rate
     tone = render(voice, note, velocity, duration=seconds, key_up=seconds / 2, sample_rate=sample_rate)
@@ -585,7 +587,7 @@ def steady_tone(
     Raises:
         DatasetError: the voice makes no sound at the note.
     """
-    from .dx7.engine import render
+    from .dx7_engine import render
 
     tone = render(voice, note, velocity, duration=1, key_up=1, sample_rate=sample_rate).astype(np.float64)
     magnitude = np.abs(np.fft.rfft(tone * np.hanning(sample_rate)))

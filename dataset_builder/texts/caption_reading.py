@@ -11,23 +11,21 @@ it may sound. Then the same `truth` decides as for the captions by rule.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from importlib.resources import files
 from typing import Any, Literal
 
-import yaml
-
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import packaged_yaml, sha256_of_json
 
 from ..scenes.captioned import Expression, Leaf, Then, Together, formula, joined, leaves, replaced
-from ..sounds.words import word_places
-from .captions import Mention, stands_behind, templates
-from .truth import Event, Kind, false_variants, is_false, is_true
+from ..sounds.entries import word_places
+from .captions import Mention, caption_templates, stands_behind
+from .truth import HeardEvent, Kind, false_variants, is_false, is_true
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -52,7 +50,7 @@ class UnreadableError(InputError):
 
 
 @dataclass(frozen=True)
-class Reading:
+class CaptionReading:
     """What a text says.
 
     Attributes:
@@ -118,7 +116,7 @@ class Vocabulary:
         return {**_listed(), **attributes, **{words_in(label): _Unit("label", label) for label in self.labels}}
 
 
-def read(text: str, vocabulary: Vocabulary) -> Reading:
+def read(text: str, vocabulary: Vocabulary) -> CaptionReading:
     """What a text says.
 
     Raises:
@@ -130,13 +128,13 @@ def read(text: str, vocabulary: Vocabulary) -> Reading:
     if len(mentions) > 1:
         raise UnreadableError(text)
     stages = any(role == "stages" for _, role in parser.cues)
-    return Reading(expression, next(iter(mentions), "forward" if stages else ""), frozenset(parser.cues))
+    return CaptionReading(expression, next(iter(mentions), "forward" if stages else ""), frozenset(parser.cues))
 
 
 @cache
 def reading_digest() -> str:
     """SHA-256 of ``reading.yaml``."""
-    return hashlib.sha256(json.dumps(_content(), sort_keys=True).encode()).hexdigest()
+    return sha256_of_json(_content())
 
 
 def cues_of(*roles: str) -> tuple[str, ...]:
@@ -145,9 +143,8 @@ def cues_of(*roles: str) -> tuple[str, ...]:
     return tuple(phrase for role in roles for phrase in _content()["roles"][role] if (phrase, role) not in kept)
 
 
-@cache
-def _content() -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("reading.yaml").read_text("utf-8"))
+def _content() -> Mapping[str, Any]:
+    content: Mapping[str, Any] = packaged_yaml(__package__, "reading.yaml")
     return content
 
 
@@ -173,7 +170,7 @@ def _listed() -> Mapping[tuple[str, ...], _Unit]:
 def _held_out_cues() -> tuple[frozenset[tuple[str, str]], ...]:
     """The cues of each template that is kept from training; of one of a sequence's, say, ``before`` that leads."""
     two = Vocabulary(frozenset({"x1", "y1"}))
-    every = (template for of_meaning in templates().values() for template in of_meaning if template.held_out)
+    every = (template for of_meaning in caption_templates().values() for template in of_meaning if template.held_out)
     return tuple(read(template.join("x1", "y1"), two).cues for template in every)
 
 
@@ -378,7 +375,7 @@ Reason = Literal[
 - ``too long``: it has more than `MOST_WORDS` words.
 - ``sounds``: it does not name the sounds that the caption names, each once.
 - ``repeated``: it has the words of another text of the row, in their order.
-- ``undecided``: what it says is not certain; see `reading`.
+- ``undecided``: what it says is not certain; see `CaptionReading`.
 - ``wrong``: it says something else than the caption, or is not true of the clip; or as a negative, it is not false.
 - ``direction``: it names what is heard last first where the caption does not, or the other way round. Otherwise a model
   that always names the first sound first would undo the balance of the templates, and with it "after" is never learnt.
@@ -396,7 +393,7 @@ _END_OF_THOUGHT = "</think>"
 """What comes before it in an answer is no answer."""
 
 
-def texts_in(answer: str, key: str) -> list[Any] | None:
+def texts_of_answer(answer: str, key: str) -> list[Any] | None:
     """The values under a key of the first JSON object in an answer that has it; None where there is none.
 
     Args:
@@ -459,7 +456,7 @@ class Judgement:
 
     text: str = ""
     reason: Reason | None = None
-    reading: Reading | None = None
+    reading: CaptionReading | None = None
     word: str = ""
 
 
@@ -476,8 +473,8 @@ class Judge:
     """
 
     text: str
-    caption: Reading
-    events: Sequence[Event]
+    caption: CaptionReading
+    events: Sequence[HeardEvent]
     texts: Collection[tuple[str, ...]] = ()
     training: bool = True
 
@@ -485,7 +482,7 @@ class Judge:
     def of(
         cls,
         caption: str,
-        events: Sequence[Event],
+        events: Sequence[HeardEvent],
         *,
         texts: Iterable[str] = (),
         training: bool = True,
@@ -557,7 +554,7 @@ class Judge:
         return Judgement(line, reading=reading)
 
 
-def vocabulary_of(events: Iterable[Event]) -> Vocabulary:
+def vocabulary_of(events: Iterable[HeardEvent]) -> Vocabulary:
     """What may be named: all that is heard."""
     return Vocabulary.of(Leaf(event.label, event.attributes) for event in events)
 
@@ -567,7 +564,7 @@ def _holds(words: Sequence[str], part: Sequence[str]) -> bool:
     return any(tuple(words[start : start + len(part)]) == part for start in range(len(words)))
 
 
-def kind_of(negative: Reading, caption: Reading) -> Kind:
+def negative_kind(negative: CaptionReading, caption: CaptionReading) -> Kind:
     """The kind of a negative that names the sounds of a caption: that of the one change that makes it of the caption.
 
     Where several changes do: ``attribute`` if a sound has other words, ``order`` if the same parts stand in other
@@ -587,3 +584,107 @@ def _shape(expression: Expression) -> str:
         return "x"
     parts = [_shape(operand) for operand in expression.operands]
     return f"({' * '.join(sorted(parts))})" if isinstance(expression, Together) else f"({' + '.join(parts)})"
+
+
+Tag = Callable[[str], Iterable[tuple[str, str]]]
+"""Gives the words of a text with their tags of the Penn Treebank (Marcus et al., 1993)."""
+
+CLASSES: Mapping[str, str] = {
+    "NN": "nouns",
+    "VB": "verbs",
+    "JJ": "adjectives",
+    "RB": "adverbs",
+    "IN": "prepositions and subordinating conjunctions",
+    "TO": "prepositions and subordinating conjunctions",
+    "DT": "determiners",
+    "CC": "coordinating conjunctions",
+    "PR": "pronouns",
+    "CD": "numbers",
+}
+"""Parts of speech by the first two letters of a tag."""
+
+OTHER = "other words"
+
+
+@dataclass(frozen=True)
+class WordStatistics:
+    """What captions are made of.
+
+    Attributes:
+        captions: how many.
+        different: how many of them are no other's text.
+        words: of all captions, without punctuation.
+        vocabulary: different words, whatever their case.
+        classes: words of each part of speech, by its name, the most frequent first.
+        nouns: how often each noun is said, in lower case, the most frequent first.
+    """
+
+    captions: int
+    different: int
+    words: int
+    vocabulary: int
+    classes: Mapping[str, int]
+    nouns: Mapping[str, int]
+
+    @property
+    def words_per_caption(self) -> float:
+        """The mean."""
+        return self.words / self.captions
+
+    @property
+    def nouns_per_caption(self) -> float:
+        """The mean."""
+        return sum(self.nouns.values()) / self.captions
+
+
+def open_tagger() -> Tag:
+    """The tagger.
+
+    Raises:
+        InputError: TextBlob is not installed.
+    """
+    try:
+        from textblob.en.taggers import PatternTagger
+    except ImportError as error:
+        raise InputError(
+            "parts of speech are told by textblob, which is not installed: pip install "
+            "'audio-compositionality[captions]'"
+        ) from error
+    tagger = PatternTagger()
+    return lambda text: [(str(word), str(tag)) for word, tag in tagger.tag(text)]
+
+
+def word_statistics(captions: Sequence[str], tag: Tag) -> WordStatistics:
+    """Count the words of captions by their parts of speech.
+
+    Args:
+        captions: one or more.
+        tag: a tagger, see `open_tagger`; what it calls punctuation is no word.
+
+    Raises:
+        InputError: there are no captions.
+    """
+    if not captions:
+        raise InputError("there are no captions to count words of")
+    counted = Counter(captions)
+    classes: Counter[str] = Counter()
+    nouns: Counter[str] = Counter()
+    vocabulary: set[str] = set()
+    # A text that is said often is tagged once.
+    for caption, times in counted.items():
+        for word, name in tag(caption):
+            if not any(letter.isalnum() for letter in word):
+                continue
+            kind = CLASSES.get(name[:2], OTHER)
+            classes[kind] += times
+            vocabulary.add(word.lower())
+            if kind == CLASSES["NN"]:
+                nouns[word.lower()] += times
+    return WordStatistics(
+        captions=len(captions),
+        different=len(counted),
+        words=classes.total(),
+        vocabulary=len(vocabulary),
+        classes=dict(classes.most_common()),
+        nouns=dict(nouns.most_common()),
+    )

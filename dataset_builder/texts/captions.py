@@ -1,30 +1,30 @@
-"""The wordings of the grammar of captions, from ``templates.yaml``."""
+"""The wordings of captions, a grammar from ``templates.yaml``, and prompts for labels, from ``prompts.yaml``."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
-from importlib.resources import files
 from itertools import groupby, product
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import yaml
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import packaged_yaml, sha256_of_json
+from audio_compositionality.support.text import first_line, nearest
 
 from ..scenes.captioned import Expression, Leaf, Then, Together, joined
-from ..sounds.words import word_places
+from ..sounds.entries import label_words, word_places
 
 Meaning = Literal["sequence", "together", "throughout"]
 Mention = Literal["forward", "reverse", ""]
 
 
 @dataclass(frozen=True)
-class Template:
+class CaptionTemplate:
     """One way to put two parts into words.
 
     Attributes:
@@ -51,16 +51,16 @@ class Template:
 @cache
 def language_digest() -> str:
     """SHA-256 of what the lexicon and the templates say: texts are part of the data, and so of their fingerprint."""
-    contents = [word_places(), yaml.safe_load(files(__package__).joinpath("templates.yaml").read_text("utf-8"))]
-    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
+    return sha256_of_json([word_places(), packaged_yaml(__package__, "templates.yaml")])
 
 
 @cache
-def templates() -> Mapping[Meaning, tuple[Template, ...]]:
+def caption_templates() -> Mapping[Meaning, tuple[CaptionTemplate, ...]]:
     """All templates, by meaning."""
-    content = yaml.safe_load(files(__package__).joinpath("templates.yaml").read_text("utf-8"))
+    content = packaged_yaml(__package__, "templates.yaml")
     return {
-        meaning: tuple(Template(meaning=meaning, **entry) for entry in entries) for meaning, entries in content.items()
+        meaning: tuple(CaptionTemplate(meaning=meaning, **entry) for entry in entries)
+        for meaning, entries in content.items()
     }
 
 
@@ -68,16 +68,16 @@ _PUNCTUATION = ",.;:!?\"'()"
 
 
 @dataclass(frozen=True)
-class Wording:
+class CaptionWording:
     """A template for each kind of joint of an expression; None where it has no such joint.
 
     Attributes:
         sequence, together, throughout: of the meaning of that name.
     """
 
-    sequence: Template | None = None
-    together: Template | None = None
-    throughout: Template | None = None
+    sequence: CaptionTemplate | None = None
+    together: CaptionTemplate | None = None
+    throughout: CaptionTemplate | None = None
 
     @property
     def name(self) -> str:
@@ -175,7 +175,7 @@ def _joints(plan: _Plan) -> Iterator[_Joint]:
             yield from _joints(part)
 
 
-def wordings(expression: Expression, *, held_out: bool | None = None) -> tuple[Wording, ...]:
+def wordings(expression: Expression, *, held_out: bool | None = None) -> tuple[CaptionWording, ...]:
     """All wordings that suit an expression.
 
     Args:
@@ -190,13 +190,13 @@ def wordings(expression: Expression, *, held_out: bool | None = None) -> tuple[W
 
 
 @cache
-def _wordings(joints: frozenset[tuple[str, bool]], held_out: bool | None) -> tuple[Wording, ...]:
+def _wordings(joints: frozenset[tuple[str, bool]], held_out: bool | None) -> tuple[CaptionWording, ...]:
     """The wordings of expressions that have joints of these kinds, which have to chain or not."""
-    options: list[tuple[Template | None, ...]] = []
-    for meaning, of_meaning in templates().items():
+    options: list[tuple[CaptionTemplate | None, ...]] = []
+    for meaning, of_meaning in caption_templates().items():
         suiting = tuple(template for template in of_meaning if template.chains or (meaning, True) not in joints)
         options.append(suiting if {(meaning, True), (meaning, False)} & joints else (None,))
-    every = (Wording(**dict(zip(templates(), one, strict=True))) for one in product(*options))
+    every = (CaptionWording(**dict(zip(caption_templates(), one, strict=True))) for one in product(*options))
     return tuple(wording for wording in every if held_out is None or wording.held_out == held_out)
 
 
@@ -219,7 +219,7 @@ def phrase(leaf: Leaf) -> str:
     return f"{'an' if text[:1].lower() in tuple('aeiou') else 'a'} {text}"
 
 
-def caption(expression: Expression, wording: Wording) -> str:
+def caption(expression: Expression, wording: CaptionWording) -> str:
     """An expression in words.
 
     Args:
@@ -232,7 +232,7 @@ def caption(expression: Expression, wording: Wording) -> str:
     return _said(_plan(expression), wording)
 
 
-def _said(plan: _Plan, wording: Wording) -> str:
+def _said(plan: _Plan, wording: CaptionWording) -> str:
     if isinstance(plan, Leaf):
         return phrase(plan)
     texts = [_said(part, wording) for part in plan.parts]
@@ -240,7 +240,7 @@ def _said(plan: _Plan, wording: Wording) -> str:
         return f"{', '.join(texts[:-1])} and {texts[-1]} together"
     if plan.kind in _FIXED:
         return _FIXED[plan.kind].join(texts)
-    template: Template | None = getattr(wording, plan.kind)
+    template: CaptionTemplate | None = getattr(wording, plan.kind)
     if template is None or (plan.chains and not template.chains):
         raise InputError(f"the wording {wording.name!r} does not suit the expression; take one of wordings(expression)")
     return reduce(template.join, texts)
@@ -269,3 +269,58 @@ def bag_of_words(text: str) -> tuple[str, ...]:
     """The words of a text in lower case without punctuation, sorted: equal for texts that order alone tells apart."""
     words = (word.strip(_PUNCTUATION) for word in text.lower().split())
     return tuple(sorted(filter(None, words)))
+
+
+Templates = tuple[str, ...]
+"""Templates of prompts: whole sentences, with commas where they have some."""
+
+SLOT = "{label}"
+"""Where the words of a class go."""
+
+DEFAULT = "default"
+"""Name of the set that is taken where nobody names one."""
+
+
+def load_templates(name: str = DEFAULT) -> Templates:
+    """The templates of prompts of a set.
+
+    Args:
+        name: of a set of ``prompts.yaml``; or path of a YAML file that lists templates.
+
+    Raises:
+        InputError: there is neither, or the file lists no templates.
+    """
+    sets: Mapping[str, Any] = packaged_yaml(__package__, "prompts.yaml")
+    if name in sets:
+        return check_templates(sets[name])
+    path = Path(name)
+    if path.suffix not in (".yaml", ".yml"):
+        raise InputError(
+            f"unknown prompts {name!r}: neither a YAML file that lists some nor a name; {nearest(name, sets)}"
+        )
+    try:
+        values = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise InputError(f"prompts cannot be read from {name!r}: {first_line(error)}") from error
+    if not isinstance(values, list):
+        raise InputError(f"{name!r} lists no templates of prompts; each is a text with {SLOT} in it")
+    return check_templates(values)
+
+
+def check_templates(templates: Sequence[Any]) -> Templates:
+    """Templates, each once.
+
+    Raises:
+        InputError: there is none, or one that is no text with the slot in it once.
+    """
+    for template in templates:
+        if not isinstance(template, str) or template.count(SLOT) != 1:
+            raise InputError(f"the template of a prompt is {template!r}; it is a text with {SLOT} in it, once")
+    if not templates:
+        raise InputError(f"there are no templates of prompts; one is the least, a text with {SLOT} in it")
+    return tuple(dict.fromkeys(templates))
+
+
+def prompts_of(label: str, templates: Sequence[str]) -> list[str]:
+    """The prompts of a class, one a template."""
+    return [template.replace(SLOT, label_words(label)) for template in templates]

@@ -14,23 +14,27 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, Protocol
 
-import yaml
 from tqdm import tqdm
 
-from audio_compositionality.support.cache import cache_folder
 from audio_compositionality.support.checked_files import DamagedError, TornError, parsed_line, sealed_line
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.files import safe_file_name, sha256_of, sha256_of_file
+from audio_compositionality.support.files import (
+    cache_folder,
+    packaged_yaml,
+    safe_file_name,
+    sha256_of,
+    sha256_of_file,
+    sha256_of_json,
+)
 from audio_compositionality.support.text import first_line, listed
 
-from ..data import DatasetError, Row, fingerprint_of
-from ..opening import RenderedConfiguration, RenderedData
+from ..data import DatasetError, Row, recipe_fingerprint
 from ..recipes import load_recipe
+from ..rendered import RenderedConfiguration, RenderedData
 from ..scenes.captioned import leaves
 from .caption_reading import (
     MOST_WORDS,
@@ -39,13 +43,13 @@ from .caption_reading import (
     Reason,
     UnreadableError,
     cues_of,
-    kind_of,
+    negative_kind,
     reading_digest,
-    texts_in,
+    texts_of_answer,
     words_in,
 )
 from .captions import bag_of_words, named
-from .truth import Event, is_false
+from .truth import HeardEvent, is_false
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -206,7 +210,7 @@ class _TrainingDraft:
     def __init__(self, row: Row) -> None:
         self._row = row
         self._captions: list[str] = row["captions"]
-        events = [Event.of(event) for event in row["events"]]
+        events = [HeardEvent.of(event) for event in row["events"]]
         texts = (*self._captions, *row["parts"], *(negative["text"] for negative in row["negatives"]))
         self._judges = [Judge.of(caption, events, texts=texts) for caption in self._captions]
 
@@ -258,7 +262,7 @@ class _TrainingDraft:
         caption = self._judges[0].caption
         if judgement.reading is None:
             return
-        new = {"text": judgement.text, "kind": kind_of(judgement.reading, caption)}
+        new = {"text": judgement.text, "kind": negative_kind(judgement.reading, caption)}
         replaced = next((one for one in of_template if one["kind"] == new["kind"]), None)
         if replaced is None:
             negatives.append(new)
@@ -271,7 +275,7 @@ class _ItemDraft:
     def __init__(self, row: Row) -> None:
         self._row = row
         self._captions: list[str] = row["captions"]
-        self._events = [[Event.of(event) for event in of_clip] for of_clip in row["events"]]
+        self._events = [[HeardEvent.of(event) for event in of_clip] for of_clip in row["events"]]
         self._judges = [
             Judge.of(caption, events, texts=self._captions, training=row["split"] != "test")
             for caption, events in zip(self._captions, self._events, strict=True)
@@ -312,7 +316,7 @@ NEGATIVES = 3
 
 
 class TextModel(Protocol):
-    """What answers prompts; `written.LanguageModel` is one."""
+    """What answers prompts; `LanguageModel` is one."""
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -345,7 +349,7 @@ class LanguageModelWriter:
 
 def equivalent(answer: str, judge: Judge, *, most_words: int = MOST_WORDS) -> Judgement:
     """The caption of an answer."""
-    texts = texts_in(answer, "caption")
+    texts = texts_of_answer(answer, "caption")
     if texts is None:
         return Judgement(reason="no JSON")
     return judge.equivalent(texts[0] if texts else None, most_words=most_words)
@@ -353,7 +357,7 @@ def equivalent(answer: str, judge: Judge, *, most_words: int = MOST_WORDS) -> Ju
 
 def false_texts(answer: str, judge: Judge) -> list[Judgement]:
     """The first `NEGATIVES` negatives of an answer; none of them comes twice."""
-    texts = texts_in(answer, "negatives")
+    texts = texts_of_answer(answer, "negatives")
     if texts is None:
         return [Judgement(reason="no JSON")] * NEGATIVES
     judgements: list[Judgement] = []
@@ -409,12 +413,11 @@ def _sounds(judge: Judge) -> list[str]:
 @cache
 def writer_digest() -> str:
     """SHA-256 of the prompts and of the words that can be read: they decide which texts are taken."""
-    return hashlib.sha256(json.dumps([_content(), reading_digest()], sort_keys=True).encode()).hexdigest()
+    return sha256_of_json([_content(), reading_digest()])
 
 
-@cache
-def _content() -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("writer.yaml").read_text("utf-8"))
+def _content() -> Mapping[str, Any]:
+    content: Mapping[str, Any] = packaged_yaml(__package__, "writer.yaml")
     return content
 
 
@@ -429,7 +432,7 @@ _READ = (".json", ".safetensors", ".txt", ".model", ".jinja")
 
 
 class LanguageModel:
-    """A causal language model; see `writer.TextModel`.
+    """A causal language model; see `TextModel`.
 
     A model that has a chat template is asked by it, as a user who says one thing; any other goes on from the prompt.
     The most probable token is taken each time, whatever the model's own settings of sampling. Code that comes with a
@@ -597,7 +600,7 @@ class WrittenConfiguration(RenderedConfiguration):
         self.report = report
         self._written_rows = tuple(rows)
         self._writer = {**writer, "texts": _digest_of_rows(rows)}
-        self.fingerprint = fingerprint_of(self.recipe, load_recipe(self.recipe).version, self.values)
+        self.fingerprint = recipe_fingerprint(self.recipe, load_recipe(self.recipe).version, self.values)
 
     @property
     def rows(self) -> Sequence[Row]:
@@ -638,8 +641,7 @@ class WrittenData(RenderedData):
 
     def __init__(self, data: RenderedData, written: Mapping[str, WrittenConfiguration]) -> None:
         """Configurations that are not written are those of the data."""
-        super().__init__(data.source, data.settings)
-        self._configurations.update(written)
+        super().__init__(data.source, {name: written.get(name, data.configuration(name)) for name in data.recipes})
         self._written = written
 
     @property
@@ -714,7 +716,7 @@ class KeptAnswers:
     @cached_property
     def _digest(self) -> str:
         """Of the model's identity: an answer of another belongs to another file."""
-        return sha256_of(json.dumps(dict(self.identity), sort_keys=True).encode())
+        return sha256_of_json(dict(self.identity))
 
     @cached_property
     def _answers(self) -> dict[str, str]:

@@ -20,8 +20,8 @@ import numpy as np
 from audio_compositionality.support.errors import InputError
 
 from ..scenes.captioned import Expression, Leaf, Then, Together, joined, leaves, parts, replaced
-from ..sounds.words import dimension_of
-from .captions import Wording, bag_of_words, caption, wordings
+from ..sounds.entries import dimension_of
+from .captions import CaptionWording, bag_of_words, caption, wordings
 
 LEAST_SECONDS = 1.0
 """What is heard for less is not mentioned."""
@@ -42,7 +42,7 @@ Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Event:
+class HeardEvent:
     """Something that is heard in a clip.
 
     Attributes:
@@ -67,13 +67,13 @@ class Event:
             raise InputError(f"{text}; start is not negative and less than stop, and both are finite")
 
     @classmethod
-    def of(cls, event: Event | Mapping[str, Any]) -> Event:
+    def of(cls, event: HeardEvent | Mapping[str, Any]) -> HeardEvent:
         """An event of a row: ``label``, ``start``, ``stop``, and, where there are any, ``attributes`` and so on.
 
         Raises:
-            InputError: one of the first three is missing or empty, or the times are none; see `Event`.
+            InputError: one of the first three is missing or empty, or the times are none; see `HeardEvent`.
         """
-        if isinstance(event, Event):
+        if isinstance(event, HeardEvent):
             return event
         missing = [key for key in ("label", "start", "stop") if event.get(key) is None]
         if missing:
@@ -94,13 +94,13 @@ class Event:
         return not any(dimension(word) in spoken_of for word in set(leaf.attributes) - set(self.attributes))
 
 
-def dimensions(events: Iterable[Event]) -> Callable[[str], str]:
+def dimensions(events: Iterable[HeardEvent]) -> Callable[[str], str]:
     """What says of a word which attribute it is of: as events say it, else as the words for tones are."""
     stated = {word: name for event in events for word, name in zip(event.attributes, event.dimensions, strict=False)}
     return lambda word: stated.get(word) or dimension_of(word)
 
 
-def is_true(expression: Expression, events: Iterable[Event | Mapping[str, Any]]) -> bool:
+def is_true(expression: Expression, events: Iterable[HeardEvent | Mapping[str, Any]]) -> bool:
     """Whether an expression is true of a clip, for everybody.
 
     - Every leaf is heard: its events last `LEAST_SECONDS` together and `LEAST_SHARE` of their length, where that is
@@ -113,20 +113,20 @@ def is_true(expression: Expression, events: Iterable[Event | Mapping[str, Any]])
 
     Args:
         expression: any; it may leave out what is heard.
-        events: of the clip, as `Event` or as a row has them.
+        events: of the clip, as `HeardEvent` or as a row has them.
     """
-    heard = [Event.of(event) for event in events]
+    heard = [HeardEvent.of(event) for event in events]
     return all(_is_heard(leaf, heard) for leaf in leaves(expression)) and _holds(expression, heard)
 
 
-def _is_heard(leaf: Leaf, events: Sequence[Event]) -> bool:
+def _is_heard(leaf: Leaf, events: Sequence[HeardEvent]) -> bool:
     fitting = [event for event in events if event.is_of(leaf)]
     seconds = _measure(_union((event.start, event.stop) for event in fitting))
     lengths = [event.length for event in fitting if event.length is not None]
     return seconds >= max(LEAST_SECONDS, *(LEAST_SHARE * length for length in lengths), 0) - _ROUNDING
 
 
-def _holds(expression: Expression, events: Sequence[Event]) -> bool:
+def _holds(expression: Expression, events: Sequence[HeardEvent]) -> bool:
     if isinstance(expression, Leaf):
         return True
     if not all(_holds(operand, events) for operand in expression.operands):
@@ -137,7 +137,7 @@ def _holds(expression: Expression, events: Sequence[Event]) -> bool:
     return all(_overlay(first, second, events) for first, second in combinations(expression.operands, 2))
 
 
-def _overlay(first: Expression, second: Expression, events: Sequence[Event]) -> bool:
+def _overlay(first: Expression, second: Expression, events: Sequence[HeardEvent]) -> bool:
     for sequence, throughout in ((first, second), (second, first)):
         if isinstance(sequence, Then) and not isinstance(throughout, Then):
             behind = _times(throughout, events)
@@ -147,7 +147,7 @@ def _overlay(first: Expression, second: Expression, events: Sequence[Event]) -> 
     return _shared(one, other) >= LEAST_OVERLAP * min(_measure(one), _measure(other)) - _ROUNDING
 
 
-def _times(expression: Expression, events: Sequence[Event]) -> list[Interval]:
+def _times(expression: Expression, events: Sequence[HeardEvent]) -> list[Interval]:
     """When any leaf is heard: intervals that do not meet, in order."""
     every = leaves(expression)
     return _union((event.start, event.stop) for event in events if any(event.is_of(leaf) for leaf in every))
@@ -172,18 +172,18 @@ def _shared(one: Sequence[Interval], other: Sequence[Interval]) -> float:
     return sum(max(0.0, min(a[1], b[1]) - max(a[0], b[0])) for a in one for b in other)
 
 
-def is_false(expression: Expression, events: Iterable[Event | Mapping[str, Any]]) -> bool:
+def is_false(expression: Expression, events: Iterable[HeardEvent | Mapping[str, Any]]) -> bool:
     """Whether an expression is false of a clip, for everybody: however it is taken, nothing that is heard fits it.
 
     It is taken as kindly as can be: a leaf may be any one event that does not contradict it, or all of them; of a
     `Then`, a part may go on into the next, if it begins and ends earlier; for a `Together` any overlap of more than
     `TOLERANCE` will do.
     """
-    heard = [Event.of(event) for event in events]
+    heard = [HeardEvent.of(event) for event in events]
     return not _spans(expression, heard, dimensions(heard))
 
 
-def _spans(expression: Expression, events: Sequence[Event], dimension: Callable[[str], str]) -> set[Interval]:
+def _spans(expression: Expression, events: Sequence[HeardEvent], dimension: Callable[[str], str]) -> set[Interval]:
     """First start and last end of every way in which an expression may be true."""
     if isinstance(expression, Leaf):
         fitting = [(event.start, event.stop) for event in events if event.may_be(expression, dimension)]
@@ -214,7 +214,7 @@ SAME_WORDS: tuple[Kind, ...] = ("order", "attribute")
 MOST_POSITIVES = 7
 """Of a clip (arXiv 2310.08753)."""
 
-Events = Sequence[Event | Mapping[str, Any]]
+Events = Sequence[HeardEvent | Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ def _with_word(leaf: Leaf, place: int, word: str) -> Leaf:
 
 def negatives(
     expression: Expression,
-    wording: Wording,
+    wording: CaptionWording,
     events: Events,
     rng: np.random.Generator,
     *,
@@ -322,7 +322,7 @@ def negatives(
     """
     text = caption(expression, wording)
     proposed: dict[Kind, dict[str, Negative]] = {"order": {}, "attribute": {}, "relation": {}, "absent": {}}
-    heard = [Event.of(event) for event in events]
+    heard = [HeardEvent.of(event) for event in events]
     for variant, kind in false_variants(expression, absent, dimensions(heard)):
         if not is_false(variant, heard):
             continue
@@ -341,12 +341,12 @@ def _by_turns(lists: Sequence[Sequence[Negative]], most: int, rng: np.random.Gen
     return list({negative.text: negative for negative in turns}.values())[:most]
 
 
-def draw_wording(expression: Expression, rng: np.random.Generator, *, held_out: bool | None = None) -> Wording:
+def draw_wording(expression: Expression, rng: np.random.Generator, *, held_out: bool | None = None) -> CaptionWording:
     """One of `captions.wordings`; of those with a sequence, as often one that names the first heard last as not."""
     return _in_drawn_order(expression, rng, held_out)[0]
 
 
-def _in_drawn_order(expression: Expression, rng: np.random.Generator, held_out: bool | None) -> list[Wording]:
+def _in_drawn_order(expression: Expression, rng: np.random.Generator, held_out: bool | None) -> list[CaptionWording]:
     """All wordings, those that name the first heard first and those that name it last by turns."""
     suiting = wordings(expression, held_out=held_out)
     drawn = [suiting[place] for place in rng.permutation(len(suiting))]
@@ -363,7 +363,7 @@ def wholes(
     *,
     most: int,
     held_out: bool | None = None,
-) -> list[tuple[Expression, Wording, str]]:
+) -> list[tuple[Expression, CaptionWording, str]]:
     """Equivalent captions of an expression in different wordings, of a sequence half of them in reverse.
 
     Returns:

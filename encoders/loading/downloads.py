@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from audio_compositionality.support.cache import cache_folder
-from audio_compositionality.support.files import partial_path, remove_partial_files
+from audio_compositionality.support.files import cache_folder, partial_path, remove_partial_files
 from audio_compositionality.support.text import first_line
 
 from ..base import ModelError

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Configuration, Data, DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData, is_preset, opened_preset
+from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset, opened_preset
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import nearest, shortened
@@ -333,7 +333,7 @@ def _reopen(places: Sequence[str], task: Task, fingerprint: str, sources: dict[s
 
 def _open_local(source: str) -> Data | str:
     """A preset or a folder, opened; or why it is not."""
-    from audio_compositionality.dataset_builder.sounds.opening import RECORDINGS_OF
+    from audio_compositionality.dataset_builder.recorded import RECORDINGS_OF
     from audio_compositionality.dataset_builder.stored import StoredData
 
     if source.startswith(RECORDINGS_OF):

@@ -23,7 +23,7 @@ import jinja2
 from markupsafe import Markup
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.opening import RenderedData, is_preset
+from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
 from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, judged_by_kind, model_verdicts
 from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of

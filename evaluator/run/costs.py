@@ -10,7 +10,7 @@ from itertools import islice
 from audio_compositionality.dataset_builder.data import Configuration, Data
 from audio_compositionality.encoders.base import Model
 from audio_compositionality.encoders.loading.names import parse_name
-from audio_compositionality.support.cache import cache_folder
+from audio_compositionality.support.files import cache_folder
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
 from .planning import Named, Plan

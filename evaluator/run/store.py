@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from audio_compositionality.support.cache import cache_folder
 from audio_compositionality.support.checked_files import NO_DIGEST, is_sealed, sealed
 from audio_compositionality.support.errors import AudioCompositionalityError
-from audio_compositionality.support.files import remove_partial_files, safe_file_name, write_whole
+from audio_compositionality.support.files import cache_folder, remove_partial_files, safe_file_name, write_whole
 
 from .options import ITEMS_PER_SHARD
 from .store_key import StoreKey

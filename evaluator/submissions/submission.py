@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from audio_compositionality.dataset_builder.data import Data
-from audio_compositionality.dataset_builder.opening import is_preset
+from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, check_samples
 from audio_compositionality.evaluator.results.strict import told
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
@@ -339,15 +339,17 @@ def preset_with(recipe: str, fingerprint: str) -> str | None:
 
 @lru_cache(maxsize=100)
 def _presets(recipe: str) -> dict[str, str]:
-    from audio_compositionality.dataset_builder.data import fingerprint_of
+    from audio_compositionality.dataset_builder.data import recipe_fingerprint
     from audio_compositionality.dataset_builder.recipes import load_recipe
 
     made = load_recipe(recipe)
-    return {name: fingerprint_of(made.name, made.version, settings.values()) for name, settings in made.presets.items()}
+    return {
+        name: recipe_fingerprint(made.name, made.version, settings.values()) for name, settings in made.presets.items()
+    }
 
 
 @lru_cache(maxsize=2)
 def _opened_preset(name: str) -> Data:
-    from audio_compositionality.dataset_builder.opening import rendered_preset
+    from audio_compositionality.dataset_builder.rendered import rendered_preset
 
     return rendered_preset(name)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 
 from .maker import (
     MadeSound,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.sounds.folder import SETTINGS
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError, printable, sound_files
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError, printable, sound_files
 from audio_compositionality.support.checked_files import DamagedError, digests_of, parsed_sealed_json, sealed_json
 from audio_compositionality.support.files import (
     partial_path,

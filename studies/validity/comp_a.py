@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.texts.captions import templates
+from audio_compositionality.dataset_builder.texts.captions import caption_templates
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.tasks.base import Outputs, Scores
 from audio_compositionality.tasks.registry import load_task
@@ -84,7 +84,7 @@ def said_facts(caption: str, labels: Sequence[str], *, as_named: bool = False) -
         labels: all that there are.
         as_named: take what is named first for what is heard first, whatever the words between.
     """
-    for of_meaning in templates().values():
+    for of_meaning in caption_templates().values():
         for template in of_meaning:
             places = re.findall(r"{(first|second)}", template.text)
             pattern = re.escape(template.text).replace(r"\{", "{").replace(r"\}", "}")

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.metrics.a_coat import a_coat
 from audio_compositionality.metrics.a_tre import a_tre
 from audio_compositionality.support.errors import InputError

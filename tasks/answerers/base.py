@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from audio_compositionality.dataset_builder.texts.questions.base import Wording, read_wording
+from audio_compositionality.dataset_builder.texts.questions import QuestionWording, read_wording
 from audio_compositionality.encoders.base import LETTERS, By, Model, ModelCard
 from audio_compositionality.tasks.question_prompts import read_prompt
 
@@ -40,7 +40,7 @@ class Prompted:
     """
 
     options: tuple[str, ...]
-    wording: Wording | None
+    wording: QuestionWording | None
 
     @property
     def kind(self) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.texts.questions.base import spoken
+from audio_compositionality.dataset_builder.texts.questions import in_sentence
 from audio_compositionality.encoders.base import FloatArray, ModelCard, ModelError, resample
 
 from .base import SAMPLE_RATE, card_of
@@ -95,7 +95,7 @@ class Cascade(DetectorAnswerer):
                 frames = log_mel(resample(waveform[None], clip.sample_rate, SAMPLE_RATE)[0])
                 features.append(frames.astype(np.float16))
                 events.append(row["events"])
-        self.labels = tuple(sorted({spoken(event["label"]) for of_clip in events for event in of_clip}))
+        self.labels = tuple(sorted({in_sentence(event["label"]) for of_clip in events for event in of_clip}))
         if not self.labels:
             raise ModelError("'cascade' learns from labels with times, and no row of the split 'train' has any")
         targets = [self._targets(of_clip, len(frames)) for of_clip, frames in zip(events, features, strict=True)]
@@ -122,7 +122,7 @@ class Cascade(DetectorAnswerer):
         middles = (np.arange(frames) + 0.5) / self.frame_rate
         targets = np.zeros((frames, len(self.labels)), np.float32)
         for event in events:
-            column = self.labels.index(spoken(event["label"]))
+            column = self.labels.index(in_sentence(event["label"]))
             targets[(middles >= event["onset"]) & (middles < event["offset"]), column] = 1
         return targets
 

@@ -10,9 +10,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from audio_compositionality.dataset_builder.texts.questions.base import YES, spoken
-from audio_compositionality.dataset_builder.texts.questions.kinds import PRESENCE, PRESENT
-from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of
+from audio_compositionality.dataset_builder.texts.question_tasks import PRESENCE, PRESENT
+from audio_compositionality.dataset_builder.texts.questions import YES, annotation_of, in_sentence
 
 from .base import Chooser, Prompted, card_of, drawn, letters
 from .symbolic import place_of_answer
@@ -61,7 +60,7 @@ class Present(_LabelReader):
     def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
         if asked.wording is None:
             return None
-        heard = {spoken(event["label"]) for event in row["events"]}
+        heard = {in_sentence(event["label"]) for event in row["events"]}
         possible = self._possible(asked, heard) or list(asked.options)
         return asked.options.index(possible[drawn(len(possible), prompt, row["id"])])
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audio_compositionality.dataset_builder.texts.questions.controls import Features
+from audio_compositionality.dataset_builder.texts.question_controls import Features
 from audio_compositionality.encoders.base import FloatArray, resample
 
 from .base import SAMPLE_RATE, Chooser, Prompted, asked_in, card_of, drawn, letters

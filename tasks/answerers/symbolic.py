@@ -12,10 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation
-from audio_compositionality.dataset_builder.sounds.intervals import (
+from audio_compositionality.dataset_builder.sounds.annotations import (
     STEPS,
     Activity,
+    Annotation,
     Rules,
     activities,
     intersection,
@@ -24,8 +24,8 @@ from audio_compositionality.dataset_builder.sounds.intervals import (
     total,
     widened,
 )
-from audio_compositionality.dataset_builder.texts.questions.base import YES, Asked, spoken
-from audio_compositionality.dataset_builder.texts.questions.kinds import BEFORE, PRESENT
+from audio_compositionality.dataset_builder.texts.question_tasks import BEFORE, PRESENT
+from audio_compositionality.dataset_builder.texts.questions import YES, QuestionMeaning, in_sentence
 
 from .base import Prompted
 
@@ -48,7 +48,7 @@ def place_of_answer(asked: Prompted, annotation: Annotation) -> int | None:
     if asked.wording is None:
         return None
     rules = Rules.of(annotation)
-    heard = {spoken(label): activity for label, activity in activities(annotation).items() if activity}
+    heard = {in_sentence(label): activity for label, activity in activities(annotation).items() if activity}
     what, options = asked.wording.asked, asked.options
     answer = _ANSWERS.get(asked.kind)
     return None if answer is None else answer(what, options, heard, rules)
@@ -67,46 +67,46 @@ def _least(rules: Rules) -> float:
     return rules.min_overlap / 2
 
 
-def _count(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+def _count(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int:
     return _nearest(options, len(_plainly(heard, rules)))
 
 
-def _count_at_once(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+def _count_at_once(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int:
     plainly = tuple(_plainly(heard, rules).values())
     lasting = [n for n in range(1, len(plainly) + 1) if longest(together(plainly, n)) >= _least(rules)]
     return _nearest(options, max(lasting, default=0))
 
 
-def _longest_event(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+def _longest_event(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int:
     lengths = [longest(heard.get(option, ())) for option in options]
     return lengths.index(max(lengths))
 
 
-def _longest(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+def _longest(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int:
     totals = [total(heard.get(option, ())) for option in options]
     return totals.index(max(totals))
 
 
-def _state_of_anchor(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+def _state_of_anchor(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int:
     anchor = heard.get(asked.anchor, ())
     rest = [activity for label, activity in _plainly(heard, rules).items() if label != asked.anchor]
     overlaps = any(longest(intersection(anchor, activity)) >= _least(rules) for activity in rest)
     return _yes_or_no(options, overlaps == (asked.polarity == _OVERLAP))
 
 
-def _state_of_clip(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+def _state_of_clip(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int:
     pairs = combinations(_plainly(heard, rules).values(), 2)
     overlaps = any(longest(intersection(*pair)) >= _least(rules) for pair in pairs)
     return _yes_or_no(options, overlaps == (asked.polarity == _OVERLAP))
 
 
-def _is_there(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+def _is_there(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int:
     # Halfway from never to what is asked about.
     is_present = total(heard.get(asked.anchor, ())) >= rules.min_event / 2
     return _yes_or_no(options, is_present == (asked.polarity == PRESENT))
 
 
-def _begins_first(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+def _begins_first(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int:
     """What is not heard begins after what is."""
     onsets = [
         min((start for start, _ in heard.get(label, ())), default=math.inf) for label in (asked.anchor, asked.compared)
@@ -118,7 +118,7 @@ def _yes_or_no(options: Sequence[str], says_yes: bool) -> int:
     return next(place for place, option in enumerate(options) if (option == YES) == says_yes)
 
 
-def _partner(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+def _partner(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int:
     """The option that is longest with the anchor; where none is, the one that comes nearest to it, then one that is
     heard at all."""
     anchor = heard.get(asked.anchor, ())
@@ -131,7 +131,7 @@ def _partner(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -
     return max(range(len(options)), key=lambda place: nearness(options[place]))
 
 
-def _first_window(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int | None:
+def _first_window(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int | None:
     """The window in which the first overlap begins, or the one whose middle is nearest to that."""
     windows = [[float(number) * STEPS for number in _NUMBER.findall(option)] for option in options]
     if any(len(window) != 2 for window in windows):
@@ -144,7 +144,7 @@ def _first_window(asked: Asked, options: Sequence[str], heard: Heard, rules: Rul
     return min(range(len(windows)), key=lambda place: abs(onset - sum(windows[place]) / 2))
 
 
-def _count_regions(asked: Asked, options: Sequence[str], heard: Heard, rules: Rules) -> int:
+def _count_regions(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int:
     regions = [region for region in together(heard.values()) if region[1] - region[0] >= _least(rules)]
     return _nearest(options, len(regions))
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.texts.questions.base import Question
-from audio_compositionality.dataset_builder.texts.questions.controls import FAMILIES, Features, option_features
+from audio_compositionality.dataset_builder.texts.question_controls import FAMILIES, Features, option_features
+from audio_compositionality.dataset_builder.texts.questions import Question
 
 from .base import Chooser, Prompted, asked_in, card_of, drawn, letters
 

@@ -11,7 +11,7 @@ import pytest
 from audio_compositionality.cli.main import main
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.opening import RenderedData
+    from audio_compositionality.dataset_builder.rendered import RenderedData
 
 Run = Callable[..., int]
 

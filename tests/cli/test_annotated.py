@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.sounds.annotated import open_annotated
+from audio_compositionality.dataset_builder.recorded import annotated_data
 from audio_compositionality.dataset_builder.sounds.formats import list_formats
-from audio_compositionality.dataset_builder.sounds.opening import annotated_data
-from audio_compositionality.dataset_builder.texts.questions.kinds import question_tasks
+from audio_compositionality.dataset_builder.sounds.strong_labels import open_annotated
+from audio_compositionality.dataset_builder.texts.question_tasks import question_tasks
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.text import listed
 from audio_compositionality.tasks.registry import load_task
 
-from ..dataset_builder.texts.questions.labelled import (
+from ..dataset_builder.texts.labelled import (
     DOMESTIC_QUESTIONS,
     DOMESTIC_ROWS,
     STREET_ROWS,

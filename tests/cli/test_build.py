@@ -56,7 +56,7 @@ class TestBank:
 
     @pytest.mark.slow
     def test_eight_voices_of_a_bank_become_the_timbres(self, bank, tmp_path, monkeypatch, run, capsys):
-        from audio_compositionality.dataset_builder import opening as rendered
+        from audio_compositionality.dataset_builder import rendered
 
         few = {"quadruples": 1, "train_scenes": 8, "validation_scenes": 1, "test_scenes": 1}
         preset = rendered.rendered_preset

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
+from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.evaluator.results.result import load_result
 
 TASKS = "comp_a_order,comp_a_attribute"
@@ -22,7 +22,7 @@ def few(monkeypatch):
         data = rendered_preset("mini", recipes=recipes, **({"items": 12} if "comp_a_order" in recipes else {}))
         return RenderedData("mini", data.settings)
 
-    monkeypatch.setattr("audio_compositionality.dataset_builder.opening.rendered_preset", preset)
+    monkeypatch.setattr("audio_compositionality.dataset_builder.rendered.rendered_preset", preset)
 
 
 def test_an_audio_encoder_is_refused_by_name_before_anything_is_embedded(few, run, tmp_path, capsys):

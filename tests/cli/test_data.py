@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.open_data import open_data, reading_
 from audio_compositionality.tasks.registry import list_tasks
 
 from ..dataset_builder.sounds.sounds import write_labelled
-from ..dataset_builder.texts.questions.labelled import write_domestic
+from ..dataset_builder.texts.labelled import write_domestic
 
 FEW = ("--set", "transforms=gain", "--set", "bases=12")
 

@@ -8,7 +8,7 @@ import pytest
 from audio_compositionality.evaluator.results.result import load_result
 
 from ..dataset_builder.sounds.sounds import write
-from ..dataset_builder.texts.questions.labelled import write_domestic
+from ..dataset_builder.texts.labelled import write_domestic
 from .test_one_folder import LABELS, RATE, sound
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.sounds.opening import open_recordings
+from audio_compositionality.dataset_builder.recorded import open_recordings
 from audio_compositionality.evaluator.results.result import load_result
 
 from ..dataset_builder.sounds.sounds import noise, write

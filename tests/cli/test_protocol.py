@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from audio_compositionality.dataset_builder import build
-from audio_compositionality.dataset_builder import opening as rendered
+from audio_compositionality.dataset_builder import build, rendered
 from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.tasks.registry import load_task, scored_recipes
 

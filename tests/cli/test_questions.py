@@ -80,7 +80,7 @@ def test_the_cascade_learns_from_the_scenes_and_hears_them(run, tmp_path, monkey
 def questions(tmp_path_factory):
     """A built data set of the questions of a few scenes."""
     from audio_compositionality.dataset_builder.build import build_dataset
-    from audio_compositionality.dataset_builder.opening import RenderedData
+    from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
 
     data = RenderedData("few", {"polybench": PolyphonySpec(train_sets=1, test_sets=2, sample_rate=8_000)})

@@ -5,10 +5,10 @@ import shutil
 import numpy as np
 import pytest
 
+from audio_compositionality.dataset_builder import recorded as packages
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import rendered_preset
-from audio_compositionality.dataset_builder.sounds import packages
-from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
+from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.tasks.registry import list_tasks, load_task

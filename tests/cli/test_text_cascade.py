@@ -9,7 +9,7 @@ import pytest
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.names import check_name
 from audio_compositionality.encoders.loading.registry import has_twins, load_model

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from audio_compositionality.cli.train import _learnt_from, _lines, _settings, add_arguments
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.training.checkpoints import Position

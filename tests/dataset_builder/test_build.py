@@ -19,7 +19,7 @@ from audio_compositionality.dataset_builder.build import BEGUN_NAME, LOCK_NAME, 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
+from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import locked
 
@@ -192,7 +192,7 @@ KILLED_BUILD = """
 import os, signal, sys
 import pyarrow.parquet as pq
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 
 kill_at, folder = int(sys.argv[1]), sys.argv[2]

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from audio_compositionality.dataset_builder import data_spec
+from audio_compositionality.dataset_builder import recorded as packages
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.data_spec import (
@@ -24,15 +25,14 @@ from audio_compositionality.dataset_builder.data_spec import (
     with_sound,
 )
 from audio_compositionality.dataset_builder.open_data import open_data, opened_data
-from audio_compositionality.dataset_builder.opening import preset_names
-from audio_compositionality.dataset_builder.sounds import packages
-from audio_compositionality.dataset_builder.sounds.named_sets import list_named_sets
+from audio_compositionality.dataset_builder.rendered import preset_names
+from audio_compositionality.dataset_builder.sounds.hub import list_named_sets
 from audio_compositionality.dataset_builder.sounds.published import PUBLISHED
 from audio_compositionality.support.errors import InputError
 
 from .sounds.made import MadeOpener
 from .sounds.sounds import write, write_labelled
-from .texts.questions.labelled import write_audiotime, write_domestic
+from .texts.labelled import write_audiotime, write_domestic
 
 VALUES = {
     "preset": "full",

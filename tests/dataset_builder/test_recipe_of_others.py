@@ -8,8 +8,8 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError, in_batches
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import preset_names, rendered_preset
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
+from audio_compositionality.dataset_builder.rendered import preset_names, rendered_preset
 from audio_compositionality.support.errors import InputError
 
 from .recipes.toy import Toys, ToySettings, as_others_have_it, registered

@@ -5,13 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder import opening
-from audio_compositionality.dataset_builder import opening as rendered
-from audio_compositionality.dataset_builder.data import DatasetError, to_waveform
+from audio_compositionality.dataset_builder import rendered
+from audio_compositionality.dataset_builder import rendered as opening
+from audio_compositionality.dataset_builder.data import DatasetError, Rendering, to_waveform
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData, is_preset, preset_names, rendered_preset
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
-from audio_compositionality.dataset_builder.recipes.base import is_reported
+from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset, preset_names, rendered_preset
 from audio_compositionality.support.errors import InputError
 
 
@@ -126,26 +125,16 @@ def test_a_change_that_one_recipe_refuses_is_made_again_to_those_that_take_it():
         open_data("mini with duration=-1.0")
 
 
-class Telling:
+class Untold(Rendering):
     sample_rate = 16_000
 
     @property
     def rows(self):
         pytest.fail("rows are drawn")
 
-    def clips(self, index):
-        return []
 
-    def reports(self):
-        return []
-
-    def notes(self):
-        return []
-
-
-def test_nothing_is_drawn_to_know_whether_there_is_something_to_report():
-    assert is_reported(Telling())
-    assert not is_reported(rendered_preset("mini").configuration("a_coat").rendering)
+def test_a_rendering_that_says_nothing_of_its_rows_draws_none_for_that():
+    assert (Untold().reports(), Untold().notes(), Untold().rate(0)) == ((), (), 16_000)
 
 
 def test_a_change_in_the_name_of_a_preset_means_the_same_beside_further_ones():

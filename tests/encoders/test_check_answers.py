@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, check_question_row
+from audio_compositionality.dataset_builder.texts.questions import annotation_of, check_question_row
 from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.encoders.check import all_passed, check_model, check_table
 from audio_compositionality.encoders.check_sounds import prompt_of, question_row, row_sound

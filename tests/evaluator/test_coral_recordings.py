@@ -5,7 +5,7 @@ import pytest
 import soundfile
 
 from audio_compositionality.dataset_builder.data import in_batches
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.evaluator.coral import MAX_CLIPS, RecordedClips
 from audio_compositionality.support.errors import InputError
 

@@ -18,7 +18,7 @@ import torch
 
 from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE, OrderSpec
-from audio_compositionality.dataset_builder.sounds.dx7.voice import load_bank
+from audio_compositionality.dataset_builder.sounds.dx7_voice import load_bank
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
 from audio_compositionality.encoders.check import all_passed, check_model

@@ -15,7 +15,7 @@ from .guard import sitecustomize as guard
 from .server import LoopbackHub
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.opening import RenderedData
+    from audio_compositionality.dataset_builder.rendered import RenderedData
 
 RunClient = Callable[..., str]
 ActAs = Callable[[str], None]

@@ -11,8 +11,8 @@ import pytest
 from board_entries import SECRET, below, folder, made_up
 
 from audio_compositionality.cli.main import main
-from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
 from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.evaluate import evaluate_models

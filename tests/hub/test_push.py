@@ -21,10 +21,10 @@ from huggingface_hub import HfApi
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.data import DatasetError, fingerprint_of
+from audio_compositionality.dataset_builder.data import DatasetError, recipe_fingerprint
 from audio_compositionality.dataset_builder.manifest import Manifest
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError
 from audio_compositionality.hub.names import dataset_of
@@ -187,7 +187,7 @@ def test_shards_of_other_data_are_refused(hub: LoopbackHub, copy: Path, tiny_dat
     assert manifest is not None
     recipe = manifest.recipes["a_coat"]
     settings = {**recipe.settings, "seed": 5}
-    forged = replace(recipe, settings=settings, fingerprint=fingerprint_of("a_coat", recipe.version, settings))
+    forged = replace(recipe, settings=settings, fingerprint=recipe_fingerprint("a_coat", recipe.version, settings))
     (copy / "manifest.json").write_text(Manifest({**manifest.recipes, "a_coat": forged}).dumps())
     with pytest.raises(DatasetError, match="was built for fingerprint"):
         push_dataset(copy, "lab", progress=False)

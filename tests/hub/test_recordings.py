@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from huggingface_hub import HfApi
 
+from audio_compositionality.dataset_builder.recorded import open_recordings
 from audio_compositionality.dataset_builder.sounds import hub as splits
-from audio_compositionality.dataset_builder.sounds.opening import open_recordings
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 
 from ..dataset_builder.sounds.miniatures import write_miniature
 from .server import LoopbackHub

@@ -26,7 +26,7 @@ def command(*words: str, status: int = 0) -> None:
 def build_and_push(toy: Path) -> None:
     """The data of the recipe alone, its metric's Space, and the leaderboard's repositories."""
     from audio_compositionality.dataset_builder.build import build_dataset
-    from audio_compositionality.dataset_builder.opening import rendered_preset
+    from audio_compositionality.dataset_builder.rendered import rendered_preset
     from audio_compositionality.push_scripts.spaces import push_leaderboard, push_metrics
 
     build_dataset(rendered_preset("mini", recipes=[TASK]), Path("data"), workers=1, progress=False)

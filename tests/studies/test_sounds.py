@@ -17,7 +17,7 @@ import pytest
 import soundfile
 
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of_file
 from studies.sounds import MAKERS, collected, drums, instruments, load_maker, speech

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from studies import sounds
 from studies.sounds.__main__ import main
 from studies.sounds.maker import DIGESTS, Maker, make_folder

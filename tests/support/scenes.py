@@ -21,8 +21,8 @@ from audio_compositionality import metrics
 from audio_compositionality.dataset_builder import build
 from audio_compositionality.dataset_builder.build import BEGUN_NAME, build_dataset
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
-from audio_compositionality.dataset_builder.sounds.opening import open_recordings
+from audio_compositionality.dataset_builder.recorded import open_recordings
+from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.dataset_builder.texts.rewriting import KeptAnswers
 from audio_compositionality.encoders.base import ModelError

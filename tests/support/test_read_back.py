@@ -39,7 +39,7 @@ WRITERS = {
     # A description of data that a user goes on writing: every change is meant.
     "cli/data.py": (),
     "cli/failures.py": (),
-    "dataset_builder/sounds/dx7/voice.py": (),
+    "dataset_builder/sounds/dx7_voice.py": (),
     "evaluator/figures/files.py": (),
     "evaluator/report/page.py": (),
     "leaderboard/plots.py": (),

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.base import LANGUAGE_MODEL
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.support.errors import InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.networks.tiny_clap import save_clap, tiny_clap
 from audio_compositionality.support.checked_files import sealed_json
 from audio_compositionality.training.ablations import run_ablations, two_way, variants

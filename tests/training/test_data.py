@@ -10,8 +10,8 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.opening import rendered_preset
-from audio_compositionality.dataset_builder.sounds.opening import open_recordings
+from audio_compositionality.dataset_builder.recorded import open_recordings
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.training.data import open_training, recorded_training, splits_of, training_recipes
 from audio_compositionality.training.errors import TrainingError

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from audio_compositionality.encoders.networks.tiny_clap import tiny_extractor
-from audio_compositionality.support.cache import VARIABLE
+from audio_compositionality.support.files import CACHE_VARIABLE
 from audio_compositionality.training import features
 from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.features import ClapFrontEnd, features_folder, prepare_features
@@ -43,7 +43,7 @@ class CountingFrontEnd:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr(features, "CHUNK", 4)
     return tmp_path / "cache"
 

@@ -12,14 +12,13 @@ from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
-from .base import (
+from ..annotations import Annotation, AnnotationError
+from .parsing import (
     PLAIN_COLUMNS,
     STRONG_COLUMNS,
-    Annotation,
-    AnnotationError,
     AnnotationReader,
-    Line,
     ReadOptions,
+    TableLine,
     files_in,
     parsed_json,
     read_lines,
@@ -48,7 +47,7 @@ def load_reader(name: str) -> AnnotationReader:
     return reader
 
 
-def register_reader(reader: AnnotationReader) -> None:
+def register_format(reader: AnnotationReader) -> None:
     """Make a reader known in this process; it takes the place of another of its name."""
     _registry.add(reader)
 
@@ -136,7 +135,7 @@ def _is_audiotime(file: Path) -> bool:
     return isinstance(entry, dict) and isinstance(entry.get("event"), dict)
 
 
-def _guess_strong(file: Path, lines: Sequence[Line]) -> str | None:
+def _guess_strong(file: Path, lines: Sequence[TableLine]) -> str | None:
     """DESED or MAESTRO."""
     places = [lines[0].fields.index(STRONG_COLUMNS[field]) for field in ("onset", "offset")]
     spans = [[line.fields[place] for place in places] for line in lines[1:] if len(line.fields) > max(places)]

@@ -8,11 +8,10 @@ from typing import Any
 
 from audio_compositionality.support.text import shown
 
-from .base import (
-    Annotation,
-    AnnotationError,
+from ..annotations import Annotation, AnnotationError
+from .parsing import (
     DraftRecording,
-    Reading,
+    LabelReading,
     ReadOptions,
     check_is_file,
     has_header,
@@ -49,7 +48,7 @@ class _Reader:
         lines = read_lines(path)
         lines = lines[1:] if has_header(lines[0], 1) else lines
         names = _names(path, options)
-        reading = Reading(options)
+        reading = LabelReading(options)
         unknown: dict[str, str] = {}
         for line in lines:
             if len(line.fields) != len(_FIELDS):

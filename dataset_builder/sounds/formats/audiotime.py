@@ -6,12 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .base import (
-    Annotation,
-    AnnotationError,
+from ..annotations import Annotation, AnnotationError, LabelledEvent
+from .parsing import (
     DraftRecording,
-    LabelledEvent,
-    Reading,
+    LabelReading,
     ReadOptions,
     check_is_file,
     label_text,
@@ -38,7 +36,7 @@ class _Reader:
         check_is_file(path, "the JSON of a part of AudioTime")
         text = read_text(path)
         content = _clips(text, path)
-        reading = Reading(options, read_durations(options))
+        reading = LabelReading(options, read_durations(options))
         problems, drafts = reading.problems, reading.drafts
         for clip, entry in content.items():
             name, where = recording_name(clip), f"{path.name}:{_line_of(clip, text)}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .base import STRONG_COLUMNS, Annotation, ReadOptions, check_is_file, durations_beside
+from ..annotations import Annotation
+from .parsing import STRONG_COLUMNS, ReadOptions, check_is_file, durations_beside
 from .table import read_tables
 
 

@@ -7,13 +7,11 @@ from typing import Any
 
 from audio_compositionality.support.text import first_line
 
-from .base import (
-    Annotation,
-    AnnotationError,
+from ..annotations import Annotation, AnnotationError, LabelledEvent
+from .parsing import (
     DraftRecording,
-    LabelledEvent,
+    LabelReading,
     Problems,
-    Reading,
     ReadOptions,
     files_in,
     label_text,
@@ -36,7 +34,7 @@ class _Reader:
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a file or a folder; backgrounds of scaper are left out, and its events are each a source."""
-        reading = Reading(options, read_durations(options))
+        reading = LabelReading(options, read_durations(options))
         for file in files_in(path, (".jams",)):
             draft = reading.of_file(file)
             if draft is None:

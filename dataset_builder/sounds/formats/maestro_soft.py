@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from .base import (
-    LEAST_CONFIDENCE,
+from ..annotations import LEAST_CONFIDENCE, Annotation
+from .maestro import RESOLUTION
+from .parsing import (
     STRONG_COLUMNS,
-    Annotation,
     DraftRecording,
-    Line,
-    Reading,
+    LabelReading,
     ReadOptions,
+    TableLine,
     files_in,
     has_header,
     read_durations,
@@ -24,7 +24,6 @@ from .base import (
     recording_name,
     table_rows,
 )
-from .maestro import RESOLUTION
 
 _FIELDS = ("onset", "offset", "label", "confidence")
 _SEGMENT = re.compile(r"(?P<recording>.+)-(?P<start>\d+)-(?P<end>\d+)")
@@ -42,7 +41,7 @@ class _Reader:
         Of a file without a duration, the last second that has a label is the end: every class has all seconds. Parts of
         a recording that overlap, as those that DCASE trains with do, are read once.
         """
-        reading = Reading(options, read_durations(options))
+        reading = LabelReading(options, read_durations(options))
         for file in files_in(path, (".txt", ".tsv", ".csv")):
             lines = read_lines(file)
             if has_header(lines[0], 1):
@@ -59,7 +58,7 @@ class _Reader:
         return reading.annotations(path, self.name, resolution=RESOLUTION, joined=True)
 
 
-def _add_file(reading: Reading, file: Path, lines: list[Line]) -> None:
+def _add_file(reading: LabelReading, file: Path, lines: list[TableLine]) -> None:
     draft = reading.of_file(file)
     if draft is None:
         return
@@ -71,7 +70,7 @@ def _add_file(reading: Reading, file: Path, lines: list[Line]) -> None:
             _add(reading, draft, dict(zip(_FIELDS, line.fields, strict=True)), line.where)
 
 
-def _add_table(reading: Reading, lines: list[Line]) -> None:
+def _add_table(reading: LabelReading, lines: list[TableLine]) -> None:
     drafts = reading.drafts
     for where, row in table_rows(lines, {**STRONG_COLUMNS, "confidence": "confidence"}):
         name = recording_name(row["recording"])
@@ -91,14 +90,14 @@ def _add_table(reading: Reading, lines: list[Line]) -> None:
         _add(reading, drafts[name], row, where)
 
 
-def _add(reading: Reading, draft: DraftRecording, row: dict[str, str], where: str) -> None:
+def _add(reading: LabelReading, draft: DraftRecording, row: dict[str, str], where: str) -> None:
     if row["label"] and not row["confidence"]:
         reading.problems.add(where, "has no confidence", draft.recording)
     else:
         reading.row(draft, row, where)
 
 
-def _check_twice(reading: Reading) -> None:
+def _check_twice(reading: LabelReading) -> None:
     """A class that has two confidences in one second."""
     for name, draft in reading.drafts.items():
         first: dict[tuple[str, float], tuple[float | None, str]] = {}

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from audio_compositionality.support.text import nearest
 
-from .base import (
+from ..annotations import Annotation, AnnotationError
+from .parsing import (
     PLAIN_COLUMNS,
-    Annotation,
-    AnnotationError,
-    Reading,
+    LabelReading,
     ReadOptions,
     durations_of,
     files_in,
@@ -72,7 +71,7 @@ def read_tables(
     Raises:
         AnnotationError: see `read_annotations`.
     """
-    reading = Reading(options, durations)
+    reading = LabelReading(options, durations)
     for file in files_in(path, _SUFFIXES):
         if not is_durations_table(file, options):
             reading.table(file, columns)

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .base import (
-    Annotation,
-    AnnotationError,
-    DraftRecording,
-    Reading,
-    ReadOptions,
-    files_in,
-    is_durations_table,
-    read_text,
-)
+from ..annotations import Annotation, AnnotationError
+from .parsing import DraftRecording, LabelReading, ReadOptions, files_in, is_durations_table, read_text
 
 _FIELDS = ("onset", "offset", "label")
 
@@ -26,7 +18,7 @@ class _Reader:
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a file or a folder; an empty file is a recording in which nothing is heard."""
-        reading = Reading(options)
+        reading = LabelReading(options)
         for file in files_in(path, (".txt", ".ann", ".lab", ".tsv")):
             draft = None if is_durations_table(file, options) else reading.of_file(file)
             if draft is not None:
@@ -34,7 +26,7 @@ class _Reader:
         return reading.annotations(path, self.name)
 
 
-def _read_file(reading: Reading, draft: DraftRecording, file: Path) -> None:
+def _read_file(reading: LabelReading, draft: DraftRecording, file: Path) -> None:
     try:
         lines = read_text(file).splitlines()
     except AnnotationError as error:

@@ -28,7 +28,7 @@ from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line
 
 from ...data import Clip, Data, DatasetError, Row, Waveform, check_range
-from ..sound_files import SoundError, SoundFile, is_regular, printable, read_header, read_samples
+from ..recordings import SoundError, SoundFile, is_regular, printable, read_header, read_samples
 
 LONGEST_CLIP = 600
 """Seconds; a file that claims more is not decoded."""
@@ -347,7 +347,7 @@ class ParquetFiles:
         Raises:
             DatasetError: it is no such table, or names a file twice.
         """
-        from ...parquet import naming, open_parquet
+        from ...manifest import naming, open_parquet
 
         self.title = printable(str(path))
         self._sound = sound
@@ -364,14 +364,14 @@ class ParquetFiles:
 
     def texts(self, column: str) -> list[str]:
         """A column of texts, in the order of the rows."""
-        from ...parquet import naming
+        from ...manifest import naming
 
         values = naming(self.title, lambda: self._table.read([column])[column].to_pylist())
         return ["" if value is None else str(value) for value in values]
 
     def file(self, name: str) -> io.BytesIO:
         """The content of a file; see `Container.file`."""
-        from ...parquet import naming
+        from ...manifest import naming
 
         group, place = self._places[name]
         if self._read[0] != group:

@@ -15,17 +15,8 @@ from pathlib import Path, PurePosixPath
 from audio_compositionality.support.text import first_line
 
 from ...data import Data, DatasetError, HeldData, Row
-from ..sound_files import AUDIO_SUFFIXES, SoundFile, printable
-from . import (
-    Container,
-    FolderFiles,
-    ParquetFiles,
-    ReadClip,
-    ReadConfiguration,
-    ZippedFiles,
-    table_text,
-    text_of,
-)
+from ..recordings import AUDIO_SUFFIXES, SoundFile, printable
+from . import Container, FolderFiles, ParquetFiles, ReadClip, ReadConfiguration, ZippedFiles, table_text, text_of
 
 _COLUMN = re.compile(r"captions?|caption_\d+")
 """Names of columns of captions, whatever their case."""
@@ -218,7 +209,7 @@ def _tables_in(container: FolderFiles | ZippedFiles, skipped: list[str]) -> Iter
 
 
 def _copies(path: Path) -> Iterator[tuple[Container, str]]:
-    from ...parquet import open_parquet
+    from ...manifest import open_parquet
 
     if set(_COPY) <= set(open_parquet(printable(str(path)), path).schema_arrow.names):
         yield ParquetFiles(path, name=_COPY[0], sound=_COPY[1]), path.name

@@ -4,7 +4,7 @@ import re
 
 from audio_compositionality.dataset_builder.scenes.captioned import Leaf
 from audio_compositionality.dataset_builder.sounds.tones import ToneSpec
-from audio_compositionality.dataset_builder.texts.captions import templates
+from audio_compositionality.dataset_builder.texts.captions import caption_templates
 
 NOUNS = ToneSpec().nouns
 
@@ -20,7 +20,7 @@ def read(text):
     """The expression that a text says: a leaf, or two in one of the templates."""
     readings = [_leaf(re.fullmatch(_PHRASE, text).groups())] if re.fullmatch(_PHRASE, text) else []
     for meaning in ("sequence", "together"):
-        for template in templates()[meaning]:
+        for template in caption_templates()[meaning]:
             first, second = (re.escape(f"{{{name}}}") for name in ("first", "second"))
             pattern = re.escape(template.text)
             named = sorted(("first", "second"), key=template.text.index)

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from pydantic import Field
 
-from audio_compositionality.dataset_builder.columns import AUDIO, TEXT, WHOLE, Column
+from audio_compositionality.dataset_builder.data import AUDIO, TEXT, WHOLE, DataColumn
 from audio_compositionality.dataset_builder.recipes.base import Drawn, Recipe
 from audio_compositionality.dataset_builder.scenes.mixing import Event
 from audio_compositionality.dataset_builder.scenes.pool import SoundPool, SoundsSpec, Use
@@ -29,13 +29,13 @@ class Louder(Recipe[LouderSpec]):
         """Specs by the name of a preset."""
         return {"mini": LouderSpec(items=24), "full": LouderSpec()}
 
-    def columns(self, spec: LouderSpec) -> Sequence[Column]:
+    def columns(self, spec: LouderSpec) -> Sequence[DataColumn]:
         """The clip and what is heard."""
         return (
-            Column("id", TEXT, "name of the row"),
-            Column("audio", AUDIO, "the clip"),
-            Column("labels", [TEXT], "of the sounds, in the order in which they are heard", least=3),
-            Column("louder", WHOLE, "place of the louder one among them", choices=(0, 1, 2)),
+            DataColumn("id", TEXT, "name of the row"),
+            DataColumn("audio", AUDIO, "the clip"),
+            DataColumn("labels", [TEXT], "of the sounds, in the order in which they are heard", least=3),
+            DataColumn("louder", WHOLE, "place of the louder one among them", choices=(0, 1, 2)),
         )
 
     def draw(self, spec: LouderSpec, sounds: Sounds) -> Iterator[Drawn]:

@@ -12,8 +12,8 @@ from datasets import load_dataset
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes.a_coat_instances import RECIPE, BlockSpec
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.sounds.tones import default_timbres
 
 from .recorded import instances, level

@@ -11,13 +11,12 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import RECIPE as ATTRIBUTE
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import AttributeSpec
 from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE as ORDER
 from audio_compositionality.dataset_builder.recipes.comp_a_order import OrderSpec
-from audio_compositionality.dataset_builder.scenes.captioned import LEVEL
-from audio_compositionality.dataset_builder.scenes.palette import novel_pairs
+from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.scenes.captioned import LEVEL, novel_pairs
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words
 from audio_compositionality.dataset_builder.texts.truth import is_false, is_true

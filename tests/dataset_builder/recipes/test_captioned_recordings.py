@@ -10,17 +10,16 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import RECIPE as ATTRIBUTE
 from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE as ORDER
 from audio_compositionality.dataset_builder.recipes.comp_a_train import RECIPE as TRAIN
-from audio_compositionality.dataset_builder.scenes.palette import SHARES
-from audio_compositionality.dataset_builder.sounds.entries import Sound
+from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.scenes.captioned import SHARES
+from audio_compositionality.dataset_builder.sounds.entries import Sound, category_of, noun_of, spoken
 from audio_compositionality.dataset_builder.sounds.splits import split_of_sounds
-from audio_compositionality.dataset_builder.sounds.words import category_of, noun_of, spoken
 from audio_compositionality.dataset_builder.texts.caption_reading import read, vocabulary_of
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words
-from audio_compositionality.dataset_builder.texts.truth import Event, is_false, is_true
+from audio_compositionality.dataset_builder.texts.truth import HeardEvent, is_false, is_true
 from audio_compositionality.support.errors import InputError
 
 from ..sounds.made import MadeRecordings
@@ -214,7 +213,7 @@ class TestTraining:
         assert set(sizes) == {2, 3, 4}
         assert sizes[3] > sizes[2] > sizes[4]
         for row in train.rows:
-            for event in map(Event.of, row["events"]):
+            for event in map(HeardEvent.of, row["events"]):
                 assert event.stop - event.start >= 1
                 assert event.stop <= 10
 
@@ -368,7 +367,7 @@ class TestWordsOfATable:
         for row in rows:
             for place, text in enumerate(row["captions"]):
                 for other, events in enumerate(row["events"]):
-                    said = read(text, vocabulary_of(map(Event.of, events))).expression
+                    said = read(text, vocabulary_of(map(HeardEvent.of, events))).expression
                     assert is_true(said, events) == (place == other)
                     assert is_false(said, events) == (place != other)
 
@@ -396,5 +395,5 @@ class TestWordsOfATable:
         rows = ATTRIBUTE.render(settings_of(ATTRIBUTE, with_words(words), items=20, different_kinds=False)).rows
         assert Counter(row["swapped"] for row in rows) == {"dynamics": 10, "bow": 10}
         for row in rows:
-            assert is_false(read(row["captions"][0], vocabulary_of(map(Event.of, row["events"][1]))).expression,
+            assert is_false(read(row["captions"][0], vocabulary_of(map(HeardEvent.of, row["events"][1]))).expression,
                             row["events"][1])  # fmt: skip

@@ -10,12 +10,11 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.comp_a_train import RECIPE, TrainingSpec
-from audio_compositionality.dataset_builder.scenes.captioned import formula
-from audio_compositionality.dataset_builder.scenes.palette import novel_pairs
-from audio_compositionality.dataset_builder.texts.captions import bag_of_words, templates
+from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.scenes.captioned import formula, novel_pairs
+from audio_compositionality.dataset_builder.texts.captions import bag_of_words, caption_templates
 from audio_compositionality.dataset_builder.texts.truth import is_false, is_true
 from audio_compositionality.support.errors import InputError
 
@@ -101,7 +100,7 @@ def test_half_of_the_captions_of_sequences_are_reverse_and_none_has_a_template_o
     assert sum(count for (_, forward), count in mentions.items() if forward) * 2 == sum(mentions.values())
     first = [mentions[0, forward] for forward in (True, False)]
     assert abs(first[0] - first[1]) < 3.5 * np.sqrt(sum(first))
-    held_out = [template for of_one in templates().values() for template in of_one if template.held_out]
+    held_out = [template for of_one in caption_templates().values() for template in of_one if template.held_out]
     texts = [text for row in rows() for text in row["captions"] + row["parts"]]
     assert not any(text.startswith(("first ", "before ")) or " amid " in text for text in texts)
     assert {template.name for template in held_out} == {"first later", "before that", "amid"}

@@ -9,8 +9,8 @@ from datasets import Audio, Dataset, Features
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import rendered_preset
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 
 SMALL = {
     "a_coat": {"quadruples": 6, "quadruple_candidates": 600},

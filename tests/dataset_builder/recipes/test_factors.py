@@ -10,8 +10,8 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError, to_waveform
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
 from audio_compositionality.dataset_builder.recipes.factors import RECIPE, FactorSpec
+from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.dataset_builder.scenes.mixing import DrawnRendering
 from audio_compositionality.dataset_builder.scenes.sources import FULL_SCALE, Source, ToneBank, draw_crossed, draw_stars
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES, default_voices

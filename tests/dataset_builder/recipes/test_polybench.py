@@ -4,10 +4,10 @@ import datasets
 import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.data import DatasetError, fingerprint_of
+from audio_compositionality.dataset_builder.data import DatasetError, recipe_fingerprint
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
 
 RECIPE = load_recipe("polybench")
@@ -43,10 +43,10 @@ def test_built_and_rendered_are_the_same_rows_and_samples_by_one_worker_and_by_t
 
 def test_the_fingerprint_names_all_that_decides_the_samples(monkeypatch):
     changes = ({}, {"seed": 1}, {"train_sets": 2}, {"test_sets": 2}, {"sample_rate": 16_000}, {"velocity": 90})
-    prints = [fingerprint_of(RECIPE.name, RECIPE.version, SMALL.changed(**change).values()) for change in changes]
+    prints = [recipe_fingerprint(RECIPE.name, RECIPE.version, SMALL.changed(**change).values()) for change in changes]
     module = "audio_compositionality.dataset_builder.scenes.polyphony.templates_digest"
     monkeypatch.setattr(module, lambda: "other wordings")
-    prints.append(fingerprint_of(RECIPE.name, RECIPE.version, SMALL.values()))
+    prints.append(recipe_fingerprint(RECIPE.name, RECIPE.version, SMALL.values()))
     assert len(set(prints)) == len(changes) + 1
 
 

@@ -7,8 +7,8 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes.polybench import RECIPE
+from audio_compositionality.dataset_builder.recorded import recorded
 from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
-from audio_compositionality.dataset_builder.sounds.opening import recorded
 from audio_compositionality.support.errors import InputError
 
 from ..sounds.made import made_recordings

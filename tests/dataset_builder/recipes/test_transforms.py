@@ -9,10 +9,10 @@ from scipy.stats import kstest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.scenes.bases import DIFFERING, TransformSpec
-from audio_compositionality.dataset_builder.scenes.transforms import ParameterRange, load_transform
+from audio_compositionality.dataset_builder.scenes.effects import ParameterRange, load_transform
 from audio_compositionality.support.errors import InputError
 
 from .transformed import SMALL, by_id, level

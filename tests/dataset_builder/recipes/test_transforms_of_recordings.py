@@ -8,8 +8,8 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.support.errors import InputError
 
 from ..sounds.made import made_recordings

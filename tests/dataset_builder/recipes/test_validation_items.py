@@ -8,7 +8,7 @@ import pytest
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 from audio_compositionality.dataset_builder.recipes.base import ValidatedRecipe
 from audio_compositionality.dataset_builder.recipes.comp_a_train import TrainingSpec
-from audio_compositionality.dataset_builder.texts.captions import templates
+from audio_compositionality.dataset_builder.texts.captions import caption_templates
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.training.settings import VALIDATION_ITEMS
 
@@ -24,7 +24,7 @@ def test_both_recipes_of_items_make_some():
 def test_they_are_of_their_split_and_of_what_training_has(name):
     rendering = load_recipe(name).render_validation(SCENES, 2)
     rows = rendering.rows
-    held_out = {template.name for of_one in templates().values() for template in of_one if template.held_out}
+    held_out = {template.name for of_one in caption_templates().values() for template in of_one if template.held_out}
     assert len(rows) == 2
     assert {row["split"] for row in rows} == {"validation"}
     assert {row["subset"] for row in rows} == {"seen"}

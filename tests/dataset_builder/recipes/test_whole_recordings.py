@@ -10,12 +10,12 @@ import soundfile
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes.audio_text_retrieval import RECIPE as RETRIEVAL
 from audio_compositionality.dataset_builder.recipes.zero_shot_audio import RECIPE as ZERO_SHOT
-from audio_compositionality.dataset_builder.scenes.whole_clips import whole_clip
+from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
+from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.scenes.pool import whole_clip
 from audio_compositionality.dataset_builder.sounds.entries import Sound
-from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
 from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres
 from audio_compositionality.support.errors import InputError
 

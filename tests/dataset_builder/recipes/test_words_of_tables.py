@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.opening import offered, open_recordings
+from audio_compositionality.dataset_builder.recorded import offered, open_recordings
 
 from ..sounds.sounds import noise, write
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from datasets import Audio, Features, List, Value
 
 from audio_compositionality.dataset_builder import recipes
-from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.data import DatasetError, Rendering
 from audio_compositionality.dataset_builder.manifest import FINGERPRINT_KEY, MANIFEST_NAME
 from audio_compositionality.dataset_builder.recipes.base import Recipe
 from audio_compositionality.support.spec import Spec
@@ -29,7 +29,7 @@ class ToySettings(Spec):
     sample_rate: int = 8_000
 
 
-class RenderedToys:
+class RenderedToys(Rendering):
     def __init__(self, settings):
         self.settings = settings
         self.sample_rate = settings.sample_rate

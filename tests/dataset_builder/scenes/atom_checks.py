@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, spoken
+from audio_compositionality.dataset_builder.texts.questions import QuestionError, in_sentence
 from audio_compositionality.support.text import shown
 
 _SAYS_NO = re.compile(r"\b(missing|never|without|absent|free of|cannot)\b")
@@ -54,18 +54,20 @@ def _truth(row: Row) -> bool | str:
     text = row["question"].casefold()
     frames = {label: _frames(row, label) for label in dict.fromkeys(event["label"] for event in row["events"])}
     if row["task"] == "presence":
-        if spoken(row["anchor"]).casefold() not in text:
+        if in_sentence(row["anchor"]).casefold() not in text:
             return f"it does not name {row['anchor']!r}"
         count = len(frames.get(row["anchor"], ()))
         if 0 < count < 24:
             return f"{row['anchor']!r} is heard for {count} frames only"
-        return (count > 0) != bool(_SAYS_NO.search(text.replace(spoken(row["anchor"]).casefold(), "")))
+        return (count > 0) != bool(_SAYS_NO.search(text.replace(in_sentence(row["anchor"]).casefold(), "")))
     if row["task"] != "sequence":
         return f"nothing is known of questions {row['task']}"
     # Those two of the labels that the question names, in the order in which it does.
-    places = {label: text.find(f"the {spoken(label).casefold()}") for label in frames}
+    places = {label: text.find(f"the {in_sentence(label).casefold()}") for label in frames}
     named = sorted((label for label in places if places[label] >= 0), key=lambda label: places[label])
-    named = [label for label in named if not any(label != one and spoken(label) in spoken(one) for one in named)]
+    named = [
+        label for label in named if not any(label != one and in_sentence(label) in in_sentence(one) for one in named)
+    ]
     if len(named) != 2:
         return f"it names {len(named)} of the sounds that are heard; two are compared"
     first, second = named

@@ -9,12 +9,11 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.scenes.arrangements import BLOCK, FIRST, LAST, PAIRED
 from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
-from audio_compositionality.dataset_builder.scenes.twins import ARRANGEMENTS, draw_groups
-from audio_compositionality.dataset_builder.texts.questions.check import check_questions
-from audio_compositionality.dataset_builder.texts.questions.controls import balance_of, require_balance
-from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, question_of
+from audio_compositionality.dataset_builder.scenes.twins import ARRANGEMENTS, BLOCK, FIRST, LAST, PAIRED, draw_groups
+from audio_compositionality.dataset_builder.texts.answer_check import check_questions
+from audio_compositionality.dataset_builder.texts.question_controls import balance_of, require_balance
+from audio_compositionality.dataset_builder.texts.questions import annotation_of, question_of
 from audio_compositionality.support.errors import InputError
 
 LABELS = ("bell", "reed", "organ", "brass", "pad", "bass")

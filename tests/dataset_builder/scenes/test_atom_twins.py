@@ -10,14 +10,18 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.scenes.arrangements import ATOMIC, BLOCK
 from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
-from audio_compositionality.dataset_builder.scenes.twins import draw_groups, questions_of
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, QuestionSettings, templates
-from audio_compositionality.dataset_builder.texts.questions.controls import blind_accuracy
-from audio_compositionality.dataset_builder.texts.questions.kinds import ATOM_TASKS, ATOMS, STATES, question_tasks
-from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, question_of
+from audio_compositionality.dataset_builder.scenes.twins import ATOMIC, BLOCK, draw_groups, questions_of
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
+from audio_compositionality.dataset_builder.texts.question_controls import blind_accuracy
+from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_TASKS, ATOMS, STATES, question_tasks
+from audio_compositionality.dataset_builder.texts.questions import (
+    QuestionError,
+    QuestionSettings,
+    annotation_of,
+    question_of,
+    question_templates,
+)
 from audio_compositionality.support.errors import InputError
 
 from .atom_checks import check_atoms, fault_of_atom
@@ -90,7 +94,7 @@ def test_the_second_algorithm_reads_every_wording():
         "presence": [("bell", ""), ("pad", "")],
         "sequence": [("bell", "reed"), ("reed", "bell")],
     }.items():
-        for template in templates(task, ATOM_TASKS[task].variants[0]):
+        for template in question_templates(task, ATOM_TASKS[task].variants[0]):
             for (anchor, other), state in zip(pairs, STATES[task], strict=True):
                 answer = "Yes" if state == template.polarity else "No"
                 asked = {"task": task, "anchor": anchor, "question": template.question(anchor, other)}
@@ -138,7 +142,7 @@ def test_rows_and_clips():
     with pytest.raises(DatasetError, match="task is 'counting'; it is one of 'presence', 'sequence'"):
         RECIPE.check_row({**scenes.rows[0], "task": "counting"})
     with pytest.raises(InputError, match="there are no questions 'presense/heard'"):
-        templates("presense", "heard")
+        question_templates("presense", "heard")
 
 
 def test_the_card_says_what_there_is():

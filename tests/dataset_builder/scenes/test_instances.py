@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.scenes.placing import (
+from audio_compositionality.dataset_builder.scenes.pool import (
     HIGHEST,
     KNOTS,
     LOWEST,

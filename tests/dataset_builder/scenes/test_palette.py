@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.scenes.captioned import Leaf
-from audio_compositionality.dataset_builder.scenes.palette import SHARES, Palette, dealt, draw_until, novel_pairs
-from audio_compositionality.dataset_builder.sounds.checks import UnlabelledError
+from audio_compositionality.dataset_builder.scenes.captioned import SHARES, Leaf, Palette, draw_until, novel_pairs
+from audio_compositionality.dataset_builder.scenes.sources import dealt
 from audio_compositionality.dataset_builder.sounds.entries import Sound
+from audio_compositionality.dataset_builder.sounds.splits import UnlabelledError
 from audio_compositionality.dataset_builder.sounds.tones import ToneSounds, ToneSpec
 
 from ..sounds.made import MadeRecordings

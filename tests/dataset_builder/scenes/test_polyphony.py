@@ -8,13 +8,13 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.scenes.arrangements import BLOCK, OVERLAPPING
 from audio_compositionality.dataset_builder.scenes.mixing import EventSounds
 from audio_compositionality.dataset_builder.scenes.polyphony import Cast, PolyphonySpec, TwinPool
+from audio_compositionality.dataset_builder.scenes.twins import BLOCK, OVERLAPPING
 from audio_compositionality.dataset_builder.sounds.entries import Sound
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
-from audio_compositionality.dataset_builder.texts.questions.check import check_questions
-from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, check_question_row, question_of
+from audio_compositionality.dataset_builder.texts.answer_check import check_questions
+from audio_compositionality.dataset_builder.texts.questions import annotation_of, check_question_row, question_of
 from audio_compositionality.support.errors import InputError
 
 from ..sounds.sounds import write

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.scenes.sources import SceneSpec
-from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
+from audio_compositionality.dataset_builder.sounds.dx7_voice import Operator, Voice
 from audio_compositionality.support.errors import InputError
 
 

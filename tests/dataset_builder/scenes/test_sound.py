@@ -8,7 +8,7 @@ from scipy import fft
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.scenes.sources import Quadruple, Scene, SceneSpec, Source, ToneBank
-from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
+from audio_compositionality.dataset_builder.sounds.dx7_voice import Operator, Voice
 
 SINE = Voice(operators=(Operator(output_level=99), *[Operator()] * 5))
 SINE_AND_TIMBRES = SceneSpec(voices=(SINE, *SceneSpec().voices[1:]))

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy.stats import kurtosis
 
-from audio_compositionality.dataset_builder.scenes.transforms import (
+from audio_compositionality.dataset_builder.scenes.effects import (
     ParameterRange,
     list_transforms,
     load_transform,
     register_transform,
 )
-from audio_compositionality.dataset_builder.scenes.transforms import _registry as registry
+from audio_compositionality.dataset_builder.scenes.effects import _registry as registry
 from audio_compositionality.support.errors import InputError
 
 RATE = 16_000

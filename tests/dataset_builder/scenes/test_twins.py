@@ -7,13 +7,21 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.scenes.arrangements import ATOMIC, BLOCK, OVERLAPPING, PAIRED
-from audio_compositionality.dataset_builder.scenes.twins import EARLY_END, LEVELS, draw_groups, gap_of, questions_of
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.sounds.intervals import polyphony
-from audio_compositionality.dataset_builder.texts.questions.base import QuestionError, spoken
-from audio_compositionality.dataset_builder.texts.questions.check import check_questions, fault_of
-from audio_compositionality.dataset_builder.texts.questions.controls import balance_of, require_balance
+from audio_compositionality.dataset_builder.scenes.twins import (
+    ATOMIC,
+    BLOCK,
+    EARLY_END,
+    LEVELS,
+    OVERLAPPING,
+    PAIRED,
+    draw_groups,
+    gap_of,
+    questions_of,
+)
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent, polyphony
+from audio_compositionality.dataset_builder.texts.answer_check import answer_fault, check_questions
+from audio_compositionality.dataset_builder.texts.question_controls import balance_of, require_balance
+from audio_compositionality.dataset_builder.texts.questions import QuestionError, in_sentence
 from audio_compositionality.support.errors import InputError
 
 LABELS = ("Alarm", "bell", "cow", "dog", "engine", "flute", "goat", "horn")
@@ -97,7 +105,7 @@ def test_a_hundred_wrong_answers_are_all_noticed(asked):
         question = questions[number]
         wrong = str(rng.choice([option for option in question.options if option != question.answer]))
         injected = replace(question, answer=wrong)
-        assert fault_of(injected, by_name[question.recording]) is not None
+        assert answer_fault(injected, by_name[question.recording]) is not None
         with pytest.raises(QuestionError, match="1 of 1 questions are wrong"):
             check_questions([injected], annotations)
 
@@ -249,7 +257,7 @@ def test_in_longest_every_label_is_heard_as_much_in_as_many_events_and_beside_ot
         assert {level for clip in group.clips for level in {track.level for track in clip.tracks}} == {0}
         # Where in a clip blocks lie differs; what they are does not, once labels have changed places.
         for clip, answer in zip(group.clips, group.questions[0].answers, strict=True):
-            assert spoken(clip.tracks[0].label) == answer
+            assert in_sentence(clip.tracks[0].label) == answer
     assert len(shapes) >= 5
 
 

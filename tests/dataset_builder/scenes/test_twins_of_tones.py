@@ -13,9 +13,9 @@ import pytest
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.scenes.mixing import Event, EventSounds
 from audio_compositionality.dataset_builder.scenes.polyphony import CLIP_LEVEL, PolyphonySpec
-from audio_compositionality.dataset_builder.texts.questions.check import check_questions
-from audio_compositionality.dataset_builder.texts.questions.controls import balance_of, require_balance
-from audio_compositionality.dataset_builder.texts.questions.rows import annotation_of, question_of
+from audio_compositionality.dataset_builder.texts.answer_check import check_questions
+from audio_compositionality.dataset_builder.texts.question_controls import balance_of, require_balance
+from audio_compositionality.dataset_builder.texts.questions import annotation_of, question_of
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.question_kinds import task_of
 

@@ -10,9 +10,9 @@ import pytest
 from datasets import Audio, ClassLabel, List, Value
 
 from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.recorded import open_recordings
 from audio_compositionality.dataset_builder.sounds.labels import caption_columns
-from audio_compositionality.dataset_builder.sounds.opening import open_recordings
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 
 from .miniatures import sound
 from .sounds import noise, write

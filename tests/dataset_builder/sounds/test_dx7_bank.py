@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice, load_bank, save_bank
+from audio_compositionality.dataset_builder.sounds.dx7_voice import Operator, Voice, load_bank, save_bank
 from audio_compositionality.support.errors import InputError
 
 

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import jv
 
-from audio_compositionality.dataset_builder.sounds.dx7.engine import render
-from audio_compositionality.dataset_builder.sounds.dx7.tables import power_of_two, sine
-from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
+from audio_compositionality.dataset_builder.sounds.dx7_engine import power_of_two, render, sine
+from audio_compositionality.dataset_builder.sounds.dx7_voice import Operator, Voice
 from audio_compositionality.support.errors import InputError
 
 RATE = 32_000

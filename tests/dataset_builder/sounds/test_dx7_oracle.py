@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.dx7.engine import render
-from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
+from audio_compositionality.dataset_builder.sounds.dx7_engine import render
+from audio_compositionality.dataset_builder.sounds.dx7_voice import Operator, Voice
 
 dexed = pytest.importorskip("dexed", reason="dexed-py, the reference DX7, is not installed")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
+from audio_compositionality.dataset_builder.sounds.dx7_voice import Operator, Voice
 from audio_compositionality.support.errors import InputError
 
 # Highest value of each byte in the DX7's VCED format, operators 6 to 1 first (Yamaha MIDI data format).

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from audio_compositionality.dataset_builder.sounds import reading
+from audio_compositionality.dataset_builder.sounds import recordings as reading
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
-from audio_compositionality.dataset_builder.sounds.reading import numbers_of
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError, numbers_of
 
 from .sounds import RATE, noise, write, write_labelled
 

@@ -1,8 +1,8 @@
-"""Recordings in data sets that `datasets` reads, on this machine: Parquet and folders of sound files."""
-
-from __future__ import annotations
+"""Recordings in data sets that `datasets` reads, on this machine, and in miniatures of those that have a name."""
 
 import io
+import shutil
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import datasets
@@ -12,14 +12,23 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
+from audio_compositionality.dataset_builder import stored
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.places import Folder
+from audio_compositionality.dataset_builder.recorded import changeable, open_recordings, recorded
 from audio_compositionality.dataset_builder.sounds import hub
-from audio_compositionality.dataset_builder.sounds import hub as splits
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
-from audio_compositionality.dataset_builder.sounds.hub import hub_recordings
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.hub import (
+    hub_recordings,
+    list_named_sets,
+    load_named_set,
+    named_set_from,
+)
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
+from audio_compositionality.dataset_builder.stored import LocalFolder
+from audio_compositionality.support.spec import check_values
 
+from . import miniatures
+from .miniatures import CAPTIONS, FAMILIES, LEAVES, MINIATURES, URBAN, VIDEOS, VOCAL, WORDS, write_miniature
 from .sounds import RATE, noise, write, write_labelled
 
 CLASSES = ("cat", "dog")
@@ -149,7 +158,7 @@ class Repository:
     """What of a repository of the Hub is asked for, answered from a folder."""
 
     def __init__(self, source, revision):
-        place = Folder(source)
+        place = LocalFolder(source)
         self.source, self.revision = source, revision
         self.path, self.names_of, self.ask = place.path, place.names_of, place.ask
 
@@ -167,7 +176,7 @@ class TestSplits:
     def test_that_are_not_asked_for_are_not_downloaded(self, two, monkeypatch):
         with pytest.raises(DatasetError, match="cannot be read"):
             opened(two, split="test")
-        monkeypatch.setattr(hub, "place_of", Repository)
+        monkeypatch.setattr(stored, "place_of", Repository)
         assert len(opened(two, split="test").entries) == 12
         recordings = opened(two, split="test[:5]", label="animal")
         assert {entry.label for entry in recordings.entries} == set(CLASSES)
@@ -180,16 +189,16 @@ class TestSplits:
             save(folder, *columns(count), split=split)
         recordings = opened(folder, split="test[6:]+train[:2]", label="animal")
         assert len(recordings.entries) == 8
-        assert splits.splits_in("train[:1]+train[2:]+test") == ("train", "test")
-        assert splits.splits_in("test[0:") == splits.splits_in(None) == ()
+        assert hub.splits_in("train[:1]+train[2:]+test") == ("train", "test")
+        assert hub.splits_in("test[0:") == hub.splits_in(None) == ()
         with pytest.raises(SoundError, match="has no split 'tset'; did you mean 'test'"):
             opened(folder, split="train+tset")
 
     def test_that_are_small_may_lie_beside_large_ones(self, folder, monkeypatch):
         save(folder, *columns(6), split="train")
         (folder / "data" / "train-00001-of-00002.parquet").write_bytes(b"x" * 2**20)
-        monkeypatch.setattr(hub, "place_of", Repository)
-        monkeypatch.setattr(splits, "LARGEST_DOWNLOAD", 2**20)
+        monkeypatch.setattr(stored, "place_of", Repository)
+        monkeypatch.setattr(hub, "LARGEST_DOWNLOAD", 2**20)
         for split in (None, "train", "test+train[:5]"):
             with pytest.raises(SoundError, match="GB to download, more than"):
                 opened(folder, split=split)
@@ -270,7 +279,7 @@ class TestWhatCannotBeUsed:
             opened(folder)
 
     def test_what_is_too_much_to_download_is_refused_before(self, folder, monkeypatch):
-        monkeypatch.setattr(hub, "place_of", Repository)
+        monkeypatch.setattr(stored, "place_of", Repository)
         assert len(opened(folder).entries) == 12
         monkeypatch.setattr(Repository, "size_of", lambda *_: 123_456_789_012)
         with pytest.raises(SoundError, match=r"has 123 GB to download, more than 100; give another split or"):
@@ -326,3 +335,330 @@ class TestFolderOfSoundFiles:
         recordings = opened(tmp_path, label="label", group="group")
         assert recordings.fingerprint == folder_recordings(tmp_path).fingerprint
         assert sorted(entry.number for entry in recordings.entries) == [n + 0.5 for n in range(6)]
+
+
+LABELS = {
+    "audiomnist": [str(digit) for digit in range(10)],
+    "esc50": [f"category {n}" for n in range(13)],
+    "fsd50k": LEAVES,
+    "nsynth": FAMILIES,
+    "speech-commands": WORDS[:-1],
+    "urbansound8k": URBAN,
+    "vggsound": VIDEOS,
+    "vocalsound": VOCAL,
+}
+
+CAPTIONED = ("audiocaps", "clotho")
+
+CONDITIONS = {"audiomnist": "speaker_id", "nsynth": "pitch", "speech-commands": "speaker_id", "vocalsound": "spk_id"}
+
+GROUPS = {**CONDITIONS, "esc50": "src_file", "nsynth": "instrument_str", "urbansound8k": "fsID"}
+
+
+@pytest.fixture(params=sorted(LABELS))
+def named(request, tmp_path, without_torchcodec):
+    """The name of a data set, its rows and what is read of it."""
+    rows = write_miniature(request.param, tmp_path)
+    return request.param, rows, open_recordings(dataset=f"{request.param}={tmp_path}", progress=False)
+
+
+def row_of(entry, rows):
+    return rows[int(entry.id.partition("/")[2])]
+
+
+def test_each_has_a_miniature():
+    assert sorted(MINIATURES) == sorted((*LABELS, *CAPTIONED)) == list(list_named_sets())
+
+
+class TestMiniatures:
+    def test_give_labels_conditions_and_groups(self, named):
+        name, rows, recordings = named
+        split = load_named_set(name).split
+        assert {entry.label for entry in recordings.entries} == set(LABELS[name])
+        assert recordings.source == name
+        for entry in recordings.entries:
+            row = row_of(entry, rows)
+            assert entry.id.startswith(f"{split}/")
+            assert entry.condition == str(row[CONDITIONS[name]] if name in CONDITIONS else "")
+            assert entry.group == str(row[GROUPS[name]] if name in GROUPS else "")
+        index, entry = next((n, e) for n, e in enumerate(recordings.entries) if e.id == f"{split}/5")
+        np.testing.assert_allclose(recordings.waveform(index)[0], noise(0.3, seed=5), atol=4e-5)
+        assert entry.label in str(row_of(entry, rows).values())
+
+    def test_make_blocks_with_the_settings_that_they_state(self, named):
+        name, _, recordings = named
+        data = recorded(recordings, recipes=["a_coat_instances"], blocks=2)
+        row = data.configuration("a_coat_instances").rows[0]
+        stated = load_named_set(name)
+        assert len(row["labels"]) == stated.settings.get("classes", 8)
+        assert len(row["context_a"]) == stated.settings.get("context_sources", 2)
+        assert row["domain"] == stated.domain
+        fewer = recorded(recordings, recipes=["a_coat_instances"], blocks=2, classes=3, domain="mine")
+        row = fewer.configuration("a_coat_instances").rows[0]
+        assert (len(row["labels"]), row["domain"]) == (3, "mine")
+
+    @pytest.mark.slow
+    def test_make_all_recipes_that_need_no_conditions(self, named):
+        name, _, recordings = named
+        without = set() if name in CONDITIONS else {"binding"}
+        if name in ("audiomnist", "speech-commands"):
+            # Four speakers in the miniature, and five folds.
+            without.add("transforms")
+        everything = {"transforms", "a_coat_instances", "a_coat_recordings", "binding", "zero_shot_audio"}
+        # None has captions, which another recipe needs.
+        with pytest.warns(UserWarning, match="audio_text_retrieval is left out"):
+            assert set(recorded(recordings).recipes) & everything == everything - without
+
+    def test_are_read_where_files_do_not_say_what_is_sound(self, tmp_path, without_torchcodec):
+        write_miniature("nsynth", tmp_path, declared=False)
+        assert len(open_recordings(dataset=f"nsynth={tmp_path}", progress=False).entries) == 60
+
+
+class TestCaptions:
+    @pytest.mark.parametrize("name", CAPTIONED)
+    def test_are_those_of_a_clip(self, name, tmp_path, without_torchcodec):
+        write_miniature(name, tmp_path)
+        recordings = open_recordings(dataset=f"{name}={tmp_path}", progress=False)
+        assert {frozenset(entry.captions) for entry in recordings.entries} == set(map(frozenset, CAPTIONS))
+        assert recordings.skipped == ()
+        rows = recorded(recordings, recipes=["audio_text_retrieval"]).configuration("audio_text_retrieval").rows
+        assert sorted(caption for row in rows for caption in row["captions"]) == sorted(
+            caption for captions in CAPTIONS for caption in captions
+        )
+        assert {row["group"] for row in rows} == ({f"video{n}" for n in range(6)} if name == "audiocaps" else {""})
+        assert {row["domain"] for row in rows} == {load_named_set(name).domain}
+
+    def test_are_whole_where_others_are_asked_for(self, tmp_path, without_torchcodec):
+        write_miniature("clotho", tmp_path)
+        recordings = open_recordings(dataset=f"clotho={tmp_path}", captions="text", progress=False)
+        assert {entry.captions for entry in recordings.entries} == {(". ".join(c),) for c in CAPTIONS}
+
+
+class TestWhatIsLeftOut:
+    def test_labels_that_are_none(self, tmp_path, without_torchcodec):
+        rows = write_miniature("speech-commands", tmp_path)
+        recordings = open_recordings(dataset=f"speech-commands={tmp_path}", progress=False)
+        entries = recordings.entries
+        assert dict(recordings.skipped) == {
+            f"validation/{n}": f"is called {row['label']!r}, which is no class"
+            for n, row in enumerate(rows)
+            if row["label"].startswith("_")
+        }
+        assert len(entries) == len(rows) - 5
+        named = load_named_set("speech-commands")
+        assert set(named.without) == {"_silence_", "_unknown_"}
+
+    def test_clips_of_several_labels(self, tmp_path, without_torchcodec):
+        write_miniature("fsd50k", tmp_path)
+        recordings = open_recordings(dataset=f"fsd50k={tmp_path}", progress=False)
+        assert Counter(entry.label for entry in recordings.entries) == dict.fromkeys(LEAVES, 10)
+        several = [f"test/{number}" for number in (130, 131, 132)]
+        assert [id for id, _ in recordings.skipped] == several
+        assert all(reason.startswith("holds several sounds, or nobody says") for _, reason in recordings.skipped)
+        assert recordings.complete.skipped == ()
+        rows = recorded(recordings, recipes=["zero_shot_audio"]).configuration("zero_shot_audio").rows
+        assert {row["recording"] for row in rows} == {*several, *(entry.id for entry in recordings.entries)}
+        assert max(len(row["labels"]) for row in rows) > 2
+
+    def test_recordings_that_cannot_be_used(self, tmp_path, without_torchcodec, monkeypatch):
+        monkeypatch.setattr(miniatures, "noise", lambda seconds, seed: noise(seconds, seed=max(seed, 1)))
+        write_miniature("vocalsound", tmp_path)
+        recordings = open_recordings(dataset=f"vocalsound={tmp_path}", progress=False)
+        assert len(recordings.entries) == 28
+        assert dict(recordings.skipped) == {
+            "test/0": "is the same recording as 'test/1', which is called 'Sniff'; leave both out",
+            "test/1": "is the same recording as 'test/0', which is called 'Laughter'; leave both out",
+        }
+
+
+class TestArguments:
+    def test_go_before_what_is_stated(self, tmp_path, without_torchcodec):
+        write_miniature("speech-commands", tmp_path)
+        own = {"label": "is_unknown", "group": "utterance_id", "condition": "label", "split": "validation[:10]"}
+        recordings = open_recordings(dataset=f"speech-commands={tmp_path}", progress=False, **own)
+        said = defaultdict(set)
+        for entry in recordings.entries:
+            said["labels"].add(entry.label)
+            said["groups"].add(entry.group)
+        assert (len(recordings.entries), said) == (10, {"labels": {"False"}, "groups": {"0"}})
+        assert {entry.condition for entry in recordings.entries} == set(WORDS[:10])
+        with pytest.raises(DatasetError, match=r"\(v0\.01/validation/\*\.parquet\); .* holds v0\.02/\. A folder"):
+            open_recordings(dataset=f"speech-commands={tmp_path}", config="v0.01", progress=False)
+        with pytest.raises(DatasetError, match=r"has no column 'speaker'; did you mean 'speaker_id'"):
+            open_recordings(dataset=f"speech-commands={tmp_path}", group="speaker", progress=False)
+
+    def test_name_what_there_is(self, tmp_path, monkeypatch):
+        with pytest.raises(SoundError, match="unknown data set 'esc51'; did you mean 'esc50'"):
+            load_named_set("esc51")
+        with pytest.raises(SoundError, match=r"no data set 'esc51': neither .* nor the name of one; .*'esc50'"):
+            open_recordings(dataset="esc51")
+        with pytest.raises(DatasetError, match="offline"):
+            open_recordings(dataset="esc50")
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "esc50").mkdir()
+        note = "'esc50' is taken as the name of a data set; ./esc50 is the folder that is called so"
+        with pytest.warns(UserWarning, match=note), pytest.raises(DatasetError, match="offline"):
+            open_recordings(dataset="esc50")
+        for folder in ("./esc50", Path("esc50")):
+            with pytest.raises(DatasetError, match="esc50 cannot be read"):
+                open_recordings(dataset=folder)
+
+
+class TestCopies:
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                "esc50=",
+                "the data set is 'esc50=', and there is no folder after the =: esc50=FOLDER reads a copy of ESC",
+            ),
+            ("esc50=nowhere", "the data set is 'esc50=nowhere', and 'nowhere' is no folder: esc50=FOLDER reads a copy"),
+        ],
+    )
+    def test_lie_in_folders(self, text, message):
+        with pytest.raises(SoundError, match=message):
+            open_recordings(dataset=text)
+
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("speech-commands", r"v0\.02/validation/\*\.parquet"),
+            ("nsynth", r"data/test/\*\.parquet"),
+            ("esc50", r"Parquet files, or sound files with a metadata\.csv that has the column category"),
+        ],
+    )
+    def test_have_the_files_of_the_hub(self, name, expected, tmp_path):
+        write_labelled(tmp_path)
+        message = (
+            rf"{name} is read from the files that it has on the Hub \({expected}\); .* holds cat/, dog/\. A folder"
+        )
+        with pytest.raises(SoundError, match=rf"{message} of LABEL/file\.wav is data by itself"):
+            open_recordings(dataset=f"{name}={tmp_path}")
+
+    def test_may_be_sound_files_with_a_table(self, tmp_path, without_torchcodec):
+        write_labelled(tmp_path)
+        lines = [f"dog/{number}.wav,dog,{number % 3}" for number in range(6)]
+        (tmp_path / "metadata.csv").write_text("\n".join(["file_name,category,src_file", *lines]) + "\n")
+        recordings = open_recordings(dataset=f"esc50={tmp_path}", progress=False)
+        assert {(entry.label, entry.group) for entry in recordings.entries} == {("dog", str(n)) for n in range(3)}
+
+    def test_may_be_read_in_several_splits(self, tmp_path, without_torchcodec):
+        write_miniature("nsynth", tmp_path)
+        (tmp_path / "data" / "train").mkdir()
+        shutil.copy(tmp_path / "data" / "test" / "test.parquet", tmp_path / "data" / "train" / "0.parquet")
+        recordings = open_recordings(dataset=f"nsynth={tmp_path}", split="test[:10]+train[10:30]", progress=False)
+        assert len(recordings.entries) == 30
+
+
+DESCRIPTION = """\
+title: Kitchen sounds
+dataset: copy
+split: test
+label: answer
+group: spk_id
+without: [Sneeze]
+domain: kitchen
+settings: {classes: 2, context_sources: 1}
+licence: none
+url: https://example.org
+citation: nobody
+"""
+
+
+class TestFilesOfUsers:
+    """`--dataset FILE.yaml`."""
+
+    @pytest.fixture
+    def file(self, tmp_path):
+        write_miniature("vocalsound", tmp_path / "copy")
+        (tmp_path / "kitchen.yaml").write_text(DESCRIPTION)
+        return tmp_path / "kitchen.yaml"
+
+    def test_describe_a_data_set(self, file, without_torchcodec):
+        recordings = open_recordings(dataset=file, progress=False)
+        assert recordings.source == "kitchen"
+        assert {entry.label for entry in recordings.entries} == set(VOCAL) - {"Sneeze"}
+        assert len(recordings.skipped) == 5
+        row = recorded(recordings, recipes=["a_coat_instances"], blocks=1).configuration("a_coat_instances").rows[0]
+        assert (row["domain"], len(row["labels"])) == ("kitchen", 2)
+        file.write_text(DESCRIPTION.replace("dataset: copy", "dataset: ORG/NAME"))
+        same = open_recordings(dataset=f"{file}={file.parent / 'copy'}", progress=False)
+        assert same.fingerprint == recordings.fingerprint
+
+    @pytest.mark.parametrize(
+        ("before", "after", "message"),
+        [
+            ("[Sneeze]", "[no]", r"without is False; it must be names .*; put a number, yes or no .* into quotes"),
+            ("group: spk_id", "separator: [',']", r"separator is ,; it must be a text"),
+            ("group: spk_id", "captions: [1]", "captions is 1; it must be names with commas between them"),
+            ("group: spk_id", "captions: ['']", "captions is .*; it must be a text"),
+            ("group: spk_id", "caption_separator: ''", r"caption_separator is ''; it must be a text"),
+            ("group: spk_id", "revision: 1.0", r"revision is 1\.0; it must be a text; put a number, yes or no .* into"),
+            ("group: spk_id", "files: '{label}/*'", r"files is .*; it is a pattern of files with \{config\} and"),
+            ("group: spk_id", "files: /etc/{split}", r"files is .*; it is a pattern of files"),
+            ("group: spk_id", "grup: spk_id", r"kitchen\.yaml: there is no setting 'grup'; did you mean 'group'"),
+            ("group: spk_id", "name: other", "has the key 'name'; the name of a data set is that of its file"),
+            ("{classes: 2, context_sources: 1}", "2", "settings is 2; it must be values by their names"),
+            (
+                "{classes: 2, context_sources: 1}",
+                "{clases: 2}",
+                r"settings: .* no setting 'clases'; did you mean 'class",
+            ),
+            ("{classes: 2, context_sources: 1}", "{classes: two}", r"settings: classes is 'two'; it is a whole number"),
+            ("url: https://example.org", "", "url is missing; it is a text"),
+            ("label: answer", "", "label or captions is missing"),
+            ("title: Kitchen sounds", "title: !!python/name:os.system x", r"kitchen\.yaml is no YAML"),
+        ],
+    )
+    def test_that_describe_none_name_the_key(self, before, after, message, file):
+        assert before in DESCRIPTION
+        file.write_text(DESCRIPTION.replace(before, after))
+        with pytest.raises(SoundError, match=message):
+            open_recordings(dataset=str(file))
+
+    def test_may_be_absent_or_large(self, file):
+        with pytest.raises(SoundError, match=r"cannot read the settings in nowhere\.yaml: No such file"):
+            open_recordings(dataset="nowhere.yaml")
+        file.write_text("#" * 2**21)
+        with pytest.raises(SoundError, match="has more than 1,048,576 bytes"):
+            open_recordings(dataset=file)
+
+
+class TestFilesOfUsersWithCaptions:
+    @pytest.mark.parametrize("captions", ["text", "[text]"])
+    def test_name_their_columns(self, captions, tmp_path, without_torchcodec):
+        write_miniature("clotho", tmp_path / "copy")
+        said = f"captions: {captions}\ncaption_separator: '. '"
+        (tmp_path / "said.yaml").write_text(DESCRIPTION.replace("label: answer\ngroup: spk_id", said))
+        recordings = open_recordings(dataset=tmp_path / "said.yaml", progress=False)
+        assert {frozenset(entry.captions) for entry in recordings.entries} == set(map(frozenset, CAPTIONS))
+
+    def test_may_be_several_in_a_text(self):
+        named = named_set_from("x", DESCRIPTION.replace("label: answer", "captions: said_1, said_2"))
+        assert (named.label, named.captions) == (None, ("said_1", "said_2"))
+
+
+class TestFiles:
+    @pytest.mark.parametrize("name", list_named_sets())
+    def test_say_what_whoever_uses_one_has_to_know(self, name):
+        named = load_named_set(name)
+        assert named.name == name
+        for text in (named.title, named.licence, named.url, named.citation):
+            assert text in named.terms
+        assert named.url.startswith("https://")
+        assert set(named.settings) <= {"classes", "context_sources"}
+        check_values(named.settings, changeable(), named.name)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("title: x", r"x\.yaml: dataset, split, domain, licence, url and citation are missing"),
+            ("titel: x", r"x\.yaml: there is no setting 'titel'; did you mean 'title'"),
+            ("- x: [", r"x\.yaml is no YAML"),
+            ("- x", r"x\.yaml must have lines such as .*, but is a list"),
+            ("", r"x\.yaml must have lines such as"),
+        ],
+    )
+    def test_that_are_none_are_refused(self, text, message):
+        with pytest.raises(SoundError, match=message):
+            named_set_from("x", text)

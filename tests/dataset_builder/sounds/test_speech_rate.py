@@ -11,11 +11,11 @@ import pytest
 import soundfile
 from datasets import Audio, List, Value
 
+from audio_compositionality.dataset_builder.recorded import recorded
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
 from audio_compositionality.dataset_builder.sounds.hub import hub_recordings
 from audio_compositionality.dataset_builder.sounds.labels import counted_labels
-from audio_compositionality.dataset_builder.sounds.opening import recorded
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 
 from .sounds import RATE, noise, write
 

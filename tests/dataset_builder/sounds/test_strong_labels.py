@@ -7,10 +7,10 @@ import pytest
 import soundfile
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.sounds.annotated import isolated, strong_recordings
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, AnnotationError, LabelledEvent
-from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, AnnotationError, LabelledEvent
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
+from audio_compositionality.dataset_builder.sounds.strong_labels import isolated, strong_recordings
 from audio_compositionality.dataset_builder.texts.truth import is_true
 from audio_compositionality.support.errors import InputError
 

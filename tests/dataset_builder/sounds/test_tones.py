@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.sounds import tones as timbres
-from audio_compositionality.dataset_builder.sounds.dx7.voice import Operator, Voice
-from audio_compositionality.dataset_builder.sounds.entries import related
+from audio_compositionality.dataset_builder.sounds.dx7_voice import Operator, Voice
+from audio_compositionality.dataset_builder.sounds.entries import dimension_of, related, words_of_classes
 from audio_compositionality.dataset_builder.sounds.tones import (
     CONDITIONS,
     TimbreRecordings,
@@ -21,7 +21,6 @@ from audio_compositionality.dataset_builder.sounds.tones import (
     default_voices,
     render_tone,
 )
-from audio_compositionality.dataset_builder.sounds.words import dimension_of, words_of_classes
 from audio_compositionality.support.errors import InputError
 
 
@@ -61,7 +60,7 @@ class TestEntries:
         assert not {e.sha256 for e in after.entries} & {e.sha256 for e in before.entries}
 
     def test_are_there_before_anything_is_rendered(self, monkeypatch):
-        monkeypatch.setattr("audio_compositionality.dataset_builder.sounds.dx7.engine.render", None)
+        monkeypatch.setattr("audio_compositionality.dataset_builder.sounds.dx7_engine.render", None)
         recordings = TimbreRecordings()
         assert recordings.source == "DX7 timbres"
         with pytest.raises(TypeError):
@@ -131,7 +130,7 @@ class TestAllTones:
         tone, rate = sounds.waveform(4_095)
         assert (tone.dtype, tone.shape, rate) == (np.float64, (sounds.spec.periods[7],), 32_000)
         np.testing.assert_array_equal(tone, render_tone(default_voices()[7], 81, len(tone), 100, 32_000))
-        monkeypatch.setattr("audio_compositionality.dataset_builder.sounds.dx7.engine.render", None)
+        monkeypatch.setattr("audio_compositionality.dataset_builder.sounds.dx7_engine.render", None)
         np.testing.assert_array_equal(sounds.waveform(4_088)[0], tone)
         with pytest.raises(TypeError):
             sounds.waveform(0)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from datasets import Audio, Features, Value
 
+from audio_compositionality.dataset_builder.recorded import open_recordings
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
 from audio_compositionality.dataset_builder.sounds.labels import word_columns
-from audio_compositionality.dataset_builder.sounds.opening import open_recordings
-from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 
 from .sounds import noise, write
 from .test_hub import save

@@ -8,20 +8,20 @@ from audio_compositionality.dataset_builder.texts.caption_reading import (
     MOST_WORDS,
     Judge,
     Vocabulary,
-    kind_of,
+    negative_kind,
     read,
-    texts_in,
+    texts_of_answer,
     tidy,
 )
 from audio_compositionality.dataset_builder.texts.captions import caption, wordings
-from audio_compositionality.dataset_builder.texts.truth import Event, false_variants, is_false
+from audio_compositionality.dataset_builder.texts.truth import HeardEvent, false_variants, is_false
 
 from .trees import events_of_tree, random_tree
 
 X, Y, Z = Leaf("bell", ("slow", "high")), Leaf("organ", ("low",)), Leaf("Reed")
 EVENTS = [
-    Event("bell", 0, 4, ("slow", "high", "loud")),
-    Event("organ", 5, 10, ("low", "slow")),
+    HeardEvent("bell", 0, 4, ("slow", "high", "loud")),
+    HeardEvent("organ", 5, 10, ("low", "slow")),
 ]
 FORWARD = "a slow high bell followed by a low organ"
 REVERSE = "a low organ after a slow high bell"
@@ -54,7 +54,7 @@ class TestJson:
         ],
     )
     def test_the_first_object_with_the_key_is_taken(self, answer, texts):
-        assert texts_in(answer, "caption") == texts
+        assert texts_of_answer(answer, "caption") == texts
 
     @pytest.mark.parametrize(
         "text", [None, 3, ["x"], {}, "", " .", "x" * 501, "a bell\u202e", "a bell\x00", "a \ud800 bell", "a\u200bbell"]
@@ -118,7 +118,7 @@ class TestEquivalent:
         assert judge(REVERSE).equivalent("a slow high bell. After that, a low organ").reason == "direction"
 
     def test_it_is_true_of_the_clip_even_where_the_caption_is_not(self):
-        overlapping = [EVENTS[0], Event("organ", 2, 10, ("low",))]
+        overlapping = [EVENTS[0], HeardEvent("organ", 2, 10, ("low",))]
         assert judge(events=overlapping).equivalent("a slow high bell before a low organ").reason == "wrong"
 
 
@@ -135,7 +135,7 @@ class TestNegative:
     def test_it_is_taken(self, text, kind):
         judgement = judge().negative(text)
         assert judgement.reason is None
-        assert kind_of(judgement.reading, judge().caption) == kind
+        assert negative_kind(judgement.reading, judge().caption) == kind
 
     @pytest.mark.parametrize(
         ("text", "reason"),
@@ -154,7 +154,7 @@ class TestNegative:
         assert judge().negative(text).reason == reason
 
     def test_what_listeners_would_dispute_is_no_negative(self):
-        heard = [Event("dog", 0, 2), Event("man", 3, 5), Event("dog", 6, 8)]
+        heard = [HeardEvent("dog", 0, 2), HeardEvent("man", 3, 5), HeardEvent("dog", 6, 8)]
         of_dispute = Judge.of("dog", heard)
         assert of_dispute.equivalent("dog barks").reason == "undecided"
         both = Judge.of("dog with man", heard)
@@ -171,13 +171,13 @@ class TestNegative:
                 variant, kind = variants[place]
                 text = caption(variant, wordings(variant)[0])
                 # What two rules make is of the first of them.
-                assert kind_of(read(text, vocabulary), of_tree) == kind or kind == "attribute"
+                assert negative_kind(read(text, vocabulary), of_tree) == kind or kind == "attribute"
 
     def test_several_changes_at_once_have_a_kind_too(self):
         vocabulary = Vocabulary(frozenset("abc"))
 
         def kind(text, caption="a then b then c"):
-            return kind_of(read(text, vocabulary), read(caption, vocabulary))
+            return negative_kind(read(text, vocabulary), read(caption, vocabulary))
 
         assert kind("b then c then a") == "order"
         assert kind("c and a together then b") == "relation"

@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.texts.rewriting import (
     equivalent,
     rewrite,
 )
-from audio_compositionality.dataset_builder.texts.truth import Event
+from audio_compositionality.dataset_builder.texts.truth import HeardEvent
 
 from .scripted import Scripted, as_json, kind_of_prompt
 
@@ -220,7 +220,7 @@ class TestItems:
 
 
 class TestOneClip:
-    events = (Event("bell", 0, 5, ("slow", "high")), Event("organ", 5, 10, ("low",)))
+    events = (HeardEvent("bell", 0, 5, ("slow", "high")), HeardEvent("organ", 5, 10, ("low",)))
     judge = Judge.of("a slow bell followed by a low organ", events)
 
     def test_its_sounds_are_asked_for_with_their_times(self):

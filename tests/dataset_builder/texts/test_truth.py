@@ -10,7 +10,7 @@ import pytest
 from audio_compositionality.dataset_builder.scenes.captioned import Leaf, Together, canonical, leaves
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words, caption, wordings
 from audio_compositionality.dataset_builder.texts.truth import (
-    Event,
+    HeardEvent,
     draw_wording,
     false_variants,
     is_false,
@@ -67,7 +67,7 @@ class TestByHand:
         assert is_false(expression, events) is falsehood
 
     def test_words(self):
-        event = Event("bell", 0, 5, ("slow", "high"))
+        event = HeardEvent("bell", 0, 5, ("slow", "high"))
         assert is_true(Leaf("bell", ("high",)), [event])
         assert is_true(Leaf("bell", ("high", "slow")), [event])
         # Another word of the attribute contradicts, an attribute of which nothing is said does not.
@@ -75,22 +75,22 @@ class TestByHand:
         assert not is_false(Leaf("bell", ("loud",)), [event])
         assert not is_true(Leaf("bell", ("loud",)), [event])
         # Words that no lexicon has exclude each other.
-        speech = Event("speaking", 0, 5, ("man",))
+        speech = HeardEvent("speaking", 0, 5, ("man",))
         assert is_false(Leaf("speaking", ("child",)), [speech])
         assert is_true(Leaf("speaking", ("man",)), [speech])
 
     def test_what_is_cut_short_is_not_heard(self):
-        whole, part = Event("dog", 0, 1.9, length=1.9), Event("dog", 0, 1.9, length=9.6)
+        whole, part = HeardEvent("dog", 0, 1.9, length=1.9), HeardEvent("dog", 0, 1.9, length=9.6)
         assert is_true(X, [whole])
         assert not is_true(X, [part])
         assert is_true(X, [replace(part, length=9.5)])
 
     def test_an_event_has_a_time(self):
         with pytest.raises(InputError, match=r"'dog' is heard from 2 to 2 s"):
-            Event("dog", 2, 2)
+            HeardEvent("dog", 2, 2)
         for start, stop in ((0, math.inf), (0, math.nan), (math.nan, 2), (-math.inf, 2)):
             with pytest.raises(InputError, match="and both are finite"):
-                Event("dog", start, stop)
+                HeardEvent("dog", start, stop)
 
     @pytest.mark.parametrize("key", ["label", "start", "stop"])
     def test_an_event_of_a_row_has_a_label_and_times(self, key):
@@ -98,7 +98,7 @@ class TestByHand:
         del event[key]
         for row in (event, {**event, key: None}):
             with pytest.raises(InputError, match=f"an event has no {key}; it has "):
-                Event.of(row)
+                HeardEvent.of(row)
 
 
 def random_scenes(count, seed=0):

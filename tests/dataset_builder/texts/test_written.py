@@ -6,8 +6,8 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
 from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.texts.rewriting import (
     KeptAnswers,
     LanguageModelWriter,
@@ -155,7 +155,7 @@ def test_an_answer_that_was_changed_is_refused():
 
 def test_the_command_builds_with_a_model_from_a_folder(tmp_path, capsys, monkeypatch):
     from audio_compositionality.cli.main import main
-    from audio_compositionality.dataset_builder import opening as rendered
+    from audio_compositionality.dataset_builder import rendered
     from audio_compositionality.dataset_builder.texts import rewriting as written
 
     preset = rendered.rendered_preset

@@ -3,7 +3,7 @@
 import numpy as np
 
 from audio_compositionality.dataset_builder.scenes.captioned import Leaf, Then, Together, joined
-from audio_compositionality.dataset_builder.texts.truth import Event
+from audio_compositionality.dataset_builder.texts.truth import HeardEvent
 
 LABELS = ("bell", "organ", "pad", "reed", "marimba", "brass section", "plucked bass", "electric piano")
 WORDS = (("quiet", "loud"), ("slow", "steady", "fast"), ("low", "middle", "high"))
@@ -41,7 +41,7 @@ def events_of_tree(tree, rng, start=0, stop=FRAMES):
         if stop - first > 250 and rng.random() < 0.3:
             middle = (first + stop) // 2
             times = [(first, middle - 5), (middle + 5, stop)]
-        return [Event(tree.label, one / 100, other / 100, tree.attributes) for one, other in times]
+        return [HeardEvent(tree.label, one / 100, other / 100, tree.attributes) for one, other in times]
     if isinstance(tree, Together):
         return [event for part in tree.operands for event in events_of_tree(part, rng, start, stop)]
     shares = rng.uniform(1, 1.4, len(tree.operands))

@@ -19,8 +19,7 @@ from safetensors.torch import save_file
 from audio_compositionality.encoders.loading.downloads import WeightsFile, check_digest
 from audio_compositionality.encoders.loading.twins import TWINS, Twin
 from audio_compositionality.encoders.loading.weights import Weights, load_exactly, read_tensors
-from audio_compositionality.support.cache import cache_folder
-from audio_compositionality.support.files import sha256_of_file
+from audio_compositionality.support.files import cache_folder, sha256_of_file
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):

@@ -10,7 +10,7 @@ from scipy import stats
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare import comparison as module
 from audio_compositionality.evaluator.compare.comparison import compare_results

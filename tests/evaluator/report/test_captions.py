@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
+from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.evaluator.compare.benchmarks import by_benchmark
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.conclusions import judged_by_kind, model_verdicts

@@ -20,7 +20,7 @@ import pytest
 import soundfile
 from PIL import Image
 
-from audio_compositionality.dataset_builder.opening import RenderedConfiguration, RenderedData
+from audio_compositionality.dataset_builder.rendered import RenderedConfiguration, RenderedData
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.report import listening, sections
 from audio_compositionality.evaluator.report import page as page_module

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from audio_compositionality.dataset_builder.opening import RenderedData
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.evaluator.report.page import write_report
 
 pytestmark = pytest.mark.browser

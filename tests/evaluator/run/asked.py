@@ -13,7 +13,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from audio_compositionality.dataset_builder.opening import RenderedData
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
 from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
 from audio_compositionality.encoders.loading.registry import load_model

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import Clip
-from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
+from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.encoders.base import Model, ModelCard, ModelError
 from audio_compositionality.encoders.company import BATCHED, allowed_in_company
 from audio_compositionality.encoders.options import EncoderOptions

@@ -10,7 +10,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
+from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model

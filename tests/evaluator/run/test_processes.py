@@ -19,7 +19,7 @@ from tiny_whisper import save_tiny_whisper
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.evaluator.results.result import Result, load_result
 from audio_compositionality.evaluator.run.processes import Processes, join_processes

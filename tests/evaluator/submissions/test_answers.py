@@ -11,7 +11,7 @@ import pytest
 from submissions import read_samples, with_json, with_samples
 
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.results.strict import ResultError
 from audio_compositionality.evaluator.run.answer_store import AnswerStore

@@ -7,8 +7,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from pydantic import Field
 
-from audio_compositionality.dataset_builder.columns import AUDIO, NUMBER, TEXT, Column
-from audio_compositionality.dataset_builder.data import DatasetError, Pcm16, Row
+from audio_compositionality.dataset_builder.data import (
+    AUDIO,
+    NUMBER,
+    TEXT,
+    DataColumn,
+    DatasetError,
+    Pcm16,
+    Rendering,
+    Row,
+)
 from audio_compositionality.dataset_builder.recipes.base import Recipe
 from audio_compositionality.support.spec import Spec
 
@@ -23,7 +31,7 @@ class PairSpec(Spec):
     sample_rate: int = Field(16_000, ge=8_000, description="Hz of the clips.")
 
 
-class RenderedPairs:
+class RenderedPairs(Rendering):
     """The rows, and their clips as they are asked for."""
 
     def __init__(self, spec: PairSpec) -> None:
@@ -55,13 +63,13 @@ class Pairs(Recipe[PairSpec]):
         """One."""
         return {"mini": PairSpec()}
 
-    def columns(self, spec: PairSpec) -> Sequence[Column]:
+    def columns(self, spec: PairSpec) -> Sequence[DataColumn]:
         """Two clips and a number."""
         return (
-            Column("id", TEXT, "name of the row"),
-            Column("low", AUDIO, "a sine"),
-            Column("high", AUDIO, "the sine an octave above"),
-            Column("pitch", NUMBER, "Hz of the lower one"),
+            DataColumn("id", TEXT, "name of the row"),
+            DataColumn("low", AUDIO, "a sine"),
+            DataColumn("high", AUDIO, "the sine an octave above"),
+            DataColumn("pitch", NUMBER, "Hz of the lower one"),
         )
 
     def render(self, spec: PairSpec) -> RenderedPairs:

@@ -6,10 +6,9 @@ from collections import defaultdict
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.questions.annotated import ask
-from audio_compositionality.dataset_builder.texts.questions.base import QuestionSettings
-from audio_compositionality.dataset_builder.texts.questions.rows import row_of
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
+from audio_compositionality.dataset_builder.texts.label_questions import ask
+from audio_compositionality.dataset_builder.texts.questions import QuestionSettings, row_of
 from audio_compositionality.encoders.base import LETTERS
 from audio_compositionality.tasks.question_prompts import direct_prompt
 

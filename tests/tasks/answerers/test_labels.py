@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.formats.base import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.questions.check import fault_of
-from audio_compositionality.dataset_builder.texts.questions.controls import present_share
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
+from audio_compositionality.dataset_builder.texts.answer_check import answer_fault
+from audio_compositionality.dataset_builder.texts.question_controls import present_share
 from audio_compositionality.encoders.base import LETTERS, GivenClip, ModelError
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.tasks.answerers.base import UNPARSED, asked_in
@@ -95,7 +95,7 @@ def test_the_oracle_is_right_wherever_the_second_algorithm_says_what_is(question
     rows = [row for _, _, row in questions]
     assert {f"{row['task']}/{row['variant']}" for row in rows} == set(KINDS)
     assert len(rows) > 500
-    assert not any(fault_of(question, annotation) for question, annotation, _ in questions)
+    assert not any(answer_fault(question, annotation) for question, annotation, _ in questions)
     oracle = load_model("oracle")
     assert right(rows, oracle.answer(told(rows), prompts_of(rows))).all()
     turned = [{**row, "options": row["options"][::-1]} for row in rows]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.dataset_builder.opening import rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.check import all_passed, check_model

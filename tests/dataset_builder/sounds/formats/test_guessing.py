@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from audio_compositionality.dataset_builder.sounds.annotations import AnnotationError
 from audio_compositionality.dataset_builder.sounds.formats import check_format, format_of, list_formats
-from audio_compositionality.dataset_builder.sounds.formats.base import AnnotationError
 
 STRONG = "filename\tonset\toffset\tevent_label\n"
 CLIP = {"syn_1": {"event": {"dog": [[0.5, 1.25]]}, "caption": ""}}

@@ -6,21 +6,17 @@ import numpy as np
 import pytest
 import soundfile
 
-from audio_compositionality.dataset_builder.sounds.annotated import durations_in, sound_paths, windows
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, AnnotationError, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.formats import _registry as formats
 from audio_compositionality.dataset_builder.sounds.formats import (
     list_formats,
     load_reader,
     read_annotations,
-    register_reader,
+    register_format,
 )
 from audio_compositionality.dataset_builder.sounds.formats.audioset_strong import related_labels
-from audio_compositionality.dataset_builder.sounds.formats.base import (
-    Annotation,
-    AnnotationError,
-    LabelledEvent,
-    ReadOptions,
-)
+from audio_compositionality.dataset_builder.sounds.formats.parsing import ReadOptions
+from audio_compositionality.dataset_builder.sounds.strong_labels import durations_in, sound_paths, windows
 from audio_compositionality.support.errors import InputError
 
 
@@ -421,7 +417,7 @@ def test_a_format_of_somebody_else(tmp_path, monkeypatch):
             return tuple(Annotation(f"{n}", float(line), (), 0.0, "x") for n, line in enumerate(path.open()))
 
     monkeypatch.setattr(formats, "_added", {})
-    register_reader(Lengths())
+    register_format(Lengths())
     assert len(read_annotations(write(tmp_path, "a", "1\n2\n"), "lengths")) == 2
 
 

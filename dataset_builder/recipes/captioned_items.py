@@ -1,0 +1,471 @@
+"""What the recipes with captions share: their spec, their columns, and the rendering of what they draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, overload
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from audio_compositionality.support.errors import InputError
+
+from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Kind, Pcm16, Row
+from ..scenes.captioned import (
+    LATEST_START,
+    SECOND_TONE,
+    SHARES,
+    SHORTEST,
+    SILENCE,
+    SUBSETS,
+    Expression,
+    Palette,
+    TimedClip,
+    TimedRow,
+    least_share,
+    mixed,
+    timed,
+)
+from ..scenes.mixing import DrawnRendering, EventSounds, check_whole_steps
+from ..scenes.sources import LONGEST_DURATION, random_generator
+from ..sounds.entries import SoundsField, tables_digest, word_places, words_of_classes
+from ..sounds.tones import ToneSpec, check_nouns, check_words
+from ..texts.captions import (
+    CaptionTemplate,
+    CaptionWording,
+    Meaning,
+    Mention,
+    caption,
+    caption_templates,
+    language_digest,
+)
+from ..texts.truth import HeardEvent
+from .base import Recipe
+
+_PARTS = 69
+"""The random stream of parts of long sounds."""
+
+ORIGINS = ("synthetic", "recordings", "published")
+WRITERS = ("template", "language-model", "human")
+
+EVENT: Mapping[str, Kind] = {
+    "label": TEXT,
+    "attributes": [TEXT],
+    "dimensions": [TEXT],
+    "start": NUMBER,
+    "stop": NUMBER,
+    "entry": TEXT,
+}
+"""An event of a row: all words that are true of it with the attribute of each, seconds, and the id of its sound."""
+
+EVENTS_MEANING = (
+    "`label`, `attributes` (all words that are true of it), `dimensions` (what these are words of), `start`, `stop` "
+    "(seconds), `entry` (the id of its sound)"
+)
+
+
+class CaptionedSpec(ToneSpec):
+    """What decides scenes that have captions: the sounds, and how long clips are.
+
+    Raises:
+        InputError: a value out of its range; sounds that would be too short, or tones that words do not tell apart.
+    """
+
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
+    duration: float = Field(10.0, gt=0, le=LONGEST_DURATION, description="Seconds of a clip.")
+    onset: Literal["random", "locked"] = Field(
+        "random", description="Sounds that are heard at the same time begin within half a second, or at once."
+    )
+    different_kinds: bool = Field(
+        False, description="Whether labels that meet are of different kinds of sounds, such as dogs and vehicles."
+    )
+    repeats: bool = Field(False, description="Whether a scene may come again where there are no others.")
+    domain: str = Field("", description="What the sounds are, in a word, for the rows.")
+    sounds: SoundsField = Field(None, repr=False, description="Sounds in place of the tones.")
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> Self:
+        check_whole_steps(self.sample_rate)
+        shortest = self.shortest_event / self.sample_rate
+        if shortest < SHORTEST:
+            shorter = ", or gaps shorter" if self.is_of_tones else ""
+            raise InputError(
+                f"the shortest event would last {shortest:.2f} s; events last {SHORTEST:g} s or more: make duration "
+                f"longer{shorter}"
+            )
+        if not self.is_of_tones:
+            return self
+        check_nouns(self)
+        check_words(self)
+        for word, classes in words_of_classes("rate", self.num_classes).items():
+            least = min(self.periods[rate] for rate in classes) / self.sample_rate + SECOND_TONE
+            if least > shortest:
+                raise InputError(
+                    f"the shortest event lasts {shortest:.2f} s, and two tones of a {word!r} source {least:.2f} s: "
+                    "make duration longer, or gaps shorter"
+                )
+        return self
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of a clip."""
+        return round(self.duration * self.sample_rate)
+
+    @property
+    def shortest_event(self) -> int:
+        """Samples that every event has at least, which fills its share of a clip."""
+        return self.num_samples - round(LATEST_START * self.sample_rate)
+
+    def draw_late(self, count: int, rng: np.random.Generator) -> tuple[float, ...]:
+        """Of so many sounds at the same time, the share of half a second after which each begins."""
+        late = rng.random(count)
+        return (0.0,) * count if self.onset == "locked" else tuple(map(float, late))
+
+    def values(self) -> dict[str, Any]:
+        """The settings as JSON values, and what the captions are made from."""
+        return {**super().values(), "language": language_digest(), "tables": tables_digest()}
+
+
+class SequenceSpec(CaptionedSpec):
+    """What decides captioned scenes in which one comes after the other."""
+
+    gaps: tuple[float, ...] = Field(
+        (0.0, 0.5, 1.0), description="Seconds of silence between two tones; one of them is drawn a clip or item."
+    )
+
+    of_tones: ClassVar[frozenset[str]] = ToneSpec.of_tones | {"gaps"}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_gaps(cls, values: Any) -> Any:
+        gaps, duration = values.get("gaps", (0,)), values.get("duration", 10)
+        if not isinstance(gaps, list | tuple) or not all(isinstance(one, int | float) for one in (*gaps, duration)):
+            # Pydantic says what they have to be.
+            return values
+        if not gaps or not all(0 <= gap < duration for gap in gaps):
+            raise InputError(f"gaps are {gaps}; they are seconds, one or more, not negative and within the clip")
+        return values
+
+    @property
+    def most_parts(self) -> int:
+        """Of a sequence."""
+        return 2
+
+    @property
+    def shortest_event(self) -> int:
+        """Samples that every event has at least, which fills its share of a clip."""
+        longest_gap = math.ceil(max(self.gaps) * self.sample_rate)
+        parts = range(2, self.most_parts + 1)
+        return min(int((self.num_samples - longest_gap * (count - 1)) * least_share(count)) for count in parts)
+
+    def draw_gap(self, rng: np.random.Generator) -> int:
+        """Samples of silence between two loops."""
+        return round(float(rng.choice(self.gaps)) * self.sample_rate)
+
+
+def draw_mentioned(attributes: Sequence[str], rng: np.random.Generator) -> tuple[str, ...]:
+    """Which attributes of its sounds a caption mentions: one or two, where they have any."""
+    options = [some for count in (1, 2) for some in combinations(attributes, count)]
+    return options[int(rng.integers(len(options)))] if options else ()
+
+
+def draw_sounds(
+    palette: Palette,
+    split: str,
+    names: Sequence[str],
+    mentioned: Sequence[str],
+    seconds: Sequence[float],
+    rng: np.random.Generator,
+) -> tuple[int, ...] | None:
+    """A sound of each name that words which are drawn are true of, and that is heard twice in so many seconds."""
+    sounds = []
+    for name, of_sound in zip(names, seconds, strict=True):
+        words = palette.draw_words(split, name, mentioned, rng)
+        numbers = palette.numbers(split, name, words, of_sound)
+        if not len(numbers):
+            return None
+        sounds.append(int(rng.choice(numbers)))
+    return tuple(sounds)
+
+
+def draw_named(
+    palette: Palette, split: str, labels: Sequence[str], seconds: Sequence[float], rng: np.random.Generator
+) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
+    """A sound for each of so many seconds, and the attributes to mention; None where the same words would describe all.
+
+    What is mentioned is drawn anew with each: of a single event, one choice of it leaves too few sounds.
+    """
+    names = palette.draw_meeting(len(seconds), labels, rng)
+    mentioned = draw_mentioned(palette.attributes, rng)
+    sounds = None if names is None else draw_sounds(palette, split, names, mentioned, seconds, rng)
+    if sounds is None:
+        return None
+    words = [{one: palette.words(sound).get(one) for one in mentioned} for sound in sounds]
+    if len(sounds) > 1 and mentioned and all(one == words[0] for one in words):
+        return None
+    return sounds, mentioned
+
+
+def none_left(setting: str, value: int, number: int, spec: CaptionedSpec) -> InputError | DatasetError:
+    """The error of more items or rows than there are sounds for: a user's cannot serve, tones are set wrongly."""
+    text = f"{setting} is {value:,}, and after {number:,} no sounds are left that differ from those of all before"
+    if spec.is_of_tones:
+        return InputError(f"{text}: make {setting} at most {number:,}, or num_classes, now {spec.num_classes}, more")
+    fewer = f"make {setting} at most {number:,}, or " if number else ""
+    return DatasetError(f"{spec.heard.source}: {text}: {fewer}give more sounds of each label and word")
+
+
+def suiting(meaning: Meaning, split: str, mention: str = "") -> list[CaptionTemplate]:
+    """The templates of items of a split, in all but the test those of training rows; of a mention if given."""
+    return [
+        template
+        for template in caption_templates()[meaning]
+        if mention in ("", template.mention) and (split == "test" or not template.held_out)
+    ]
+
+
+@dataclass(frozen=True)
+class CaptionedScene:
+    """A row as it is drawn.
+
+    Attributes:
+        split: of the row.
+        number: of the row in its split.
+        clips: what is heard in each.
+        said: what the caption of each says.
+        wordings: of the captions of items.
+        gap: samples of silence between two loops.
+        late: see `timed`.
+        facts: columns of the row that are drawn with it.
+    """
+
+    split: str
+    number: int
+    clips: tuple[TimedClip, ...]
+    said: tuple[Expression, ...]
+    wordings: tuple[CaptionWording, ...] = ()
+    gap: int = 0
+    late: tuple[float, ...] = ()
+    facts: Mapping[str, Any] | None = None
+
+
+AnySpec = TypeVar("AnySpec", bound=CaptionedSpec)
+
+
+class CaptionedRecipe(Recipe[AnySpec]):
+    """A recipe with captions; a subclass draws scenes and says them. See `Recipe`.
+
+    Attributes:
+        by_noun: see `Palette`.
+    """
+
+    by_noun: ClassVar[bool] = False
+
+    def scenes(self, spec: AnySpec, palette: Palette, split: str) -> Iterator[CaptionedScene]:
+        """The scenes of a split, one after the other; further ones change none of those before."""
+        raise NotImplementedError
+
+    def row(self, scene: CaptionedScene, events: Sequence[Sequence[Row]], rendering: CaptionedRendering) -> Row:
+        """What a row says, beside its id, its split and its events."""
+        raise NotImplementedError
+
+    def render(self, spec: AnySpec) -> CaptionedRendering:
+        """Draw the rows; nothing is written."""
+        return CaptionedRendering.of_recipe(self, spec)
+
+    def card(self, spec: AnySpec) -> Mapping[str, Any]:
+        """The templates that are kept from training, and the classes of each word."""
+        held_out = [
+            template.name for of_one in caption_templates().values() for template in of_one if template.held_out
+        ]
+        words = () if not spec.is_of_tones else tuple(
+            (attribute, word, classes)
+            for attribute in word_places()
+            for word, classes in words_of_classes(attribute, spec.num_classes).items()
+        )  # fmt: skip
+        sound = {"shortest": SHORTEST, "silence": -SILENCE, "shares": SHARES}
+        return {"held_out": held_out, "words": words, "classes": list(zip(*spec.labels.values(), strict=True)), **sound}
+
+
+class LazyRows(Sequence[Row]):
+    """Rows that are made one by one, each when it is first asked for."""
+
+    def __init__(self, count: int, row: Callable[[int], Row]) -> None:
+        self._count, self._row = count, row
+        self._made: dict[int, Row] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        numbers = range(self._count)[index]
+        if isinstance(numbers, range):
+            return [self[number] for number in numbers]
+        if numbers not in self._made:
+            self._made[numbers] = self._row(numbers)
+        return self._made[numbers]
+
+
+class CaptionedRendering(DrawnRendering):
+    """The rows of a recipe with captions and their sound, each made when it is asked for; see `Rendering`."""
+
+    _recipe: CaptionedRecipe[Any]
+
+    @cached_property
+    def _timed(self) -> dict[int, TimedRow]:
+        return {}
+
+    @cached_property
+    def palette(self) -> Palette:
+        """The sounds by what can be said of them."""
+        return Palette(self.sounds, by_noun=self._recipe.by_noun, different_kinds=self.spec.different_kinds)
+
+    @cached_property
+    def events(self) -> EventSounds:
+        """The sounds as events."""
+        return EventSounds(self.sounds, self.sample_rate, SILENCE, levels=True)
+
+    @cached_property
+    def scenes(self) -> tuple[CaptionedScene, ...]:
+        """The scenes, in the order of `rows`."""
+        every = (self._recipe.scenes(self.spec, self.palette, split) for split in self._splits)
+        return tuple(scene for of_split in every for scene in of_split)
+
+    @cached_property
+    def rows(self) -> Sequence[Row]:
+        """Rows without their audio, each made when it is first asked for: their texts take longer than their scenes."""
+        return LazyRows(len(self.scenes), self._row)
+
+    def timed(self, index: int) -> TimedRow:
+        """When what is heard in the clips of a row."""
+        if index not in self._timed:
+            scene = self.scenes[index]
+            rng = random_generator(self.spec.seed, _PARTS, list(SHARES).index(scene.split), scene.number)
+            self._timed[index] = timed(scene.clips, scene.gap, scene.late, self.events, rng)
+        return self._timed[index]
+
+    def _row(self, index: int) -> Row:
+        scene, row = self.scenes[index], self.timed(index)
+        events = [
+            [
+                {**self.palette.of_entry(event.entry), **{name: sample / self.sample_rate for name, sample in times}}
+                for event in clip
+                for times in [zip(("start", "stop"), row.heard(event), strict=True)]
+            ]
+            for clip in row.clips
+        ]
+        infix = "" if self._splits == ("test",) else f"{scene.split}-"
+        row_id = {"id": f"{self._recipe.name}-{infix}{scene.number:05d}", "split": scene.split}
+        return {**row_id, **self._recipe.row(scene, events, self), **(scene.facts or {})}
+
+    def clips(self, index: int) -> Sequence[Pcm16]:
+        """The clips of a row, each int16 [samples], under one gain."""
+        return mixed(self.timed(index), self.events, self.spec.num_samples)
+
+
+ITEM_COLUMNS = (
+    DataColumn("id", TEXT, "name of the row"),
+    DataColumn("audio", [AUDIO], "the clips", per="captions"),
+    DataColumn(
+        "captions",
+        [TEXT],
+        "as many; each is true of the clip in its place and false of the others",
+        least=2,
+        filled=True,
+    ),
+    DataColumn("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}", per="captions"),
+    DataColumn(
+        "swapped", TEXT, "what the first two clips differ in: `order`, or attributes with a plus sign between them"
+    ),
+    DataColumn(
+        "mention",
+        TEXT,
+        "of order, whether the first heard is named first (`forward`) or last (`reverse`); else empty",
+        choices=get_args(Mention),
+    ),
+    DataColumn("template", TEXT, "name of the template of the first two captions"),
+    DataColumn(
+        "subset",
+        TEXT,
+        "`seen`: the two labels meet in the training rows; `novel`: they never do; empty where they are of one kind",
+        choices=(*SUBSETS, ""),
+    ),
+    DataColumn("pair", TEXT, "the two labels, whichever is first: items of one pair are no independent samples"),
+    DataColumn("origin", TEXT, "`synthetic`, of tones, or `recordings`", choices=ORIGINS),
+    DataColumn("writer", TEXT, "of the captions: `template`", choices=WRITERS),
+    DataColumn("domain", TEXT, "what the sounds are"),
+    DataColumn("gap", NUMBER, "seconds of silence between the two events in the first two clips"),
+    DataColumn("overlap", NUMBER, "seconds of both at once in the first two clips"),
+    DataColumn("distance", NUMBER, "classes between the exchanged values; 0 where none are"),
+)
+
+
+class ItemRecipe(CaptionedRecipe[AnySpec]):
+    """A recipe of items: two or three clips with a caption each, true of its own and false of the others."""
+
+    def columns(self, spec: AnySpec) -> Sequence[DataColumn]:
+        """Those of items."""
+        return ITEM_COLUMNS
+
+    def row(self, scene: CaptionedScene, events: Sequence[Sequence[Row]], rendering: CaptionedRendering) -> Row:
+        """The columns of an item."""
+        spec = rendering.spec
+        one, other = sorted(events[0], key=lambda event: float(event["start"]))
+        between = round((other["start"] - min(one["stop"], other["stop"])) * spec.sample_rate) / spec.sample_rate
+        return {
+            "captions": [caption(*said) for said in zip(scene.said, scene.wordings, strict=True)],
+            "events": [list(of_clip) for of_clip in events],
+            "mention": scene.wordings[0].mention,
+            "template": scene.wordings[0].name,
+            "origin": ORIGINS[not spec.is_of_tones],
+            "writer": WRITERS[0],
+            "domain": spec.domain_name,
+            "gap": max(between, 0.0),
+            "overlap": abs(min(between, 0.0)),
+            "distance": 0.0,
+        }
+
+    def render_validation(self, scenes: Any, items: int) -> CaptionedRendering:
+        """Items of the split ``validation`` that sound as other scenes do; see `ValidatedRecipe`."""
+        if not isinstance(scenes, CaptionedSpec):
+            raise InputError(f"{self.name} makes no items like scenes of {type(scenes).__name__}")
+        kind: Any = type(next(iter(self.presets.values())))
+        shared = {name: getattr(scenes, name) for name in kind.model_fields if name in type(scenes).model_fields}
+        suiting = {} if scenes.is_of_tones else self.suiting
+        return CaptionedRendering.of_recipe(self, kind(**{**suiting, **shared, "items": items}), ("validation",))
+
+    def check_row(self, row: Row) -> None:
+        """Refuse a row that is no item: captions, events, tags or dials are missing.
+
+        Raises:
+            DatasetError: names the row and what is wrong.
+        """
+        super().check_row(row)
+        captions = row["captions"]
+        if len(captions) > 3 or len(set(captions)) < len(captions):
+            raise DatasetError(f"row {row['id']}: captions are {captions!r}; an item has two or three, all different")
+        for of_clip in row["events"]:
+            check_events(row["id"], of_clip)
+
+
+def check_events(row_id: str, events: Sequence[Row]) -> None:
+    """Refuse events that do not begin before they end.
+
+    Raises:
+        DatasetError: names the row and what is wrong.
+    """
+    for event in events:
+        try:
+            HeardEvent.of(event)
+        except InputError as error:
+            raise DatasetError(
+                f"row {row_id}: an event is {event!r}; it has a label, attributes, and start < stop in seconds"
+            ) from error

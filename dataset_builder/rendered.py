@@ -1,0 +1,252 @@
+"""Data rendered as they are read: presets, with or without changes, and configurations of any recipe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec, read_values
+from audio_compositionality.support.text import nearest
+
+from .data import Clip, DatasetError, HeldData, Rendering, Row, check_range, recipe_fingerprint, to_waveform
+from .recipes import has_preset, list_recipes, load_recipe
+from .recipes.base import Recipe
+
+if TYPE_CHECKING:
+    from datasets import Features
+    from pydantic.fields import FieldInfo
+
+
+class RenderedConfiguration:
+    """The data of one recipe, made as they are asked for; see `Configuration`.
+
+    Attributes:
+        recipe: name of the recipe.
+        source: what the data were opened from.
+        settings: of the recipe.
+        fingerprint: of the recipe's name, version and settings.
+    """
+
+    def __init__(self, source: str, recipe: str, settings: Spec) -> None:
+        self.source = source
+        self.recipe = recipe
+        self.settings = settings
+        self._recipe: Recipe[Any] = load_recipe(recipe)
+        self.fingerprint = recipe_fingerprint(recipe, self._recipe.version, settings.values())
+
+    @cached_property
+    def rendering(self) -> Rendering:
+        """What the recipe makes of the settings."""
+        return self._recipe.render(self.settings)
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """All rows without their audio."""
+        return self.rendering.rows
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Everything that decides the rows and their samples, as JSON values: the fingerprint is made of them."""
+        return self.settings.values()
+
+    @property
+    def features(self) -> Features:
+        """The columns of a built folder."""
+        return self._recipe.features(self.settings)
+
+    @property
+    def description(self) -> str:
+        """Markdown of the card."""
+        return self._recipe.describe(self.settings)
+
+    @cached_property
+    def clip_ids(self) -> Sequence[str]:
+        """Ids of all clips, row by row."""
+        return tuple(clip_id for ids in self._ids_of_rows for clip_id in ids)
+
+    @cached_property
+    def _ids_of_rows(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(f"{row['id']}/{name}" for name in self._recipe.clip_names(row)) for row in self.rows)
+
+    def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
+        """Clips in the order of `clip_ids`, none of which is invalid; see `Configuration.clips`."""
+        wanted = check_range(wanted, len(self.clip_ids))
+        first = 0
+        for index, ids in enumerate(self._ids_of_rows):
+            places = range(max(wanted.start - first, 0), min(wanted.stop - first, len(ids)))
+            first += len(ids)
+            if not places:
+                continue
+            samples = self.rendering.clips(index)
+            if len(samples) != len(ids):
+                raise DatasetError(f"recipe {self.recipe!r} renders {len(samples)} clips of a row that has {len(ids)}")
+            for place in places:
+                yield Clip(ids[place], to_waveform(samples[place]), self.rendering.rate(index))
+
+
+class RenderedData(HeldData[RenderedConfiguration]):
+    """Data of any recipes, rendered as they are read; see `Data`. Their samples are those of the built folder."""
+
+    def __init__(self, source: str, configurations: Mapping[str, Spec | RenderedConfiguration]) -> None:
+        """Nothing is drawn before it is asked for.
+
+        Args:
+            source: what the data are called: a preset's name.
+            configurations: by the name of the recipe: settings, or a configuration, which keeps what was drawn of it.
+
+        Raises:
+            DatasetError: there is no recipe of a name, or none is named.
+        """
+        if not configurations:
+            raise DatasetError(f"data need at least one recipe; there are {', '.join(list_recipes())}")
+        held = {
+            name: one if isinstance(one, RenderedConfiguration) else RenderedConfiguration(source, name, one)
+            for name, one in configurations.items()
+        }
+        super().__init__(source, held)
+
+    @property
+    def settings(self) -> dict[str, Spec]:
+        """Settings by the name of the recipe."""
+        return {name: configuration.settings for name, configuration in self._configurations.items()}
+
+    @property
+    def renderings(self) -> list[Rendering]:
+        """The rows of all configurations and their sound."""
+        return [configuration.rendering for configuration in self._configurations.values()]
+
+    def only(self, recipes: Sequence[str]) -> RenderedData:
+        """The data of some of the recipes; raises DatasetError where one has none."""
+        return RenderedData(self.source, {name: self.configuration(name) for name in recipes})
+
+
+def preset_names() -> tuple[str, ...]:
+    """Names of the presets that any recipe has."""
+    return tuple(dict.fromkeys(preset for name in list_recipes() for preset in load_recipe(name).presets))
+
+
+@cache
+def setting_names() -> frozenset[str]:
+    """Names of the settings that any recipe has."""
+    specs = [spec for name in list_recipes() for spec in load_recipe(name).presets.values()]
+    return frozenset(name for spec in specs for name in type(spec).model_fields)
+
+
+def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **changes: Any) -> RenderedData:
+    """The data of a preset, rendered as they are read.
+
+    Args:
+        name: of the preset.
+        recipes: names of recipes; by default all that have the preset.
+        changes: to settings: each is made in every recipe that has a setting of that name.
+
+    Raises:
+        InputError: an unknown preset, a recipe without it, or a change that no recipe knows or that is refused.
+        DatasetError: an unknown recipe.
+    """
+    presets = {recipe: load_recipe(recipe).presets for recipe in (list_recipes() if recipes is None else recipes)}
+    settings: dict[str, Spec] = {recipe: those[name] for recipe, those in presets.items() if name in those}
+    if not settings and not has_preset(name):
+        valid = [preset for preset in preset_names() if all(preset in presets[one] for one in recipes or ())]
+        raise InputError(f"unknown preset {name!r}; {nearest(name, valid)}")
+    if recipes is not None and len(settings) < len(presets):
+        without = next(recipe for recipe in presets if recipe not in settings)
+        raise InputError(f"recipe {without!r} has no preset {name!r}; {nearest(name, presets[without])}")
+    names = {recipe: set(type(of_recipe).model_fields) for recipe, of_recipe in settings.items()}
+    for change in changes:
+        if not any(change in of_recipe for of_recipe in names.values()):
+            every = sorted(set().union(*names.values()))
+            raise InputError(f"no recipe of the preset {name!r} has a setting {change!r}; {nearest(change, every)}")
+    changed = {
+        recipe: of_recipe.changed(**{key: value for key, value in changes.items() if key in names[recipe]})
+        for recipe, of_recipe in settings.items()
+    }
+    made = {
+        change: value
+        for change, value in changes.items()
+        if any(change in names[recipe] and getattr(settings[recipe], change) != value for recipe in settings)
+    }
+    return RenderedData(_source(name, made), changed)
+
+
+_WITH = " with "
+
+
+def _source(preset: str, changes: Mapping[str, Any]) -> str:
+    """What a preset with changes is called, such as ``mini with seed=7``: its name and what `read_values` reads."""
+    if not changes:
+        return preset
+    return f"{preset}{_WITH}{', '.join(f'{name}={_typed(value)}' for name, value in changes.items())}"
+
+
+def _typed(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        # Voices and the like cannot be typed; the fingerprint tells them apart.
+        return ",".join(map(str, value)) if all(isinstance(part, str | int | float) for part in value) else "others"
+    return str(value) if isinstance(value, str | int | float) else "other"
+
+
+def is_preset(source: str) -> bool:
+    """Whether data are called after a preset, be it with changes."""
+    return has_preset(source.partition(_WITH)[0])
+
+
+def preset_fields(preset: str, recipes: Iterable[str] | None = None) -> dict[str, FieldInfo]:
+    """The settings of a preset that can be written as a text, by name.
+
+    Args:
+        preset: its name, be it with changes.
+        recipes: see `rendered_preset`.
+
+    Raises:
+        InputError: see `rendered_preset`.
+    """
+    names = None if recipes is None else list(recipes)
+    settings = rendered_preset(preset.partition(_WITH)[0], recipes=names).settings.values()
+    return {name: field for of_recipe in settings for name, field in of_recipe.settable().items()}
+
+
+def opened_preset(
+    source: str, changes: Mapping[str, Any] = MappingProxyType({}), recipes: Sequence[str] | None = None
+) -> RenderedData:
+    """The data of a preset from what they are called, such as ``mini with seed=7``, with further changes.
+
+    Raises:
+        InputError: see `rendered_preset`.
+    """
+    preset, _, made = source.partition(_WITH)
+    named = _changes_in(made, preset, recipes)
+    kept = {name: value for name, value in named.items() if name not in changes}
+    accepting = _accepting(preset, kept, recipes) if kept else recipes
+    return rendered_preset(preset, recipes=accepting, **{**named, **changes})
+
+
+def _changes_in(made: str, preset: str, recipes: Sequence[str] | None) -> dict[str, Any]:
+    """Changes as a name has them: ``seed=7, items=4``."""
+    return read_values(made.split(", "), preset_fields(preset, recipes), f"the preset {preset!r}") if made else {}
+
+
+def _accepting(preset: str, made: Mapping[str, Any], recipes: Sequence[str] | None) -> list[str]:
+    """The recipes of a preset that do not refuse the changes that its name has: these may have been made to others."""
+    accepting, refusals = [], []
+    every = rendered_preset(preset, recipes=recipes).settings
+    for recipe, settings in every.items():
+        try:
+            settings.changed(**{name: value for name, value in made.items() if name in type(settings).model_fields})
+        except InputError as error:
+            refusals.append(error)
+        else:
+            accepting.append(recipe)
+    if refusals and not any(name in type(every[recipe]).model_fields for recipe in accepting for name in made):
+        raise refusals[0]
+    return accepting
+
+
+HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+"""What an id of the Hub looks like."""

@@ -1,1 +1,0 @@
-"""A Yamaha DX7 in software: voices, banks of voices, and the sound of a note; nothing that knows of scenes."""

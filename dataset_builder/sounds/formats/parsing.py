@@ -1,0 +1,543 @@
+"""Files of strong labels as they are read, whatever their format: tables, durations, and everything that is wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, Protocol
+
+from audio_compositionality.support.text import first_line, plain, shortened, shown
+
+from ..annotations import ROUNDING, Annotation, AnnotationError, LabelledEvent, event_order, joined_events
+from ..entries import label_text as label_text
+from ..recordings import AUDIO_SUFFIXES
+from ..splits import alike
+
+_MOST_SHOWN = 20
+"""Problems that an error lists."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What files of labels may leave unsaid.
+
+    Attributes:
+        durations: seconds of each recording by name, or a table with two columns; those of the format where None.
+        resolution: seconds; that of the format where None.
+        columns: of the format ``table``, the heading of each field: ``recording, onset, offset, label``, and where
+            there are any ``length`` (in place of offset), ``duration``, ``source``, ``confidence``.
+        names: of AudioSet, a table of ids and names, or its ontology as JSON.
+        sounds: seconds of the sound of each recording by name, for those of which nothing else says how long they are.
+        left_out: to which a recording whose labels are wrong is added, by name, with what is wrong; None: an error.
+    """
+
+    durations: Mapping[str, float] | str | Path | None = None
+    resolution: float | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    names: str | Path | None = None
+    sounds: Mapping[str, float] = field(default_factory=dict)
+    left_out: dict[str, str] | None = None
+
+
+class AnnotationReader(Protocol):
+    """A format of labels.
+
+    Attributes:
+        name: what people call it on the command line.
+        meaning: one line about it.
+    """
+
+    name: str
+    meaning: str
+
+    def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+        """All recordings of a file or folder; see `read_annotations`."""
+        ...
+
+
+class Problems:
+    """Everything that is wrong with files, told at once.
+
+    Attributes:
+        left_out: recordings that are left out for what is wrong with them; None where that is a problem like any.
+    """
+
+    def __init__(self, left_out: dict[str, str] | None = None) -> None:
+        """No problem as yet; for `left_out` see above."""
+        self.left_out = left_out
+        self._texts: list[str] = []
+        self._are_of_recordings = True
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._texts)
+
+    def add(self, where: str, text: str, recording: str | None = None) -> None:
+        """Note what is wrong at a place, such as ``labels.tsv:12``, and of which recording where it is of one alone."""
+        problem = f"{plain(where)}: {plain(text)}"
+        if recording is not None and self.left_out is not None:
+            self.left_out.setdefault(recording, problem)
+            return
+        self._texts.append(problem)
+        self._are_of_recordings &= recording is not None
+
+    def tell(self, source: Path) -> None:
+        """Raise one error about all; nothing where there are none.
+
+        Raises:
+            AnnotationError: there are problems.
+        """
+        if not self._texts:
+            return
+        hint = "--skip-invalid leaves out such recordings" if self._are_of_recordings else ""
+        if len(self._texts) == 1:
+            raise AnnotationError("; ".join(filter(None, (self._texts[0], hint))))
+        rest = len(self._texts) - _MOST_SHOWN
+        lines = [*self._texts[:_MOST_SHOWN], *([f"and {rest:,} more"] if rest > 0 else [])]
+        head = f"{plain(str(source))}: {len(self._texts):,} things are wrong{f' ({hint})' if hint else ''}:"
+        raise AnnotationError("\n  ".join((head, *lines)))
+
+
+@dataclass
+class DraftRecording:
+    """A recording as its file is read.
+
+    Attributes:
+        recording: its name.
+        events: with the place of each, for messages.
+        empty: places of rows that say that nothing is heard.
+        duration: seconds; None until it is known.
+        where: the place at which it was first met.
+        start, group: as of `Annotation`.
+    """
+
+    recording: str
+    events: list[tuple[LabelledEvent, str]] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+    duration: float | None = None
+    where: str = ""
+    start: float = 0.0
+    group: str = ""
+
+
+def recording_name(name: str) -> str:
+    """The name of a recording: that of its file without folder, and without the ending of a sound file."""
+    base = PurePosixPath(name.strip().replace("\\", "/")).name
+    suffix = PurePosixPath(base).suffix
+    return base[: -len(suffix)] if suffix.lower() in AUDIO_SUFFIXES else base
+
+
+def seconds_of(text: str, what: str) -> float:
+    """A time as a table has it.
+
+    Raises:
+        AnnotationError: it is no finite number.
+    """
+    return _number(text, what, "seconds, such as 1.25")
+
+
+def share_of(text: str, what: str) -> float:
+    """A share as a table has it; whether it is from 0 to 1 is not asked.
+
+    Raises:
+        AnnotationError: it is no finite number.
+    """
+    return _number(text, what, "numbers from 0 to 1")
+
+
+def _number(text: str, what: str, expected: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise AnnotationError(f"{what} is {shortened(text.strip(), 40)!r}; expected are {expected}")
+    return value
+
+
+def left_out_text(left_out: Mapping[str, str]) -> str:
+    """The first recordings that are left out, and why, and how many there are more."""
+    return shown([f"{name} ({reason})" for name, reason in left_out.items()])
+
+
+def durations_table(durations: Mapping[str, float]) -> dict[str, float]:
+    """Durations by the names that recordings have here.
+
+    Raises:
+        AnnotationError: one is no positive number.
+    """
+    table = {recording_name(name): float(seconds) for name, seconds in durations.items()}
+    for name, seconds in table.items():
+        if not 0 < seconds < math.inf:
+            raise AnnotationError(f"the duration of {name!r} is {seconds}; expected are seconds, more than 0")
+    return table
+
+
+def check_is_file(path: Path, what: str) -> None:
+    """Refuse a path that is no file."""
+    if not path.is_file():
+        raise AnnotationError(f"{str(path)!r} is no file; expected is {what}")
+
+
+def files_in(path: Path, suffixes: Sequence[str]) -> list[Path]:
+    """A file, or the files of a folder and those below it that end in one of `suffixes`, by path.
+
+    Raises:
+        AnnotationError: there is nothing of this name, or no such file in the folder.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise AnnotationError(f"{plain(str(path))!r} is neither a file nor a folder")
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in suffixes and file.is_file())
+    files = [file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+    if not files:
+        raise AnnotationError(f"{plain(str(path))!r} holds no file that ends in {' or '.join(suffixes)}")
+    return files
+
+
+_LARGEST_MIB = 256
+
+STRONG_COLUMNS: Mapping[str, str] = {
+    "recording": "filename",
+    "onset": "onset",
+    "offset": "offset",
+    "label": "event_label",
+}
+"""Headings of DESED, which MAESTRO and others took over."""
+
+PLAIN_COLUMNS: Mapping[str, str] = {"recording": "file", "onset": "start", "offset": "stop", "label": "label"}
+"""Headings of tables that people write by hand."""
+
+
+@dataclass(frozen=True)
+class TableLine:
+    """A line of a table.
+
+    Attributes:
+        where: file and line, for messages.
+        fields: what stands in its columns, without blanks around it.
+    """
+
+    where: str
+    fields: tuple[str, ...]
+
+
+def read_text(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        AnnotationError: it cannot be read, or is no text.
+    """
+    try:
+        if path.stat().st_size > _LARGEST_MIB * 2**20:
+            raise AnnotationError(f"{path.name} has more than {_LARGEST_MIB} MiB")
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise AnnotationError(f"{path.name} cannot be read as text: {first_line(error)}") from error
+
+
+def parsed_json(text: str, name: str) -> Any:
+    """What a text in JSON says.
+
+    Raises:
+        AnnotationError: it is none.
+    """
+    try:
+        return json.loads(text)
+    # Brackets of thousands of levels are a RecursionError.
+    except (ValueError, RecursionError) as error:
+        raise AnnotationError(f"{name} is no JSON: {first_line(error)}") from error
+
+
+def read_lines(path: Path) -> list[TableLine]:
+    """The lines of a table that are not empty; between its fields are tabs, semicolons or commas, as in its first line.
+
+    Raises:
+        AnnotationError: it cannot be read, or holds nothing.
+    """
+    text = read_text(path)
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    delimiter = next((char for char in "\t;" if char in first), ",")
+    # Tables with tabs quote nothing: a quotation mark in a label is one.
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+    lines = []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
+    try:
+        for fields in reader:
+            if any(field.strip() for field in fields):
+                lines.append(TableLine(f"{path.name}:{reader.line_num}", tuple(field.strip() for field in fields)))
+    except csv.Error as error:
+        raise AnnotationError(f"{path.name}:{reader.line_num}: is no row of a table: {error}") from error
+    if not lines:
+        raise AnnotationError(f"{path.name} is empty")
+    return lines
+
+
+def table_rows(lines: Sequence[TableLine], columns: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rows below a header: place, and text by field. Ends that are missing are empty.
+
+    Args:
+        lines: of the table.
+        columns: heading of each field.
+
+    Raises:
+        AnnotationError: the header has not all of the columns.
+    """
+    header = lines[0].fields
+    missing = [heading for heading in columns.values() if heading not in header]
+    if missing:
+        raise AnnotationError(
+            f"{lines[0].where}: the columns are {', '.join(header)}; there is no {' and no '.join(map(repr, missing))}"
+        )
+    places = {field: header.index(heading) for field, heading in columns.items()}
+    for line in lines[1:]:
+        fields = dict(enumerate(line.fields))
+        yield line.where, {name: fields.get(place, "") for name, place in places.items()}
+
+
+def read_durations(options: ReadOptions, *beside: Path) -> dict[str, float]:
+    """Durations by recording: those of the options, else of the first table of `beside` that is there; else none.
+
+    Raises:
+        AnnotationError: the table is none of names and seconds, or says two things of a recording.
+    """
+    if isinstance(options.durations, Mapping):
+        return durations_table(options.durations)
+    paths = [Path(options.durations)] if options.durations is not None else [path for path in beside if path.is_file()]
+    if not paths:
+        return {}
+    if not paths[0].is_file():
+        raise AnnotationError(f"there is no table of durations {str(paths[0])!r}")
+    return _durations(paths[0])
+
+
+def durations_beside(path: Path, options: ReadOptions) -> dict[str, float]:
+    """As `durations_of`, with the table ``NAME_durations`` beside a table ``NAME``."""
+    beside = [
+        path.with_name(f"{path.stem}{end}{suffix}")
+        for end in ("_durations", "_duration")
+        for suffix in (path.suffix, ".tsv", ".csv")
+    ]
+    return durations_of(options, *beside)
+
+
+def is_durations_table(file: Path, options: ReadOptions) -> bool:
+    """Whether a file is the table of durations that the options name."""
+    return isinstance(options.durations, str | Path) and file.resolve() == Path(options.durations).resolve()
+
+
+def durations_of(options: ReadOptions, *beside: Path) -> dict[str, float]:
+    """As `read_durations`; of a recording that is in no table, that of its sound.
+
+    Raises:
+        AnnotationError: see `read_durations`.
+    """
+    return {**durations_table(options.sounds), **read_durations(options, *beside)}
+
+
+def _durations(path: Path) -> dict[str, float]:
+    lines, durations, problems = read_lines(path), dict[str, float](), Problems()
+    for number, line in enumerate(lines):
+        if number == 0 and not _is_number(line.fields[-1]):
+            continue
+        try:
+            if len(line.fields) < 2:
+                raise AnnotationError("expected are a name and seconds")
+            name, seconds = recording_name(line.fields[0]), seconds_of(line.fields[1], "the duration")
+            if seconds <= 0:
+                raise AnnotationError(f"the duration of {name!r} is {seconds:g} s; expected is more than 0")
+            if abs(durations.setdefault(name, seconds) - seconds) > 1e-3:
+                raise AnnotationError(f"{name!r} lasts {seconds:g} s, in a line before {durations[name]:g} s")
+        except AnnotationError as error:
+            problems.add(line.where, str(error))
+    problems.tell(path)
+    return durations
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def has_header(line: TableLine, place: int) -> bool:
+    """Whether a first line is a header: what stands at the place of a time is no number."""
+    return place < len(line.fields) and not _is_number(line.fields[place])
+
+
+class LabelReading:
+    """The recordings of files of labels as they are read, and everything that is wrong with them.
+
+    Attributes:
+        options: of the user.
+        durations: of recordings, where they are known.
+        problems: what was wrong so far.
+        drafts: the recordings, by the name that the files have for each.
+    """
+
+    def __init__(self, options: ReadOptions, durations: Mapping[str, float] | None = None) -> None:
+        """Nothing is read; durations are `durations_of` the options where none are given."""
+        self.options = options
+        self.durations = durations_of(options) if durations is None else durations
+        self.problems = Problems(options.left_out)
+        self.drafts: dict[str, DraftRecording] = {}
+
+    def of_file(self, file: Path) -> DraftRecording | None:
+        """The recording that has a file of labels of its own; None where there is a problem: a second one."""
+        name = recording_name(file.stem)
+        if name in self.drafts:
+            self.problems.add(file.name, f"there are two files of {name!r}", name)
+            return None
+        draft = self.drafts[name] = DraftRecording(name, duration=self.durations.get(name), where=file.name)
+        return draft
+
+    def table(self, file: Path, columns: Mapping[str, str]) -> None:
+        """Add the recordings of a table with a row for each event.
+
+        Args:
+            file: the table.
+            columns: heading of each field.
+
+        Raises:
+            AnnotationError: it is no table with these columns.
+        """
+        of_file: dict[str, DraftRecording] = {}
+        folders: dict[str, str] = {}
+        for where, row in table_rows(read_lines(file), columns):
+            name = recording_name(row["recording"])
+            if not name:
+                self.problems.add(where, "names no recording", where)
+                continue
+            place = row["recording"].replace("\\", "/").rpartition("/")[0]
+            if place and folders.setdefault(name, place) != place:
+                what = f"{name!r} is in the folder {place!r} here and in {folders[name]!r} before; give it another name"
+                self.problems.add(where, what, name)
+            draft = of_file.setdefault(name, DraftRecording(name, duration=self.durations.get(name)))
+            self.row(draft, row, where)
+        for name in sorted(self.drafts.keys() & of_file.keys()):
+            self.problems.add(of_file[name].where, f"{name!r} stands in {self.drafts[name].where} as well")
+        self.drafts |= of_file
+
+    def row(self, draft: DraftRecording, row: Mapping[str, str], where: str) -> None:
+        """Add the event of a row to its recording, or what is wrong with it to the problems.
+
+        A row with neither label nor times says that nothing is heard.
+        """
+        draft.where = draft.where or where
+        if not any(row.get(field) for field in ("label", "onset", "offset", "length")):
+            draft.empty.append(where)
+            return
+        try:
+            onset = seconds_of(row["onset"], "the onset")
+            if "offset" in row:
+                offset = seconds_of(row["offset"], "the offset")
+            else:
+                offset = onset + seconds_of(row["length"], "the length")
+            confidence = share_of(row["confidence"], "the confidence") if row.get("confidence") else None
+            label = label_text(row["label"])
+            draft.events.append((LabelledEvent(onset, offset, label, row.get("source") or None, confidence), where))
+            if row.get("duration"):
+                duration = seconds_of(row["duration"], "the duration")
+                if draft.duration is not None and abs(draft.duration - duration) > 1e-3:
+                    raise AnnotationError(
+                        f"{draft.recording!r} lasts {duration:g} s, in a line before {draft.duration:g} s"
+                    )
+                draft.duration = duration
+        except AnnotationError as error:
+            self.problems.add(where, str(error), draft.recording)
+
+    def annotations(
+        self, source: Path, name: str, *, resolution: float = 0.0, joined: bool = False
+    ) -> tuple[Annotation, ...]:
+        """The recordings, once they are in order.
+
+        Labels may end `ROUNDING` s, or what they are exact to, after the recording; they are cut there. A recording in
+        which nothing is heard, and of which nobody knows how long it is, is left out.
+
+        Args:
+            source: what was read, for messages.
+            name: of the format.
+            resolution: seconds, where the options do not say.
+            joined: join events of a label that meet, as those of a table with a row for each second do.
+
+        Raises:
+            AnnotationError: of all problems, also: a recording has no duration, is said to be silent and to be heard,
+                or labels differ by upper and lower case alone.
+        """
+        if self.options.resolution is not None:
+            resolution = self.options.resolution
+        problems = self.problems
+        self._check_durations(source)
+        annotations = []
+        for key, draft in sorted(self.drafts.items()):
+            if draft.empty and draft.events:
+                _, where = draft.events[0]
+                problems.add(draft.empty[0], f"{key!r} has no label here, and one in {where}", draft.recording)
+            if draft.duration is None:
+                continue
+            events = self._within(draft, max(ROUNDING, resolution))
+            events = joined_events(events) if joined else sorted(events, key=event_order)
+            try:
+                annotations.append(
+                    Annotation(
+                        draft.recording, draft.duration, tuple(events), resolution, name, draft.start, draft.group
+                    )
+                )
+            except AnnotationError as error:
+                problems.add(draft.where, str(error), draft.recording)
+        left_out = problems.left_out or {}
+        self._check_labels(left_out)
+        annotations = [annotation for annotation in annotations if annotation.recording not in left_out]
+        if not annotations and not problems and not left_out:
+            problems.add(str(source), "has no label")
+        problems.tell(source)
+        return tuple(annotations)
+
+    def _check_durations(self, source: Path) -> None:
+        missing = [key for key, draft in self.drafts.items() if draft.duration is None and draft.events]
+        if self.problems.left_out is not None:
+            for key in missing:
+                why = "no table says how long it is, nor does its sound, which is not there or empty"
+                self.problems.add(self.drafts[key].where or str(source), why, self.drafts[key].recording)
+        elif missing:
+            self.problems.add(
+                str(source),
+                f"the durations of {len(missing):,} recordings are missing ({shown(missing)}): no table says how long "
+                "they are, nor does their sound, which is not there or empty",
+            )
+
+    def _within(self, draft: DraftRecording, tolerance: float) -> list[LabelledEvent]:
+        """The events of a recording, cut at its end; one that lies after the end is a problem."""
+        duration, events = draft.duration or 0.0, []
+        for event, where in draft.events:
+            if event.offset > duration + tolerance + 1e-6:
+                self.problems.add(
+                    where,
+                    f"{event.label!r} is heard until {event.offset:g} s, after the end of the recording at "
+                    f"{duration:g} s",
+                    draft.recording,
+                )
+            elif event.onset < duration:
+                events.append(replace(event, offset=min(event.offset, duration)))
+        return events
+
+    def _check_labels(self, left_out: Mapping[str, str]) -> None:
+        """Refuse labels that would read alike in a question."""
+        places: dict[str, str] = {}
+        for draft in self.drafts.values():
+            if draft.recording not in left_out:
+                for event, where in draft.events:
+                    places.setdefault(event.label, where)
+        pair = alike(places, str.casefold)
+        if pair is not None:
+            one, other = pair
+            what = f"the labels {one!r} and {other!r} differ by upper and lower case alone; write one way"
+            self.problems.add(places[other], what)

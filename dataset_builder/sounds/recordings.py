@@ -1,0 +1,553 @@
+"""Recordings as sounds: files found, decoded, checked and described."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import os
+import re
+import stat
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import soundfile
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.text import shown
+
+from ..data import DatasetError
+from .entries import LONGEST_RECORDING, LOUDNESS, Sound, Sounds, fingerprint_of_entries
+from .splits import copies_of, sound_fault
+
+AUDIO_SUFFIXES = (
+    *(".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"),
+    *(".aif", ".aiff", ".aifc", ".au", ".caf", ".rf64", ".w64"),
+)
+"""Files with other names are not looked at."""
+
+FILE_COLUMNS = ("file_name", "file", "filename", "path", "audio")
+"""Headings of the files in a table of recordings; the first of them that a table has."""
+
+
+def delimiter_of(header: str) -> str:
+    """The character between the fields of a table of recordings, by its first line: a tab where it has one, else a
+    comma."""
+    return "\t" if "\t" in header else ","
+
+
+LONGEST_HOURS = 24
+"""A file that claims to last longer is taken to be damaged."""
+
+MOST_CHANNELS = 16
+"""A file that claims to have more is taken to be damaged: their samples would fill the memory."""
+
+_LOSSY = ("VORBIS", "OPUS", "MPEG")
+"""Beginnings of the names of formats whose samples differ by rounding from one decoder to the next."""
+
+SoundFile = Path | io.BytesIO
+"""A file, or the content of one."""
+
+
+class SoundError(DatasetError):
+    """Recordings, or one of them, that cannot be used: says which, what is wrong, and what to do."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file claims to hold.
+
+    Attributes:
+        rate: Hz.
+        frames: samples of each channel.
+        lossy: whether its samples are those of the file only up to rounding.
+    """
+
+    rate: int
+    frames: int
+    lossy: bool
+
+
+def sound_files(folder: Path) -> list[Path]:
+    """The sound files in a folder and the folders below it, in the order of their paths.
+
+    Symbolic links, hidden files and whatever does not have a name of `AUDIO_SUFFIXES` are not looked at.
+
+    Raises:
+        SoundError: there is no such folder, or none in it.
+    """
+    check_folder(folder)
+    paths = []
+    for root, folders, names in os.walk(folder, followlinks=False):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = Path(root, name)
+            if not name.startswith(".") and path.suffix.lower() in AUDIO_SUFFIXES and is_regular(path):
+                paths.append(path)
+    if not paths:
+        raise SoundError(
+            f"{str(folder)!r} holds no sound file; looked for are {', '.join(AUDIO_SUFFIXES)}, at any depth, symbolic "
+            "links not followed"
+        )
+    return sorted(paths)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse what is no folder."""
+    if not folder.is_dir():
+        raise SoundError(f"{str(folder)!r} is not a folder; recordings are in one that holds sound files")
+
+
+def is_regular(path: Path) -> bool:
+    """Whether a path that exists is a file itself: a link leads elsewhere, and opening a pipe waits for ever."""
+    return stat.S_ISREG(path.lstat().st_mode)
+
+
+def printable(text: str) -> str:
+    """Text that can be printed and stored; names of files may hold control characters and invalid UTF-8."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def read_header(file: SoundFile) -> Header:
+    """What a file claims to hold.
+
+    Raises:
+        SoundError: it is no sound file, or claims what cannot be.
+    """
+    with _reasons("cannot be read"):
+        info = soundfile.info(_opened(file))
+    rate, frames, channels = int(info.samplerate), int(info.frames), int(info.channels)
+    if rate < 1 or not 0 <= frames <= LONGEST_HOURS * 3_600 * rate:
+        raise SoundError(f"claims {frames:,} samples at {rate:,} Hz, more than {LONGEST_HOURS} hours; is it damaged?")
+    if channels > MOST_CHANNELS:
+        raise SoundError(f"claims {channels:,} channels; {MOST_CHANNELS} are the most that are read")
+    return Header(rate, frames, info.subtype.startswith(_LOSSY))
+
+
+def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32]:
+    """So many samples [frames] of a file from `start` on, the mean of its channels.
+
+    Raises:
+        SoundError: they are not there, or are no numbers.
+    """
+    with _reasons("cannot be decoded"):
+        samples, _ = soundfile.read(_opened(file), frames, start, dtype="float32", always_2d=True)
+    if len(samples) != frames:
+        raise SoundError(f"ends after {len(samples):,} of {frames:,} samples; the file is damaged")
+    if not np.isfinite(samples).all():
+        raise SoundError("has values that are not finite (NaN or infinity)")
+    waveform: NDArray[np.float32] = samples.mean(axis=1, dtype=np.float32)
+    return waveform
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Samples of a file, or of a part of one.
+
+    Attributes:
+        samples: float32 [samples], the mean of the channels; float64 where no file was decoded.
+        rate: Hz.
+        sha256: what names them in fingerprints: of a lossy format, whose samples differ by rounding from one decoder to
+            the next, the digest of the file and, of a part, its place; of any other that of the samples.
+        sound: the digest of the samples as they are decoded here: two files of a lossy format can hold one sound.
+    """
+
+    samples: NDArray[np.float32] | NDArray[np.float64]
+    rate: int
+    sha256: str
+    sound: str
+
+
+def decoded(file: SoundFile, header: Header, start: int, frames: int, *, whole: bool) -> Decoded:
+    """Samples of a file and their names.
+
+    Args:
+        file: the file, or its content.
+        header: of it.
+        start: first sample.
+        frames: samples.
+        whole: whether they stand for all of the file.
+
+    Raises:
+        SoundError: as `read_samples`.
+    """
+    samples = read_samples(file, frames, start)
+    sound = hashlib.sha256(b"%d " % header.rate + samples.astype("<f4").tobytes()).hexdigest()
+    digest = sound
+    if header.lossy:
+        digest = sha256_of_file(file) if isinstance(file, Path) else sha256_of(file.getvalue())
+        if not whole:
+            digest = sha256_of(f"{digest} {start} {frames}".encode())
+    return Decoded(samples, header.rate, digest, sound)
+
+
+@contextmanager
+def _reasons(what: str) -> Iterator[None]:
+    """Errors of libsndfile and the system as SoundErrors that say what could not be done."""
+    try:
+        yield
+    except (soundfile.SoundFileError, OSError, RuntimeError) as error:
+        # The text of libsndfile without the path, which the message begins with.
+        reason = printable(str(getattr(error, "error_string", error))).strip(" .")
+        raise SoundError(f"{what}: {reason}") from error
+
+
+def _opened(file: SoundFile) -> bytes | io.BytesIO:
+    if isinstance(file, Path):
+        # In bytes: a name need not be valid UTF-8.
+        return os.fsencode(file)
+    file.seek(0)
+    return file
+
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+RATES = (1_000, 400_000)
+"""Lowest and highest rate in Hz."""
+
+MOST_RECORDINGS = 100_000
+"""More than that are not read: a part of them tells as much."""
+
+_SEVERAL = "holds several sounds, or nobody says which: left out but where a clip may have several labels"
+"""Why a recording with several labels is skipped."""
+
+_SHOWN = 3
+"""Recordings that an error names."""
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+
+_HEARD = -35.0
+"""dB below the loudest 10 ms of a recording: softer ones do not count for how loud it is."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A recording before it was read.
+
+    Attributes:
+        id: as `Sound.id`.
+        label: its class, or its number in words.
+        number: its label where labels are numbers.
+        group: as `Sound.group`.
+        condition: as `Sound.condition`.
+        sound: gives the file, or its content, or its samples; raises SoundError where it must not be opened.
+        captions: as `Sound.captions`.
+        labels: as `Sound.labels`.
+        words: as `Sound.words`.
+        part: seconds of the file from which to which it lasts; None for all of it.
+        loop: as `Sound.loop`.
+    """
+
+    id: str
+    label: str
+    number: float | None
+    group: str
+    condition: str
+    sound: Callable[[], SoundFile | Decoded]
+    captions: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
+    part: tuple[float, float] | None = None
+    loop: float = 0.0
+
+
+@dataclass(frozen=True)
+class Read:
+    """What is known of a recording that was read: rate in Hz, both digests of `Decoded`, level in dB or 0."""
+
+    rate: int
+    digest: str
+    sound: str
+    level: float
+
+
+Usable = tuple[Candidate, Read]
+"""A recording that can be used, and what is known of it."""
+
+
+class ReadRecordings:
+    """Recordings that can be used; see `Sounds`.
+
+    Their order is that of their content: names and places of files change nothing. One that is there several times,
+    each time with another caption, is one recording with all of them.
+
+    Attributes:
+        source: what they were opened from.
+        entries: what is said of each; those with several labels of which none is taken are not among them.
+        complete: the same recordings with those, for whom several labels are no hindrance.
+        skipped: id of each that was left out, and why; those that `complete` has are among them.
+        suggested: settings of recipes that suit them.
+        labelling: how to say what they are recordings of, where they have no labels, for messages.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        candidates: Sequence[Candidate],
+        *,
+        suggested: Mapping[str, Any] | None = None,
+        labelling: str = "",
+        left_out: Mapping[str, str] | None = None,
+        skip_invalid: bool = False,
+        progress: bool = True,
+    ) -> None:
+        """Read all, in several threads; samples are not kept.
+
+        Args:
+            source: what they were opened from.
+            candidates: all of them.
+            suggested: as `Sounds.suggested`.
+            labelling: see above.
+            left_out: id of each that is no candidate, and why: `skipped` begins with them.
+            skip_invalid: leave out those that cannot be used.
+            progress: show a progress bar.
+
+        Raises:
+            SoundError: one cannot be used and `skip_invalid` is not given, or none can.
+        """
+        if len(candidates) > MOST_RECORDINGS:
+            raise SoundError(
+                f"{source} has {len(candidates):,} recordings; {MOST_RECORDINGS:,} are the most that are read: give a "
+                "part of them"
+            )
+        self.source = source
+        self.suggested: Mapping[str, Any] = dict(suggested or {})
+        self.labelling = labelling
+        left_out = left_out or {}
+        usable, problems = examined(candidates, progress=progress)
+        usable.sort(key=lambda pair: (pair[1].digest, pair[0].label, pair[0].group, pair[0].condition, pair[0].id))
+        usable = _merged(usable)
+        problems |= duplicates(usable)
+        self.skipped: tuple[tuple[str, str], ...] = (*left_out.items(), *problems.items())
+        if problems and not skip_invalid:
+            raise SoundError(f"{source}: {first_of(problems)}; --skip-invalid leaves them out")
+        usable = _contrasted(source, [pair for pair in usable if pair[0].id not in problems])
+        if not usable:
+            raise SoundError(f"{source} has no recording that can be used: {first_of(dict(self.skipped))}")
+        self._hold(usable)
+        self.complete = self
+        several = {candidate.id for candidate, _ in usable if candidate.labels and not candidate.label}
+        if several:
+            self.complete = copy(self)
+            self.complete.complete = self.complete
+            self._hold([(candidate, read) for candidate, read in usable if candidate.id not in several])
+            none_taken = [(candidate.id, _SEVERAL) for candidate in candidates if candidate.id in several]
+            self.skipped = (*left_out.items(), *none_taken, *problems.items())
+            if len(several) == len(usable):
+                self.labelling = "each recording has several labels, of which none is taken"
+
+    def _hold(self, usable: Sequence[Usable]) -> None:
+        """Be the recordings that are given."""
+        self._candidates = [candidate for candidate, _ in usable]
+        levels = _levels(usable)
+        self.entries = tuple(
+            Sound(
+                c.id,
+                c.label,
+                c.group,
+                read.digest,
+                c.number,
+                c.condition,
+                c.captions,
+                c.labels,
+                words=c.words,
+                level=level,
+            )
+            for (c, read), level in zip(usable, levels, strict=True)
+        )
+        rates = {read.rate for _, read in usable}
+        self.sample_rate = rates.pop() if len(rates) == 1 else None
+        self.fingerprint = fingerprint_of_entries(self.entries)
+
+    def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
+        """Samples and rate of a recording; see `Sounds.waveform`.
+
+        Raises:
+            SoundError: it is another than it was.
+        """
+        entry = self.entries[index]
+        try:
+            read = _read(self._candidates[index])
+        except SoundError as error:
+            raise SoundError(f"{self.source}: recording {entry.id!r} {error}") from error
+        if read.sha256 != entry.sha256:
+            raise SoundError(f"{self.source}: recording {entry.id!r} has changed since it was opened; start again")
+        return read.samples.astype(np.float64), read.rate
+
+
+def with_all_labels(recordings: Sounds) -> Sounds:
+    """The same recordings with those that have several labels of which none is taken."""
+    return recordings.complete if isinstance(recordings, ReadRecordings) else recordings
+
+
+def numbers_of(labels: Sequence[str]) -> list[float] | None:
+    """Labels as numbers, where all are, and one has a decimal point: whole numbers are names of classes."""
+    if not labels or not all(_NUMBER.fullmatch(label) for label in labels):
+        return None
+    numbers = [float(label) for label in labels]
+    return numbers if any("." in label for label in labels) and all(map(math.isfinite, numbers)) else None
+
+
+def first_of(problems: Mapping[str, str]) -> str:
+    """The first few recordings that cannot be used, and why."""
+    first = "; ".join(f"{id!r} {reason}" for id, reason in list(problems.items())[:_SHOWN])
+    more = f"; and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
+    return f"{first}{more}"
+
+
+def each_read(
+    read: Callable[[Item], Answer], items: Sequence[Item], *, progress: bool, unit: str = "file"
+) -> list[Answer]:
+    """What is read of each, in several threads, with a progress bar."""
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        answers = pool.map(read, items)
+        return list(tqdm(answers, "recordings", len(items), unit=unit, disable=None if progress else True))
+
+
+def examined(candidates: Sequence[Candidate], *, progress: bool) -> tuple[list[Usable], dict[str, str]]:
+    """The recordings that can be used, each read once; and why others cannot, by id."""
+    results = each_read(_examine, candidates, progress=progress)
+    problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
+    return [(c, read) for c, read in zip(candidates, results, strict=True) if not isinstance(read, str)], problems
+
+
+def _examine(candidate: Candidate) -> Read | str:
+    """What is known of a recording; or why it cannot be used."""
+    try:
+        read = _read(candidate)
+    except SoundError as error:
+        return str(error)
+    fault = sound_fault(read, is_loop=candidate.loop > 0)
+    if fault is not None:
+        return fault
+    return Read(read.rate, read.sha256, read.sound, _loudness(read) if _tells_loudness(candidate) else 0.0)
+
+
+def _read(candidate: Candidate) -> Decoded:
+    """The middle of a recording, at most `LONGEST_RECORDING` seconds."""
+    file = candidate.sound()
+    if isinstance(file, Decoded):
+        return file
+    header = read_header(file)
+    if not RATES[0] <= header.rate <= RATES[1]:
+        raise SoundError(f"has a rate of {header.rate:,} Hz; it must be from {RATES[0]:,} to {RATES[1]:,}")
+    start, stop = 0, header.frames
+    if candidate.part is not None:
+        start, stop = (round(seconds * header.rate) for seconds in candidate.part)
+        if header.frames <= start:
+            raise SoundError(f"ends at {header.frames / header.rate:.2f} s, before {candidate.part[0]:.2f} s")
+        stop = min(stop, header.frames)
+    frames = min(stop - start, LONGEST_RECORDING * header.rate)
+    first = start + (stop - start - frames) // 2
+    return decoded(file, header, first, frames, whole=candidate.part is None)
+
+
+def _loudness(read: Decoded) -> float:
+    """Root mean square in dB of the 10 ms that are heard."""
+    hop = max(1, read.rate // 100)
+    frames = read.samples[: len(read.samples) // hop * hop].reshape(-1, hop).astype(np.float64)
+    powers = np.mean(frames**2, axis=1)
+    return 10 * math.log10(float(powers[powers >= powers.max() * 10 ** (_HEARD / 10)].mean()))
+
+
+def _levels(usable: Sequence[Usable]) -> list[float]:
+    """The level of each in dB, to a tenth: where words are about loudness, under the loudest such of its label; else 0.
+
+    Recordings of different labels are made with different gains: how loud one label is beside another they do not say.
+    """
+    loudest: dict[str, float] = {}
+    for candidate, read in usable:
+        if _tells_loudness(candidate):
+            loudest[candidate.label] = max(loudest.get(candidate.label, -math.inf), read.level)
+    return [
+        round(read.level - loudest[candidate.label], 1) if _tells_loudness(candidate) else 0.0
+        for candidate, read in usable
+    ]
+
+
+def _tells_loudness(candidate: Candidate) -> bool:
+    return any(name in candidate.words for name in LOUDNESS)
+
+
+def _contrasted(source: str, usable: Sequence[Usable]) -> list[Usable]:
+    """Recordings without words of loudness of which their label has one alone: soft beside what, nobody says.
+
+    Without another word there is no level to keep, and it would be as loud as those that nothing is said of.
+    """
+    said: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for candidate, _ in usable:
+        for name in LOUDNESS:
+            said[candidate.label, name].add(candidate.words.get(name, ""))
+    alone = {key: words for key, of_key in said.items() if len(words := of_key - {""}) == 1}
+    if alone:
+        first = shown([f"{words.copy().pop()!r} of {label!r}" for (label, _), words in alone.items()], _SHOWN)
+        warnings.warn(
+            f"{source}: words of loudness that are not beside another of their label are left out: {first}",
+            stacklevel=2,
+        )
+    return [
+        (replace(one, words={name: word for name, word in one.words.items() if (one.label, name) not in alone}), read)
+        for one, read in usable
+    ]
+
+
+def _merged(usable: Sequence[Usable]) -> list[Usable]:
+    """Recordings of which all copies have captions and differ by nothing else are one, with the captions of all."""
+    by_content: dict[Hashable, list[Usable]] = defaultdict(list)
+    for candidate, read in usable:
+        alone = None if candidate.captions else candidate.id
+        words = tuple(sorted(candidate.words.items()))
+        key = (read.digest, candidate.label, candidate.labels, words, candidate.group, candidate.condition, alone)
+        by_content[key].append((candidate, read))
+    return [
+        (replace(first, captions=tuple(dict.fromkeys(caption for one, _ in copies for caption in one.captions))), read)
+        for copies in by_content.values()
+        for first, read in copies[:1]
+    ]
+
+
+def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
+    """Those that are the same recording as another, and could come on the other side, or are two things at once."""
+    problems = {}
+    for pairs in copies_of(usable, lambda pair: pair[1].sound):
+        copies = [candidate for candidate, _ in pairs]
+        first = copies[0]
+        for candidate in copies:
+            twin = _named_otherwise(candidate, copies)
+            if twin is not None:
+                # Nobody knows which of them it is, so none is left; numbers can be two judgements of one recording.
+                reason = f"{twin.id!r}, which is called {_name(twin)!r}; leave both out"
+            elif candidate is first:
+                continue
+            elif any(candidate.condition != copy.condition for copy in copies):
+                reason = f"{first.id!r} under another condition; leave one out"
+            elif not (candidate.group and candidate.group == first.group):
+                reason = f"{first.id!r}; leave one out, or give both one group"
+            else:
+                continue
+            problems[candidate.id] = f"is the same recording as {reason}"
+    return problems
+
+
+def _named_otherwise(candidate: Candidate, copies: Sequence[Candidate]) -> Candidate | None:
+    """A copy that has another class as its label, or another word; None where there is none."""
+    if candidate.number is not None:
+        return None
+    called = (candidate.label, candidate.labels, candidate.words)
+    return next((copy for copy in copies if (copy.label, copy.labels, copy.words) != called), None)
+
+
+def _name(candidate: Candidate) -> str:
+    return ", ".join((candidate.label or ", ".join(candidate.labels), *candidate.words.values()))

@@ -1,0 +1,653 @@
+"""Recordings with strong labels of any format: isolated sounds of them, and recordings as they are.
+
+Every stretch in which one label is heard alone is a sound of its own (`strong_recordings`); of recordings as they are,
+or windows of them (`open_annotated`), questions are asked.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import sha256_of
+from audio_compositionality.support.text import shown
+
+from .annotations import ROUNDING, SURE, Annotation, AnnotationError, LabelledEvent, joined_events, polyphony, relations
+from .formats import check_format, format_of, read_annotations
+from .formats.audioset_strong import AUDIOSET, ONTOLOGY, related_labels, video_of
+from .formats.parsing import Problems, ReadOptions, left_out_text
+from .recordings import (
+    Candidate,
+    ReadRecordings,
+    SoundError,
+    check_folder,
+    decoded,
+    each_read,
+    printable,
+    read_header,
+    sound_files,
+)
+from .splits import SHORTEST_RECORDING, copies_of, is_silent
+
+_APART = 0.1
+"""Seconds in which another label may be heard beside a sound that is heard alone."""
+
+
+def strong_recordings(
+    folder: str | Path,
+    labels: str | Path | Sequence[str | Path],
+    format: str | None = None,
+    *,
+    options: ReadOptions | None = None,
+    skip_invalid: bool = False,
+    progress: bool = True,
+) -> ReadRecordings:
+    """The stretches of recordings in which one label is heard alone, as sounds of that label.
+
+    Stretches of one recording, or of one video of AudioSet, are of one group. A recording of the labels that is not in
+    the folder is left out, as those of videos that are no longer there always are; `ReadRecordings.skipped` lists it.
+
+    Args:
+        folder: with sound files, at any depth, called as in the labels, with or without ending.
+        labels: files or folders of labels, all in one format.
+        format: of the labels, see `open_annotated`.
+        options: what the files do not say.
+        skip_invalid: leave out recordings whose labels or sound cannot be used.
+        progress: show progress bars.
+
+    Raises:
+        InputError: there is no such format.
+        DatasetError: the labels cannot be used, or no label is heard alone in a file of the folder.
+    """
+    folder = Path(folder)
+    check_folder(folder)
+    read = read_labels(labels, folder, format, options, leave_out=True)
+    files = files_by_name(folder)
+    absent = {name: "is not in the folder" for name in read.names if not files_of(name, read.format, files)}
+    # How long a recording is said to be does not matter here: what is heard in it has to be there.
+    ends = [replace(one, duration=max(event.offset for event in one.events)) for one in read.heard]
+    left_out = {name: why for name, why in read.left_out.items() if name not in absent}
+    paths = sound_paths([one for one in ends if one.recording not in absent], folder, left_out)
+    if left_out and not skip_invalid:
+        raise SoundError(f"{printable(str(folder))}: {left_out_text(left_out)}; --skip-invalid leaves them out")
+    candidates = [
+        _candidate(folder, paths[annotation.recording], annotation, event)
+        for annotation in read.heard
+        if annotation.recording in paths
+        for event in isolated(annotation)
+    ]
+    source = printable(f"{folder} with {read.format} labels")
+    if not candidates:
+        missing = f"; not in the folder are {shown(sorted(map(printable, absent)))}" if absent else ""
+        raise SoundError(f"{source}: in none of {len(read.names):,} recordings a label is heard alone{missing}")
+    return ReadRecordings(
+        source,
+        candidates,
+        left_out={printable(name): why for name, why in {**absent, **left_out}.items()},
+        skip_invalid=skip_invalid,
+        progress=progress,
+    )
+
+
+def isolated(annotation: Annotation) -> list[LabelledEvent]:
+    """The stretches in which one label is heard beyond doubt, and no other may be heard for longer than 0.1 s.
+
+    Events of a label that meet are one stretch. Where times are exact to less than that, another label may begin and
+    end so much sooner or later than it says.
+    """
+    plain = [replace(event, source=None, confidence=None) for event in annotation.events]
+    sure = [
+        one
+        for one, event in zip(plain, annotation.events, strict=True)
+        if event.confidence is None or event.confidence > SURE
+    ]
+    every, reach = joined_events(plain), max(0.0, annotation.resolution - _APART)
+    return [
+        event
+        for event in joined_events(sure)
+        if event.offset - event.onset >= SHORTEST_RECORDING
+        and not any(
+            min(event.offset, other.offset + reach) - max(event.onset, other.onset - reach) > _APART
+            for other in every
+            if other.label != event.label
+        )
+    ]
+
+
+def _candidate(folder: Path, path: Path, annotation: Annotation, event: LabelledEvent) -> Candidate:
+    start, stop = annotation.start + event.onset, annotation.start + event.offset
+    id = f"{printable(path.relative_to(folder).as_posix())}@{start:.3f}-{stop:.3f}"
+    group = printable(annotation.split_group)
+    return Candidate(id, printable(event.label), None, group, "", partial(Path, path), part=(start, stop))
+
+
+@dataclass(frozen=True)
+class ReadLabels:
+    """Labels that were read.
+
+    Attributes:
+        format: of the labels.
+        heard: the recordings in which something is heard.
+        names: of all recordings.
+        left_out: recordings whose labels cannot be used, by name with the reason; empty where they are refused.
+        related: for each label those that say more or less of the same sound.
+    """
+
+    format: str
+    heard: tuple[Annotation, ...]
+    names: tuple[str, ...]
+    left_out: dict[str, str]
+    related: Mapping[str, frozenset[str]]
+
+
+def read_labels(
+    labels: str | Path | Sequence[str | Path],
+    folder: Path,
+    format: str | None,
+    options: ReadOptions | None,
+    *,
+    leave_out: bool,
+) -> ReadLabels:
+    """Read strong labels of the sound files in a folder.
+
+    Args:
+        labels: files or folders, all in one format.
+        folder: with the sound files.
+        format: of the labels; by default what the files say, see `format_of`.
+        options: what the files do not say. Of recordings whose durations nothing states, the sound does. ``names`` may
+            be AudioSet's ontology, of any format: it then tells which labels say more or less of the same sound.
+        leave_out: leave out recordings whose labels are wrong.
+
+    Raises:
+        InputError: no path, or no such format.
+        AnnotationError: labels cannot be used; all places are listed.
+    """
+    paths = [Path(labels)] if isinstance(labels, str | Path) else [Path(path) for path in labels]
+    if not paths:
+        raise InputError("there are no files of labels")
+    if format is not None:
+        check_format(format)
+    formats = dict.fromkeys([format] if format is not None else [format_of(path) for path in paths])
+    if len(formats) > 1:
+        raise AnnotationError(f"the files of labels are in several formats: {', '.join(map(str, formats))}; give one")
+    name = str(next(iter(formats)))
+    lengths = durations_in(folder)
+    # Files of AudioSet may be called with a Y before their name.
+    sounds = {**{stem[1:]: s for stem, s in lengths.items() if stem.startswith("Y")}, **lengths}
+    left_out: dict[str, str] = {}
+    options = replace(options or ReadOptions(), sounds=sounds, left_out=left_out if leave_out else None)
+    annotations = _read(paths, name, options)
+    heard = tuple(annotation for annotation in annotations if annotation.events)
+    names = tuple(dict.fromkeys([*(annotation.recording for annotation in annotations), *left_out]))
+    return ReadLabels(name, heard, names, left_out, _related(paths, name, options, heard))
+
+
+def _read(paths: Sequence[Path], format: str, options: ReadOptions) -> list[Annotation]:
+    annotations: list[Annotation] = []
+    origin: dict[tuple[str, float], Path] = {}
+    for path in paths:
+        of_path = read_annotations(path, format, options)
+        twice = [annotation for annotation in of_path if annotation.key in origin]
+        if twice:
+            names = shown([annotation.recording for annotation in twice])
+            raise AnnotationError(f"{path.name}: labels of {names} are in {origin[twice[0].key].name} as well")
+        origin |= {annotation.key: path for annotation in of_path}
+        annotations += of_path
+    return annotations
+
+
+def _related(
+    paths: Sequence[Path], format: str, options: ReadOptions, annotations: Sequence[Annotation]
+) -> Mapping[str, frozenset[str]]:
+    """What an ontology says of the labels, where one is given or lies beside AudioSet's."""
+    if options.names is None:
+        beside = [path.with_name(ONTOLOGY) for path in paths if format == AUDIOSET]
+        ontology = next((path for path in beside if path.is_file()), None)
+    else:
+        ontology = Path(options.names) if Path(options.names).suffix == ".json" else None
+    if ontology is None:
+        return {}
+    related = related_labels(ontology)
+    labels = sorted({label for annotation in annotations for label in annotation.labels})
+    if labels and not any(label in related for label in labels):
+        raise AnnotationError(f"{ontology.name} has none of the labels, which are {shown(labels)}")
+    return related
+
+
+def durations_in(folder: str | Path) -> dict[str, float]:
+    """Seconds of each sound file in a folder and below it, by its name without ending; what cannot be read is left out.
+
+    Raises:
+        SoundError: there is no such folder, or no sound in it.
+    """
+    durations = {}
+    for path in sound_files(Path(folder)):
+        try:
+            header = read_header(path)
+        except SoundError:
+            continue
+        if header.frames:
+            durations[path.stem] = header.frames / header.rate
+    return durations
+
+
+def files_by_name(folder: Path) -> Mapping[str, list[Path]]:
+    """The sound files in a folder and below it, by their names without ending."""
+    by_stem: dict[str, list[Path]] = defaultdict(list)
+    for path in sound_files(folder):
+        by_stem[path.stem].append(path)
+    return by_stem
+
+
+def files_of(recording: str, format: str, files: Mapping[str, list[Path]]) -> list[Path]:
+    """The files of a recording.
+
+    Args:
+        recording: its name; its file may have a ``Y`` before it, as those of AudioSet have.
+        format: of the labels; of a segment of AudioSet the file may have the name of the video.
+        files: as `files_by_name` has them.
+    """
+    names = [recording, f"Y{recording}"]
+    if format == AUDIOSET:
+        names += [video_of(recording), f"Y{video_of(recording)}"]
+    return next((files[name] for name in names if name in files), [])
+
+
+def sound_paths(
+    annotations: Iterable[Annotation], folder: str | Path, left_out: dict[str, str] | None = None
+) -> dict[str, Path]:
+    """The sound file of each recording, found by its name without ending.
+
+    Args:
+        annotations: of recordings; those of AudioSet may be called with a ``Y`` before their name, or by their video.
+        folder: with sound files, at any depth.
+        left_out: to which recordings are added whose sound cannot be used, with the reason; None: that is an error.
+
+    Raises:
+        SoundError: there is no such folder, or no sound in it.
+        AnnotationError: files are missing, empty, shorter than their labels by more than 0.1 s, or there are two of one
+            name; all are listed.
+    """
+    folder = Path(folder)
+    by_name = files_by_name(folder)
+    lengths: dict[str, float] = {}
+    formats: dict[str, str] = {}
+    for annotation in annotations:
+        formats[annotation.recording] = annotation.source_name
+        end = annotation.start + annotation.duration
+        lengths[annotation.recording] = max(lengths.get(annotation.recording, 0.0), end)
+    problems, missing, paths = Problems(left_out), [], {}
+    for recording, seconds in sorted(lengths.items()):
+        files = files_of(recording, formats[recording], by_name)
+        if len(files) == 1:
+            paths[recording] = files[0]
+            _check_file(files[0], recording, seconds, problems)
+        elif files:
+            names = [path.relative_to(folder).as_posix() for path in files]
+            problems.add(
+                names[0], f"is one of {len(names)} files of {recording!r}: {shown(names)}; keep one", recording
+            )
+        elif left_out is not None:
+            problems.add(str(folder), "has no sound of it", recording)
+        else:
+            missing.append(recording)
+    if missing:
+        number = f"{len(missing):,} of {len(lengths):,}"
+        problems.add(str(folder), f"has no sound of {number} recordings: {shown(missing)}", missing[0])
+    problems.tell(folder)
+    return {recording: path for recording, path in paths.items() if recording not in (left_out or ())}
+
+
+def _check_file(path: Path, recording: str, seconds: float, problems: Problems) -> None:
+    try:
+        header = read_header(path)
+    except SoundError as error:
+        problems.add(path.name, str(error), recording)
+        return
+    length = header.frames / header.rate
+    if not header.frames:
+        problems.add(path.name, "is empty", recording)
+    elif length < seconds - ROUNDING:
+        problems.add(path.name, f"lasts {length:.2f} s, the labels of {recording!r} {seconds:.2f} s", recording)
+
+
+SECONDS = 25.0
+"""Of a window (arXiv 2603.05128)."""
+
+
+def windows(annotations: Iterable[Annotation], seconds: float = SECONDS) -> tuple[Annotation, ...]:
+    """Long recordings cut into parts of one length that do not overlap; what is no longer than a part stays whole.
+
+    A rest that is shorter than a part is left out. The name of the recording and its group stay, so that parts of one
+    recording stay on one side of a split.
+
+    Args:
+        annotations: of recordings.
+        seconds: of a part.
+
+    Raises:
+        InputError: `seconds` is not more than 0.
+    """
+    if not seconds > 0:
+        raise InputError(f"windows last {seconds} s; expected is more than 0")
+    return tuple(part for annotation in annotations for part in _parts(annotation, seconds))
+
+
+def _parts(annotation: Annotation, seconds: float) -> tuple[Annotation, ...]:
+    if annotation.duration <= seconds + ROUNDING:
+        return (annotation,)
+    count = int((annotation.duration + 1e-6) // seconds)
+    return tuple(_part(annotation, number * seconds, seconds) for number in range(count))
+
+
+def _part(annotation: Annotation, start: float, seconds: float) -> Annotation:
+    spans = [(max(e.onset - start, 0.0), min(e.offset - start, seconds), e) for e in annotation.events]
+    events = tuple(replace(event, onset=on, offset=off) for on, off, event in spans if on < off)
+    return replace(annotation, duration=seconds, events=events, start=annotation.start + start)
+
+
+AUDIOTIME = "audiotime"
+
+WARNING = (
+    "what does not overlap is asked about clips of AudioTime alone, after the mixed set of arXiv 2603.05128: "
+    "recognising the data set solves these questions, and always “nothing overlaps” is right in 73.0 % of the paper's "
+    "(here in half of them); they reproduce the paper, and rank nothing"
+)
+
+
+def audiotime_negatives(
+    labels: Sequence[str | Path], audio: str | Path, heard: Sequence[Annotation]
+) -> tuple[list[Annotation], dict[str, Path]]:
+    """Monophonic clips of AudioTime for questions about overlaps in other recordings, and the file of each.
+
+    Their labels are written as those of the other recordings are, where they read alike. Clips in which nothing has
+    such a label are left out, and those in which sounds overlap or nearly do.
+
+    Args:
+        labels: JSON files of AudioTime, parts ``ordering`` and ``timestamp``.
+        audio: folder with their sound.
+        heard: what the questions are about.
+
+    Raises:
+        InputError: there is no such folder.
+        AnnotationError: labels or sound cannot be used, or no clip has a label of the other recordings.
+    """
+    if not Path(audio).is_dir():
+        raise InputError(f"the folder with the sound of negatives is {str(audio)!r}, and there is no such folder")
+    spelling = {label.casefold(): label for annotation in heard for label in annotation.labels}
+    read = [clip for path in labels for clip in read_annotations(Path(path), AUDIOTIME, ReadOptions())]
+    clips = [_respelled(clip, spelling) for clip in read]
+    shared = [clip for clip in clips if set(clip.labels) & set(spelling.values())]
+    if not shared:
+        theirs = sorted({label for clip in clips for label in clip.labels})
+        raise AnnotationError(
+            f"no clip of AudioTime has a label of the recordings, which are {shown(sorted(spelling.values()))}; its "
+            f"own are {shown(theirs)}"
+        )
+    alone = [clip for clip in shared if polyphony(clip) == 1 and set(relations(clip).values()) <= {"apart"}]
+    paths = sound_paths(alone, audio)
+    source = heard[0].source_name
+    named = [
+        replace(clip, recording=f"{AUDIOTIME}/{clip.recording}", source_name=source, negative=True) for clip in alone
+    ]
+    return named, {f"{AUDIOTIME}/{name}": path for name, path in paths.items()}
+
+
+def _respelled(clip: Annotation, spelling: dict[str, str]) -> Annotation:
+    events = tuple(replace(event, label=spelling.get(event.label.casefold(), event.label)) for event in clip.events)
+    return replace(clip, events=events)
+
+
+def has_negatives(annotations: Iterable[Annotation]) -> bool:
+    """Whether some stand for what does not overlap alone."""
+    return any(annotation.negative for annotation in annotations)
+
+
+LONGEST_WINDOW = 600.0
+"""Seconds; a stored clip that lasts longer is not read."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The sound of an annotation, once it was read.
+
+    Attributes:
+        path: of the file.
+        rate: Hz.
+        start, frames: the samples of the file that it is.
+        sha256: hexadecimal, of what decides the samples.
+        samples_sha256: hexadecimal, of the samples as they were decoded.
+    """
+
+    path: Path
+    rate: int
+    start: int
+    frames: int
+    sha256: str
+    samples_sha256: str
+
+
+class AnnotatedRecordings:
+    """Recordings, or windows of them, in which something is heard, with their labels and their sound.
+
+    Attributes:
+        source: what they were opened from, for messages.
+        format: of the labels.
+        annotations: what is heard in each, in the order of their names.
+        sounds: of each annotation.
+        related: for each label those that say more or less of the same sound; see `QuestionSettings`.
+        fingerprint: names labels, names of recordings, and samples, wherever the files lie.
+        left_out: recordings that cannot be used, by name with the reason; empty where they are refused.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        format: str,
+        annotations: Iterable[Annotation],
+        paths: Mapping[str, Path],
+        *,
+        related: Mapping[str, frozenset[str]] | None = None,
+        left_out: dict[str, str] | None = None,
+        progress: bool = False,
+    ) -> None:
+        """Read all sound once; samples are not kept.
+
+        Args:
+            source: see above.
+            format: see above.
+            annotations: of which those without events are left out: nothing can be asked of them.
+            paths: the file of each recording.
+            related: see above.
+            left_out: recordings that are left out already, to which those are added that cannot be used; None: these
+                are an error.
+            progress: show a progress bar.
+
+        Raises:
+            AnnotationError: of all files that are damaged, silent, or the same as another; or nothing is heard in any.
+        """
+        self.source, self.format = source, format
+        self.annotations = tuple(sorted((a for a in annotations if a.events), key=lambda a: a.key))
+        if not self.annotations:
+            raise AnnotationError(f"{source}: nothing is heard in any recording")
+        results = each_read(
+            lambda annotation: _examine(annotation, paths[annotation.recording]),
+            self.annotations,
+            progress=progress,
+            unit="clip",
+        )
+        self.left_out: Mapping[str, str] = {} if left_out is None else left_out
+        problems = Problems(left_out)
+        for annotation, result in zip(self.annotations, results, strict=True):
+            if isinstance(result, str):
+                problems.add(_place(annotation, paths[annotation.recording]), result, annotation.recording)
+        self._keep([result if isinstance(result, Stretch) else None for result in results])
+        if len(self.sounds) == len(results) or left_out is not None:
+            self._check_copies(problems)
+            self._keep(self.sounds)
+        problems.tell(Path(source))
+        if not self.annotations:
+            raise AnnotationError(f"{source}: no recording can be used: {left_out_text(self.left_out)}")
+        labels = {label for annotation in self.annotations for label in annotation.labels}
+        self.related = {label: (related or {}).get(label, frozenset()) & labels for label in sorted(labels)}
+        self.fingerprint = self._fingerprint()
+
+    def _keep(self, sounds: Sequence[Stretch | None]) -> None:
+        """Keep the annotations with their sounds [annotations] of recordings that are not left out."""
+        kept = [
+            (annotation, sound)
+            for annotation, sound in zip(self.annotations, sounds, strict=True)
+            if sound is not None and annotation.recording not in self.left_out
+        ]
+        self.annotations = tuple(annotation for annotation, _ in kept)
+        self.sounds = tuple(sound for _, sound in kept)
+
+    @property
+    def sample_rate(self) -> int | None:
+        """Hz, where all have one; None where they differ."""
+        rates = {sound.rate for sound in self.sounds}
+        return rates.pop() if len(rates) == 1 else None
+
+    def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
+        """Samples [samples] of an annotation in [-1, 1], the mean of the channels, and their rate in Hz.
+
+        Raises:
+            SoundError: the file is another than it was.
+        """
+        sound = self.sounds[index]
+        try:
+            read = decoded(sound.path, read_header(sound.path), sound.start, sound.frames, whole=False)
+        except SoundError as error:
+            raise SoundError(f"{sound.path}: {error}") from error
+        if read.sound != sound.samples_sha256 or read.rate != sound.rate:
+            raise SoundError(f"{sound.path} has changed since it was opened; start again")
+        return read.samples.astype(np.float64), sound.rate
+
+    def _check_copies(self, problems: Problems) -> None:
+        """Refuse one sound under two names: it could stand on both sides of a split."""
+        pairs = zip(self.annotations, self.sounds, strict=True)
+        for (first, _), *copies in copies_of(pairs, lambda pair: pair[1].sha256):
+            for copy, _ in copies:
+                if copy.split_group != first.split_group:
+                    why = f"has the same sound as {first.recording!r}; leave one out"
+                    problems.add(copy.recording, why, copy.recording)
+
+    def _fingerprint(self) -> str:
+        content = [
+            [
+                a.recording,
+                a.start,
+                a.duration,
+                a.resolution,
+                a.source_name,
+                a.split_group,
+                [astuple(e) for e in a.events],
+                *(["negative"] if a.negative else []),
+            ]
+            for a in self.annotations
+        ]
+        related = {label: sorted(labels) for label, labels in self.related.items() if labels}
+        return sha256_of(json.dumps([content, related, [sound.sha256 for sound in self.sounds]]).encode())
+
+
+def open_annotated(
+    labels: str | Path | Sequence[str | Path],
+    audio: str | Path,
+    format: str | None = None,
+    *,
+    options: ReadOptions | None = None,
+    window: float = SECONDS,
+    skip_invalid: bool = False,
+    negatives: Sequence[str | Path] = (),
+    negatives_audio: str | Path | None = None,
+    progress: bool = False,
+) -> AnnotatedRecordings:
+    """Open recordings with strong labels.
+
+    Args:
+        labels: files or folders of labels, all in one format.
+        audio: folder with the sound files, at any depth; one belongs to a recording by its name without ending.
+        format: of which `formats.list_formats` has the list; by default what the files say, see `format_of`.
+        options: what the files do not say. Of recordings whose durations nothing states, the sound does. ``names`` may
+            be AudioSet's ontology, of any format: it then tells which labels say more or less of the same sound.
+        window: seconds of a clip: longer recordings are cut into clips of this length that do not overlap.
+        skip_invalid: leave out recordings whose labels or sound cannot be used, into `AnnotatedRecordings.left_out`.
+            Where a single row is wrong, all of its recording is left out: what is heard in it is not known.
+        negatives: labels of AudioTime, whose monophonic clips are then what questions of concurrency ask where nothing
+            overlaps, as in arXiv 2603.05128; see `audiotime_negatives`. Never the default.
+        negatives_audio: folder with their sound.
+        progress: show a progress bar.
+
+    Raises:
+        InputError: no path, no such folder or format, or a window out of its range.
+        AnnotationError: labels or sound cannot be used; all places are listed.
+    """
+    folder = Path(audio)
+    if format is not None:
+        check_format(format)
+    if not folder.is_dir():
+        raise InputError(f"the folder with the sound is {str(folder)!r}, and there is no such folder")
+    if not 0 < window <= LONGEST_WINDOW:
+        raise InputError(f"windows last {window:g} s; they must last more than 0 and at most {LONGEST_WINDOW:g} s")
+    read = read_labels(labels, folder, format, options, leave_out=skip_invalid)
+    left_out = read.left_out if skip_invalid else None
+    files = sound_paths(read.heard, folder, left_out)
+    heard = [annotation for annotation in read.heard if annotation.recording in files]
+    if not heard and left_out:
+        raise AnnotationError(f"{folder}: no recording can be used: {left_out_text(left_out)}")
+    if read.format == AUDIOSET and not read.related:
+        warnings.warn(
+            f"there is no {ONTOLOGY}, so a label may stand in a question beside one that includes it (--set "
+            "names=FILE)",
+            stacklevel=2,
+        )
+    more, more_files = _negatives(negatives, negatives_audio, heard)
+    return AnnotatedRecordings(
+        f"{folder} with {read.format} labels",
+        read.format,
+        [*windows(heard, window), *more],
+        {**files, **more_files},
+        related=read.related,
+        left_out=left_out,
+        progress=progress,
+    )
+
+
+def _negatives(
+    labels: Sequence[str | Path], audio: str | Path | None, heard: Sequence[Annotation]
+) -> tuple[list[Annotation], dict[str, Path]]:
+    """The clips in which nothing overlaps, where labels of some are given, and their files."""
+    if bool(labels) != (audio is not None):
+        raise InputError("negatives are labels of AudioTime and a folder with their sound; give both or none")
+    if audio is None or not heard:
+        return [], {}
+    return audiotime_negatives(labels, audio, heard)
+
+
+def _examine(annotation: Annotation, path: Path) -> Stretch | str:
+    """The sound of an annotation; or why it cannot be used."""
+    try:
+        header = read_header(path)
+        start = round(annotation.start * header.rate)
+        frames = min(round(annotation.duration * header.rate), header.frames - start)
+        if frames < (annotation.duration - ROUNDING) * header.rate - 1:
+            return f"ends before the {annotation.duration:g} s of its labels"
+        read = decoded(path, header, start, frames, whole=False)
+    except SoundError as error:
+        return str(error)
+    if is_silent(read.samples):
+        return "is silent, and its labels say that something is heard"
+    return Stretch(path, header.rate, start, frames, read.sha256, read.sound)
+
+
+def _place(annotation: Annotation, path: Path) -> str:
+    return path.name if not annotation.start else f"{path.name} at {annotation.start:g} s"

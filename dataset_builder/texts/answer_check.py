@@ -1,0 +1,422 @@
+"""The second algorithm: whether the answer of a question is right, from frames of 10 ms and without intervals.
+
+It is the other way to what is heard: nothing of the intervals of `annotations` is used, and the numbers that say what
+counts as an overlap are written down a second time.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import shown
+
+from ..sounds.annotations import Annotation
+from .questions import Question, QuestionError, in_sentence, template_of
+
+_SECOND = 1_000_000
+_FRAME = 10_000
+
+Mask = NDArray[np.bool_]
+"""For each frame whether something is heard in it."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A clip, frame by frame.
+
+    Attributes:
+        masks: of each label, with silences filled that are none.
+        wide: the same, each sound longer on both sides by what nobody hears.
+        least_overlap, least_total, least_margin, least_onset: in frames.
+        guard: by which `wide` is longer, frames.
+        seconds: of the clip.
+        resolution: seconds.
+        sources: frames in which each source is heard; None where labels do not tell sources apart.
+    """
+
+    masks: Mapping[str, Mask]
+    wide: Mapping[str, Mask]
+    least_overlap: int
+    least_total: int
+    least_margin: int
+    least_onset: int
+    guard: int
+    seconds: float
+    resolution: float
+    sources: tuple[int, ...] | None
+
+    def overlap(self, one: str, other: str) -> bool:
+        """Whether two labels are heard together for long enough."""
+        return longest_run(self.masks[one] & self.masks[other]) >= self.least_overlap
+
+    def apart(self, one: str, other: str) -> bool:
+        """Whether nobody could hear two labels together."""
+        return not np.any(self.wide[one] & self.wide[other])
+
+
+def _distances(mask: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each frame how many frames ago the last was in which something is heard, and how many it is to the next."""
+    frames, far = np.arange(len(mask)), 2 * len(mask) + 1_000_000
+    before = frames - np.maximum.accumulate(np.where(mask, frames, -far))
+    after = np.minimum.accumulate(np.where(mask, frames, far)[::-1])[::-1] - frames
+    return before, after
+
+
+def longest_run(mask: Mask) -> int:
+    """Most frames in a row in which something is heard."""
+    before, _ = _distances(~mask)
+    frames = np.arange(len(mask))
+    return int(np.where(mask, np.minimum(before, frames + 1), 0).max(initial=0))
+
+
+def _filled(mask: Mask, most: int) -> Mask:
+    """A mask without the gaps of at most so many frames."""
+    before, after = _distances(mask)
+    filled: Mask = before + after - 1 <= most
+    return mask | filled
+
+
+@lru_cache(maxsize=256)
+def ways(annotation: Annotation) -> tuple[Heard, ...]:
+    """The clip, once for each way to take what is heard perhaps: 0.3 to 0.7; the first way takes 0.5 and more."""
+    certain = {event: 1.0 if event.confidence is None else event.confidence for event in annotation.events}
+    doubtful = sorted({event.label for event, sure in certain.items() if 0.3 <= sure <= 0.7})
+    ways = [{label: 0.5 for label in annotation.labels}]
+    for several in ([], doubtful, *([label] for label in doubtful)):
+        ways.append({label: 0.3 if label in several else 0.7 for label in annotation.labels})
+        ways.append({label: 0.7 if label in several else 0.3 for label in annotation.labels})
+    distinct = [way for number, way in enumerate(ways) if way not in ways[:number]] if doubtful else ways[:1]
+    return tuple(_heard(annotation, way) for way in distinct)
+
+
+def _heard(annotation: Annotation, thresholds: Mapping[str, float]) -> Heard:
+    """The clip, of which each label is heard that is as certain as its threshold; of 0.7, what is more certain."""
+    resolution = annotation.resolution
+    frames = math.ceil(annotation.duration * 100) + 1
+    middles = np.arange(frames) * _FRAME + _FRAME // 2
+    most_silent, guard = frames_in(max(0.2, resolution)), frames_in(max(0.1, resolution))
+    masks: dict[str, Mask] = {}
+    sources: dict[tuple[str, str], Mask] = {}
+    for event in annotation.events:
+        sure, least = 1.0 if event.confidence is None else event.confidence, thresholds[event.label]
+        if sure < least or (least == 0.7 and sure == 0.7):
+            continue
+        mask = (middles >= round(event.onset * _SECOND)) & (middles < round(event.offset * _SECOND))
+        masks[event.label] = masks.get(event.label, np.zeros(frames, bool)) | mask
+        by = (event.label, event.source or "")
+        sources[by] = sources.get(by, np.zeros(frames, bool)) | mask
+    masks = {label: _filled(mask, most_silent) for label, mask in masks.items()}
+    wide = {label: _wide(mask, guard) for label, mask in masks.items()}
+    tell = all(event.source is not None for event in annotation.events)
+    return Heard(
+        masks,
+        wide,
+        frames_in(max(0.5, resolution)),
+        frames_in(max(0.25, resolution)),
+        frames_in(max(0.5, 2 * resolution)),
+        frames_in(max(0.5, resolution)),
+        guard,
+        annotation.duration,
+        resolution,
+        tuple(int(_filled(mask, most_silent).sum()) for mask in sources.values()) if tell else None,
+    )
+
+
+def frames_in(seconds: float) -> int:
+    """Frames whose middle lies in the first so many seconds."""
+    middles = np.arange(math.ceil(seconds * 100) + 1) * _FRAME + _FRAME // 2
+    return int(np.count_nonzero(middles < round(seconds * _SECOND)))
+
+
+def _wide(mask: Mask, guard: int) -> Mask:
+    """A mask that is longer on both sides by `guard` frames; it begins so many frames before the clip."""
+    room = np.zeros(guard, bool)
+    before, after = _distances(np.concatenate((room, mask, room)))
+    wide: Mask = np.minimum(before, after) <= guard
+    return wide
+
+
+def check_questions(questions: Iterable[Question], annotations: Iterable[Annotation]) -> int:
+    """Check all questions; gives how many there are.
+
+    Args:
+        questions: to check.
+        annotations: of the recordings that they are about.
+
+    Raises:
+        QuestionError: of all that are wrong, the first with their reasons.
+    """
+    by_clip = {(annotation.source_name, *annotation.key): annotation for annotation in annotations}
+    wrong, count = [], 0
+    ids: Counter[str] = Counter()
+    for question in questions:
+        count += 1
+        ids[f"{question.source}:{question.id}"] += 1
+        annotation = by_clip.get((question.source, question.recording, question.start))
+        reason = "there are no labels of its recording" if annotation is None else answer_fault(question, annotation)
+        if reason:
+            wrong.append(f"{question.id}: {reason}")
+    wrong += [f"{id} is the id of {number} questions" for id, number in ids.items() if number > 1]
+    if wrong:
+        raise QuestionError(f"{len(wrong):,} of {count:,} questions are wrong: {shown(wrong)}")
+    return count
+
+
+def answer_fault(question: Question, annotation: Annotation) -> str | None:
+    """What is wrong with a question about a clip; None where nothing is.
+
+    Its answer has to be right and the only right one of its options, however what is heard perhaps is taken, and its
+    words have to be those of its wording.
+    """
+    if len({option.casefold() for option in question.options}) != len(question.options) or len(question.options) < 2:
+        return f"its options {question.options} are not two or more different ones"
+    if question.answer not in question.options:
+        return f"its answer {question.answer!r} is none of its options"
+    try:
+        template = template_of(question.template)
+    except InputError as error:
+        return str(error)
+    if template.question(question.anchor) != question.question or template.polarity != question.polarity:
+        return f"its words are not those of {question.template}"
+    if not question.template.startswith(f"{question.task}-{question.variant}-"):
+        return f"its wording {question.template} is not of {question.kind}"
+    for number, heard in enumerate(ways(annotation)):
+        right = right_options(question, heard)
+        if isinstance(right, str):
+            return right if number == 0 else f"if what is heard perhaps is taken otherwise: {right}"
+        if right != [question.answer]:
+            return f"the answer is {question.answer!r}, right is {' or '.join(right) or 'none'}"
+    return None
+
+
+def right_options(question: Question, heard: Heard) -> list[str] | str:
+    """The options that are right, or why nothing can be asked."""
+    kinds = {
+        "counting/kinds": _count_kinds,
+        "counting/sources": _count_sources,
+        "counting/together": _count_at_once,
+        "duration/total": _winner,
+        "duration/longest": _longest_event,
+        "concurrency/anchor": _state_of_anchor,
+        "concurrency/clip": _state_of_clip,
+        "classification/overlap": _partner,
+        "detection/first": _first_window,
+        "detection/regions": _count_regions,
+    }
+    if question.kind not in kinds:
+        return f"nothing is known of questions {question.kind}"
+    return kinds[question.kind](question, heard)
+
+
+def _count_kinds(question: Question, heard: Heard) -> list[str] | str:
+    totals = [int(mask.sum()) for mask in heard.masks.values()]
+    return (
+        _count(question, len(totals)) if totals and min(totals) >= heard.least_total else "a label is heard too short"
+    )
+
+
+def _count_sources(question: Question, heard: Heard) -> list[str] | str:
+    if not heard.sources:
+        return "the labels do not tell sources apart"
+    if min(heard.sources) < heard.least_total:
+        return "a source is heard too short"
+    return _count(question, len(heard.sources))
+
+
+def _count_at_once(question: Question, heard: Heard) -> list[str] | str:
+    if not heard.masks or min(int(mask.sum()) for mask in heard.masks.values()) < heard.least_total:
+        return "a label is heard too short"
+    at_once = np.sum(list(heard.masks.values()), axis=0)
+    lasting = [n for n in range(1, int(at_once.max()) + 1) if longest_run(at_once >= n) >= heard.least_overlap]
+    if not lasting or int(np.sum(list(heard.wide.values()), axis=0).max()) > lasting[-1]:
+        return "more labels are heard together for a moment, or nearly"
+    return _count(question, lasting[-1])
+
+
+def _count(question: Question, number: int) -> list[str] | str:
+    if not all(option.isdecimal() for option in question.options):
+        return "an option is no number"
+    return [option for option in question.options if int(option) == number]
+
+
+def _winner(question: Question, heard: Heard) -> list[str] | str:
+    totals = _frames_of_options(question, heard, lambda mask: int(mask.sum()))
+    if isinstance(totals, str):
+        return totals
+    best = _far_longest(totals, heard)
+    if not best:
+        return "no option is heard much longer than the rest"
+    runs = _frames_of_options(question, heard, longest_run)
+    if isinstance(runs, str) or any(runs[option] >= runs[best] for option in runs if option != best):
+        return "the longest in total has not the longest event"
+    return [best]
+
+
+def _longest_event(question: Question, heard: Heard) -> list[str] | str:
+    runs = _frames_of_options(question, heard, longest_run)
+    if isinstance(runs, str):
+        return runs
+    best = _far_longest(runs, heard)
+    return [best] if best else "no option has an event much longer than those of the rest"
+
+
+def _frames_of_options(question: Question, heard: Heard, measured: Callable[[Mask], int]) -> dict[str, int] | str:
+    """Frames of each option, or which is not heard, or too short."""
+    labels = _labels(question, heard)
+    if isinstance(labels, str):
+        return labels
+    if not all(label in heard.masks for label in labels.values()):
+        return "an option is not heard"
+    if min(int(heard.masks[label].sum()) for label in labels.values()) < heard.least_total:
+        return "an option is heard too short"
+    return {option: measured(heard.masks[label]) for option, label in labels.items()}
+
+
+def _far_longest(frames: Mapping[str, int], heard: Heard) -> str:
+    """The option with most frames; empty where it has not many more than the next."""
+    best = max(frames, key=lambda option: frames[option])
+    second = max(count for option, count in frames.items() if option != best)
+    is_far = frames[best] * 100 >= second * 125 and frames[best] - second >= heard.least_margin
+    return best if is_far else ""
+
+
+def _state_of_anchor(question: Question, heard: Heard) -> list[str] | str:
+    anchor = question.anchor
+    if anchor not in heard.masks or heard.masks[anchor].sum() < heard.least_total:
+        return "the anchor is not heard, or too short"
+    rest = [label for label in heard.masks if label != anchor]
+    return _yes_or_no(
+        question,
+        any(heard.overlap(anchor, label) for label in rest),
+        all(heard.apart(anchor, label) for label in rest),
+    )
+
+
+def _state_of_clip(question: Question, heard: Heard) -> list[str] | str:
+    pairs = list(combinations(heard.masks, 2))
+    if not pairs:
+        return "there are no two labels"
+    return _yes_or_no(question, any(heard.overlap(*pair) for pair in pairs), all(heard.apart(*pair) for pair in pairs))
+
+
+def _yes_or_no(question: Question, overlaps: bool, alone: bool) -> list[str] | str:
+    if set(question.options) != {"Yes", "No"} or question.polarity not in {"overlap", "alone"}:
+        return "it is no question of Yes and No"
+    if not overlaps and not alone:
+        return "it is ambiguous whether anything overlaps"
+    return ["Yes" if overlaps == (question.polarity == "overlap") else "No"]
+
+
+def _partner(question: Question, heard: Heard) -> list[str] | str:
+    if question.anchor not in heard.masks:
+        return "the anchor is not heard"
+    right = []
+    for option in question.options:
+        label = next((label for label in heard.masks if _reads(label, option)), None)
+        if label == question.anchor:
+            return "the anchor is an option"
+        if label is None or heard.apart(question.anchor, label):
+            continue
+        if not heard.overlap(question.anchor, label):
+            return f"it is ambiguous whether {option!r} overlaps"
+        right.append(option)
+    return right
+
+
+def _first_window(question: Question, heard: Heard) -> list[str] | str:
+    times = [re.fullmatch(r"([0-9]+\.[0-9]) to ([0-9]+\.[0-9]) s", option) for option in question.options]
+    windows = [(float(match[1]), float(match[2])) for match in times if match]
+    if len(windows) != len(times):
+        return "an option is no interval"
+    frames = [(round(start * 100), round(stop * 100)) for start, stop in windows]
+    widths = {stop - start for start, stop in frames}
+    # A tenth of the clip to half a second, half up to even, and twice what the labels are exact to.
+    tenth, twice = frames_in(heard.seconds) / 1000, frames_in(heard.resolution) / 50
+    fitting = max(0.5, round(2 * tenth) / 2, math.ceil(2 * twice) / 2)
+    if len(widths) > 1 or abs(widths.copy().pop() / 100 - fitting) > 1e-9:
+        return f"its intervals do not last {fitting:g} s"
+    starts = sorted(start for start, _ in frames)
+    if any(later - start < fitting * 100 for start, later in pairwise(starts)):
+        return "its intervals overlap"
+    if max(stop for _, stop in frames) > heard.seconds * 100 + 0.5:
+        return "an interval lies after the end"
+    onset = _first_overlap(heard)
+    if isinstance(onset, str):
+        return onset
+    for option, (start, stop) in zip(question.options, frames, strict=True):
+        # The onset lies in the middle fifth; where the clip begins, it may lie earlier.
+        earliest, latest = start + (stop - start) * 2 / 5 if start else 0, start + (stop - start) * 3 / 5
+        if start <= onset < stop and not earliest <= onset < latest:
+            return f"the overlap begins near the edge of {option!r}"
+    return [option for option, (start, stop) in zip(question.options, frames, strict=True) if start <= onset < stop]
+
+
+def _first_overlap(heard: Heard) -> int | str:
+    """The frame in which two labels are first heard together, or why that is disputed."""
+    both = _several(heard.masks)
+    if not both.any():
+        return "nothing overlaps"
+    onset = int(np.argmax(both))
+    if onset < heard.least_onset:
+        return "the first overlap begins too early"
+    if not _lasts_from(onset, heard):
+        return "the first overlap is too short"
+    # `wide` has room for the guard before the clip.
+    if int(np.argmax(_several(heard.wide))) - heard.guard < onset - heard.guard:
+        return "two sounds nearly meet before the first overlap"
+    return onset
+
+
+def _count_regions(question: Question, heard: Heard) -> list[str] | str:
+    begins = _beginnings(_several(heard.masks))
+    if not len(begins):
+        return "nothing overlaps"
+    if not all(_lasts_from(int(onset), heard) for onset in begins):
+        return "an overlap is too short"
+    if len(_beginnings(_several(heard.wide))) != len(begins):
+        return "two sounds nearly meet"
+    return _count(question, len(begins))
+
+
+def _lasts_from(onset: int, heard: Heard) -> bool:
+    """Whether two labels begin to be heard together in a frame and go on for long enough."""
+    last = onset + heard.least_overlap
+    for one, other in combinations(heard.masks, 2):
+        both = heard.masks[one] & heard.masks[other]
+        if len(both) >= last and both[onset:last].all() and not (onset and both[onset - 1]):
+            return True
+    return False
+
+
+def _labels(question: Question, heard: Heard) -> dict[str, str] | str:
+    """The label of each option."""
+    labels = {
+        option: next((label for label in heard.masks if _reads(label, option)), "") for option in question.options
+    }
+    missing = [option for option, label in labels.items() if not label]
+    return f"{missing[0]!r} is not heard" if missing else labels
+
+
+def _reads(label: str, option: str) -> bool:
+    return in_sentence(label) == option
+
+
+def _several(masks: Mapping[str, Mask]) -> Mask:
+    """Frames in which two labels or more are heard."""
+    several: Mask = np.sum(list(masks.values()), axis=0) >= 2 if masks else np.zeros(1, bool)
+    return several
+
+
+def _beginnings(mask: Mask) -> NDArray[np.intp]:
+    """Frames that are heard after one that is not."""
+    return np.flatnonzero(mask & ~np.concatenate(([False], mask[:-1])))

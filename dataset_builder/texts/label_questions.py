@@ -1,0 +1,430 @@
+"""Questions about recordings of a user's own with strong labels: chosen, worded, balanced, and their rows and sound."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+from pydantic import Field, PlainSerializer, SkipValidation, field_validator
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.table import Table, to_markdown
+from audio_compositionality.support.text import listed, number_text, shown
+
+from ..data import Pcm16, Rendering, Row
+from ..scenes.pool import whole_clip
+from ..sounds.annotations import Annotation, Rules, readings
+from ..sounds.splits import check_shares, split_of_groups
+from ..sounds.strong_labels import AUDIOTIME, WARNING, AnnotatedRecordings, has_negatives
+from .answer_check import check_questions
+from .question_controls import Balance, balance_of, balance_table, require_balance
+from .question_tasks import question_tasks
+from .questions import (
+    TWO_COUNTS,
+    Draft,
+    Fact,
+    Question,
+    QuestionError,
+    QuestionSettings,
+    QuestionSpec,
+    QuestionTask,
+    agreed,
+    check_labels,
+    dealt_to_units,
+    ordered_options,
+    question_templates,
+    row_of,
+    task_and_variant,
+    templates_digest,
+)
+
+if TYPE_CHECKING:
+    from ..recipes.base import Recipe
+
+
+TRAIN, TEST = "train", "test"
+
+MOST_TRAIN = 0.9
+"""Of the recordings, for training."""
+
+
+class NothingAskedError(QuestionError):
+    """Nothing can be asked of recordings, and why.
+
+    Attributes:
+        lacks_clips: whether a kind of question lacks clips of a count (`QuestionSpec.least_clips`).
+    """
+
+    def __init__(self, reason: str, *, lacks_clips: bool) -> None:
+        super().__init__(reason)
+        self.lacks_clips = lacks_clips
+
+
+class AskedSpec(QuestionSpec):
+    """What is asked of annotated recordings, whatever they are.
+
+    Raises:
+        InputError: a value out of its range, or there are no such questions.
+    """
+
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Of all choices.")
+    train: float = Field(
+        0.3, ge=0, le=MOST_TRAIN, description="Share of the recordings whose questions are for training; 0 for none."
+    )
+
+    @field_validator("ask")
+    @classmethod
+    def _named(cls, ask: tuple[str, ...]) -> tuple[str, ...]:
+        kinds = [(task.name, variant) for task, variant in (task_and_variant(name, question_tasks()) for name in ask)]
+        names = tuple(f"{task}/{variant}" for task, variant in kinds)
+        if not names or len(set(names)) < len(names):
+            raise InputError(f"ask is {', '.join(ask)!r}; it takes one kind of questions or several, each once")
+        return names
+
+    @property
+    def questions(self) -> QuestionSettings:
+        """What is asked."""
+        return QuestionSettings(**{name: getattr(self, name) for name in QuestionSpec.model_fields})
+
+
+class AnnotatedSpec(AskedSpec):
+    """Everything that decides questions about annotated recordings, and their clips."""
+
+    recordings: Annotated[
+        AnnotatedRecordings, SkipValidation(), PlainSerializer(lambda recordings: recordings.fingerprint)
+    ] = Field(repr=False, description="What is asked about.")
+
+    @property
+    def questions(self) -> QuestionSettings:
+        """What is asked; labels that are related in the recordings never meet."""
+        return super().questions.changed(related=self.recordings.related, negatives=self.has_negatives)
+
+    @property
+    def has_negatives(self) -> bool:
+        """Whether what does not overlap is asked about clips of AudioTime; see `audiotime_negatives`."""
+        return has_negatives(self.recordings.annotations)
+
+    @property
+    def sample_rate(self) -> int | None:
+        """Hz of all clips; None where they differ."""
+        return self.recordings.sample_rate
+
+    def values(self) -> dict[str, Any]:
+        """The settings as JSON values: of recordings the fingerprint, beside what counts as what, and all wordings."""
+        resolutions = {annotation.resolution: annotation for annotation in self.recordings.annotations}
+        values = super().values()
+        return {
+            "sounds": values.pop("recordings"),
+            **values,
+            "rules": {f"{r:g}": asdict(Rules.of(annotation)) for r, annotation in sorted(resolutions.items())},
+            "templates": templates_digest(),
+            **({"negatives": AUDIOTIME} if self.has_negatives else {}),
+        }
+
+    def rendering(self, recipe: Recipe[Any]) -> AnnotatedQuestions:
+        """The questions and their sound."""
+        return AnnotatedQuestions.of(self)
+
+    def card(self) -> dict[str, Any]:
+        """What its card is filled with."""
+        rendering = AnnotatedQuestions.of(self)
+        clips = self.recordings.annotations
+        lengths = [annotation.duration for annotation in clips]
+        return {
+            "about": "questions_of_labels.md",
+            "clips": clips,
+            "recordings": len({annotation.recording for annotation in clips}),
+            "labels": sorted({label for annotation in clips for label in annotation.labels}),
+            "seconds": list(dict.fromkeys(number_text(length, 1) for length in (min(lengths), max(lengths)))),
+            "counts": listed([f"{len(part.questions):,} for {part.split}" for part in rendering.asked]),
+            "asked": listed(list(self.ask), 10),
+            "balance": to_markdown(*rendering.reports()),
+            "notes": rendering.notes(),
+            "warning": WARNING if self.has_negatives else "",
+        }
+
+
+def split_by_recording(
+    annotations: Iterable[Annotation], shares: Mapping[str, float], *, seed: int = 0
+) -> dict[str, tuple[Annotation, ...]]:
+    """Recordings in parts of given shares; what is of one recording or group stays together.
+
+    A recording is drawn by its name: another one that comes or goes moves no more than the borders between the parts.
+
+    Args:
+        annotations: of recordings.
+        shares: of the groups, by name of the part; together 1.
+        seed: another one draws otherwise.
+
+    Raises:
+        InputError: a share is not more than 0, or they are not 1 together.
+    """
+    check_shares(shares)
+    ordered = sorted(annotations, key=lambda annotation: (annotation.source_name, *annotation.key))
+    parts: dict[str, list[Annotation]] = {name: [] for name in shares}
+    for source in sorted({annotation.source_name for annotation in ordered}):
+        of_source = [annotation for annotation in ordered if annotation.source_name == source]
+        part_of = split_of_groups([annotation.split_group for annotation in of_source], shares, seed=seed)
+        for annotation in of_source:
+            parts[part_of[annotation.split_group]].append(annotation)
+    return {name: tuple(members) for name, members in parts.items()}
+
+
+def ask(
+    annotations: Iterable[Annotation], settings: QuestionSettings | None = None, *, seed: int = 0
+) -> tuple[Question, ...]:
+    """The questions about some recordings, those of each data set balanced by themselves.
+
+    A split is made before: the balance of a part of the questions is not that of all.
+
+    Args:
+        annotations: of recordings; their order does not matter.
+        settings: what is asked; the five tasks by default.
+        seed: of all choices.
+
+    Raises:
+        InputError: there are no such questions.
+        QuestionError: two annotations are of the same part of a recording, or two labels sound alike.
+    """
+    settings = settings or QuestionSettings()
+    ordered = sorted(annotations, key=lambda annotation: (annotation.source_name, *annotation.key))
+    _check(ordered)
+    by_source: dict[str, list[Annotation]] = defaultdict(list)
+    for annotation in ordered:
+        by_source[annotation.source_name].append(annotation)
+    questions: list[Question] = []
+    for source, of_source in by_source.items():
+        for name in settings.ask:
+            task, variant = task_and_variant(name, question_tasks())
+            rng = _generator(seed, source, task.name, variant)
+            drafts = task.drafts(facts_of(of_source, task, variant, settings), variant, rng, settings)
+            questions += _worded(drafts, task, variant, source, rng)
+    return tuple(questions)
+
+
+def _generator(seed: int, *names: str) -> np.random.Generator:
+    """Random choices of one kind of questions: they do not depend on what else is asked."""
+    if seed < 0:
+        raise InputError(f"seed is {seed}; it must be 0 or more")
+    digest = hashlib.sha256("\n".join(names).encode()).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest[:8], "little")])
+
+
+def _check(annotations: Sequence[Annotation]) -> None:
+    counts = Counter((annotation.source_name, annotation.key) for annotation in annotations)
+    twice = [f"{key[0]} at {key[1]:g} s" for (_, key), count in counts.items() if count > 1]
+    if twice:
+        raise QuestionError(f"labels of {shown(twice)} are there more than once")
+    labels: dict[str, list[str]] = defaultdict(list)
+    for annotation in annotations:
+        labels[annotation.source_name] += annotation.labels
+    for of_source in labels.values():
+        check_labels(of_source)
+
+
+def facts_of(
+    annotations: Sequence[Annotation], task: QuestionTask, variant: str, settings: QuestionSettings
+) -> list[Fact]:
+    """All that can be asked of recordings of one data set, however what is heard perhaps is taken.
+
+    Recordings with two labels that are related are left out: one says more or less of the other's sound.
+
+    Args:
+        annotations: of one data set.
+        task: that asks.
+        variant: of the task.
+        settings: of the user.
+    """
+    positive = [annotation for annotation in annotations if not annotation.negative]
+    vocabulary = frozenset(label for annotation in positive for label in annotation.labels)
+    facts: list[Fact] = []
+    # Negative clips stand for what does not overlap, and for nothing else.
+    for annotation in annotations if task.name == "concurrency" else positive:
+        if not _has_related(annotation, settings.related):
+            ways = readings(annotation)
+            facts += agreed([task.facts(way, variant, vocabulary, settings) for way in ways])
+    return facts
+
+
+def _has_related(annotation: Annotation, related: Mapping[str, frozenset[str]]) -> bool:
+    return any(related.get(label, frozenset()) & set(annotation.labels) for label in annotation.labels)
+
+
+def _worded(
+    drafts: Sequence[Draft], task: QuestionTask, variant: str, source: str, rng: np.random.Generator
+) -> list[Question]:
+    """Questions from drafts: wordings are dealt to units, answers to places."""
+    wordings = question_templates(task.name, variant)
+    orders = ordered_options(drafts, rng)
+    questions: list[Question] = []
+    taken: Counter[str] = Counter()
+    for polarity in sorted({wording.polarity for wording in wordings}):
+        numbers = [number for number, draft in enumerate(drafts) if draft.polarity == polarity]
+        units = [drafts[number].unit for number in numbers]
+        hand = dealt_to_units([wording for wording in wordings if wording.polarity == polarity], units, rng)
+        for number, wording in zip(numbers, hand, strict=True):
+            draft = drafts[number]
+            recording, start = draft.fact.key
+            id = ":".join(filter(None, (f"{recording}@{start:g}", task.name, variant, draft.fact.anchor)))
+            taken[id] += 1
+            questions.append(
+                Question(
+                    id if taken[id] == 1 else f"{id}:{taken[id]}",
+                    task.name,
+                    variant,
+                    wording.question(draft.fact.anchor),
+                    orders[number],
+                    draft.answer,
+                    draft.fact.anchor,
+                    wording.name,
+                    draft.fact.group,
+                    recording,
+                    polarity,
+                    start,
+                    source,
+                    draft.unit,
+                )
+            )
+    return sorted(questions, key=lambda question: question.id)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The questions of a split.
+
+    Attributes:
+        split: train or test.
+        clips: all annotations of the split.
+        questions: about them.
+    """
+
+    split: str
+    clips: tuple[Annotation, ...]
+    questions: tuple[Question, ...]
+
+
+class AnnotatedQuestions(Rendering):
+    """Questions about annotated recordings and their sound; see `Rendering`."""
+
+    _renderings: ClassVar[WeakValueDictionary[AnnotatedSpec, AnnotatedQuestions]] = WeakValueDictionary()
+
+    @classmethod
+    def of(cls, settings: AnnotatedSpec) -> AnnotatedQuestions:
+        """The rendering of some settings; equal settings share it while anybody has it, so that they are drawn once."""
+        return cls._renderings.setdefault(settings, cls(settings))
+
+    def __init__(self, settings: AnnotatedSpec) -> None:
+        """Nothing is asked before it is wanted; the rate is the highest of all clips."""
+        self.settings = settings
+        self.sample_rate = max(sound.rate for sound in settings.recordings.sounds)
+
+    @cached_property
+    def asked(self) -> tuple[_Asked, ...]:
+        """The questions of each split, balanced by themselves.
+
+        Raises:
+            QuestionError: nothing can be asked in the split test, and why.
+            LeakError: the text of questions gives answers away.
+        """
+        require_balance(self.balances)
+        return self._splits
+
+    @cached_property
+    def _splits(self) -> tuple[_Asked, ...]:
+        """The questions of each split, checked by the second algorithm."""
+        settings = self.settings
+        shares = {TRAIN: settings.train, TEST: 1 - settings.train} if settings.train else {TEST: 1.0}
+        parts = split_by_recording(settings.recordings.annotations, shares, seed=settings.seed)
+        asked = []
+        for split, of_split in parts.items():
+            questions = ask(of_split, settings.questions, seed=settings.seed)
+            check_questions(questions, of_split)
+            asked.append(_Asked(split, of_split, questions))
+        *_, test = asked
+        if not test.questions:
+            reasons = "; ".join(self._reason(test, name) for name in settings.ask)
+            raise NothingAskedError(
+                f"{settings.recordings.source}: nothing can be asked of the {len(test.clips):,} clips of the split "
+                f"{TEST}: {reasons}",
+                lacks_clips=settings.least_clips > 1 and any(map(_is_of_counts, settings.ask)),
+            )
+        return tuple(asked)
+
+    @cached_property
+    def balances(self) -> tuple[Balance, ...]:
+        """What is known of the questions of each split and kind without hearing."""
+        return tuple(
+            replace(balance, source=f"{balance.source} ({part.split})")
+            for part in self._splits
+            for balance in balance_of(part.questions, part.clips)
+        )
+
+    def reports(self) -> Sequence[Table]:
+        """The balance report, a row a split and kind of question."""
+        _ = self.asked
+        return (balance_table(self.balances),)
+
+    def notes(self) -> Sequence[str]:
+        """Which kinds of questions cannot be asked in a split, and why."""
+        return tuple(
+            f"no questions in the split {part.split}: {self._reason(part, name)}"
+            for part in self.asked
+            for name in self.settings.ask
+            if not any(question.kind == name for question in part.questions)
+        )
+
+    def _reason(self, part: _Asked, name: str) -> str:
+        """Why a kind of question cannot be asked."""
+        task, variant = task_and_variant(name, question_tasks())
+        settings = self.settings.questions
+        needs = task.needs[variant].format(least=settings.least_clips)
+        facts = facts_of(part.clips, task, variant, settings)
+        clips = len({fact.key for fact in facts})
+        # A time tells a reader nothing.
+        answers = Counter(answer for answer, _ in {(fact.answer, fact.key) for fact in facts if not fact.width})
+        there = ", ".join(f"{answer} in {number}" for answer, number in _most_common(answers))
+        return f"{name} needs {needs}; {clips} of {len(part.clips)} clips qualify{f' ({there})' if there else ''}"
+
+    @cached_property
+    def _numbers(self) -> Mapping[tuple[str, float], int]:
+        return {annotation.key: number for number, annotation in enumerate(self.settings.recordings.annotations)}
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """Rows without their audio."""
+        annotations = self.settings.recordings.annotations
+        return tuple(
+            row_of(question, annotations[self._numbers[question.recording, question.start]], part.split)
+            for part in self.asked
+            for question in part.questions
+        )
+
+    def rate(self, index: int) -> int:
+        """Hz of the clip of a row."""
+        return self.settings.recordings.sounds[self._number(index)].rate
+
+    def clips(self, index: int) -> Sequence[Pcm16]:
+        """The clip as it is in its file, int16 [samples]."""
+        samples, _ = self.settings.recordings.waveform(self._number(index))
+        return (whole_clip(samples, len(samples)),)
+
+    def _number(self, index: int) -> int:
+        row = self.rows[index]
+        return self._numbers[row["recording"], row["start"]]
+
+
+def _is_of_counts(name: str) -> bool:
+    """Whether a kind of question needs counts that several clips have."""
+    task, variant = task_and_variant(name, question_tasks())
+    return TWO_COUNTS in task.needs[variant]
+
+
+def _most_common(answers: Counter[str]) -> list[tuple[str, int]]:
+    """The four answers that are right in most clips."""
+    return sorted(answers.items(), key=lambda item: (-item[1], item[0]))[:4]

@@ -1,0 +1,292 @@
+"""What is answered without hearing: `blind` learns from text alone, `present` is told what is heard but not when.
+
+Where `blind` is better than chance, the questions give their answers away, and the part of the text that does is named.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.support.table import Cell, Column, Row, Table
+
+from ..sounds.annotations import Annotation, readings
+from .questions import Question, QuestionError, in_sentence
+
+FOLDS = 5
+
+STANDARD_ERRORS = 3.0
+"""By which chance may be exceeded."""
+
+LEAST_QUESTIONS = 20
+"""Of fewer, nobody can tell what they give away."""
+
+Features = dict[str, float]
+
+FAMILIES: Mapping[str, str] = {
+    "option": "some options are right more often than others",
+    "wording": "the wording tells the answer",
+    "anchor": "the sound that is asked about tells the answer",
+    "rank": "the place of the answer among the options by size tells it",
+    "position": "the place at which the answer stands tells it",
+    "set": "the other options tell the answer",
+    "form": "how the answer is written tells it",
+}
+"""What text can give away, and how an error says it."""
+
+
+class LeakError(QuestionError):
+    """The text of questions gives their answers away."""
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What is known of questions of one kind and data set without hearing.
+
+    Attributes:
+        source: name of the data set.
+        kind: task and variant.
+        questions: how many.
+        chance: share that is right by drawing an option.
+        standard_error: of chance for as many questions.
+        blind: `blind_accuracy`; None of too few questions.
+        present: share that is right by drawing one of those options that labels without times do not exclude.
+        position_excess: questions by which the place where the answer stands most often exceeds the rarest.
+        leak: what gives the answers away; empty where nothing does.
+    """
+
+    source: str
+    kind: str
+    questions: int
+    chance: float
+    standard_error: float
+    blind: float | None
+    present: float
+    position_excess: int
+    leak: str = ""
+
+    @property
+    def limit(self) -> float:
+        """What `blind` may not exceed."""
+        return self.chance + STANDARD_ERRORS * self.standard_error
+
+
+def balance_of(questions: Iterable[Question], annotations: Iterable[Annotation]) -> tuple[Balance, ...]:
+    """The balance of questions, by data set and kind.
+
+    Args:
+        questions: of any number of data sets.
+        annotations: of their recordings.
+    """
+    by_clip = {(annotation.source_name, *annotation.key): annotation for annotation in annotations}
+    kinds: dict[tuple[str, str], list[Question]] = defaultdict(list)
+    for question in questions:
+        kinds[question.source, question.kind].append(question)
+    balances = []
+    for (source, kind), of_kind in sorted(kinds.items()):
+        chances = [1 / len(question.options) for question in of_kind]
+        error = math.sqrt(sum(chance * (1 - chance) for chance in chances)) / len(chances)
+        blind = blind_accuracy(of_kind) if len(of_kind) >= LEAST_QUESTIONS else None
+        chance = sum(chances) / len(chances)
+        is_leak = blind is not None and blind > chance + STANDARD_ERRORS * error
+        present = [
+            present_share(question, by_clip[question.source, question.recording, question.start])
+            for question in of_kind
+        ]
+        balances.append(
+            Balance(
+                source,
+                kind,
+                len(of_kind),
+                chance,
+                error,
+                blind,
+                sum(present) / len(present),
+                _position_excess(of_kind),
+                _leak(of_kind) if is_leak else "",
+            )
+        )
+    return tuple(balances)
+
+
+def require_balance(balances: Iterable[Balance]) -> None:
+    """Refuse questions whose text gives their answers away, or whose answers do not stand at each place as often.
+
+    Raises:
+        LeakError: says of which kinds, how much, and by what.
+    """
+    leaks = [
+        f"{balance.kind} of {balance.source}: text alone answers {balance.blind:.3f} of {balance.questions:,} "
+        f"questions, chance is {balance.chance:.3f} and the limit {balance.limit:.3f}; {balance.leak}"
+        for balance in balances
+        if balance.leak
+    ]
+    leaks += [
+        f"{balance.kind} of {balance.source}: the answer stands at one place {balance.position_excess} times more "
+        "often than at another"
+        for balance in balances
+        if balance.position_excess > 1
+    ]
+    if leaks:
+        raise LeakError("the text of questions gives answers away: " + "; ".join(leaks))
+
+
+def balance_table(balances: Sequence[Balance]) -> Table:
+    """The balance report: a row a data set and kind of question."""
+    columns = (
+        Column("questions about", "Data set, task and variant.", numeric=False),
+        Column("n", "Questions.", digits=None),
+        Column("chance", "Share that is right by drawing an option."),
+        Column("blind", "Share that is right for whoever learns from the text of other questions alone."),
+        Column("limit", f"What blind may not exceed: chance and {STANDARD_ERRORS:g} standard errors."),
+        Column("present", "Share that is right for whoever knows what is heard, but not when."),
+    )
+    rows = tuple(
+        Row(
+            (
+                Cell(f"{balance.source} {balance.kind}"),
+                Cell(balance.questions),
+                Cell(balance.chance),
+                Cell(balance.blind, note=balance.leak),
+                Cell(None if balance.blind is None else balance.limit),
+                Cell(balance.present),
+            )
+        )
+        for balance in balances
+    )
+    legend = ["Where present is near 1, the question asks what is heard, not when."] if rows else []
+    return Table("Balance of the questions", columns, rows, tuple(legend), "balance")
+
+
+def _position_excess(questions: Sequence[Question]) -> int:
+    places: dict[int, Counter[int]] = defaultdict(Counter)
+    for question in questions:
+        places[len(question.options)][question.options.index(question.answer)] += 1
+    counts = [[of[place] for place in range(size)] for size, of in places.items()]
+    return max(max(of) - min(of) for of in counts)
+
+
+def present_share(question: Question, annotation: Annotation) -> float:
+    """Expected share that is right for whoever knows which labels are heard, but not when.
+
+    Labels are those of the plain reading. The number of kinds is known, no more of which are heard at once. A sound
+    that is the only kind overlaps nothing. What is not heard neither overlaps nor lasts.
+    """
+    plain, *_ = readings(annotation)
+    heard = {in_sentence(label) for label in plain.labels}
+    possible = list(question.options)
+    if question.kind == "counting/kinds":
+        possible = [str(len(heard))]
+    elif question.kind == "counting/together":
+        possible = [option for option in question.options if option.isdecimal() and int(option) <= len(heard)]
+    elif question.task == "concurrency" and len(heard) < 2:
+        possible = [question.answer]
+    elif question.task in {"classification", "duration"}:
+        possible = [option for option in question.options if option in heard]
+    return 1 / len(possible) if question.answer in possible else 0.0
+
+
+def blind_accuracy(questions: Sequence[Question], families: Iterable[str] = FAMILIES) -> float:
+    """Share that is right of what a logistic regression answers that learns from the text of other questions.
+
+    For each option it learns whether it is right from what the families say of it; it answers with the most likely one,
+    and draws from those that are equally likely. It learns from four fifths and is asked about the fifth that is left.
+    What is divided is recordings, with all that is of their group; and then units that are balanced with each other,
+    where questions have them. The better of both is given: where recordings are divided, a part of a balanced whole
+    tilts the rest the other way, which brings blind below chance and would hide a small leak.
+
+    Args:
+        questions: of one kind.
+        families: of `FAMILIES`, which parts of the text are learned from.
+    """
+    by = [[question.group for question in questions], [question.unit for question in questions]]
+    return max(_cross_fitted(questions, tuple(families), members) for members in by if all(members))
+
+
+def _cross_fitted(questions: Sequence[Question], families: tuple[str, ...], members: Sequence[str]) -> float:
+    """Share that is right where questions of one member are in one fold."""
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    names = sorted(set(members))
+    order = np.random.default_rng(0).permutation(len(names))
+    fold_of = {names[k]: number % FOLDS for number, k in enumerate(order)}
+    matrix = DictVectorizer().fit_transform(
+        [features for question in questions for features in option_features(question, families)]
+    )
+    target = np.array([option == question.answer for question in questions for option in question.options])
+    owner = np.repeat(np.arange(len(questions)), [len(question.options) for question in questions])
+    fold = np.array([fold_of[member] for member in members])[owner]
+    right = 0.0
+    for held_out in range(FOLDS):
+        train, test = np.flatnonzero(fold != held_out), np.flatnonzero(fold == held_out)
+        if len(test) and len(train):
+            model = LogisticRegression(max_iter=200).fit(matrix[train], target[train])
+            right += _right(model.decision_function(matrix[test]), target[test], owner[test])
+    return right / len(questions)
+
+
+def _right(scores: NDArray[np.float64], target: NDArray[np.bool_], owner: NDArray[np.int64]) -> float:
+    """How many questions have their highest score at the answer; of several that are as high, each counts its part."""
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    right = 0.0
+    for values, answers in zip(np.split(scores, starts[1:]), np.split(target, starts[1:]), strict=True):
+        # What the fit has not yet told apart decides nothing.
+        best = np.round(values, 3) == np.round(values, 3).max()
+        right += float(answers[best].mean())
+    return right
+
+
+_NUMBER = re.compile(r"\d+(?:\.(\d+))?")
+
+
+def option_features(question: Question, families: Iterable[str]) -> list[Features]:
+    """For each option, what the text says of it: of each family, features by name."""
+    numbers = [_number(option) for option in question.options]
+    keys = [(number is None, number or 0.0, option) for number, option in zip(numbers, question.options, strict=True)]
+    order = sorted(keys)
+    ranks = [order.index(key) for key in keys]
+    features = []
+    for place, option in enumerate(question.options):
+        size = len(question.options)
+        rest = sorted(other for other in question.options if other != option)
+        of_family = {
+            "option": [option],
+            "wording": [f"{question.template} {option}", f"{question.polarity} {option}"],
+            "anchor": [f"{question.anchor} {option}", f"{question.anchor} {question.polarity} {option}"],
+            "rank": [f"{ranks[place]} of {size}"],
+            "position": [f"{place} of {size}"],
+            "set": [*(f"{option} {other}" for other in rest), f"{option} {rest}"],
+            "form": [_form(option)],
+        }
+        features.append({f"{family}: {value}": 1.0 for family in families for value in of_family[family]})
+    return features
+
+
+def _number(option: str) -> float | None:
+    match = _NUMBER.search(option)
+    return float(match[0]) if match else None
+
+
+def _form(option: str) -> str:
+    """How an option is written: its letters alike, numbers by whether they end in 0 behind the point."""
+    decimals = [match[1] or "" for match in _NUMBER.finditer(option)]
+    return f"{len(option.split())} words, decimals {[('whole' if not d.strip('0') else len(d)) for d in decimals]}"
+
+
+def _leak(questions: Sequence[Question]) -> str:
+    """The parts of the text that give most away, in words; several where one says as much as another."""
+    shares = {family: blind_accuracy(questions, [family]) for family in FAMILIES}
+    most = max(shares.values())
+    if shares["option"] > most - 0.02:
+        # These learn from each option as well, and so say nothing more.
+        shares = {family: share for family, share in shares.items() if family not in {"wording", "anchor", "set"}}
+    return " and ".join(
+        f"{FAMILIES[family]} ({family} alone {share:.3f})" for family, share in shares.items() if share > most - 0.02
+    )

@@ -1,0 +1,674 @@
+"""Questions with options about a clip: facts, wordings from ``wordings.yaml`` and their inverse, balance, and rows."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import packaged_yaml, sha256_of_json
+from audio_compositionality.support.spec import Spec
+from audio_compositionality.support.text import nearest
+
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, DatasetError, Row, check_columns
+from ..sounds.annotations import Annotation, AnnotationError, LabelledEvent, overlap_seconds, polyphony, readings
+from ..sounds.splits import alike
+
+_GAP = re.compile(r"\{([ab])\}")
+
+_LETTERED = re.compile(r"[(\[]?[A-Z][.:)\]](\s|$)")
+
+
+@dataclass(frozen=True)
+class QuestionTemplate:
+    """A wording.
+
+    Attributes:
+        name: of its own among all, such as ``counting-kinds-07``.
+        text: with ``{a}`` where the anchor stands, and ``{b}`` where the label does that it is compared with.
+        polarity: of a question that is answered by Yes or No, what Yes says, such as ``overlap``; else empty.
+    """
+
+    name: str
+    text: str
+    polarity: str = ""
+
+    def question(self, anchor: str = "", other: str = "") -> str:
+        """The question about an anchor, which is a label, or about two labels."""
+        return self.text.format(a=in_sentence(anchor), b=in_sentence(other))
+
+
+def in_sentence(label: str) -> str:
+    """A label within a sentence: in small letters, but for abbreviations."""
+    return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in label.split())
+
+
+def is_lettered(option: str) -> bool:
+    """Whether a text starts as options do in a prompt, such as ``B. dog``: nobody could tell what letter it has."""
+    return _LETTERED.match(option.lstrip()) is not None
+
+
+def _content() -> Mapping[str, Any]:
+    content: Mapping[str, Any] = packaged_yaml(__package__, "wordings.yaml")
+    return content
+
+
+@cache
+def templates_digest() -> str:
+    """SHA-256 of what the file says: wordings are part of the data, and so of their fingerprint."""
+    return sha256_of_json(_content())
+
+
+@cache
+def all_templates() -> Mapping[tuple[str, str], tuple[QuestionTemplate, ...]]:
+    """All wordings, by task and variant."""
+    wordings: dict[tuple[str, str], tuple[QuestionTemplate, ...]] = {}
+    for task, variants in _content().items():
+        for variant, entries in variants.items():
+            by_polarity = entries if isinstance(entries, dict) else {"": entries}
+            texts = [(text, polarity) for polarity, of_polarity in by_polarity.items() for text in of_polarity]
+            wordings[task, variant] = tuple(
+                QuestionTemplate(f"{task}-{variant}-{number:02d}", text, polarity)
+                for number, (text, polarity) in enumerate(texts, 1)
+            )
+    return wordings
+
+
+def question_templates(task: str, variant: str) -> tuple[QuestionTemplate, ...]:
+    """The wordings of a kind of question.
+
+    Raises:
+        InputError: there is no such kind.
+    """
+    wordings = all_templates()
+    if (task, variant) not in wordings:
+        hint = nearest(f"{task}/{variant}", [f"{name}/{of}" for name, of in wordings])
+        raise InputError(f"there are no questions {f'{task}/{variant}'!r}; {hint}")
+    return wordings[task, variant]
+
+
+def template_of(name: str) -> QuestionTemplate:
+    """The wording of a name.
+
+    Raises:
+        InputError: there is none.
+    """
+    task, _, rest = name.partition("-")
+    wordings = {template.name: template for template in question_templates(task, rest.rpartition("-")[0])}
+    if name not in wordings:
+        raise InputError(f"there is no wording {name!r}; {nearest(name, wordings)}")
+    return wordings[name]
+
+
+class QuestionMeaning(NamedTuple):
+    """What a question asks.
+
+    Attributes:
+        task: such as ``counting``.
+        variant: of the task, such as ``kinds``.
+        anchor: the sound that is asked about, as it is spoken; empty where the whole clip is.
+        polarity: of Yes and No, what Yes says, such as ``overlap``; else empty.
+        compared: the sound that the anchor is compared with, as it is spoken; empty where it is with none.
+    """
+
+    task: str
+    variant: str
+    anchor: str
+    polarity: str
+    compared: str = ""
+
+
+class QuestionWording(NamedTuple):
+    """A question in its wording.
+
+    Attributes:
+        asked: what it asks.
+        template: the wording.
+    """
+
+    asked: QuestionMeaning
+    template: QuestionTemplate
+
+
+def read_wording(question: str, options: Sequence[str] = ()) -> QuestionWording | None:
+    """What a question asks, with the wording; None where it is in none of them.
+
+    >>> read_wording("What overlaps with the brass section?").asked
+    QuestionMeaning(task='classification', variant='overlap', anchor='brass section', polarity='', compared='')
+
+    The words of a label may be read as those of a wording. Of several readings that with most words of the wording, so
+    the shortest label, is taken.
+    """
+    readings = []
+    for (task, variant), template, pattern in _patterns():
+        match = pattern.fullmatch(question)
+        if match is not None:
+            labels = match.groupdict(default="")
+            asked = QuestionMeaning(task, variant, labels.get("a", ""), template.polarity, labels.get("b", ""))
+            readings.append(QuestionWording(asked, template))
+    if not readings:
+        return None
+    best = min(readings, key=lambda reading: len(reading.asked.anchor) + len(reading.asked.compared))
+    if best.asked.polarity and options and {option.casefold() for option in options} != {"yes", "no"}:
+        return None
+    return best
+
+
+@cache
+def _patterns() -> tuple[tuple[tuple[str, str], QuestionTemplate, re.Pattern[str]], ...]:
+    """Each wording with the kind of question and a pattern of its text, in which labels are ``a`` and ``b``."""
+    return tuple(
+        (kind, template, re.compile(_pattern(template.text)))
+        for kind, wordings in all_templates().items()
+        for template in wordings
+    )
+
+
+def _pattern(text: str) -> str:
+    """A regular expression of a wording; a label that is named twice is the same twice."""
+    # Texts and names of labels take turns.
+    parts, named = _GAP.split(text), set()
+    pattern = ""
+    for place, part in enumerate(parts):
+        if place % 2 == 0:
+            pattern += re.escape(part)
+        elif part in named:
+            pattern += f"(?P={part})"
+        else:
+            named.add(part)
+            pattern += rf"(?P<{part}>\S(?:.*\S)?)"
+    return pattern
+
+
+Item = TypeVar("Item")
+
+YES, NO = "Yes", "No"
+
+OVERLAP, ALONE = "overlap", "alone"
+"""States of an anchor, and what Yes says in a question."""
+
+NO_TIME, SIMULTANEITY, ORDER = "neither", "simultaneity", "order"
+"""What of time a kind of question needs. Of `NO_TIME` it is enough what sounds how much: statistics of each sound over
+the whole clip tell it. Of `SIMULTANEITY` it is what sounds at one moment, whenever that is: moments in any order tell
+it. Of `ORDER` the moments have to be in their order."""
+
+MOST_OPTIONS = 26
+"""Of a question: each has a letter."""
+
+
+class QuestionError(DatasetError):
+    """Questions that cannot be asked, or that should not: which, and why."""
+
+
+def check_labels(labels: Sequence[str], read: Callable[[str], str] = in_sentence) -> None:
+    """Refuse labels that nobody could tell from a lettered option, or from each other.
+
+    Args:
+        labels: of one data set.
+        read: how a label stands in a question.
+
+    Raises:
+        QuestionError: names them.
+    """
+    for label in labels:
+        if is_lettered(read(label)):
+            raise QuestionError(f"the label {label!r} starts as if it were a lettered option; write it in words")
+    pair = alike(labels, read)
+    if pair:
+        raise QuestionError(f"the labels {pair[0]!r} and {pair[1]!r} read alike in a question; write one way")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its options.
+
+    Attributes:
+        id: of its own among all.
+        task: such as ``counting``.
+        variant: of the task, such as ``kinds``.
+        question: what is asked.
+        options: in the order in which they stand; all different.
+        answer: the one that is right.
+        anchor: the label that is asked about; empty where the whole clip is.
+        template: name of the wording.
+        group: what clips of one origin have in common; they stand on one side of a split.
+        recording: of which it is asked.
+        polarity: of Yes and No, what Yes says, such as ``overlap``; else empty.
+        start: seconds of the recording at which the clip begins.
+        source: name of the data set.
+        unit: of the few questions that are balanced with each other: same words and options, each the answer once.
+    """
+
+    id: str
+    task: str
+    variant: str
+    question: str
+    options: tuple[str, ...]
+    answer: str
+    anchor: str
+    template: str
+    group: str
+    recording: str
+    polarity: str = ""
+    start: float = 0.0
+    source: str = ""
+    unit: str = ""
+
+    @property
+    def kind(self) -> str:
+        """Task and variant, as one name."""
+        return f"{self.task}/{self.variant}"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that is true of a clip and can be asked.
+
+    Attributes:
+        key: recording and start of the clip.
+        group: of the clip.
+        answer: what is right: a label, a count, a state, or a time in steps.
+        anchor: label that is asked about; or empty.
+        options: labels that all have to be options; empty where they are chosen.
+        rivals: labels that may be options beside the answer.
+        near: of those, what is heard in the clip: rivals that are hard to tell from the answer.
+        hardness: of facts of one kind, those with more are asked first.
+        width: of detection, steps of a window.
+        length: of detection, steps of the clip.
+    """
+
+    key: tuple[str, float]
+    group: str
+    answer: str
+    anchor: str = ""
+    options: frozenset[str] = frozenset()
+    rivals: frozenset[str] = frozenset()
+    near: frozenset[str] = frozenset()
+    hardness: int = 0
+    width: int = 0
+    length: int = 0
+
+    @property
+    def claim(self) -> tuple[str, str, frozenset[str], int]:
+        """What it says: the same in two readings of a clip, if they agree."""
+        return self.anchor, self.answer, self.options, self.width
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A question before it has a wording and an order.
+
+    Attributes:
+        fact: that it asks.
+        options: as they are written, in any order.
+        answer: one of them.
+        polarity: as of `Question`.
+        unit: as of `Question`.
+    """
+
+    fact: Fact
+    options: tuple[str, ...]
+    answer: str
+    unit: str
+    polarity: str = ""
+
+
+class QuestionSpec(Spec):
+    """What of questions a user can set."""
+
+    ask: tuple[str, ...] = Field(
+        ("counting", "duration", "concurrency", "classification", "detection"),
+        description="Kinds of questions, each a task or `task/variant`.",
+    )
+    counts: tuple[int, ...] | None = Field(
+        None, description="Options where something is counted; by default those that `least_clips` clips have."
+    )
+    least_clips: int = Field(10, ge=1, description="See `counts`.")
+    duration_options: int = Field(
+        2, ge=2, le=MOST_OPTIONS, description="Options where durations are compared; own scenes have 3."
+    )
+
+    @field_validator("counts")
+    @classmethod
+    def _can_be_options(cls, counts: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        if counts is not None and (not 2 <= len(set(counts)) <= MOST_OPTIONS or min(counts) < 1):
+            raise InputError(
+                f"counts are {counts}; expected are two or more different ones, {MOST_OPTIONS} at most, each 1 or more"
+            )
+        return counts
+
+
+class QuestionSettings(QuestionSpec):
+    """What is asked, and what is known of the labels."""
+
+    related: Mapping[str, frozenset[str]] = Field(
+        {},
+        description="For each label those that say more or less than it does of the same sound, such as its ancestors "
+        "in an ontology; they never meet in a question.",
+    )
+    negatives: bool = Field(
+        False,
+        description="Whether concurrency asks about overlaps in clips that are not negative, and about what does not "
+        "overlap in those that are; other questions are about the former alone.",
+    )
+
+
+class QuestionTask(Protocol):
+    """A task: one of `question_tasks`, or of an installed package.
+
+    Attributes:
+        name: such as ``counting``.
+        variants: the first is asked where none is named.
+        needs: by variant, what has to be among clips so that anything can be asked without giving the answer away.
+        time: by variant, what of time is needed to answer: `NO_TIME`, `SIMULTANEITY` or `ORDER`.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def variants(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    @property
+    def needs(self) -> Mapping[str, str]: ...  # noqa: D102
+
+    @property
+    def time(self) -> Mapping[str, str]: ...  # noqa: D102
+
+    def facts(
+        self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
+    ) -> list[Fact]:
+        """What can be asked of one reading of a clip; nothing that is ambiguous.
+
+        Args:
+            annotation: of which all events are taken to be heard.
+            variant: one of `variants`.
+            vocabulary: all labels that would be there if they were heard.
+            settings: of the user.
+        """
+        ...
+
+    def drafts(
+        self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
+    ) -> list[Draft]:
+        """Those facts that are asked, with their options, so that the text gives nothing away."""
+        ...
+
+
+def task_and_variant(name: str, tasks: Mapping[str, QuestionTask]) -> tuple[QuestionTask, str]:
+    """Task and variant of ``task`` or ``task/variant``.
+
+    Raises:
+        InputError: there are no such questions.
+    """
+    task, _, variant = name.partition("/")
+    if task not in tasks:
+        raise InputError(f"there is no task {task!r}; {nearest(task, tasks)}")
+    variants = tasks[task].variants
+    if variant and variant not in variants:
+        raise InputError(f"the task {task!r} has no variant {variant!r}; {nearest(variant, variants)}")
+    return tasks[task], variant or variants[0]
+
+
+def time_of(kind: str, tasks: Mapping[str, QuestionTask]) -> str:
+    """What of time a kind of question needs, see `NO_TIME`.
+
+    Raises:
+        InputError: there are no such questions.
+    """
+    task, variant = task_and_variant(kind, tasks)
+    return task.time[variant]
+
+
+def agreed(facts_by_reading: Sequence[Sequence[Fact]]) -> list[Fact]:
+    """The facts of the first reading that all others have as well, with the rivals that they all allow."""
+    first, *rest = facts_by_reading
+    by_claim = [{fact.claim: fact for fact in facts} for facts in rest]
+    kept = []
+    for fact in first:
+        same = [facts[fact.claim] for facts in by_claim if fact.claim in facts]
+        if len(same) == len(by_claim):
+            rivals = fact.rivals.intersection(*(other.rivals for other in same))
+            near = fact.near.intersection(rivals)
+            kept.append(replace(fact, rivals=rivals, near=near))
+    return kept
+
+
+TWO_COUNTS = "two counts that {least} clips have each"
+"""What `drafts_of_counts` needs; see `QuestionTask.needs`."""
+
+
+def by_answer(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
+    """Facts by what they answer."""
+    groups: dict[str, list[Fact]] = defaultdict(list)
+    for fact in facts:
+        groups[fact.answer].append(fact)
+    return groups
+
+
+def picked(facts: Sequence[Fact], count: int, rng: np.random.Generator) -> list[Fact]:
+    """So many facts in random order: the hardest, and of those that are as hard any."""
+    mixed = [facts[k] for k in rng.permutation(len(facts))]
+    hardest = sorted(mixed, key=lambda fact: -fact.hardness)[:count]
+    return [hardest[k] for k in rng.permutation(len(hardest))]
+
+
+def drafts_of_counts(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
+    """Equal numbers of each count, which are the options of all questions: none is nearer to its answer than another.
+
+    Counts are those of the settings, or those that enough clips have; where there are not two, nothing is asked.
+    """
+    groups = by_answer(facts)
+    if settings.counts is not None:
+        counts = [str(count) for count in sorted(set(settings.counts))]
+    else:
+        counts = sorted((count for count, of in groups.items() if len(of) >= settings.least_clips), key=int)
+    if len(counts) < 2:
+        return []
+    least = min(len(groups.get(count, ())) for count in counts)
+    return [
+        Draft(fact, tuple(counts), count, f"{unit}")
+        for count in counts
+        for unit, fact in enumerate(picked(groups.get(count, ()), least, rng))
+    ]
+
+
+def dealt_to_units(things: Sequence[Item], units: Sequence[str], rng: np.random.Generator) -> list[Item]:
+    """One of some things for each unit, in random order, each as often as the rest; as many as there are places.
+
+    Args:
+        things: to deal.
+        units: of the places; places of one unit have the same.
+        rng: deals.
+    """
+    distinct = sorted(set(units))
+    hand = [things[k] for k in rng.permutation(np.resize(rng.permutation(len(things)), len(distinct)))]
+    of_unit = dict(zip(distinct, hand, strict=True))
+    return [of_unit[unit] for unit in units]
+
+
+def ordered_options(drafts: Sequence[Draft], rng: np.random.Generator) -> list[tuple[str, ...]]:
+    """The options of each question in the order in which they stand: answers are at each place equally often.
+
+    Of a unit with as many questions as options, an answer is at each place once; of all questions with as many options,
+    the numbers of answers at two places differ by at most one.
+    """
+    by_size: dict[int, list[int]] = defaultdict(list)
+    for number in sorted(range(len(drafts)), key=lambda number: drafts[number].unit):
+        by_size[len(drafts[number].options)].append(number)
+    orders: list[tuple[str, ...]] = [()] * len(drafts)
+    for size, members in sorted(by_size.items()):
+        rounds = -(-len(members) // size)
+        places = np.concatenate([rng.permutation(size) for _ in range(rounds)])
+        for number, place in zip(members, places, strict=False):
+            draft = drafts[number]
+            rest = sorted(option for option in draft.options if option != draft.answer)
+            mixed = [rest[k] for k in rng.permutation(len(rest))]
+            orders[number] = (*mixed[:place], draft.answer, *mixed[place:])
+    return orders
+
+
+QUESTION_TEXTS = (
+    *("id", "question", "answer", "task", "variant", "anchor", "polarity", "template"),
+    *("group", "unit", "recording", "source"),
+)
+"""Columns of text that are named as the field of `Question` that they have, beside ``options``."""
+
+CLIP = "audio"
+"""Name of the one clip of a row."""
+
+
+def question_columns(
+    *, tasks: Sequence[str] = (), polarities: Sequence[str] = (OVERLAP, ALONE, ""), further: Sequence[DataColumn] = ()
+) -> tuple[DataColumn, ...]:
+    """The columns of a question.
+
+    Args:
+        tasks: that there are; none where there can be any.
+        polarities: that there are; empty ones of questions that are not answered by Yes or No.
+        further: columns behind these.
+    """
+    said = ", ".join(f"`{polarity}`" for polarity in polarities if polarity)
+    polarity = f"of Yes and No, what Yes says: {said}" if said else "empty, since nothing is answered by Yes or No"
+    about = ": " + ", ".join(f"`{task}`" for task in tasks) if tasks else ""
+    return (
+        DataColumn("id", TEXT, "name of the row"),
+        DataColumn(CLIP, AUDIO, "the clip"),
+        DataColumn("question", TEXT, "what is asked"),
+        DataColumn("options", [TEXT], "what is chosen from, in this order", least=2),
+        DataColumn("answer", TEXT, "the option that is right"),
+        DataColumn("task", TEXT, f"what it is about{about}", choices=tuple(tasks)),
+        DataColumn("variant", TEXT, "of the task"),
+        DataColumn("anchor", TEXT, "the label that is asked about; empty where the whole clip is"),
+        DataColumn(
+            "polarity",
+            TEXT,
+            f"{polarity}; else empty" if said and "" in polarities else polarity,
+            choices=tuple(polarities),
+        ),
+        DataColumn("template", TEXT, "name of the wording"),
+        DataColumn("group", TEXT, "what clips of one origin have in common: samples of a group are not independent"),
+        DataColumn("unit", TEXT, "questions with the same words and options that are balanced with each other"),
+        DataColumn("recording", TEXT, "name of the clip, or of what it is a part of"),
+        DataColumn("source", TEXT, "the data set that it is of"),
+        DataColumn("start", NUMBER, "seconds of the recording at which the clip begins"),
+        DataColumn("duration", NUMBER, "seconds of the clip"),
+        DataColumn("resolution", NUMBER, "seconds: how exact its labels are"),
+        DataColumn("polyphony", WHOLE, "most labels that are heard at the same time"),
+        DataColumn("overlap", NUMBER, "seconds in which two labels or more are heard"),
+        DataColumn(
+            "gap",
+            NUMBER,
+            "seconds of silence between what is asked about and what is apart from it, where that is dealt",
+            optional=True,
+        ),
+        DataColumn(
+            "level_difference",
+            NUMBER,
+            "dB between the loudest and the softest track, where that is exact",
+            optional=True,
+        ),
+        DataColumn(
+            "events",
+            [{"onset": NUMBER, "offset": NUMBER, "label": TEXT}],
+            "when which label is heard: `onset`, `offset` (seconds), `label`",
+        ),
+        *further,
+    )
+
+
+QUESTION_COLUMNS = question_columns()
+
+
+def row_of(
+    question: Question,
+    annotation: Annotation,
+    split: str,
+    *,
+    gap: float | None = None,
+    level_difference: float | None = None,
+) -> Row:
+    """A question as a row, without its sound.
+
+    Of soft labels the events are those of the plain reading.
+
+    Args:
+        question: about the clip.
+        annotation: what is heard in it.
+        split: train or test.
+        gap: seconds of silence next to what is asked about, where that was laid out on purpose.
+        level_difference: dB between the loudest and the softest sound of the clip, where that is exact.
+    """
+    plain, *_ = readings(annotation)
+    texts = {name: getattr(question, name) for name in QUESTION_TEXTS}
+    return {
+        **texts,
+        "split": split,
+        "options": list(question.options),
+        "start": float(annotation.start),
+        "duration": float(annotation.duration),
+        "resolution": float(annotation.resolution),
+        "polyphony": polyphony(plain),
+        "overlap": overlap_seconds(plain),
+        "gap": None if gap is None else float(gap),
+        "level_difference": None if level_difference is None else float(level_difference),
+        "events": [
+            {"onset": float(event.onset), "offset": float(event.offset), "label": event.label} for event in plain.events
+        ],
+    }
+
+
+def question_of(row: Row) -> Question:
+    """The question of a row."""
+    texts = {name: row[name] for name in QUESTION_TEXTS}
+    return Question(**texts, options=tuple(row["options"]), start=row["start"])
+
+
+def annotation_of(row: Row) -> Annotation:
+    """What is heard in the clip of a row."""
+    events = tuple(LabelledEvent(event["onset"], event["offset"], event["label"]) for event in row["events"])
+    return Annotation(
+        row["recording"], row["duration"], events, row["resolution"], row["source"], row["start"], row["group"]
+    )
+
+
+def check_question_row(row: Row, columns: Sequence[DataColumn] = QUESTION_COLUMNS) -> None:
+    """Refuse a row that is no question with options, one of which is the answer, about a clip with events.
+
+    Whether the answer is right is not asked; see `check.fault_of`.
+
+    Args:
+        row: to check.
+        columns: that it has.
+
+    Raises:
+        DatasetError: names the row and what is wrong.
+    """
+    check_columns(row, columns)
+    for column in ("question", "task", "group"):
+        if not row[column]:
+            raise DatasetError(f"row {row['id']}: {column} is empty")
+    options = row["options"]
+    if not all(options) or len(options) > MOST_OPTIONS or len(set(options)) < len(options):
+        raise DatasetError(
+            f"row {row['id']}: options are {options!r}; they are two or more texts, {MOST_OPTIONS} at most, "
+            "all different"
+        )
+    if row["answer"] not in options:
+        raise DatasetError(f"row {row['id']}: answer is {row['answer']!r}, which is none of the options {options!r}")
+    for column in ("start", "duration", "resolution", "polyphony", "overlap"):
+        if row[column] < 0:
+            raise DatasetError(f"row {row['id']}: {column} is {row[column]!r}; it is a number, 0 or more")
+    try:
+        annotation_of(row)
+    except AnnotationError as error:
+        raise DatasetError(
+            f"row {row['id']}: what is heard is not 0 ≤ onset < offset ≤ duration in seconds, with a label: {error}"
+        ) from error

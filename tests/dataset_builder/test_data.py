@@ -1,0 +1,94 @@
+"""Columns are declared once: their features, the check of a stored row and the table of the card agree."""
+
+import pytest
+
+from audio_compositionality.dataset_builder.data import (
+    AUDIO,
+    NUMBER,
+    TEXT,
+    WHOLE,
+    DataColumn,
+    DatasetError,
+    check_columns,
+    column_table,
+    features_of,
+)
+
+COLUMNS = (
+    DataColumn("id", TEXT, "name of the row"),
+    DataColumn("audio", AUDIO, "the clip"),
+    DataColumn("more", [AUDIO], "further clips"),
+    DataColumn("side", TEXT, "where", choices=("left", "right")),
+    DataColumn("fold", WHOLE, "of five", choices=tuple(range(5))),
+    DataColumn("gap", NUMBER, "seconds", optional=True),
+    DataColumn("texts", [TEXT], "what is said", least=1),
+    DataColumn("events", [{"label": TEXT, "start": NUMBER}], "when what is heard"),
+    DataColumn("levels", {"pitch": WHOLE}, "classes"),
+    DataColumn("two", [WHOLE], "of both", count=2),
+    DataColumn("parts", {"A": [TEXT], "C": [TEXT]}, "of each", least=1),
+)
+
+ROW = {
+    "id": "a", "side": "left", "fold": 3, "gap": None, "texts": ["x"], "events": [{"label": "b", "start": 1.0}],
+    "levels": {"pitch": 2}, "two": [1, 2], "parts": {"A": ["x"], "C": ["y", "z"]},
+}  # fmt: skip
+
+
+def test_a_row_that_fits_passes_without_its_sound():
+    check_columns(ROW, COLUMNS)
+    check_columns({**ROW, "gap": 0.5, "events": []}, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "rule"),
+    [
+        ("id", None, "it is a text"),
+        ("side", "up", "it is one of 'left', 'right'"),
+        ("side", ["left"], "it is one of"),
+        ("fold", 5, "it is one of 0, 1, 2, 3, 4"),
+        ("gap", "0.5", "it is a number"),
+        ("gap", float("nan"), "it is a number"),
+        ("gap", True, "it is a number"),
+        ("texts", [], "it is a list of 1 or more texts"),
+        ("texts", ["x", 1], "it is a list of 1 or more texts"),
+        ("events", [{"label": "b"}], "it is a list of structures"),
+        ("events", None, "it is a list of structures"),
+        ("levels", {"pitch": 2.5}, "it has pitch"),
+        ("levels", None, "it has pitch"),
+        ("two", [1], "it is a list of 2 whole numbers"),
+        ("two", [1, 2, 3], "it is a list of 2 whole numbers"),
+        ("parts", {"A": ["x"], "C": []}, r"it has A \(a list of 1 or more texts\), C \(a list of 1 or more texts\)"),
+    ],
+)
+def test_any_other_value_is_refused_with_the_rule(column, value, rule):
+    with pytest.raises(DatasetError, match=rf"row .*: {column} is .*; {rule}"):
+        check_columns({**ROW, column: value}, COLUMNS)
+
+
+def test_features_are_those_that_datasets_reads():
+    from datasets import Audio, Dataset, List, Value
+
+    features = features_of(COLUMNS, 8_000)
+    assert list(features) == [column.name for column in COLUMNS]
+    assert features["audio"] == Audio(sampling_rate=8_000)
+    assert features["more"] == List(Audio(sampling_rate=8_000))
+    assert features["levels"] == {"pitch": Value("int32")}
+    written = Dataset.from_list([{**ROW, "audio": None, "more": []}], features=features).remove_columns(
+        ["audio", "more"]
+    )[0]
+    check_columns(written, COLUMNS)
+
+
+def test_the_table_names_every_column():
+    assert [line.split("`")[1] for line in column_table(COLUMNS).splitlines()[2:]] == [
+        column.name for column in COLUMNS
+    ]
+
+
+def test_a_list_that_has_one_for_each_of_another_is_as_long():
+    columns = (DataColumn("labels", [TEXT], "of the sounds"), DataColumn("notes", [WHOLE], "of each", per="labels"))
+    check_columns({"id": "x", "labels": ["a", "b"], "notes": [1, 2]}, columns)
+    with pytest.raises(DatasetError, match=r"row x: notes is \[1\]; it has one for each of labels, \['a', 'b'\]"):
+        check_columns({"id": "x", "labels": ["a", "b"], "notes": [1]}, columns)
+    with pytest.raises(DatasetError, match="row x: labels is None; it is a list of texts"):
+        check_columns({"id": "x", "labels": None, "notes": [1]}, columns)

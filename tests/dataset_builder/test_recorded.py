@@ -1,0 +1,383 @@
+"""Recordings by name, and the data that are made of them."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder import recorded as packages
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.recorded import (
+    RECORDINGS,
+    changeable,
+    offered,
+    open_recordings,
+    recorded,
+    recorded_recipes,
+)
+from audio_compositionality.dataset_builder.scenes.effects import ParameterRange
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
+from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres, default_timbres
+from audio_compositionality.support.discovery import Registry
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import check_values, read_values
+
+from .sounds.made import MadeOpener, made_recordings
+from .sounds.sounds import RATE, noise, write, write_labelled
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_labelled(tmp_path / "sounds", 8)
+
+
+def changes_from(texts, **of):
+    """Changes that `recorded` takes, from texts as a user types them."""
+    return read_values(texts, changeable(**of), RECORDINGS)
+
+
+def settings_of(data):
+    return data.settings["transforms"]
+
+
+def test_a_folder_and_a_data_set_are_told_apart(folder, without_torchcodec):
+    recordings = open_recordings(folder, progress=False)
+    assert recordings.source == str(folder)
+    (folder / "metadata.csv").write_text("file_name,label\n" + "".join(f"dog/{n}.wav,x{n % 2}\n" for n in range(8)))
+    listed = open_recordings(folder, label="label", progress=False)
+    same = open_recordings(dataset=folder, label="label", split="train", progress=False)
+    assert recordings.fingerprint != listed.fingerprint == same.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "give recordings as a folder or as a data set: one of the two"),
+        ({"folder": "x", "dataset": "lab/x"}, "one of the two"),
+        ({"folder": "x", "split": "test"}, "split is of a data set"),
+        ({"folder": "x", "strong_labels": "y", "label": "z"}, "label is not needed: the table of strong labels"),
+        ({"dataset": "lab/x", "strong_labels": "y"}, "strong labels .* are of the files in a folder"),
+        ({"folder": "x", "revision": "main"}, "revision is of a data set"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        open_recordings(**options)
+
+
+def test_the_data_are_those_of_the_recipe(folder, tmp_path):
+    recordings = open_recordings(folder, progress=False)
+    data = recorded(recordings, recipes=["transforms"], transforms=["gain", "noise"], bases=5)
+    assert data.source == f"recordings of {folder}"
+    configuration = data.configuration("transforms")
+    assert len(configuration.rows) == 5 * 11 + 11
+    assert {row["label"] for row in configuration.rows} == {"cat", "dog"}
+    clips = {clip.id: clip.waveform for clip in configuration.clips()}
+    row = next(row for row in configuration.rows if row["recording"].startswith("dog/"))
+    seed = int(row["recording"][4])
+    gain = 10 ** (-settings_of(data).headroom / 20)
+    np.testing.assert_allclose(clips[f"{row['id']}/audio"], noise(seed=seed) * gain, atol=1e-4)
+    built = open_data(build_dataset(data, tmp_path / "built", workers=4, progress=False)).configuration("transforms")
+    assert built.fingerprint == configuration.fingerprint
+    assert list(built.rows) == list(configuration.rows)
+    assert all((clip.waveform == clips[clip.id]).all() for clip in built.clips())
+    assert {clip.sample_rate for clip in built.clips()} == {RATE}
+    with pytest.raises(DatasetError, match="is a data set that was built, and no folder of recordings"):
+        open_recordings(tmp_path / "built", progress=False)
+
+
+def test_presets_have_their_sizes_and_transforms():
+    recordings = made_recordings(rate=32_000)
+    sizes = {}
+    for preset in ("mini", "full", "paper-mini", "paper-full"):
+        settings = settings_of(recorded(recordings, recipes=["transforms"], preset=preset))
+        sizes[preset] = settings.bases, settings.untransformed, settings.transforms
+    ours, papers = ("gain", "noise", "lowpass", "reverb"), ("noise", "pitch", "reverb", "stretch")
+    assert sizes == {
+        "mini": (48, 112, ours),
+        "full": (400, 800, ours),
+        "paper-mini": (48, 112, papers),
+        "paper-full": (400, 800, papers),
+    }
+
+
+class TestRecipes:
+    """Which of them recordings serve; those of one label serve `transforms` alone."""
+
+    def test_that_cannot_be_served_are_left_out_and_a_warning_says_why(self):
+        recordings = made_recordings(labels="a")
+        with pytest.warns(UserWarning, match=r"a_coat_instances is left out: made up has 1 label.* need 12"):
+            data = recorded(recordings, transforms=["gain"])
+        assert data.recipes == ("transforms",)
+        offer = offered(recordings, transforms=["gain"])
+        assert offer.data.recipes == ("transforms",)
+        assert set(offer.left_out) == set(recorded_recipes()) - {"transforms"}
+
+    def test_that_are_named_are_served_or_it_is_an_error(self):
+        recordings = made_recordings(labels="a")
+        with pytest.raises(DatasetError, match="made up has 1 label"):
+            recorded(recordings, recipes=["transforms", "a_coat_instances"])
+        offer = offered(recordings, recipes=["transforms", "a_coat_instances"], required=["transforms"])
+        assert (offer.data.recipes, set(offer.left_out)) == (("transforms",), {"a_coat_instances"})
+        with pytest.raises(DatasetError, match="made up can serve no recipe: a_coat_instances: made up has 1 label"):
+            offered(recordings, recipes=["a_coat_instances"])
+        with pytest.raises(InputError, match="the recipe 'a_coat' takes no recordings; did you mean 'a_coat_"):
+            recorded(recordings, recipes=["a_coat"])
+
+    def test_rows_that_were_drawn_for_the_offer_are_those_of_its_data(self, monkeypatch):
+        drawn = []
+        recipe = type(recorded_recipes()["transforms"])
+        draw = recipe.draw
+        monkeypatch.setattr(recipe, "draw", lambda *arguments: drawn.append(1) or draw(*arguments))
+        data = offered(made_recordings(), recipes=["transforms"], transforms=["gain"]).data
+        assert data.only(["transforms"]).configuration("transforms").rows
+        assert len(drawn) == 1
+
+    @pytest.mark.slow
+    def test_without_a_preset_are_left_out(self):
+        offer = offered(made_recordings(), preset="paper-mini", transforms=["gain"])
+        assert offer.data.recipes == ("comp_a_order", "comp_a_train", "transforms")
+        assert offer.left_out["binding"] == "it has no preset 'paper-mini'"
+        with pytest.raises(InputError, match=r"unknown preset .paper-mini.; .*mini, full"):
+            recorded(made_recordings(), preset="paper-mini", recipes=["binding"])
+
+    def test_have_the_settings_that_are_asked_for_else_those_that_suit_the_recordings(self):
+        recordings = made_recordings(12, labels="abcdef")
+        data = recorded(recordings, recipes=["a_coat_instances"], classes=2, context_sources=1, blocks=2)
+        assert data.settings["a_coat_instances"].classes == 2
+        suited = replace(recordings, suggested={"classes": 2, "context_sources": 1, "domain": "letters"})
+        data = recorded(suited, recipes=["transforms", "a_coat_instances"], seed=3, classes=3)
+        settings = data.settings["a_coat_instances"]
+        assert (settings.classes, settings.context_sources, settings.domain) == (3, 1, "letters")
+        assert {each.seed for each in data.settings.values()} == {3}
+        assert {each.sounds for each in data.settings.values()} == {suited}
+
+    @pytest.mark.slow
+    def test_serve_timbres(self):
+        served = recorded(captioned_timbres(), blocks=1, trials=1, quadruples=1, bases=5, items=2).recipes
+        # No timbre says who makes a sound and how.
+        assert set(served) == set(recorded_recipes()) - {"comp_a_attribute"}
+
+
+class TestChanges:
+    """Settings as a user writes them."""
+
+    def test_are_read_by_the_type_of_the_setting(self):
+        texts = ["classes=6", "snr_db = -3", "unrelated=False", "domain=birds", "transforms=gain,noise", "duration=1e0"]
+        assert changes_from(texts) == {
+            "classes": 6,
+            "snr_db": -3.0,
+            "unrelated": False,
+            "domain": "birds",
+            "transforms": ("gain", "noise"),
+            "duration": 1.0,
+        }
+        assert changes_from(["level_range=-6,0"], recipes=["a_coat_recordings"]) == {"level_range": (-6.0, 0.0)}
+        assert changes_from([]) == {}
+
+    @pytest.mark.parametrize(
+        ("texts", "message"),
+        [
+            (["classes"], "--set is 'classes'; it takes NAME=VALUE, such as seed=1"),
+            (["=6"], "--set is '=6'; it takes NAME=VALUE"),
+            (["clases=6"], "has no setting 'clases'; did you mean 'classes'"),
+            (["classes=6", "classes=7"], "--set has classes twice"),
+            (["classes=6.5"], "classes is '6.5'; it is a whole number"),
+            (["snr_db=loud"], "snr_db is 'loud'; it is a number"),
+            (["unrelated=maybe"], "unrelated is 'maybe'; it is true or false"),
+            (["level_range=3"], "level_range is '3'; it is 2 numbers with commas between them"),
+            (["recordings=x"], "has no setting 'recordings'"),
+        ],
+    )
+    def test_that_are_none_are_told(self, texts, message):
+        with pytest.raises(InputError, match=message):
+            changes_from(texts)
+
+    def test_every_setting_that_decides_something_can_be_made(self):
+        for name, recipe in recorded_recipes().items():
+            spec = recipe.of_sounds(recipe.presets["mini"], default_timbres(), {})
+            fields = changeable(recipes=[name])
+            deciding = set(type(spec).model_fields) & set(spec.values()) - set(getattr(spec, "of_tones", ()))
+            # Templates of prompts are sentences, which can have commas: --prompts names a set or a file of them.
+            assert deciding - {"sounds", "templates"} <= set(fields)
+            check_values({setting: getattr(spec, setting) for setting in deciding & set(fields)}, fields, "it")
+
+    def test_reach_scenes_of_recordings_in_which_those_of_tones_have_none(self):
+        recordings = made_recordings(labels="ab")
+        data = recorded(recordings, recipes=["comp_a_order"], items=2, **changes_from(["domain=birds", "triplets=1"]))
+        settings = data.settings["comp_a_order"]
+        assert (settings.domain, settings.triplets, settings.items) == ("birds", 1, 2)
+        with pytest.raises(InputError, match="has no setting 'gaps'"):
+            recorded(recordings, recipes=["comp_a_order"], gaps=(0.5,))
+
+    def test_of_short_clips_ask_nothing_of_tones(self):
+        data = recorded(made_recordings(), recipes=["transforms"], **changes_from(["duration=0.5", "transforms=gain"]))
+        assert {len(clip.waveform) for clip in data.configuration("transforms").clips(range(2))} == {8_000}
+        with pytest.raises(InputError, match=r"the shortest event would last 0\.40 s; .*: make duration longer$"):
+            recorded(made_recordings(), recipes=["comp_a_order"], duration=2)
+
+    def test_values_say_of_what_sounds_data_are_by_one_key(self):
+        for recipe in recorded_recipes().values():
+            of_tones = recipe.presets["mini"].values()
+            spec = recipe.of_sounds(recipe.presets["mini"], (sounds := made_recordings()), {})
+            assert (of_tones["sounds"], spec.values()["sounds"]) == (None, sounds.fingerprint)
+            assert of_tones.keys() - spec.values().keys() == {"tones", *spec.of_tones}
+
+    def test_that_have_no_text_are_made_from_python(self):
+        ranges = (("gain", ParameterRange(-6, 6)),)
+        data = recorded(made_recordings(), recipes=["transforms"], transforms=["gain"], ranges=ranges)
+        assert settings_of(data).ranges == ranges
+
+
+class TestLabels:
+    """Without classes there are no scenes, and it is said where classes come from."""
+
+    def test_that_a_column_would_have(self, folder, without_torchcodec):
+        (folder / "metadata.csv").write_text("file_name,animal\n" + "".join(f"dog/{n}.wav,dog\n" for n in range(8)))
+        for recordings in (
+            open_recordings(folder, progress=False),
+            open_recordings(dataset=folder, split="train", progress=False),
+        ):
+            reason = offered(recordings, transforms=["gain"]).left_out["a_coat_instances"]
+            assert re.fullmatch(
+                r".* has no labels; scenes are .*; --set label=COLUMN names a column.* has animal", reason
+            )
+
+    def test_that_folders_would_be(self, folder):
+        recordings = open_recordings(folder / "dog", progress=False)
+        with pytest.raises(DatasetError, match=r"has no labels; .*; put them into folders, LABEL/file\.wav, or write"):
+            recorded(recordings, recipes=["binding"])
+
+    def test_that_are_numbers_are_no_classes(self, folder):
+        rows = [f"{kind}/{n}.{suffix},{n / 4}" for kind, suffix in (("dog", "wav"), ("cat", "flac")) for n in range(8)]
+        (folder / "metadata.csv").write_text("\n".join(["file_name,label", *rows]) + "\n")
+        left_out = dict(offered(open_recordings(folder, progress=False), transforms=["gain"]).left_out)
+        assert "with captions" in left_out.pop("audio_text_retrieval")
+        assert set(left_out) == set(recorded_recipes()) - {"transforms", "audio_text_retrieval"}
+        for reason in left_out.values():
+            assert "has numbers as labels, such as 0" in reason
+
+    def test_that_are_several_each_are_for_those_whom_they_do_not_hinder(self, folder):
+        lines = [f"{kind}/{n}.{suffix},dog;cat" for kind, suffix in (("dog", "wav"), ("cat", "flac")) for n in range(8)]
+        (folder / "metadata.csv").write_text("\n".join(["file_name,label", *lines]) + "\n")
+        recordings = open_recordings(folder, separator=";", progress=False)
+        assert (len(recordings.entries), len(recordings.complete.entries), len(recordings.skipped)) == (0, 16, 16)
+        assert recordings.complete.complete is recordings.complete
+        offer = offered(recordings, transforms=["gain"])
+        assert offer.data.recipes == ("zero_shot_audio",)
+        reason = "has no labels; .*; each recording has several labels, of which none is taken"
+        assert re.search(reason, offer.left_out["binding"])
+
+    def test_that_are_none_are_said_of_prompts_as_well(self, folder):
+        recordings = open_recordings(folder / "dog", progress=False)
+        with pytest.raises(
+            DatasetError, match=r"has no labels; prompts are made of classes: .*; put them into folders"
+        ):
+            recorded(recordings, recipes=["zero_shot_audio"])
+
+
+class TestNamesOfFolders:
+    """A name is taken before a folder that is called so."""
+
+    @pytest.mark.parametrize("empty", ["", " "])
+    def test_nothing_is_none(self, empty, folder, monkeypatch):
+        monkeypatch.chdir(folder)
+        with pytest.raises(SoundError, match=rf"recordings are '{empty}'; give a folder \(\. is the current one"):
+            open_recordings(empty)
+        with pytest.raises(SoundError, match=rf"the data set is '{empty}'"):
+            open_recordings(dataset=empty)
+        assert len(open_recordings(".", progress=False).entries) == 16
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"preset": "ful"}, "unknown preset 'ful'; did you mean 'full'"),
+        ({"transforms": ["nois"]}, "unknown transform 'nois'; did you mean 'noise'"),
+        ({"base": 5}, "has no setting 'base'; did you mean 'bases'"),
+        ({"classes": 5}, "has no setting 'classes'; .*Valid: bases, "),
+        ({"bases": "5"}, "bases is '5'; it is a whole number"),
+        ({"bases": 4}, "bases is 4; it must be from 5"),
+    ],
+)
+def test_what_there_is_not_is_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        recorded(made_recordings(), recipes=["transforms"], **options)
+
+
+class TestInstalledPackages:
+    """Sounds of an entry point of the group ``audio_compositionality.sounds``."""
+
+    @pytest.fixture(autouse=True)
+    def installed(self, monkeypatch):
+        point = SimpleNamespace(name="any", load=lambda: MadeOpener("beeps"))
+        points = {"audio_compositionality.sounds": [point]}
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.get(group, []))
+        openers = Registry(None, "SOUNDS", "audio_compositionality.sounds", lambda opener: opener.name)
+        monkeypatch.setattr(packages, "_openers", openers)
+
+    def test_are_opened_by_their_name_for_all_recipes(self):
+        recordings = open_recordings("beeps")
+        assert recordings.entries == made_recordings(40, labels="abcdefgh").entries
+        data = recorded(recordings, recipes=["transforms", "a_coat_instances"], transforms=("gain",), classes=2)
+        assert {row["domain"] for row in data.configuration("a_coat_instances").rows} == {"beeps and more"}
+        assert len({row["base"] for row in data.configuration("transforms").rows}) == 40
+
+    def test_stand_before_a_folder_of_the_name(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        write_labelled(tmp_path / "beeps", 8)
+        for folder in ("./beeps", Path("beeps"), tmp_path / "beeps"):
+            assert len(open_recordings(folder, progress=False).entries) == 16
+        note = (
+            r"'beeps' is taken as the name of sounds of an installed package; \./beeps is the folder that is called so"
+        )
+        with pytest.warns(UserWarning, match=note):
+            assert len(open_recordings("beeps").entries) == 40
+
+    @pytest.mark.parametrize("name", ["beep", "words"])
+    def test_a_wrong_name_says_what_there_is(self, name):
+        message = rf"'{name}' is not a folder, nor the name of sounds of an installed package; .*'?beeps'?.* python -m"
+        with pytest.raises(SoundError, match=message):
+            open_recordings(name)
+
+    def test_have_no_table(self):
+        with pytest.raises(
+            InputError, match="label is of a table; the sounds 'beeps' of an installed package have none"
+        ):
+            open_recordings("beeps", label="x")
+
+
+class TestSettingsOfAFolder:
+    """``sounds.yaml``."""
+
+    def test_are_those_of_recipes(self, folder):
+        for number in range(20):
+            write(folder / f"label {number % 5}" / f"{number}.wav", seed=200 + number)
+        (folder / "sounds.yaml").write_text("domain: animals\nclasses: 2\n")
+        recordings = open_recordings(folder, progress=False)
+        assert recordings.suggested == {"domain": "animals", "classes": 2}
+        (row, *_) = (
+            recorded(recordings, recipes=["a_coat_instances"], context_sources=1, blocks=1)
+            .configuration("a_coat_instances")
+            .rows
+        )
+        assert (row["domain"], len(row["labels"])) == ("animals", 2)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("domein: x", r"sounds\.yaml: settings: .* no setting 'domein'; did you mean 'domain'"),
+            ("classes: two", r"sounds\.yaml: settings: classes is 'two'; it is a whole number"),
+            ("- x", r"sounds\.yaml must have lines such as .*, but is a list"),
+            ("x: [", r"sounds\.yaml is no YAML"),
+        ],
+    )
+    def test_that_are_none_are_refused(self, text, message, folder):
+        (folder / "sounds.yaml").write_text(text)
+        with pytest.raises(SoundError, match=message):
+            open_recordings(folder, progress=False)

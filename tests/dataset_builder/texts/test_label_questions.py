@@ -1,0 +1,365 @@
+"""Questions about recordings of a user's own with strong labels, from files in their formats to rows with sound."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+import soundfile
+
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.recorded import annotated_data
+from audio_compositionality.dataset_builder.sounds.annotations import AnnotationError
+from audio_compositionality.dataset_builder.sounds.formats.parsing import ReadOptions
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError
+from audio_compositionality.dataset_builder.sounds.strong_labels import open_annotated
+from audio_compositionality.dataset_builder.texts import question_tasks as kinds
+from audio_compositionality.dataset_builder.texts.answer_check import answer_fault
+from audio_compositionality.dataset_builder.texts.label_questions import AnnotatedQuestions, AnnotatedSpec
+from audio_compositionality.dataset_builder.texts.question_controls import LeakError
+from audio_compositionality.dataset_builder.texts.questions import Draft, QuestionError, annotation_of, question_of
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import sha256_of_file
+from audio_compositionality.support.table import to_text
+
+from .domestic import domestic
+from .labelled import (
+    DOMESTIC_QUESTIONS,
+    DOMESTIC_ROWS,
+    sound,
+    write_annotations,
+    write_domestic,
+    write_soft,
+    write_streets,
+)
+
+RECIPE = "polybench"
+FEW = {"train": 0.0, "least_clips": 1}
+FORMATS = {
+    "desed": (write_domestic, {}),
+    "maestro": (write_streets, {"ask": ("concurrency",)}),
+    "maestro-soft": (write_soft, {"ask": ("concurrency",)}),
+}
+
+
+@pytest.fixture
+def opened(tmp_path):
+    return open_annotated(*write_domestic(tmp_path / "desed"))
+
+
+def questions_of(recordings, **changes):
+    return AnnotatedQuestions(AnnotatedSpec(recordings=recordings, **{**FEW, **changes}))
+
+
+def digests(folder):
+    return {path.name: sha256_of_file(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+class TestExcerpts:
+    def test_desed_by_hand(self, opened):
+        rows = questions_of(opened).rows
+        assert opened.format == "desed"
+        assert Counter(f"{row['task']}/{row['variant']}" for row in rows) == DOMESTIC_QUESTIONS
+        answers = {(row["recording"], row["answer"]) for row in rows if row["task"] == "classification"}
+        assert {("Y08", "alarm bell ringing"), ("Y09", "cat"), ("Y10", "frying")} < answers
+        assert {row["recording"] for row in rows if row["anchor"] == "Dog" and row["polarity"]} >= {"Y03", "Y05"}
+        assert {row["source"] for row in rows} == {"desed"}
+
+    def test_maestro_by_hand(self, tmp_path):
+        recordings = open_annotated(*write_streets(tmp_path))
+        rendering = questions_of(recordings, ask=("concurrency",))
+        assert recordings.format == "maestro"
+        assert [(row["anchor"], row["start"], row["duration"], row["resolution"]) for row in rendering.rows] == [
+            ("people talking", 0.0, 25.0, 1.0),
+            ("people talking", 25.0, 25.0, 1.0),
+        ]
+        # The second window is the second half of the file, the mean of its channels.
+        samples, rate = soundfile.read(tmp_path / "audio" / "cafe_00.wav", dtype="int16")
+        (clip,) = rendering.clips(1)
+        assert (rendering.rate(1), rate, len(clip)) == (11_025, 11_025, 25 * 11_025)
+        assert np.abs(clip - samples[25 * rate :].mean(axis=1)).max() <= 0.5
+        assert rendering.rows[1]["events"] == [{"onset": 2.0, "offset": 5.0, "label": "people talking"}]
+
+    def test_soft_labels_by_hand(self, tmp_path):
+        # Of the second recording nobody knows whether anything overlaps the car.
+        recordings = open_annotated(*write_soft(tmp_path))
+        rows = questions_of(recordings, ask=("concurrency",)).rows
+        assert recordings.format == "maestro-soft"
+        assert sorted((row["anchor"], row["recording"]) for row in rows) == [("car", "street_01"), ("car", "street_03")]
+
+    @pytest.mark.parametrize("format", FORMATS)
+    def test_the_second_algorithm_agrees_on_every_row(self, tmp_path, format):
+        write, changes = FORMATS[format]
+        recordings = open_annotated(*write(tmp_path), format)
+        by_key = {annotation.key: annotation for annotation in recordings.annotations}
+        rows = questions_of(recordings, **changes).rows
+        assert rows
+        for row in rows:
+            question = question_of(row)
+            assert answer_fault(question, by_key[row["recording"], row["start"]]) is None
+            assert answer_fault(question, annotation_of(row)) is None
+
+    def test_clips_are_those_of_the_files(self, opened, tmp_path):
+        rendering = questions_of(opened)
+        for index in (0, len(rendering.rows) - 1):
+            path = tmp_path / "desed" / "audio" / "validation" / f"{rendering.rows[index]['recording']}.wav"
+            samples, rate = soundfile.read(path, dtype="int16")
+            assert rendering.rate(index) == rate
+            assert np.array_equal(rendering.clips(index)[0], samples)
+
+
+class TestWholeWay:
+    @pytest.mark.parametrize("format", FORMATS)
+    def test_built_and_opened_again_it_is_the_same(self, tmp_path, format):
+        write, changes = FORMATS[format]
+        data = annotated_data(open_annotated(*write(tmp_path / "in")), recipes=[RECIPE], changes={**FEW, **changes})
+        stored = open_data(build_dataset(data, tmp_path / "built", progress=False))
+        rendered, built = data.configuration(RECIPE), stored.configuration(RECIPE)
+        assert built.fingerprint == rendered.fingerprint
+        assert list(built.rows) == list(rendered.rows)
+        for one, other in zip(rendered.clips(), built.clips(), strict=True):
+            assert (one.id, one.sample_rate) == (other.id, other.sample_rate)
+            assert np.array_equal(one.waveform, other.waveform)
+        assert "Balance of the questions" in (tmp_path / "built" / "README.md").read_text("utf-8")
+
+    def test_clips_have_their_own_lengths_and_rates(self, tmp_path):
+        labels, audio = write_domestic(tmp_path / "in")
+        sound(audio / "validation" / "Y03.wav", 9.95, rate=16_000)
+        data = annotated_data(open_annotated(labels, audio), recipes=[RECIPE], changes=FEW)
+        stored = open_data(build_dataset(data, tmp_path / "built", progress=False)).configuration(RECIPE)
+        shapes = {
+            (row["recording"] == "Y03", clip.sample_rate, len(clip.waveform))
+            for configuration in (data.configuration(RECIPE), stored)
+            for row, clip in zip(configuration.rows, configuration.clips(), strict=True)
+        }
+        assert shapes == {(True, 16_000, 159_200), (False, 8_000, 80_000)}
+
+    @pytest.mark.slow
+    def test_killed_and_run_again_it_is_the_same_bytes(self, tmp_path, monkeypatch):
+        recordings = open_annotated(*write_annotations(domestic(120), tmp_path / "in"))
+        changes = {"least_clips": 5, "train": 0.4}
+
+        def build(name, workers):
+            data = annotated_data(recordings, recipes=[RECIPE], changes=changes)
+            return build_dataset(data, tmp_path / name, workers=workers, progress=False)
+
+        monkeypatch.setattr("audio_compositionality.dataset_builder.build.CLIPS_PER_SHARD", 40)
+        whole = digests(build("whole", 1))
+        waveform, read = type(recordings).waveform, []
+
+        def killed(self, index):
+            read.append(index)
+            if len(read) > 60:
+                raise KeyboardInterrupt
+            return waveform(self, index)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(recordings), "waveform", killed)
+            with pytest.raises(KeyboardInterrupt):
+                build("killed", 2)
+        assert 0 < len(list((tmp_path / "killed").rglob("*.parquet"))) < sum(".parquet" in name for name in whole)
+        assert digests(build("killed", 2)) == whole
+
+    @pytest.mark.slow
+    def test_no_recording_is_in_two_splits_and_each_is_balanced(self, tmp_path):
+        recordings = open_annotated(*write_annotations(domestic(200), tmp_path))
+        rendering = AnnotatedQuestions(AnnotatedSpec(recordings=recordings, least_clips=5))
+        splits = {row["split"]: set() for row in rendering.rows}
+        for row in rendering.rows:
+            splits[row["split"]].add(row["recording"])
+        assert list(splits) == ["train", "test"]
+        assert not splits["train"] & splits["test"]
+        text = to_text(*rendering.reports())
+        assert "desed (train) concurrency/anchor" in text
+        assert "desed (test) concurrency/anchor" in text
+        assert len({row["id"] for row in rendering.rows}) == len(rendering.rows)
+
+    @pytest.mark.slow
+    def test_a_build_with_a_leak_fails_and_names_it(self, tmp_path, monkeypatch):
+        def around(self, facts, variant, rng, settings):
+            drafts = []
+            for draft in kinds.drafts_of_counts(facts, rng, settings):
+                first = max(1, int(draft.answer) - 1)
+                window = tuple(str(count) for count in range(first, first + 4))
+                drafts.append(Draft(draft.fact, window, draft.answer, draft.unit))
+            return drafts
+
+        monkeypatch.setattr(type(kinds.question_tasks()["counting"]), "drafts", around)
+        recordings = open_annotated(*write_annotations(domestic(200), tmp_path / "in"))
+        changes = {"ask": ("counting", "concurrency"), "least_clips": 8}
+        data = annotated_data(recordings, recipes=[RECIPE], changes=changes)
+        with pytest.raises(LeakError, match=r"counting/kinds of desed \(test\): text alone answers .*the place of"):
+            build_dataset(data, tmp_path / "built", progress=False)
+        assert not list((tmp_path / "built").rglob("*.parquet"))
+
+
+class TestFingerprint:
+    def test_it_names_labels_sound_settings_and_nothing_else(self, tmp_path):
+        first = open_annotated(*write_domestic(tmp_path / "one"))
+        labels, audio = write_domestic(tmp_path / "other" / "place")
+        (audio / "validation" / "Y03.wav").rename(audio / "Y03.wav")
+        assert open_annotated(labels, audio).fingerprint == first.fingerprint
+        changed = [row if row[1:] != (1, 2.5, "Dog") else (row[0], 1, 2.4, "Dog") for row in DOMESTIC_ROWS]
+        assert open_annotated(*write_domestic(tmp_path / "labels", changed)).fingerprint != first.fingerprint
+        labels, audio = write_domestic(tmp_path / "sound")
+        sound(audio / "validation" / "Y03.wav", 10.0, seed=1)
+        assert open_annotated(labels, audio).fingerprint != first.fingerprint
+        every = [AnnotatedSpec(recordings=first, **changes).values() for changes in ({}, {"seed": 1}, {"train": 0.5})]
+        assert len({str(values) for values in every}) == 3
+        assert AnnotatedSpec(recordings=first, ask=("counting",)) == AnnotatedSpec(
+            recordings=first, ask=("counting/kinds",)
+        )
+
+    def test_a_file_that_changes_behind_it_is_refused(self, opened, tmp_path):
+        rendering = questions_of(opened)
+        assert rendering.clips(0)
+        for path in (tmp_path / "desed" / "audio").rglob("*.wav"):
+            sound(path, 10.0, seed=2)
+        with pytest.raises(SoundError, match="has changed since it was opened"):
+            rendering.clips(0)
+
+
+class TestRefused:
+    def test_all_sound_that_is_missing_or_short_is_told_at_once(self, tmp_path):
+        labels, audio = write_domestic(tmp_path)
+        sounds = audio / "validation"
+        (sounds / "Y01.wav").unlink()
+        sound(sounds / "Y02.wav", 0.0)
+        sound(sounds / "Y03.wav", 9.8)
+        sound(sounds / "Y04.wav", 9.92)
+        with pytest.raises(AnnotationError) as raised:
+            open_annotated(labels, audio)
+        text = str(raised.value)
+        assert "3 things are wrong" in text
+        assert "Y02.wav: is empty" in text
+        assert "Y03.wav: lasts 9.80 s, the labels of 'Y03' 10.00 s" in text
+        assert "has no sound of 1 of 9 recordings: Y01" in text
+
+    def test_sound_that_cannot_be_that_of_its_labels(self, tmp_path):
+        labels, audio = write_domestic(tmp_path)
+        soundfile.write(audio / "validation" / "Y01.wav", np.zeros(80_000), 8_000)
+        values = np.full(80_000, np.nan, np.float32)
+        soundfile.write(audio / "validation" / "Y02.wav", values, 8_000, subtype="FLOAT")
+        with pytest.raises(AnnotationError, match=r"Y01.wav: is silent(.|\n)*Y02.wav: has values that are not finite"):
+            open_annotated(labels, audio)
+        labels, audio = write_domestic(tmp_path / "again")
+        (audio / "validation" / "Y02.wav").write_bytes((audio / "validation" / "Y01.wav").read_bytes())
+        with pytest.raises(AnnotationError, match="Y02: has the same sound as 'Y01'; leave one out"):
+            open_annotated(labels, audio)
+
+    def test_durations_are_those_of_the_sound_where_nothing_states_them(self, tmp_path):
+        labels, audio = write_domestic(tmp_path)
+        stated = open_annotated(labels, audio).fingerprint
+        (tmp_path / "validation_durations.tsv").unlink()
+        assert open_annotated(labels, audio).fingerprint == stated
+        (audio / "validation" / "Y01.wav").unlink()
+        with pytest.raises(AnnotationError, match=r"durations of 1 recordings are missing \(Y01\)"):
+            open_annotated(labels, audio)
+
+    def test_what_cannot_be_asked_counts_clips(self, tmp_path):
+        # Two sounds overlap the dog in one clip: it is one clip of which each of them is the answer.
+        events = [(f"Y{clip}.wav", 1, 5, label) for clip in range(1, 4) for label in ("Dog", "Cat", "Speech")]
+        labels, audio = write_domestic(tmp_path, events)
+        rendering = questions_of(open_annotated(labels, audio, "desed"), ask=("classification",))
+        with pytest.raises(QuestionError, match=r"3 of 3 clips qualify \(Cat in 3, Dog in 3, Speech in 3\)"):
+            _ = rendering.rows
+
+    def test_nothing_to_ask(self, tmp_path):
+        labels, audio = write_domestic(tmp_path, [row for row in DOMESTIC_ROWS if row[0] in {"Y01.wav", "Y03.wav"}])
+        with pytest.raises(QuestionError, match="nothing can be asked of the 2 clips of the split test") as raised:
+            _ = questions_of(open_annotated(labels, audio), least_clips=10, ask=("counting", "detection")).rows
+        text = str(raised.value)
+        assert "counting/kinds needs two counts that 10 clips have each; 2 of 2 clips qualify (1 in 1, 2 in 1)" in text
+        assert "detection/first needs four clips" in text
+        rendering = questions_of(open_annotated(labels, audio), ask=("counting", "detection"))
+        (note,) = rendering.notes()
+        assert note.startswith("no questions in the split test: detection/first needs four clips")
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"ask": ("countin",)}, "there is no task 'countin'; did you mean 'counting'"),
+            ({"ask": ("counting/all",)}, "has no variant 'all'"),
+            ({"ask": ("counting", "counting/kinds")}, "each once"),
+            ({"ask": ()}, "one kind of questions or several"),
+            ({"train": 1.0}, "train is 1.0; it must be a number from 0 to 0.9"),
+            ({"train": float("nan")}, "train is nan"),
+            ({"seed": -1}, "seed is -1"),
+            ({"counts": (1,)}, "counts are"),
+            ({"classes": 6}, "there is no setting 'classes'"),
+        ],
+    )
+    def test_settings(self, opened, changes, message):
+        with pytest.raises(InputError, match=message):
+            AnnotatedSpec(recordings=opened, **changes)
+
+    def test_places(self, tmp_path):
+        labels, audio = write_domestic(tmp_path)
+        for arguments, message in (
+            (([], audio), "there are no files of labels"),
+            ((labels, tmp_path / "none"), "there is no such folder"),
+            ((labels, audio, "dessed"), "there is no format of labels 'dessed'; did you mean 'desed'"),
+            (([labels, labels], audio), "labels of Y01, Y02, Y03, Y04, Y05 and 5 more are in validation.tsv as well"),
+        ):
+            with pytest.raises(DatasetError if len(arguments) == 3 or message[0] == "l" else InputError, match=message):
+                open_annotated(*arguments)
+        for window in (0, float("nan"), 601):
+            with pytest.raises(InputError, match="windows last"):
+                open_annotated(labels, audio, window=window)
+
+
+def test_related_labels_do_not_meet(tmp_path):
+    labels, audio = write_domestic(tmp_path)
+    entries = [
+        {"id": "/m/1", "name": "Dog", "child_ids": ["/m/2"]},
+        {"id": "/m/2", "name": "Speech", "child_ids": []},
+    ]
+    ontology = tmp_path / "tree.json"
+    ontology.write_text(json.dumps(entries))
+    recordings = open_annotated(labels, audio, options=ReadOptions(names=ontology))
+    assert {label for label, related in recordings.related.items() if related} == {"Dog", "Speech"}
+    rows = questions_of(recordings, ask=("counting", "concurrency")).rows
+    assert not {"Y01", "Y02", "Y05"} & {row["recording"] for row in rows}
+    other = open_annotated(labels, audio)
+    assert other.fingerprint != recordings.fingerprint
+    ontology.write_text(json.dumps([{**entry, "name": f"no {entry['name']}"} for entry in entries]))
+    with pytest.raises(AnnotationError, match=r"tree.json has none of the labels, which are Alarm bell ringing, Cat"):
+        open_annotated(labels, audio, options=ReadOptions(names=ontology))
+
+
+class TestOtherFormats:
+    """What nothing else states is taken from the sound."""
+
+    def test_a_file_a_recording(self, tmp_path):
+        (tmp_path / "labels").mkdir()
+        (tmp_path / "labels" / "walk.txt").write_text("0.5\t1.5\tdog\n2\t3\tcat\n")
+        sound(tmp_path / "audio" / "walk.ogg", 4.25)
+        recordings = open_annotated(tmp_path / "labels", tmp_path / "audio")
+        assert (recordings.format, recordings.annotations[0].duration) == ("text", 4.25)
+        samples, rate = recordings.waveform(0)
+        assert len(samples) == 4.25 * rate
+
+    def test_audioset(self, tmp_path):
+        labels = tmp_path / "strong.tsv"
+        labels.write_text("abc_0\t0\t2\t/m/1\nabc_30000\t1\t3\t/m/1\n")
+        (tmp_path / "class_labels.tsv").write_text("/m/1\tDog\n")
+        sound(tmp_path / "audio" / "Yabc_0.wav", 10.0)
+        # The last segment of a video is shorter.
+        sound(tmp_path / "audio" / "Yabc_30000.wav", 6.5)
+        with pytest.warns(UserWarning, match=r"there is no ontology.json"):
+            recordings = open_annotated(labels, tmp_path / "audio")
+        assert recordings.format == "audioset-strong"
+        assert [(a.recording, a.duration, a.split_group) for a in recordings.annotations] == [
+            ("abc_0", 10.0, "abc"),
+            ("abc_30000", 6.5, "abc"),
+        ]
+
+    def test_jams(self, tmp_path):
+        data = [{"time": 1, "duration": 2, "value": "dog", "confidence": 1}]
+        content = {"file_metadata": {}, "annotations": [{"namespace": "tag_open", "data": data}]}
+        (tmp_path / "walk.jams").write_text(json.dumps(content))
+        sound(tmp_path / "audio" / "walk.wav", 4.0)
+        (annotation,) = open_annotated(tmp_path / "walk.jams", tmp_path / "audio").annotations
+        assert annotation.duration == 4.0
