@@ -37,7 +37,7 @@ from .check_sounds import (
     relative_difference,
     row_sound,
 )
-from .company import allowed_in_company
+from .inference import allowed_in_company
 from .loading.registry import load_model
 from .options import DEFAULT_OPTIONS, EncoderOptions
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from audio_compositionality.support.errors import InputError
 
 from .base import ClipError, FloatArray, Model, check_embeddings, output_dim_of
-from .layers import LayeredEncoder, deepest, embed_layers
+from .model_encoder import LayeredEncoder, deepest, embed_layers
 
 Result = TypeVar("Result")
 

@@ -28,9 +28,8 @@ from audio_compositionality.support.table import Cell, Column, Row, Table, to_cs
 from audio_compositionality.tasks.base import Task
 from audio_compositionality.tasks.registry import list_tasks
 
-from .errors import TrainingError
 from .record import read_record
-from .settings import HARD, MODULAR, Stage, TrainingSettings
+from .settings import HARD, MODULAR, Stage, TrainingError, TrainingSettings
 
 Train = Callable[[TrainingSettings, Path], object]
 """Trains by settings into a folder; a run that is finished is left as it is."""

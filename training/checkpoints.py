@@ -23,8 +23,8 @@ from audio_compositionality.support.checked_files import DIGEST, NO_DIGEST, chec
 from audio_compositionality.support.files import remove_partial_files
 from audio_compositionality.support.text import first_line, shown
 
-from .errors import TrainingError
 from .model import TwoTowers
+from .settings import TrainingError
 
 FOLDER = "checkpoint"
 FILE, FILE_BEFORE = "state.safetensors", "state-before.safetensors"

@@ -32,7 +32,7 @@ from audio_compositionality.encoders.base import FloatArray, resample
 from audio_compositionality.support.cache import VARIABLE, cache_folder
 from audio_compositionality.support.files import locked, write_whole
 
-from .errors import TrainingError
+from .settings import TrainingError
 
 if TYPE_CHECKING:
     import torch

@@ -15,8 +15,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.support.files import write_whole
 
-from .errors import TrainingError
-from .settings import TrainingSettings
+from .settings import TrainingError, TrainingSettings
 
 STEPS, EVALUATIONS = "log.csv", "evaluations.csv"
 COLUMNS = ("step", "stage", "stage_step", "loss", "learning_rate", "scale", "gradient_norm", "seconds")

@@ -8,8 +8,13 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import Field, field_validator, model_validator
 
 from audio_compositionality.encoders.loading.names import split_twin
-from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.spec import Spec, TypedAs
+
+
+class TrainingError(AudioCompositionalityError):
+    """A training that cannot be run, or cannot go on."""
+
 
 StageKind = Literal["contrastive", "hard", "modular"]
 """What is learnt: that a clip's caption is its own; that near texts are false; that parts are true as well."""

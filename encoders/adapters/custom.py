@@ -37,10 +37,11 @@ from ..base import (
     WaveformEncoder,
     check_embeddings,
     check_sample_rate,
+    check_text_embeddings,
+    check_texts,
     resample,
 )
 from ..inference import inference
-from ..texts import check_text_embeddings, check_texts
 
 if TYPE_CHECKING:
     import torch
@@ -60,7 +61,7 @@ class Embedder(Protocol):
     its version, either with the digest of the weights of its torch modules), `output_dim` (default: learnt from a
     second of noise), `device`, and `to(device)`, which is called when a device is asked for. What it says in `paradigm`
     (how it was trained), `trained_on` (the data) and `licence` (of its weights) stands in its results. What `network`
-    and `untrained()` are for, `custom_twins` says.
+    and `untrained()` are for, `custom_loading` says.
 
     Attributes:
         sample_rate: rate in Hz of the clips that `embed` is given; they are resampled to it before.

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray
-from ..layers import states_at, with_states
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, states_at, with_states
 from ..options import EncoderOptions
 from .whisper import WhisperEncoder, WhisperFeatures
 
@@ -34,7 +33,7 @@ class AfWhisperEncoder(WhisperEncoder):
     whole = "audioflamingo3"
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
-        from ..loading.partial import PartialCheckpoint
+        from ..loading.checkpoints import PartialCheckpoint
 
         is_whole = checkpoint.config.model_type == self.whole
         super().__init__(PartialCheckpoint.of(checkpoint, name_in_tower if is_whole else str), device, options)
@@ -48,7 +47,7 @@ class AfWhisperEncoder(WhisperEncoder):
         return getattr(checkpoint.config, "audio_config", checkpoint.config)
 
     def _load_encoder(self, checkpoint: Checkpoint) -> Any:
-        from ..loading.partial import PartialCheckpoint
+        from ..loading.checkpoints import PartialCheckpoint
 
         assert isinstance(checkpoint, PartialCheckpoint)
         return checkpoint.load_part(self._tower_class(), self._encoder_config(checkpoint))

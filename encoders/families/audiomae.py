@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray
-from ..layers import LayeredEncoder, states_at, with_states
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, LayeredEncoder, states_at, with_states
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from ..base import FloatArray, ModelError
 from ..inference import double_precision_device
-from ..layers import LayeredEncoder
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, LayeredEncoder
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
         import torch
 
         from ..front_ends.kaldi import SAMPLE_RATE, FilterBank
-        from ..networks.beats import DIM, LAYERS, Beats
+        from ..networks.beats_network import DIM, LAYERS, Beats
 
         self.check_options(weights.id, options, LAYERS)
         # In float32, rounding alone moves the embedding of a pure tone by 1e-4.
@@ -52,7 +51,7 @@ class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
         import torch
 
         from ..front_ends.kaldi import shortest_clip
-        from ..networks.beats import PATCH
+        from ..networks.beats_network import PATCH
 
         self._refuse_short(clips.shape[1], shortest_clip(PATCH), "patch")
         waveforms = torch.from_numpy(clips).to(self._front_end_device) * WAVEFORM_SCALE
@@ -65,7 +64,7 @@ class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
 
     def _encode_at(self, features: torch.Tensor, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.kaldi import HOP, SAMPLE_RATE
-        from ..networks.beats import PATCH
+        from ..networks.beats_network import PATCH
 
         seconds = PATCH * HOP / SAMPLE_RATE
         # The patches of one moment stand together.

@@ -10,9 +10,8 @@ import numpy as np
 
 from ..base import FloatArray, ModelError, check_sample_rate, check_waveforms
 from ..inference import double_precision_device
-from ..layers import with_states
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, with_states
 from ..options import EncoderOptions
 from ..text_towers import TextedEncoder, TextTower
 
@@ -64,7 +63,7 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
         from transformers import ClapAudioModelWithProjection, ClapFeatureExtractor
 
         from ..front_ends.clap import ClapLogMel
-        from ..loading.partial import PartialCheckpoint
+        from ..loading.checkpoints import PartialCheckpoint
         from ..networks.htsat import layer_dims, segments_of_image
 
         extractor, config = checkpoint.load_feature_extractor(ClapFeatureExtractor), checkpoint.config
@@ -109,8 +108,8 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
         import torch
         from transformers import ClapTextModelWithProjection
 
-        from ..loading.partial import PartialCheckpoint
-        from ..loading.tokenizers import longest_text, tokenise_with
+        from ..loading.beside_weights import longest_text, tokenise_with
+        from ..loading.checkpoints import PartialCheckpoint
 
         config = self._checkpoint.config.text_config
         tokenizer = self._checkpoint.load_tokenizer(int(config.vocab_size))

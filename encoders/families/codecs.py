@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray, ModelError
-from ..layers import LayeredEncoder
-from ..model_encoder import Hidden, ModelEncoder
+from ..model_encoder import Hidden, LayeredEncoder, ModelEncoder
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ import numpy as np
 
 from ..base import ClipError, FloatArray, ModelError
 from ..inference import inference
-from ..layers import LayeredEncoder
 from ..loading.listing import ANY_OTHER
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, LayeredEncoder
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray, ModelError
-from ..layers import LayeredEncoder
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, LayeredEncoder
 from ..options import EncoderOptions
 from ..text_towers import TextedEncoder, TextTower
 
@@ -42,8 +41,8 @@ class PerceptionEncoder(LayeredEncoder["torch.Tensor"]):
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         from transformers import PeAudioEncoder
 
-        from ..loading.partial import PartialCheckpoint
-        from ..networks.perception_encoder import AudioTower
+        from ..loading.checkpoints import PartialCheckpoint
+        from ..networks.pe_audio import AudioTower
 
         extractor, config = checkpoint.load_feature_extractor(), checkpoint.config
         is_tower = config.model_type == "pe_audio_encoder"
@@ -118,9 +117,9 @@ class PerceptionTextEncoder(PerceptionEncoder, TextedEncoder["torch.Tensor"]):
     """
 
     def _load_text_tower(self) -> TextTower:
-        from ..loading.partial import PartialCheckpoint
-        from ..loading.tokenizers import longest_text, tokenise_with
-        from ..networks.perception_encoder import TextTower as Network
+        from ..loading.beside_weights import longest_text, tokenise_with
+        from ..loading.checkpoints import PartialCheckpoint
+        from ..networks.pe_audio import TextTower as Network
 
         config = self._projected_config
         tokenizer = self._checkpoint.load_tokenizer(int(config.text_config.vocab_size))
@@ -130,7 +129,7 @@ class PerceptionTextEncoder(PerceptionEncoder, TextedEncoder["torch.Tensor"]):
 
 
 def text_name(stored: str) -> str | None:
-    """Name in `networks.perception_encoder.TextTower` of a stored tensor, None for one of another part."""
+    """Name in `networks.pe_audio.TextTower` of a stored tensor, None for one of another part."""
     match = OF_TEXT.fullmatch(stored)
     return match and (match[1] or match[2])
 

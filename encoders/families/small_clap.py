@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PretrainedConfig
 
-    from ..loading.checkpoints import Checkpoint
-    from ..loading.partial import PartialCheckpoint
+    from ..loading.checkpoints import Checkpoint, PartialCheckpoint
 
 MODEL_TYPE = "small_clap"
 
@@ -48,7 +47,7 @@ class SmallClapEncoder(TextedTower, StagedEncoder[SmallClapFeatures]):
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         from ..front_ends.clap import ClapLogMel
-        from ..loading.partial import PartialCheckpoint
+        from ..loading.checkpoints import PartialCheckpoint
 
         if options.layer is not None or options.pooling is not None:
             raise ModelError(f"'{checkpoint.name}' gives its own embedding only, so it takes no layer and no pooling")
@@ -84,7 +83,7 @@ class SmallClapEncoder(TextedTower, StagedEncoder[SmallClapFeatures]):
         return values
 
     def _load_text_tower(self) -> TextTower:
-        from ..loading.tokenizers import longest_text, tokenise_with
+        from ..loading.beside_weights import longest_text, tokenise_with
 
         longest = longest_text(self._tokenizer, self._network.config.max_tokens)
         return TextTower(tokenise_with(self._tokenizer), self._network.embed_text, longest)
@@ -98,8 +97,8 @@ def small_clap_parts(part: PartialCheckpoint) -> tuple[Any, Any, Any]:
     """
     from transformers import ClapFeatureExtractor
 
-    from ..loading.networks import check_network
-    from ..networks.small_clap import SmallClapModel
+    from ..loading.checkpoints import check_network
+    from ..networks.small_networks import SmallClapModel
 
     check_network(part, SmallClapModel, SIZES)
     extractor = part.load_feature_extractor(ClapFeatureExtractor)
@@ -113,7 +112,7 @@ def small_clap_parts(part: PartialCheckpoint) -> tuple[Any, Any, Any]:
 
 def configuration() -> type[PretrainedConfig]:
     """The class of its configuration."""
-    from ..networks.small_clap import SmallClapConfig
+    from ..networks.small_networks import SmallClapConfig
 
     return SmallClapConfig
 

@@ -14,8 +14,8 @@ LICENCE = "Apache-2.0"
 
 def make_tiny_clap() -> Model:
     """The untrained tiny CLAP, on the CPU, which is fast enough for it; its weights are those of `tiny_clap()`."""
-    from ..loading.built import BuiltCheckpoint
-    from ..networks.tiny_clap import tiny_clap, tiny_extractor, tiny_tokenizer
+    from ..loading.checkpoints import BuiltCheckpoint
+    from ..networks.small_networks import tiny_clap, tiny_extractor, tiny_tokenizer
     from .clap import ClapEncoder
 
     checkpoint = BuiltCheckpoint.of_model(

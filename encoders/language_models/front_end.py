@@ -15,7 +15,7 @@ from ..base import FloatArray, ModelError
 if TYPE_CHECKING:
     import torch
 
-    from .checkpoint import LanguageCheckpoint
+    from .transformers_model import LanguageCheckpoint
 
 Inputs = dict[str, "torch.Tensor"]
 """What a model is called with, on the CPU: `input_ids` and `attention_mask`, [n, tokens], padded on the left, and the

@@ -13,8 +13,8 @@ from audio_compositionality.support.text import listed
 from ..base import ModelError
 
 if TYPE_CHECKING:
-    from .checkpoint import LanguageCheckpoint
     from .front_end import FrontEnd
+    from .transformers_model import LanguageCheckpoint
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,19 @@
 """Reading a transformers checkpoint from a local folder or from the Hugging Face Hub, and nothing but data from it.
 
-Weights are read from safetensors only (a pickle can run code; `partial.PUBLISHED_PICKLES` names the exception), and
+Weights are read from safetensors only (a pickle can run code; `PUBLISHED_PICKLES` names the exception), and
 code shipped beside them is never run. A checkpoint that does not hold every weight of the model is refused:
-transformers would fill the gaps with random weights and carry on.
+transformers would fill the gaps with random weights and carry on. Of a part of a model (`PartialCheckpoint`) only the
+files that hold its weights are fetched, read and hashed. Configurations of networks of our own, which may be a
+stranger's, are refused before what they describe is built.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,19 +21,18 @@ from typing import Any
 import torch
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
-from transformers import AutoConfig, AutoFeatureExtractor, AutoTokenizer
+from safetensors import SafetensorError, safe_open
+from transformers import AutoConfig, AutoFeatureExtractor, AutoTokenizer, initialization
 from transformers.utils import logging as transformers_logging
 
 from audio_compositionality.support.files import sha256_of, sha256_of_file
-from audio_compositionality.support.text import first_line, shown
+from audio_compositionality.support.text import first_line, shortened, shown
 
 from ..base import ModelError
-from .cards import ModelSource
-from .downloads import download_from_hub
-from .records import recorded_data
-from .tokenizers import VOCABULARIES
-from .twins import Twin
-from .weights import PICKLES, weight_problems
+from .beside_weights import TOKENIZER_FILES, VOCABULARIES, recorded_data
+from .downloads import WeightsFile, check_digest, download_from_hub
+from .twins import ModelSource, Twin
+from .weights import PICKLES, State, load_exactly, read_tensors, weight_problems
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -387,3 +388,218 @@ def files_digest(files: Sequence[Path]) -> str:
     if len(digests) == 1:
         return digests[0]
     return sha256_of("".join(digests).encode())
+
+
+PUBLISHED_PICKLES = {
+    "laion/clap-htsat-unfused": WeightsFile(
+        "pytorch_model.bin",
+        "laion/clap-htsat-unfused",
+        614_525_833,
+        "sha256:1cd3c601bc4afe0fa87be3de4c13dd2cfadd249fac1e29acf74a9b296c3219bb",
+    ),
+}
+"""Repositories whose only weights are a PyTorch file. It is read, by torch's restricted unpickler, if it has the
+published hash."""
+
+
+@dataclass(frozen=True)
+class PartialCheckpoint(Checkpoint):
+    """A checkpoint of which a part is used.
+
+    Attributes:
+        rename: from the name of a stored tensor to its name in the part; None for a tensor of another part.
+        rename_text: likewise of a text tower, which is loaded apart and later; None where there is none. Of a folder
+            its files, and those of the tokenizer, are in the revision too; of the Hub the commit names them, and they
+            are fetched with the first text.
+    """
+
+    rename: Callable[[str], str | None] = str
+    rename_text: Callable[[str], str | None] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        checkpoint: Checkpoint,
+        rename: Callable[[str], str | None],
+        rename_text: Callable[[str], str | None] | None = None,
+    ) -> PartialCheckpoint:
+        """The part of a checkpoint whose tensors `rename` names; of a part another part."""
+        if isinstance(checkpoint, PartialCheckpoint):
+            return replace(checkpoint, rename=rename, rename_text=rename_text)
+        base = {field.name: getattr(checkpoint, field.name) for field in fields(Checkpoint)}
+        return cls(**base, rename=rename, rename_text=rename_text)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """See `Checkpoint`; with a text tower also the files of the tokenizer."""
+        return super().settings if self.rename_text is None else (*super().settings, *TOKENIZER_FILES)
+
+    def load_part(self, model_class: Any, config: Any, computed: tuple[str, ...] = ()) -> Any:
+        """The part in float32 and evaluation mode, with its stored weights or with those of its twin.
+
+        Args:
+            model_class: class of the part, from transformers.
+            config: its configuration.
+            computed: names of buffers that follow from the configuration, which need not be stored.
+
+        Raises:
+            ModelError: if the weights cannot be had or read, or are not exactly those of the part: each is named.
+        """
+        if self.fresh_seed is not None:
+            return replace(self, config=config).load_model(model_class)
+        try:
+            with quiet(self.source), initialization.no_init_weights():
+                module = model_class._from_config(config, dtype=torch.float32)
+        except Exception as error:
+            raise ModelError(f"the configuration of '{self.name}' describes no model: {first_line(error)}") from error
+        for owner in module.modules():
+            for buffer in {*computed} & {*dict(owner.named_buffers(recurse=False))}:
+                owner.register_buffer(buffer, owner.get_buffer(buffer), persistent=False)
+        load_exactly(module, self._read(), f"'{self.name}'")
+        self.change(module)
+        return module.eval().requires_grad_(False)
+
+    def _read(self) -> State:
+        """The tensors of the part, by its names, in the precision that they are stored in."""
+        state: State = {}
+        for file in self.files:
+            if file.suffix != ".safetensors":
+                stored = read_tensors(file)
+                state |= {new: stored[name] for name in stored if (new := self.rename(name)) is not None}
+                continue
+            try:
+                with safe_open(file, "pt") as tensors:
+                    names = {name: self.rename(name) for name in tensors.keys()}  # noqa: SIM118 (no mapping)
+                    state |= {new: tensors.get_tensor(name) for name, new in names.items() if new is not None}
+            except (OSError, SafetensorError) as error:
+                raise ModelError(f"cannot read the weights of '{self.name}' in {file}: {error}") from error
+        return state
+
+    def _is_used(self, name: str) -> bool:
+        if self.rename(name) is not None:
+            return True
+        return self.commit is None and self.rename_text is not None and self.rename_text(name) is not None
+
+    def _find_other(self) -> Path:
+        """The PyTorch file of a repository of `PUBLISHED_PICKLES`, or of a folder with a copy of it."""
+        for repository, published in PUBLISHED_PICKLES.items():
+            if self.commit is not None and self.source != repository:
+                continue
+            path = self.find(published.name)
+            if path is None or (self.commit is None and f"sha256:{sha256_of_file(path)}" != published.digest):
+                continue
+            check_digest(path, published.digest)
+            return path
+        return super()._find_other()
+
+
+@dataclass(frozen=True)
+class BuiltCheckpoint(PartialCheckpoint):
+    """A model with its front end and tokenizer, of which encoders take copies of the parts that they run.
+
+    Attributes:
+        model: of transformers.
+        extractor: its feature extractor.
+        tokenizer: its tokenizer.
+        stated_revision: what its cards call it: see `ModelCard`.
+    """
+
+    model: Any = None
+    extractor: Any = None
+    tokenizer: Any = None
+    stated_revision: str = ""
+
+    @classmethod
+    def of_model(
+        cls, model: Any, extractor: Any, tokenizer: Any, *, name: str, revision: str, paradigm: str, licence: str | None
+    ) -> BuiltCheckpoint:
+        """A checkpoint of a model.
+
+        Args:
+            model, extractor, tokenizer: see the attributes.
+            name, revision, paradigm, licence: for cards: see `ModelCard`.
+        """
+        return cls(
+            name=name,
+            source="",
+            commit=None,
+            config=model.config,
+            paradigm=paradigm,
+            licence=licence,
+            model=model,
+            extractor=extractor,
+            tokenizer=tokenizer,
+            stated_revision=revision,
+        )
+
+    @property
+    def revision(self) -> str:
+        """What the cards say."""
+        return self.stated_revision
+
+    @cached_property
+    def weights_sha256(self) -> str | None:
+        """None: there is no file."""
+        return None
+
+    @cached_property
+    def files(self) -> tuple[Path, ...]:
+        """There are none."""
+        return ()
+
+    def load_feature_extractor(self, wanted: type | None = None) -> Any:
+        """The feature extractor, as it is."""
+        return self.extractor
+
+    def load_tokenizer(self, vocabulary: int) -> Any:
+        """The tokenizer, as it is."""
+        return self.tokenizer
+
+    def _read(self) -> State:
+        stored = self.model.state_dict()
+        return {new: tensor for name, tensor in stored.items() if (new := self.rename(name)) is not None}
+
+
+MOST_WEIGHTS = 100_000_000
+"""Of such a network, 0.4 GB; those that are trained here have a hundredth of it."""
+
+_SHOWN = 40
+
+
+def check_network(checkpoint: Checkpoint, network: Any, sizes: Sequence[str]) -> None:
+    """Refuse a configuration of which no network can be built, or none of a size that there is.
+
+    Args:
+        checkpoint: with the configuration.
+        network: class of the network, of transformers; one is built without memory for its weights.
+        sizes: names of the configuration's sizes.
+
+    Raises:
+        ModelError: names the size, or says why there is no such network.
+    """
+    for name in sizes:
+        check_whole(checkpoint, name, 1, MOST_WEIGHTS)
+    try:
+        with quiet(checkpoint.source), torch.device("meta"):
+            weights = sum(weight.numel() for weight in network(checkpoint.config).parameters())
+    except Exception as error:
+        raise ModelError(f"the configuration of '{checkpoint.name}' describes no model: {first_line(error)}") from error
+    if weights > MOST_WEIGHTS:
+        raise ModelError(
+            f"the configuration of '{checkpoint.name}' describes a {network.__name__} of {weights:,} weights; there "
+            f"can be {MOST_WEIGHTS:,}"
+        )
+
+
+def check_whole(checkpoint: Checkpoint, name: str, least: int, most: int) -> None:
+    """Refuse a value of a configuration that is no whole number, or none in a range.
+
+    Raises:
+        ModelError: it is not.
+    """
+    value = getattr(checkpoint.config, name)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ModelError(
+            f"the configuration of '{checkpoint.name}' has {name}: {shortened(repr(value), _SHOWN)}; it must be a "
+            f"whole number from {least} to {most:,}"
+        )

@@ -29,7 +29,7 @@ from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 
 from ..base import ModelError
-from .controls import CONTROLS, ControlKind
+from ..controls import CONTROLS, ControlKind
 from .listing import ModelListing, adapters, named_models
 from .twins import TWINS, TwinKind
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from audio_compositionality.encoders.base import LETTERS
-from audio_compositionality.evaluator.compare.comparison import Comparison
+
+from ..compare.comparison import Comparison
 
 
 @dataclass(frozen=True)

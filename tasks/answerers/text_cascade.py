@@ -9,10 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from audio_compositionality.encoders.base import Model, ModelError
-from audio_compositionality.encoders.language_models.event_text import (
-    PREFIX,
-    EventTextModel,
-)
+from audio_compositionality.encoders.controls import PREFIX, EventTextModel
 from audio_compositionality.encoders.loading.listing import Adapter
 from audio_compositionality.encoders.loading.names import check_name, is_endpoint, split_detector
 from audio_compositionality.encoders.loading.registry import load_model

@@ -14,9 +14,8 @@ import torch
 
 from audio_compositionality.encoders.base import ClipError, ModelCard, ModelError
 from audio_compositionality.encoders.families.whisper import WhisperEncoder
-from audio_compositionality.encoders.layers import LayeredEncoder, deepest, embed_layers
 from audio_compositionality.encoders.loading.registry import load_layers, load_model
-from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
+from audio_compositionality.encoders.model_encoder import Hidden, LayeredEncoder, ModelEncoder, deepest, embed_layers
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.pipeline import embed_batches, embed_batches_at_layers
 

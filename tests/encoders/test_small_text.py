@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from audio_compositionality.encoders.networks.small_text import SmallText
+from audio_compositionality.encoders.networks.small_networks import SmallText
 
 
 def test_padding_and_other_texts_change_nothing_and_order_does() -> None:

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.loading import partial
+from audio_compositionality.encoders.loading import checkpoints as partial
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.text_towers import TextedEncoder

@@ -31,7 +31,7 @@ WRITERS = {
     "studies/sounds/maker.py": (".wav",),
     "training/checkpoints.py": ("checkpoint/state.safetensors",),
     "training/features.py": ("values.bin", "digests.bin"),
-    "training/finishing.py": ("best/training.json",),
+    "training/running.py": ("best/training.json",),
     "training/loop.py": ("best/model.safetensors",),
     "training/model.py": ("run/model.safetensors", "run/config.json", "tokenizer.json", "preprocessor_config.json"),
     "training/record.py": ("run/training.json",),
@@ -48,7 +48,7 @@ WRITERS = {
     "training/ablations.py": (),
     "training/log.py": (),
     # Kept in memory, or in a folder for a moment: made and read by one command, and gone behind it.
-    "encoders/language_models/endpoint_messages.py": (),
+    "encoders/language_models/endpoint.py": (),
     "encoders/language_models/families/voxtral.py": (),
     "evaluator/report/listening.py": (),
     "leaderboard/answers.py": (),
@@ -56,9 +56,8 @@ WRITERS = {
     "push_scripts/wheel.py": (),
     "studies/sounds/instruments.py": (),
     "studies/sounds/speech.py": (),
-    "training/neighbours.py": (),
     # Helpers of the others, and a model for tests.
-    "encoders/networks/tiny_clap.py": (),
+    "encoders/networks/small_networks.py": (),
     "support/checked_files.py": (),
     "support/files.py": (),
 }

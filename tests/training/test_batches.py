@@ -8,12 +8,19 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.encoders.networks.tiny_clap import tiny_tokenizer
+from audio_compositionality.encoders.networks.small_networks import tiny_tokenizer
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.training.batches import ArrayFeatures, Batches, BatchSettings, nearest_rows
-from audio_compositionality.training.errors import TrainingError
-from audio_compositionality.training.texts import TextSettings, Tokeniser, draw_texts
-from audio_compositionality.training.tokens import pad_tokens
+from audio_compositionality.training.batches import (
+    ArrayFeatures,
+    Batches,
+    BatchSettings,
+    TextSettings,
+    Tokeniser,
+    draw_texts,
+    nearest_rows,
+    pad_tokens,
+)
+from audio_compositionality.training.settings import TrainingError
 
 from .made_data import made_data, made_row
 
@@ -216,7 +223,7 @@ class TestTokeniser:
             tokenise.check(replace(row, captions=("bell",), negatives=()).texts)
 
     def test_what_is_kept_has_an_end(self, monkeypatch):
-        monkeypatch.setattr("audio_compositionality.training.texts.MOST_KEPT", 2)
+        monkeypatch.setattr("audio_compositionality.training.batches.MOST_KEPT", 2)
         tokenise = Tokeniser(tiny_tokenizer(), 77)
         texts = [f"{number} bell" for number in range(6)]
         once = [tokenise([text]).ids for text in texts]

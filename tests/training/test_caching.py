@@ -9,11 +9,9 @@ import pytest
 import torch
 
 from audio_compositionality.support.errors import AudioCompositionalityError
-from audio_compositionality.training.batch import Batch
-from audio_compositionality.training.caching import cached_step, chunks_of
-from audio_compositionality.training.embedding import Embedder, Embeddings
-from audio_compositionality.training.objectives import stage_loss
-from audio_compositionality.training.tokens import Tokens
+from audio_compositionality.training.batches import Batch, Tokens
+from audio_compositionality.training.embedding import Embedder, Embeddings, cached_step, chunks_of
+from audio_compositionality.training.losses import stage_loss
 
 from .toy_towers import ToyTowers, gradients, toy_batch
 from .two_processes import STAGES

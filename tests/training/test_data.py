@@ -11,11 +11,15 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import rendered_preset
-from audio_compositionality.dataset_builder.sounds.opening import open_recordings
+from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.training.data import open_training, recorded_training, splits_of, training_recipes
-from audio_compositionality.training.errors import TrainingError
-from audio_compositionality.training.published import published_training
+from audio_compositionality.training.data import (
+    open_training,
+    published_training,
+    splits_of,
+    training_recipes,
+)
+from audio_compositionality.training.settings import TrainingError
 
 from ..dataset_builder.sounds.sounds import noise, write
 
@@ -27,6 +31,10 @@ SMALL = {"sample_rate": 8_000, "train_rows": 24, "validation_rows": 6}
 @pytest.fixture(scope="module")
 def splits():
     return open_training(RECIPE, **SMALL)
+
+
+def of_recordings(recordings, **changes):
+    return open_training(recorded(recordings, recipes=[RECIPE], **changes))
 
 
 def clip_of(data, row):
@@ -88,7 +96,7 @@ class TestRecordings:
         for place, label in enumerate(self.LABELS):
             for number in range(5):
                 write(tmp_path / label / f"{number}.wav", 2.5, seed=10 * place + number)
-        splits = recorded_training(
+        splits = of_recordings(
             open_recordings(tmp_path, progress=False), train_rows=12, validation_rows=4, sample_rate=8_000
         )
         assert (len(splits.train.rows), len(splits.validation.rows)) == (12, 4)
@@ -109,14 +117,14 @@ class TestRecordings:
         with (tmp_path / "labels.csv").open("w", newline="") as stream:
             csv.writer(stream).writerows(lines)
         recordings = open_recordings(tmp_path / "sounds", strong_labels=tmp_path / "labels.csv", progress=False)
-        splits = recorded_training(recordings, train_rows=12, sample_rate=8_000)
+        splits = of_recordings(recordings, train_rows=12, sample_rate=8_000)
         assert len(splits.train.rows) == 12
         assert all(row.expression for row in splits.train.rows)
 
     def test_too_few_are_told(self, tmp_path):
         write(tmp_path / "dog" / "0.wav")
         with pytest.raises(DatasetError, match="has 0 labels of two recordings or more"):
-            recorded_training(open_recordings(tmp_path, progress=False))
+            of_recordings(open_recordings(tmp_path, progress=False))
 
 
 class TestPublished:

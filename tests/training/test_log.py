@@ -3,7 +3,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.log import (
     EVALUATIONS,
     STEPS,
@@ -13,6 +12,7 @@ from audio_compositionality.training.log import (
     duration_text,
     rows_of,
 )
+from audio_compositionality.training.settings import TrainingError
 
 from .small_training import small_settings
 

@@ -16,7 +16,6 @@ from safetensors.torch import load_file, save_file
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.checked_files import NO_DIGEST, sealed
 from audio_compositionality.support.errors import AudioCompositionalityError
-from audio_compositionality.training.card import model_card
 from audio_compositionality.training.checkpoints import (
     FILE,
     FILE_BEFORE,
@@ -27,14 +26,11 @@ from audio_compositionality.training.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
-from audio_compositionality.training.errors import TrainingError
-from audio_compositionality.training.finishing import finish
 from audio_compositionality.training.log import COLUMNS, EVALUATIONS, STEPS, rows_of
-from audio_compositionality.training.loop import BEST
-from audio_compositionality.training.neighbours import stage_neighbours
-from audio_compositionality.training.optimisation import learning_rate, make_optimizer
-from audio_compositionality.training.record import read_record
-from audio_compositionality.training.settings import Stage
+from audio_compositionality.training.loop import BEST, learning_rate, make_optimizer, stage_neighbours
+from audio_compositionality.training.record import model_card, read_record
+from audio_compositionality.training.running import finish
+from audio_compositionality.training.settings import Stage, TrainingError
 
 from .small_training import small_settings, small_trainer
 

@@ -3,7 +3,7 @@
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.training.published import TrainingTexts, read_training_texts
+from audio_compositionality.training.data import TrainingTexts, read_training_texts
 
 COUNTED = "path,caption,num_of_pos,num_of_neg,dataset,split_name\n"
 

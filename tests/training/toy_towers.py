@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from audio_compositionality.training.batch import Batch
-from audio_compositionality.training.tokens import Tokens, pad_tokens
+from audio_compositionality.training.batches import Batch, Tokens, pad_tokens
 
 FEATURES, DIM, WORDS = 7, 5, 11
 

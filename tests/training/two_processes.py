@@ -16,12 +16,10 @@ import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from audio_compositionality.training.batch import Batch
-from audio_compositionality.training.caching import cached_step, chunks_of
-from audio_compositionality.training.embedding import Embedder, Embeddings
-from audio_compositionality.training.gathering import gather, gather_with_gradient
-from audio_compositionality.training.objectives import stage_loss
-from audio_compositionality.training.optimisation import average_gradients
+from audio_compositionality.training.batches import Batch
+from audio_compositionality.training.embedding import Embedder, Embeddings, cached_step, chunks_of
+from audio_compositionality.training.loop import average_gradients
+from audio_compositionality.training.losses import gather, gather_with_gradient, stage_loss
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -12,7 +12,7 @@ from ..front_end import ProcessorFrontEnd
 from ..listing import Family
 
 if TYPE_CHECKING:
-    from ..checkpoint import LanguageCheckpoint
+    from ..transformers_model import LanguageCheckpoint
 
 
 class FlamingoFrontEnd(ProcessorFrontEnd):

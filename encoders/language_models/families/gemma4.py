@@ -15,7 +15,7 @@ from ..front_end import Inputs, TokenFrontEnd, with_padding
 from ..listing import Family
 
 if TYPE_CHECKING:
-    from ..checkpoint import LanguageCheckpoint
+    from ..transformers_model import LanguageCheckpoint
 
 LIMIT_SECONDS = 30
 """Behind which the feature extractor cuts."""

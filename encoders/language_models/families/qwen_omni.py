@@ -13,7 +13,7 @@ from ..front_end import FrontEnd, LogMelFrontEnd
 from ..listing import Family
 
 if TYPE_CHECKING:
-    from ..checkpoint import LanguageCheckpoint
+    from ..transformers_model import LanguageCheckpoint
 
 
 class Omni25FrontEnd(LogMelFrontEnd):

@@ -16,7 +16,7 @@ from ..front_end import FrontEnd, Inputs
 from ..listing import Family
 
 if TYPE_CHECKING:
-    from ..checkpoint import LanguageCheckpoint
+    from ..transformers_model import LanguageCheckpoint
 
 LIMIT_SECONDS = 2400
 """The model's card: 40 minutes, where it is to understand more than words."""

@@ -13,8 +13,8 @@ from transformers.models.wavlm.modeling_wavlm import WavLMAttention
 from audio_compositionality.encoders.families.beats import BeatsEncoder, convert
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly
-from audio_compositionality.encoders.networks import beats
-from audio_compositionality.encoders.networks.beats import Attention, Beats, position_buckets
+from audio_compositionality.encoders.networks import beats_network as beats
+from audio_compositionality.encoders.networks.beats_network import Attention, Beats, position_buckets
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
 
 MakeClips = Callable[[int, float], np.ndarray]

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.front_ends.clap import ClapLogMel
-from audio_compositionality.encoders.loading import partial
+from audio_compositionality.encoders.loading import checkpoints as partial
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions

@@ -15,10 +15,12 @@ import pytest
 import torch
 from compare import fixture_state
 
-from audio_compositionality.encoders.families.ms_clap_2022 import BASE, UNUSED, MsClap2022Encoder, convert_ms_clap_2022
+from audio_compositionality.encoders.families.ms_clap import BASE, MsClap2022Encoder, convert_ms_clap_2022
+from audio_compositionality.encoders.families.ms_clap import UNUSED_2022 as UNUSED
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly
-from audio_compositionality.encoders.networks import ms_clap_2022, panns
+from audio_compositionality.encoders.networks import cnn14 as panns
+from audio_compositionality.encoders.networks import htsat as ms_clap_2022
 from audio_compositionality.encoders.options import EncoderOptions
 
 RATE = 44_100

@@ -20,12 +20,15 @@ from seeded import FOLDER, seeded_state
 from transformers import BertConfig, ClapAudioConfig, GPT2Config
 
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.families import ms_clap, ms_clap_2022
+from audio_compositionality.encoders.families import ms_clap
+from audio_compositionality.encoders.families import ms_clap as ms_clap_2022
+from audio_compositionality.encoders.loading.beside_weights import PublishedTokenizer
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.loading.tokenizers import PublishedTokenizer
 from audio_compositionality.encoders.loading.weights import Weights
-from audio_compositionality.encoders.networks import htsat, ms_clap_text, panns
-from audio_compositionality.encoders.networks import ms_clap_2022 as cnn
+from audio_compositionality.encoders.networks import cnn14 as panns
+from audio_compositionality.encoders.networks import htsat
+from audio_compositionality.encoders.networks import htsat as cnn
+from audio_compositionality.encoders.networks import htsat as ms_clap_text
 from audio_compositionality.encoders.text_towers import TextedEncoder
 
 from ..contract import relative_error

@@ -20,7 +20,7 @@ from audio_compositionality.encoders.front_ends.torchlibrosa import DecibelSpect
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly, read_tensors
 from audio_compositionality.encoders.model_encoder import ModelEncoder
-from audio_compositionality.encoders.networks import panns
+from audio_compositionality.encoders.networks import cnn14 as panns
 from audio_compositionality.encoders.options import EncoderOptions
 
 RATE = 32_000

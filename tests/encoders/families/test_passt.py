@@ -18,7 +18,7 @@ from audio_compositionality.encoders.front_ends.passt import PasstLogMel
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly
 from audio_compositionality.encoders.model_encoder import ModelEncoder
-from audio_compositionality.encoders.networks import passt
+from audio_compositionality.encoders.networks import passt_network as passt
 from audio_compositionality.encoders.options import EncoderOptions
 
 RATE = 32_000

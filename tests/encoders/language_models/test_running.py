@@ -16,15 +16,14 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.language_models import base, listing
-from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
-from audio_compositionality.encoders.language_models.batches import Batches, Question
+from audio_compositionality.encoders.language_models import listing
+from audio_compositionality.encoders.language_models import transformers_model as base
+from audio_compositionality.encoders.language_models.batches import Batches, Question, log_likelihoods
 from audio_compositionality.encoders.language_models.front_end import FrontEnd, Inputs
 from audio_compositionality.encoders.language_models.listing import Family, families
-from audio_compositionality.encoders.language_models.options import LanguageOptions
-from audio_compositionality.encoders.language_models.scoring import log_likelihoods
+from audio_compositionality.encoders.language_models.transformers_model import TransformersLanguageModel
 from audio_compositionality.encoders.loading.registry import load_encoder, load_model
-from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.encoders.options import EncoderOptions, LanguageOptions
 from audio_compositionality.support.errors import InputError
 
 from ...clips import each

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from audio_compositionality.encoders.adapters.custom import ModelCodeError, weights_digest
-from audio_compositionality.encoders.adapters.custom_twins import twin_problem
+from audio_compositionality.encoders.adapters.custom_loading import twin_problem
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.registry import has_twins, load_model
 from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.loading.records import RECORD, recorded_data
+from audio_compositionality.encoders.loading.beside_weights import RECORD, recorded_data
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.networks.tiny_clap import save_clap, tiny_clap
+from audio_compositionality.encoders.networks.small_networks import save_clap, tiny_clap
 from audio_compositionality.support.checked_files import digests_of, sealed_json
 
 

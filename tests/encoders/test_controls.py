@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard, ModelError
-from audio_compositionality.encoders.loading.controls import CONTROLS, PLAIN_TEXT, Controlled
+from audio_compositionality.encoders.controls import CONTROLS, PLAIN_TEXT, Controlled
 from audio_compositionality.encoders.loading.names import check_name, split_control
 from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_model
 from audio_compositionality.encoders.options import EncoderOptions

@@ -1,12 +1,22 @@
-"""Controls: a model that is given something else than the task means it to have, so that what it needs shows.
+"""Models that are given something else than the sound itself: controls, and the text cascade.
 
 A kind of control is a line of `CONTROLS`. Its name, with a colon, stands in front of the name of any model, a user's
 class and twins among them: it changes what goes in, not the weights. A score that a control reaches as well says
 nothing of what the control takes away.
+
+The text cascade is a language model that is told what a detector has heard, in place of the sound:
+
+    detector hears -> events as text -> language model answers
+
+Any model that detects events goes with any that answers: one that reads prompts without a clip, such as a model behind
+a server, is given the text alone, any other silence beside the text. What the cascade cannot answer is lost in between,
+or not understood by the one that reads.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,8 +24,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..base import (
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import plain
+
+from .base import (
+    INT16_SCALE,
     By,
+    Event,
     FloatArray,
     GivenClip,
     Model,
@@ -24,20 +39,207 @@ from ..base import (
     StagedEncoder,
     Wrapper,
     check_sample_rate,
+    check_texts,
     check_waveforms,
     resample,
+    words_of,
 )
-from ..language_models.event_text import TEXT_VERSION, EventTextModel, prompt_with_events, silence_of
-from ..texts import check_texts, words_of
-from .clip_changes import (
-    PADDED_SECONDS,
-    STRETCH,
-    noise_clips,
-    padded_clips,
-    reversed_clips,
-    shuffled_clips,
-    silence_clips,
-)
+
+NOISE_LEVEL = 0.1
+"""Root mean square of the noise that clips become: 20 dB below full scale."""
+
+STRETCH = 0.25
+"""Seconds of the stretches in which a clip is put into disorder."""
+
+PADDED_SECONDS = 10
+"""How long clips become that are padded: the window of CLAP, which repeats shorter ones until they fill it."""
+
+
+def reversed_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+    """Clips [n, samples] backwards."""
+    return clips[:, ::-1]
+
+
+def padded_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+    """Clips [n, samples] with silence behind them up to `PADDED_SECONDS`."""
+    missing = max(0, PADDED_SECONDS * sample_rate - clips.shape[1])
+    return np.pad(clips, ((0, 0), (0, missing)))
+
+
+def silence_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+    """One clip [1, samples] of silence, which stands for all."""
+    return np.zeros_like(clips[:1])
+
+
+def noise_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+    """White noise for each of some clips [n, samples], of one level; the same for the same clip in any batch."""
+    return np.stack([_noise_of(clip) for clip in clips])
+
+
+def _noise_of(clip: FloatArray) -> FloatArray:
+    """White noise of the length of a clip, and of one level whatever its own: its samples are but the seed."""
+    noise: FloatArray = _generator_of(clip).standard_normal(len(clip), np.float32)
+    limited: FloatArray = np.clip(np.float32(NOISE_LEVEL) * noise, -1, 1)
+    return limited
+
+
+def shuffled_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+    """Clips [n, samples] whose stretches of `STRETCH` are in disorder, the same for the same clip in any batch."""
+    return np.stack([_shuffled_one(clip, max(1, round(STRETCH * sample_rate))) for clip in clips])
+
+
+def _shuffled_one(clip: FloatArray, length: int) -> FloatArray:
+    """A clip with its whole stretches of so many samples in another order, its own in any batch; the rest stays last.
+
+    They are cut and joined without fades: a fade would take from each what the others keep, and clicks are in all
+    clips alike.
+    """
+    whole = len(clip) // length * length
+    stretches = clip[:whole].reshape(-1, length)
+    return np.concatenate([stretches[_generator_of(clip).permutation(len(stretches))].ravel(), clip[whole:]])
+
+
+def _generator_of(clip: FloatArray) -> np.random.Generator:
+    """Random numbers that the 16-bit samples of a clip decide."""
+    samples = np.clip(np.rint(clip * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
+    seed = int.from_bytes(hashlib.blake2b(samples.tobytes(), digest_size=16).digest(), "little")
+    return np.random.Generator(np.random.Philox(seed))
+
+
+TEXT_VERSION = 1
+"""Counted up when the text of the same events becomes another."""
+
+PREFIX = "heard-as-text"
+"""What the names of cascades begin with, up to the colon: ``heard-as-text:DETECTOR:MODEL``."""
+
+_HEAD = "These sounds were detected in a recording, with the seconds in which they are heard:"
+_NONE = "No sounds were detected in a recording."
+
+
+class EventTextModel(Wrapper):
+    """A language model that answers questions about clips from a detector's events.
+
+    Attributes:
+        card: its id is ``heard-as-text:DETECTOR:MODEL``, its revision that of both and of the text.
+        device: that of the language model.
+        model: the language model.
+        detector: of events.
+    """
+
+    def __init__(self, detector: Model, model: Model) -> None:
+        """Put the two together.
+
+        Args:
+            detector: of events; where it learns, the whole does.
+            model: a language model; one that reads prompts without a clip is given no sound, any other silence as long
+                as the clip.
+        """
+        self.detector = detector
+        super().__init__(model)
+
+    def make_card(self) -> ModelCard:
+        """The card of a cascade, of those of its parts."""
+        detector, model = self.detector.card, self.model.card
+        return ModelCard(
+            id=f"{PREFIX}:{detector.id}:{model.id}",
+            revision=f"{detector.revision}+{model.revision}+text-{TEXT_VERSION}",
+            sample_rate=detector.sample_rate,
+            output_dim=None,
+            paradigm="text cascade (a detector's events, read by a language model)",
+            trained_on=detector.trained_on,
+            front_end_version=detector.front_end_version,
+        )
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """It answers, scores where the language model does, and learns where the detector does."""
+        return self.model.abilities & {"answer", "score"} | self.detector.abilities & {"learn"}
+
+    @property
+    def limit_seconds(self) -> float | None:  # type: ignore[override]
+        """That of a language model that is given silence."""
+        return None if "read" in self.model.abilities else self.model.limit_seconds
+
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """Answer one prompt about each clip; see `Model.answer`.
+
+        Raises:
+            InputError: there are not as many prompts as clips.
+            ModelError: the detector gives no events that can be told, or what the language model raises.
+        """
+        return self.model.answer(*self._told(clips, prompts))
+
+    def score_options(
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
+    ) -> list[list[float]]:
+        """The log-likelihood of each option; see `Model.score_options`.
+
+        Raises:
+            ModelError: the language model cannot tell.
+        """
+        if "score" not in self.abilities:
+            raise ModelError(f"'{self.model.card.id}' tells no likelihoods of options; it can only answer")
+        return self.model.score_options(*self._told(clips, prompts), options, by)
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """As the detector's."""
+        self.detector.learn(rows, clips)
+
+    def _told(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> tuple[list[list[Any]], list[str]]:
+        """What the language model is given: silence as long as each clip, or nothing, and the prompts with events."""
+        if len(clips) != len(prompts):
+            raise InputError(f"there are {len(prompts)} prompts about {len(clips)} clips; there must be as many")
+        single = self.single_clips(clips)
+        # Several questions are asked about one clip; it is listened to once.
+        different = list({id(clip): clip for clip in single}.values())
+        events = self.detector.detect_events(different)
+        if len(events) != len(different):
+            raise ModelError(
+                f"the detector of '{self.card.id}' gave events of {len(events)} clips for {len(different)}; it must "
+                "give a list for each"
+            )
+        events_of = {id(clip): listed for clip, listed in zip(different, events, strict=True)}
+        told = [prompt_with_events(events_of[id(clip)], prompt) for clip, prompt in zip(single, prompts, strict=True)]
+        if "read" in self.model.abilities:
+            return [[] for _ in single], told
+        return silence_of([(len(clip.waveform), clip.sample_rate) for clip in single]), told
+
+
+def silence_of(clips: Sequence[tuple[int, int]]) -> list[list[Any]]:
+    """Silence for each prompt, as a list of one clip, of so many samples at a rate in Hz; that of one length is one
+    array."""
+    silence = {length: np.zeros(length, np.float32) for length in {length for length, _ in clips}}
+    return [[GivenClip(silence[length], rate)] for length, rate in clips]
+
+
+def prompt_with_events(events: Sequence[Event], prompt: str) -> str:
+    """A prompt that is preceded by events, a line each, in the order of their onsets: ``0.00-2.35 s: bell``.
+
+    Args:
+        events: what a detector has heard, or what is known to be there; see `Event`.
+        prompt: the question.
+
+    Raises:
+        ModelError: an event has no label, or no onset and offset in order.
+    """
+    lines = [_line(event) for event in sorted(events, key=_place)]
+    return "\n".join([_HEAD, *lines] if lines else [_NONE]) + f"\n\n{prompt}"
+
+
+def _place(event: Event) -> tuple[float, float, str]:
+    try:
+        onset, offset, label = float(event["onset"]), float(event["offset"]), event["label"]
+    except (KeyError, TypeError, ValueError):
+        raise ModelError(f"{event!r} is no event: it must have onset, offset (seconds) and label") from None
+    if not (isinstance(label, str) and label.strip() and math.isfinite(offset) and 0 <= onset <= offset):
+        raise ModelError(f"{event!r} is no event: 0 <= onset <= offset must hold, and label must be a text")
+    return onset, offset, label
+
+
+def _line(event: Event) -> str:
+    onset, offset, label = _place(event)
+    return f"{onset:.2f}-{offset:.2f} s: {plain(label.strip())}"
+
 
 PLAIN_TEXT = "a sound"
 """What every text becomes for a model that is not to read any."""

@@ -9,16 +9,16 @@ from torch import Tensor, nn
 
 from audio_compositionality.support.text import nearest
 
-from ..errors import TrainingError
+from ..batches import Tokens
 from ..model import TowersFamily, TwoTowers
-from ..settings import TINY_CLAP, TRAINED
-from ..tokens import Tokens
+from ..settings import TINY_CLAP, TRAINED, TrainingError
 
 if TYPE_CHECKING:
     from transformers import ClapFeatureExtractor, ClapModel
 
     from audio_compositionality.encoders.base import Model
     from audio_compositionality.encoders.loading.checkpoints import Checkpoint
+
 
 PROJECTIONS = ("audio_projection.", "text_projection.")
 SCALE, TEXT_SCALE = "logit_scale_a", "logit_scale_t"
@@ -109,7 +109,7 @@ class ClapTowers(TwoTowers):
 
 def fresh_clap_towers(seed: int = 0) -> ClapTowers:
     """Towers of the tiny CLAP with fresh weights of a seed, on the CPU."""
-    from audio_compositionality.encoders.networks.tiny_clap import tiny_clap, tiny_extractor, tiny_tokenizer
+    from audio_compositionality.encoders.networks.small_networks import tiny_clap, tiny_extractor, tiny_tokenizer
 
     return ClapTowers(tiny_clap(seed), tiny_extractor(), tiny_tokenizer(), fresh=True)
 
@@ -127,7 +127,7 @@ def open_clap_towers(checkpoint: Checkpoint, fresh: bool) -> ClapTowers:
     from transformers import ClapFeatureExtractor, ClapModel
 
     from audio_compositionality.encoders.families.clap import COMPUTED
-    from audio_compositionality.encoders.loading.partial import PartialCheckpoint
+    from audio_compositionality.encoders.loading.checkpoints import PartialCheckpoint
 
     def stored_name(stored: str) -> str | None:
         return None if stored.endswith(COMPUTED) else stored

@@ -9,8 +9,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.base import Model, ModelCard, ModelError
-from audio_compositionality.encoders.loading.clip_changes import NOISE_LEVEL, STRETCH, shuffled_clips
-from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
+from audio_compositionality.encoders.controls import CONTROLS, NOISE_LEVEL, STRETCH, Controlled, shuffled_clips
 
 
 class Listener(Model):

@@ -11,13 +11,18 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.base import By, Model, ModelCard, ModelError
+from audio_compositionality.encoders.controls import (
+    CONTROLS,
+    Controlled,
+    EventTextModel,
+    can_control,
+    prompt_with_events,
+)
 from audio_compositionality.encoders.language_models.endpoint import EndpointModel
-from audio_compositionality.encoders.language_models.event_text import EventTextModel, prompt_with_events
-from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled, can_control
 from audio_compositionality.encoders.loading.names import parse_endpoint
 from audio_compositionality.support.errors import InputError
 
-from ...clips import each
+from ..clips import each
 
 HEAD = "These sounds were detected in a recording, with the seconds in which they are heard:"
 

@@ -1,5 +1,6 @@
-"""Any audio encoder aligned with text: its embeddings stay as they are, a linear map and a small text tower are learnt.
+"""The small towers that a training begins with by default, which learn order within minutes, and alignment.
 
+An audio encoder is aligned with text: its embeddings stay as they are, a linear map and a small text tower are learnt.
 How much order and binding can be read from an embedding? What the map cannot find, the embedding has not, or not in a
 form that is linear. A control is built in: statistics of a log-mel spectrogram over time cannot hold order.
 """
@@ -7,7 +8,7 @@ form that is linear. A control is built in: statistics of a log-mel spectrogram 
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -15,17 +16,22 @@ from torch import Tensor
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.families.aligned import AlignedEncoder, FrozenEncoder
 from audio_compositionality.encoders.loading.names import absolute_name
-from audio_compositionality.encoders.networks.aligned import AlignedConfig, AlignedModel, fresh_aligned
-from audio_compositionality.encoders.networks.tiny_clap import tiny_tokenizer
+from audio_compositionality.encoders.networks.small_networks import (
+    AlignedConfig,
+    AlignedModel,
+    fresh_aligned,
+    tiny_tokenizer,
+)
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
-from audio_compositionality.evaluator.run.embed import embed_configuration
-from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.evaluator.run.store import store_root
 
-from .batches import ArrayFeatures
-from .data import TrainingData
-from .errors import TrainingError
-from .model import TwoTowers
+from ..batches import ArrayFeatures
+from ..data import TrainingData
+from ..model import TowersFamily, TwoTowers
+from ..settings import TINY, TrainingError
+
+if TYPE_CHECKING:
+    from audio_compositionality.encoders.base import Model
+    from audio_compositionality.encoders.loading.checkpoints import Checkpoint
 
 
 class AlignedTowers(TwoTowers):
@@ -98,6 +104,66 @@ def frozen_features(towers: AlignedTowers, data: TrainingData, *, progress: bool
     Raises:
         AudioCompositionalityError: a clip cannot be read or embedded.
     """
+    from audio_compositionality.evaluator.run.embed import embed_configuration
+    from audio_compositionality.evaluator.run.options import RunOptions
+    from audio_compositionality.evaluator.run.store import store_root
+
     options = RunOptions(progress=progress, store=store_root())
     store = embed_configuration(towers.frozen.model, data.configuration, options)
     return ArrayFeatures(store.load().embeddings)
+
+
+class SmallTowers(TwoTowers):
+    """The small towers of `encoders.networks.small_networks`; all of their weights are trained."""
+
+    def embed_audio(self, features: Tensor) -> Tensor:
+        """Embed clips: [B, D], of their log-mel spectrograms [B, 1, frames, bands] in decibels."""
+        return super().embed_audio(features[:, 0])
+
+    def _measure(self, features: Tensor) -> None:
+        """Set the mean and the deviation of the bands, over clips and frames."""
+        self.model.audio_model.measure(features)
+
+    def open_encoder(self) -> Model:
+        """See `TwoTowers`."""
+        from audio_compositionality.encoders.families.small_clap import SmallClapEncoder
+        from audio_compositionality.encoders.options import DEFAULT_OPTIONS
+
+        return SmallClapEncoder(self.checkpoint(), self.device, DEFAULT_OPTIONS)
+
+
+def fresh_small_towers(seed: int = 0) -> SmallTowers:
+    """Towers with fresh weights, on the CPU.
+
+    Args:
+        seed: of the weights.
+    """
+    from audio_compositionality.encoders.networks.small_networks import (
+        fresh_small_clap,
+        small_extractor,
+        tiny_tokenizer,
+    )
+
+    tokenizer = tiny_tokenizer()
+    model = fresh_small_clap(len(tokenizer), seed)
+    return SmallTowers(model, tokenizer, model.config.max_tokens, extractor=small_extractor(), fresh=True)
+
+
+def open_small_towers(checkpoint: Checkpoint, fresh: bool) -> SmallTowers:
+    """Towers of a checkpoint, on the CPU.
+
+    Args:
+        checkpoint: of such a model.
+        fresh: whether its weights are fresh.
+
+    Raises:
+        ModelError: its files cannot be had or are incomplete.
+    """
+    from audio_compositionality.encoders.families.small_clap import small_clap_parts
+    from audio_compositionality.encoders.loading.checkpoints import PartialCheckpoint
+
+    extractor, model, tokenizer = small_clap_parts(PartialCheckpoint.of(checkpoint, str, str))
+    return SmallTowers(model, tokenizer, model.config.max_tokens, extractor=extractor, fresh=fresh)
+
+
+TOWERS = TowersFamily("small_clap", TINY, fresh_small_towers, open_small_towers)

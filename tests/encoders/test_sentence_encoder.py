@@ -10,7 +10,7 @@ import torch
 import transformers
 
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.sentences import SentenceEncoder
+from audio_compositionality.encoders.text_towers import SentenceEncoder
 from audio_compositionality.metrics.answers import embedding_match
 
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "dog", "rain", "is", "heard", "longest", "brass")

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.base import GivenClip, Model, ModelCard, ModelError
-from audio_compositionality.encoders.language_models.event_text import TEXT_VERSION, prompt_with_events
-from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
+from audio_compositionality.encoders.controls import CONTROLS, TEXT_VERSION, Controlled, prompt_with_events
 from audio_compositionality.encoders.loading.registry import load_model
 
 KIND = CONTROLS["events-as-text"]
