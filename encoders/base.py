@@ -36,7 +36,7 @@ By = Literal["letters", "options"]
 """What likelihoods are of: the first token of an option's letter, of all that the model may begin its answer with; or
 the mean of the tokens of its text."""
 
-Event = Mapping[str, Any]
+EventDict = Mapping[str, Any]
 """``onset`` and ``offset``, seconds from the start of the clip, and ``label``, a text; as in the column ``events``."""
 
 OnAnswer = Callable[[Sequence[tuple[int, "str | list[float]", Mapping[str, Any]]]], object]
@@ -278,7 +278,7 @@ class Model:
         """
         raise self.refusal("learn")
 
-    def detect_events(self, clips: Sequence[Any]) -> list[list[Event]]:
+    def detect_events(self, clips: Sequence[Any]) -> list[list[EventDict]]:
         """The events of each clip, in any order; clips as those of a prompt in `answer`."""
         raise self.refusal("events")
 

@@ -30,7 +30,7 @@ from audio_compositionality.support.text import plain
 from .base import (
     INT16_SCALE,
     By,
-    Event,
+    EventDict,
     FloatArray,
     GivenClip,
     Model,
@@ -212,11 +212,11 @@ def silence_of(clips: Sequence[tuple[int, int]]) -> list[list[Any]]:
     return [[GivenClip(silence[length], rate)] for length, rate in clips]
 
 
-def prompt_with_events(events: Sequence[Event], prompt: str) -> str:
+def prompt_with_events(events: Sequence[EventDict], prompt: str) -> str:
     """A prompt that is preceded by events, a line each, in the order of their onsets: ``0.00-2.35 s: bell``.
 
     Args:
-        events: what a detector has heard, or what is known to be there; see `Event`.
+        events: what a detector has heard, or what is known to be there; see `EventDict`.
         prompt: the question.
 
     Raises:
@@ -226,7 +226,7 @@ def prompt_with_events(events: Sequence[Event], prompt: str) -> str:
     return "\n".join([_HEAD, *lines] if lines else [_NONE]) + f"\n\n{prompt}"
 
 
-def _place(event: Event) -> tuple[float, float, str]:
+def _place(event: EventDict) -> tuple[float, float, str]:
     try:
         onset, offset, label = float(event["onset"]), float(event["offset"]), event["label"]
     except (KeyError, TypeError, ValueError):
@@ -236,7 +236,7 @@ def _place(event: Event) -> tuple[float, float, str]:
     return onset, offset, label
 
 
-def _line(event: Event) -> str:
+def _line(event: EventDict) -> str:
     onset, offset, label = _place(event)
     return f"{onset:.2f}-{offset:.2f} s: {plain(label.strip())}"
 

@@ -51,28 +51,12 @@ class Tokens:
         return Tokens(self.ids[which][:, :longest], mask[:, :longest])
 
 
-def pad_tokens(numbers: Sequence[Sequence[int]], pad: int) -> Tokens:
-    """Texts of different lengths as one batch.
-
-    Args:
-        numbers: of the tokens of each text.
-        pad: number of the token that stands for nothing.
-    """
-    longest = max(map(len, numbers), default=0)
-    ids = torch.full((len(numbers), longest), pad, dtype=torch.int64)
-    mask = torch.zeros((len(numbers), longest), dtype=torch.bool)
-    for row, one in enumerate(numbers):
-        ids[row, : len(one)] = torch.tensor(one, dtype=torch.int64)
-        mask[row, : len(one)] = True
-    return Tokens(ids, mask)
-
-
 def join_tokens(parts: Sequence[Tokens], pad: int) -> Tokens:
     """The texts of several batches, one batch behind the other.
 
     Args:
         parts: at least one.
-        pad: as `pad_tokens`.
+        pad: number of the token that stands for nothing.
     """
     longest = max(part.ids.shape[1] for part in parts)
     ids = [torch.nn.functional.pad(part.ids, (0, longest - part.ids.shape[1]), value=pad) for part in parts]
@@ -82,10 +66,6 @@ def join_tokens(parts: Sequence[Tokens], pad: int) -> Tokens:
 
 ABSENT = "absent"
 """The kind of negatives that name what is not heard, by which nobody learns how parts are joined."""
-
-MOST_NEGATIVES = {"contrastive": 0, "hard": 3, "modular": 7}
-MOST_POSITIVES = {"contrastive": 0, "hard": 0, "modular": 7}
-"""Texts of a row by the kind of stage (arXiv 2310.08753, section 3)."""
 
 MOST_KEPT = 1_000_000
 """Texts whose tokens are kept in the memory, some 200 bytes each."""
@@ -101,14 +81,12 @@ class TextSettings(Spec):
     positives: int = Field(ge=0, description="P, most texts of a row beside the caption that are true of its clip.")
 
     @classmethod
-    def of(cls, kind: StageKind, negatives: int | None = None, positives: int | None = None) -> TextSettings:
-        """Those of a stage; what is None is that of the paper. A contrastive stage takes captions alone."""
-        if kind == "contrastive":
-            return cls(kind=kind, negatives=0, positives=0)
+    def of(cls, kind: StageKind, negatives: int, positives: int) -> TextSettings:
+        """Those of a stage: a contrastive one takes captions alone, a hard one no parts."""
         return cls(
             kind=kind,
-            negatives=MOST_NEGATIVES.get(kind, 0) if negatives is None else negatives,
-            positives=(MOST_POSITIVES.get(kind, 0) if positives is None else positives) if kind == "modular" else 0,
+            negatives=0 if kind == "contrastive" else negatives,
+            positives=positives if kind == "modular" else 0,
         )
 
     def false_texts(self, row: TrainingRow) -> tuple[str, ...]:
@@ -283,7 +261,7 @@ def scatter_rows(values: torch.Tensor, row_of: torch.Tensor, rows: int) -> tuple
     return block, mask
 
 
-Rows = NDArray[np.int64]
+RowNumbers = NDArray[np.int64]
 
 AHEAD = 2
 """Batches that are made before they are asked for."""
@@ -292,10 +270,10 @@ _ROWS_AT_ONCE = 1_024
 """Rows whose similarity to all is in the memory at a time."""
 
 
-class Features(Protocol):
+class FeatureSource(Protocol):
     """What a model takes of the clips of some data."""
 
-    def gather(self, clips: Rows) -> torch.Tensor:
+    def gather(self, clips: RowNumbers) -> torch.Tensor:
         """Features [n, ...] of clips by their numbers, float32."""
         ...
 
@@ -310,8 +288,8 @@ class ArrayFeatures:
 
     values: NDArray[Any]
 
-    def gather(self, clips: Rows) -> torch.Tensor:
-        """See `Features`."""
+    def gather(self, clips: RowNumbers) -> torch.Tensor:
+        """See `FeatureSource`."""
         return torch.from_numpy(np.asarray(self.values[clips], np.float32))
 
 
@@ -346,10 +324,10 @@ class Batches:
     def __init__(
         self,
         data: TrainingData,
-        features: Features,
+        features: FeatureSource,
         tokenise: Callable[[Sequence[str]], Tokens],
         settings: BatchSettings,
-        neighbours: Rows | None = None,
+        neighbours: RowNumbers | None = None,
     ) -> None:
         """Choose the rows.
 
@@ -367,7 +345,7 @@ class Batches:
         """
         self._data, self._features, self._tokenise, self.settings = data, features, tokenise, settings
         takes = settings.texts.takes
-        self._eligible: Rows = np.array([n for n, row in enumerate(data.rows) if takes(row)], np.int64)
+        self._eligible: RowNumbers = np.array([n for n, row in enumerate(data.rows) if takes(row)], np.int64)
         if len(self._eligible) < settings.batch_size:
             raise TrainingError(
                 f"{data.source} has {len(self._eligible):,} rows that a stage {settings.texts.kind!r} can learn from, "
@@ -382,7 +360,7 @@ class Batches:
                     f"{settings.processes} processes must have an even part of it"
                 )
         self._neighbours = neighbours
-        self._order: tuple[int, Rows] | None = None
+        self._order: tuple[int, RowNumbers] | None = None
 
     @property
     def steps_per_epoch(self) -> int:
@@ -394,7 +372,7 @@ class Batches:
         """Rows of a batch that are drawn in order."""
         return self.settings.batch_size // (1 if self._neighbours is None else 2)
 
-    def rows(self, step: int) -> Rows:
+    def rows(self, step: int) -> RowNumbers:
         """Numbers of the rows of a step in the data, over all processes, int64 [batch_size]."""
         epoch, place = divmod(step, self.steps_per_epoch)
         drawn = self._order_of(epoch)[place * self._drawn : (place + 1) * self._drawn]
@@ -434,7 +412,7 @@ class Batches:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _order_of(self, epoch: int) -> Rows:
+    def _order_of(self, epoch: int) -> RowNumbers:
         """The rows of an epoch in their order."""
         # One assignment: a thread that makes batches ahead may be at the next epoch already.
         order = self._order
@@ -443,7 +421,7 @@ class Batches:
             order = self._order = (epoch, rng.permutation(self._eligible))
         return order[1]
 
-    def _with_neighbours(self, drawn: Rows, epoch: int) -> Rows:
+    def _with_neighbours(self, drawn: RowNumbers, epoch: int) -> RowNumbers:
         """Each row, and behind it one of its neighbours that is not in the batch yet; any row where all are."""
         assert self._neighbours is not None
         taken = set(drawn.tolist())
@@ -470,7 +448,7 @@ class Batches:
         return self._tokenise(list(chain.from_iterable(of_rows))), torch.tensor(places, dtype=torch.int64)
 
 
-def nearest_rows(embeddings: NDArray[np.floating[Any]], rows: Sequence[TrainingRow], most: int) -> Rows:
+def nearest_rows(embeddings: NDArray[np.floating[Any]], rows: Sequence[TrainingRow], most: int) -> RowNumbers:
     """The rows whose clips are nearest to that of each row by cosine, nearest first, less those that say the same.
 
     Args:

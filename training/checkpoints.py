@@ -66,7 +66,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class TrainingState:
     """What a file holds beside the weights and the optimizer's numbers.
 
     Attributes:
@@ -85,7 +85,7 @@ class Checkpoint:
 
 def save_checkpoint(
     out: Path,
-    checkpoint: Checkpoint,
+    checkpoint: TrainingState,
     towers: TwoTowers,
     optimizer: torch.optim.Optimizer | None,
     scaler: torch.amp.GradScaler | None = None,
@@ -124,7 +124,7 @@ def save_checkpoint(
         raise OSError(f"cannot write {path}: {first_line(error)}") from error
 
 
-def find_checkpoint(out: Path) -> Checkpoint | None:
+def find_checkpoint(out: Path) -> TrainingState | None:
     """Where the training in a folder stands; None where it has not begun.
 
     Of a file that is damaged the one before is taken, and a warning says so. Each file is read once from end to end.
@@ -153,7 +153,7 @@ def find_checkpoint(out: Path) -> Checkpoint | None:
         return stored
 
 
-def keep_checkpoint(checkpoint: Checkpoint) -> None:
+def keep_checkpoint(checkpoint: TrainingState) -> None:
     """Give a checkpoint that was found the name of the last: nothing damaged takes the place of a whole one."""
     if checkpoint.path.name != FILE:
         checkpoint.path.replace(checkpoint.path.with_name(FILE))
@@ -162,7 +162,7 @@ def keep_checkpoint(checkpoint: Checkpoint) -> None:
 _UNREADABLE = (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError)
 
 
-def _read(path: Path) -> Checkpoint:
+def _read(path: Path) -> TrainingState:
     """The checkpoint in a file, which is as it was written."""
     check_sealed_file(path)
     with safe_open(path, "np") as stored:
@@ -179,7 +179,7 @@ def _read(path: Path) -> Checkpoint:
             if name.startswith(TABLE)
         }
         neighbours = stored.get_tensor(NEIGHBOURS) if NEIGHBOURS in names else None
-    return Checkpoint(_checked(stated["position"]), tables, neighbours, path)
+    return TrainingState(_checked(stated["position"]), tables, neighbours, path)
 
 
 def load_checkpoint(

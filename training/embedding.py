@@ -48,7 +48,7 @@ class Embeddings:
     scale: Tensor
 
 
-class Embedder(nn.Module):
+class BatchEmbedder(nn.Module):
     """A batch embedded by two towers in one call of `forward`.
 
     One call, since what wraps a model, such as DistributedDataParallel or `Accelerator.prepare`, sees its `forward`
@@ -80,7 +80,7 @@ class Embedder(nn.Module):
 
 
 Embed: TypeAlias = Callable[[Batch], Embeddings]
-"""What embeds a batch, such as an `Embedder`, bare or prepared by accelerate."""
+"""What embeds a batch, such as an `BatchEmbedder`, bare or prepared by accelerate."""
 
 _VARIABLES = ("audio", "captions", "negatives", "positives", "scale")
 """The fields of `Embeddings` that have a gradient."""

@@ -28,22 +28,22 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import locked, partial_path, write_whole
 from audio_compositionality.support.text import first_line
 
-from .batches import Batch, Batches, BatchSettings, Features, TextSettings, check_neighbours, nearest_rows
+from .batches import Batch, Batches, BatchSettings, FeatureSource, TextSettings, check_neighbours, nearest_rows
 from .checkpoints import (
     FOLDER,
-    Checkpoint,
     Position,
+    TrainingState,
     find_checkpoint,
     keep_checkpoint,
     load_checkpoint,
     save_checkpoint,
 )
 from .data import TrainingData
-from .embedding import Embedder, Embeddings, cached_step
-from .log import COLUMNS, Progress, RunLog
+from .embedding import BatchEmbedder, Embeddings, cached_step
+from .log import STEP_COLUMNS, Progress, RunLog
 from .losses import StageLoss, processes, stage_loss
 from .model import TwoTowers
-from .record import DataFacts, Record, check_out, write_record
+from .record import DataFacts, TrainingRecord, check_out, write_record
 from .settings import HARD, MODULAR, Stage, TrainingError, TrainingSettings
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def make_optimizer(towers: TwoTowers, weight_decay: float) -> torch.optim.AdamW:
     return torch.optim.AdamW([group for group in groups if group["params"]], lr=0.0, betas=BETAS)
 
 
-def learning_rate(stage: Stage, step: int) -> float:
+def learning_rate_at(stage: Stage, step: int) -> float:
     """The learning rate of a step of a stage, counted from 0: a line up, then half a cosine down to a tenth."""
     if step < stage.warm_up:
         return stage.learning_rate * (step + 1) / stage.warm_up
@@ -201,7 +201,7 @@ _AT_ONCE = 32
 def stage_neighbours(
     towers: TwoTowers,
     data: TrainingData,
-    features: Features,
+    features: FeatureSource,
     count: int,
     out: Path,
     processes: Processes,
@@ -247,7 +247,7 @@ def stage_neighbours(
 
 
 @torch.no_grad()
-def embed_rows(towers: TwoTowers, data: TrainingData, features: Features) -> NDArray[np.floating[Any]]:
+def embed_rows(towers: TwoTowers, data: TrainingData, features: FeatureSource) -> NDArray[np.floating[Any]]:
     """Embeddings [rows, D] of the clips of all rows."""
     clips = np.array([row.clip for row in data.rows], np.int64)
     parts = [
@@ -292,7 +292,7 @@ class Trainer:
         self,
         towers: TwoTowers,
         data: TrainingData,
-        features: Features,
+        features: FeatureSource,
         settings: TrainingSettings,
         out: Path,
         *,
@@ -321,7 +321,7 @@ class Trainer:
         self.computing = computing or Computing(None, settings.precision)
         self.processes = self.computing.processes
         self.towers = towers.to(self.computing.device)
-        self._embedder = Embedder(self.towers)
+        self._embedder = BatchEmbedder(self.towers)
         self._weights = [weight for _, weight in self.towers.named_trained()]
         self._validate = validate if self.processes.is_main else None
         self._on_step, self._progress = on_step, progress
@@ -350,7 +350,7 @@ class Trainer:
 
     def _run(self) -> TrainingRun:
         if self.processes.is_main:
-            write_record(self.out, Record(self.settings.values(), self.facts), self.settings)
+            write_record(self.out, TrainingRecord(self.settings.values(), self.facts), self.settings)
         self._validates = json.loads(self.processes.tell(json.dumps(self._validate is not None)))
         state = find_checkpoint(self.out)
         # What follows writes into the folder: none looks for a state any more.
@@ -377,7 +377,7 @@ class Trainer:
         with torch.no_grad():
             return int(self.towers.embed_text(self.towers.tokeniser(["a"]).to(self.computing.device)).shape[1])
 
-    def _go_on(self, state: Checkpoint) -> None:
+    def _go_on(self, state: TrainingState) -> None:
         """Take a state that was found."""
         if self.processes.is_main:
             keep_checkpoint(state)
@@ -427,7 +427,7 @@ class Trainer:
 
     def _step(self, stage: Stage, stream: Iterator[Batch], loss: StageLoss, optimizer: torch.optim.Optimizer) -> None:
         """One step of the optimizer, on as many batches as are accumulated."""
-        rate = learning_rate(stage, self.position.step)
+        rate = learning_rate_at(stage, self.position.step)
         set_learning_rate(optimizer, rate)
         optimizer.zero_grad(set_to_none=True)
         scaler, losses = self.computing.scaler, []
@@ -501,7 +501,7 @@ class Trainer:
                 )
             if self.log is not None:
                 values = (total, stage.kind, step, loss, rate, scale, norm, round(seconds, 3))
-                self.log.step(dict(zip(COLUMNS, values, strict=True)))
+                self.log.step(dict(zip(STEP_COLUMNS, values, strict=True)))
         self._bar.advance(stage.kind, [loss for loss, _, _ in numbers])
         self._waiting.clear()
 
@@ -527,7 +527,7 @@ class Trainer:
         is_better = is_number and (stage_best is None or score > stage_best)
         self._bar.evaluated(stage.kind, score, is_best)
         if is_best and self.processes.is_main:
-            save_model(self.towers, self.out / BEST, Record(self.settings.values(), self.facts))
+            save_model(self.towers, self.out / BEST, TrainingRecord(self.settings.values(), self.facts))
         self.position = replace(
             self.position,
             best=score if is_best else best,
@@ -545,13 +545,13 @@ class Trainer:
             self.position = replace(self.position, seconds=round(time.monotonic() - self._began, 3))
         if self.processes.is_main:
             tables = {} if self.log is None else self.log.tables
-            state = Checkpoint(self.position, tables, self._near if self.position.step else None)
+            state = TrainingState(self.position, tables, self._near if self.position.step else None)
             save_checkpoint(self.out, state, self.towers, optimizer, self.computing.scaler)
         # None goes on before there is a state to go back to, and none reads it before it is whole.
         self.processes.wait()
 
 
-def save_model(towers: TwoTowers, folder: Path, record: Record) -> None:
+def save_model(towers: TwoTowers, folder: Path, record: TrainingRecord) -> None:
     """Write a model into a folder of its own, in the place of what is there, with a record that has its digests."""
     partial = partial_path(folder)
     shutil.rmtree(partial, ignore_errors=True)

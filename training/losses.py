@@ -29,17 +29,18 @@ from audio_compositionality.support.errors import InputError
 
 from .batches import scatter_rows
 from .embedding import Embeddings
+from .settings import StageKind
 
-Form: TypeAlias = Literal["own", "paper", "release"]
+ModularForm: TypeAlias = Literal["own", "paper", "release"]
 """The forms of the modular loss."""
 
 Reduction: TypeAlias = Literal["mean", "none"]
 """Whether a loss is the mean over the rows, or one number a row."""
 
-Weights: TypeAlias = tuple[float, float]
+DirectionWeights: TypeAlias = tuple[float, float]
 """What t→a and a→t count, α1 and α2 of equations 4 and 6."""
 
-EVEN: Weights = (1.0, 1.0)
+EVEN: DirectionWeights = (1.0, 1.0)
 """The paper gives none; its authors' code has these."""
 
 
@@ -52,7 +53,7 @@ def contrastive(
     all_text: Tensor | None = None,
     offset: int = 0,
     same: Tensor | None = None,
-    weights: Weights = EVEN,
+    weights: DirectionWeights = EVEN,
     reduction: Reduction = "mean",
 ) -> Tensor:
     """The symmetric contrastive loss of stage 1, that of CLIP (arXiv 2103.00020) and CLAP (arXiv 2206.04769).
@@ -90,7 +91,7 @@ def hard_negative(
     all_text: Tensor | None = None,
     offset: int = 0,
     same: Tensor | None = None,
-    weights: Weights = EVEN,
+    weights: DirectionWeights = EVEN,
     reduction: Reduction = "mean",
 ) -> Tensor:
     """The contrastive loss with each clip's own hard negatives, of stage 2 (equations 4 and 5).
@@ -128,12 +129,12 @@ def modular(
     negatives: Tensor | None = None,
     negative_mask: Tensor | None = None,
     *,
-    form: Form = "own",
+    form: ModularForm = "own",
     all_audio: Tensor | None = None,
     all_text: Tensor | None = None,
     offset: int = 0,
     same: Tensor | None = None,
-    weights: Weights = EVEN,
+    weights: DirectionWeights = EVEN,
     reduction: Reduction = "mean",
 ) -> Tensor:
     """The modular contrastive loss of stage 3 (equations 6 and 7): parts of a caption are true of the clip as well.
@@ -173,8 +174,8 @@ def modular(
     Raises:
         InputError: for a form that there is not.
     """
-    if form not in get_args(Form):
-        raise InputError(f"no form {form!r} of the modular loss; there are {', '.join(get_args(Form))}")
+    if form not in get_args(ModularForm):
+        raise InputError(f"no form {form!r} of the modular loss; there are {', '.join(get_args(ModularForm))}")
     batch = _Batch.of(audio, text, scale, all_audio, all_text, offset, same)
     positives, positive_mask = _texts(audio, positives, positive_mask)
     parts = _logits_of_texts(audio, positives, scale)
@@ -313,7 +314,7 @@ def _mean(values: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask, values, 0).sum(1) / mask.sum(1).clamp(min=1)
 
 
-def _weighted(to_audio: Tensor, to_text: Tensor, weights: Weights) -> Tensor:
+def _weighted(to_audio: Tensor, to_text: Tensor, weights: DirectionWeights) -> Tensor:
     """[B], half the sum of both directions, as much of each as its weight says."""
     return (weights[0] * to_audio + weights[1] * to_text) / 2
 
@@ -372,9 +373,6 @@ class _Gathered(torch.autograd.Function):
         return summed[rank * ctx.rows : (rank + 1) * ctx.rows]
 
 
-Kind: TypeAlias = Literal["contrastive", "hard", "modular"]
-"""The kinds of stages."""
-
 StageLoss: TypeAlias = Callable[[Embeddings], Tensor]
 """The loss of a batch, without dimensions: the mean over the rows of this process."""
 
@@ -384,7 +382,11 @@ MODULAR_WEIGHT = 0.5
 
 
 def stage_loss(
-    kind: Kind, form: Form = "own", *, weights: Weights = EVEN, modular_weight: float = MODULAR_WEIGHT
+    kind: StageKind,
+    form: ModularForm = "own",
+    *,
+    weights: DirectionWeights = EVEN,
+    modular_weight: float = MODULAR_WEIGHT,
 ) -> StageLoss:
     """The loss of a kind of stage, among the clips and captions of all processes.
 
@@ -410,7 +412,7 @@ def stage_loss(
     return losses[kind]
 
 
-def _modular(embeddings: Embeddings, form: Form, weights: Weights, modular_weight: float) -> Tensor:
+def _modular(embeddings: Embeddings, form: ModularForm, weights: DirectionWeights, modular_weight: float) -> Tensor:
     """The loss of stage 3."""
     common, negatives = _among_all(embeddings, weights), _negatives(embeddings)
     positives, positive_mask = scatter_rows(embeddings.positives, embeddings.positive_row, len(embeddings.audio))
@@ -423,7 +425,7 @@ def _negatives(embeddings: Embeddings) -> dict[str, Any]:
     return {"negatives": block, "negative_mask": mask}
 
 
-def _among_all(embeddings: Embeddings, weights: Weights) -> dict[str, Any]:
+def _among_all(embeddings: Embeddings, weights: DirectionWeights) -> dict[str, Any]:
     """The arguments that all losses have."""
     rank, _ = processes()
     dim = embeddings.audio.shape[1]

@@ -20,7 +20,7 @@ from audio_compositionality.support.files import permit_as_new
 from audio_compositionality.support.text import listed, nearest
 
 from .batches import Tokeniser, Tokens
-from .features import ClapFrontEnd, FrontEnd
+from .features import ClapFrontEnd, ClipFrontEnd
 from .settings import FRESH, TINY, TrainingError, is_fresh
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class TwoTowers(nn.Module):
                 "transformers' format"
             )
 
-    def open_front_end(self) -> FrontEnd:
+    def open_front_end(self) -> ClipFrontEnd:
         """What makes features of clips, of towers whose features are not made in another way.
 
         Raises:

@@ -18,7 +18,7 @@ from audio_compositionality.encoders.loading.beside_weights import (
     RECORD,
     RECORD_VERSION,
     check_recorded_files,
-    read_values,
+    read_record_values,
 )
 from audio_compositionality.encoders.loading.names import is_public
 from audio_compositionality.hub.client import Hub
@@ -31,7 +31,7 @@ from audio_compositionality.support.spec import check_depth
 from audio_compositionality.support.text import first_line, number_text, plain
 
 from .log import EVALUATIONS, STEPS
-from .settings import ALIGN, CONTRASTIVE, FRESH, HARD, MODULAR, TrainingError, TrainingSettings, differences
+from .settings import ALIGN, CONTRASTIVE, FRESH, HARD, MODULAR, TrainingError, TrainingSettings, setting_differences
 
 SETTINGS = "settings.yaml"
 
@@ -59,7 +59,7 @@ class DataFacts:
 
 
 @dataclass(frozen=True)
-class Record:
+class TrainingRecord:
     """What `training.json` says.
 
     Attributes:
@@ -102,7 +102,7 @@ def library_versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _LIBRARIES}}
 
 
-def write_record(out: Path, record: Record, settings: TrainingSettings) -> None:
+def write_record(out: Path, record: TrainingRecord, settings: TrainingSettings) -> None:
     """Write both files."""
     write_together({out / SETTINGS: settings.to_yaml(), out / RECORD: record.to_json()})
 
@@ -118,7 +118,7 @@ def read_record(out: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        values = read_values(path)
+        values = read_record_values(path)
     except DamagedError as error:
         raise TrainingError(f"{error}; put a whole copy in its place, or give another --out") from error
     except (OSError, ValueError, RecursionError) as error:
@@ -130,7 +130,7 @@ def read_record(out: Path) -> dict[str, Any] | None:
     return dict(values)
 
 
-def check_model(out: Path, values: Mapping[str, Any]) -> None:
+def check_model_files(out: Path, values: Mapping[str, Any]) -> None:
     """Refuse the files of a model that are not those that the training wrote.
 
     Args:
@@ -168,7 +168,7 @@ def check_out(out: Path, settings: TrainingSettings, data: DataFacts | None = No
                 f"{out} holds {strange[0]}, but no training; give a folder that is new or empty as --out"
             )
         return None
-    differing = differences(values["settings"], settings.values())
+    differing = setting_differences(values["settings"], settings.values())
     if data is not None and values.get("fingerprint") != data.fingerprint:
         stored = str(values.get("fingerprint"))[:12]
         differing.append(f"the data ({data.source}) have the fingerprint {data.fingerprint[:12]} where it was {stored}")
@@ -392,7 +392,7 @@ def push_model(
     record = read_record(out)
     if record is None or not record.get("finished"):
         raise TrainingError(f"{out} holds no training that is finished")
-    check_model(out, record)
+    check_model_files(out, record)
     _check_config(out / "config.json")
     content = model_files(out)
     hub = hub or Hub()

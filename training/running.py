@@ -17,14 +17,14 @@ from audio_compositionality.encoders.loading.beside_weights import RECORD
 from audio_compositionality.support.checked_files import digests_of
 from audio_compositionality.support.files import partial_path, write_whole
 
-from .batches import Features
+from .batches import FeatureSource
 from .checkpoints import Position
 from .data import TrainingData, TrainingSplits, open_source, open_training, training_recipes
 from .features import prepare_features
-from .log import EVALUATIONS, STEPS, check_programs, rows_of
+from .log import EVALUATIONS, STEPS, check_programs, log_rows
 from .loop import BEST, Computing, Trainer, TrainingRun, Validate, join_training
 from .model import TwoTowers, open_towers
-from .record import CARD, Record, check_model, check_out, model_card, read_record, write_record
+from .record import CARD, TrainingRecord, check_model_files, check_out, model_card, read_record, write_record
 from .settings import ALIGN, TrainingError, TrainingSettings
 
 POINTS = 200
@@ -48,7 +48,7 @@ def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
         best_files = _checked_files(best) if best.is_dir() else {}
         files = _write_model(trainer)
         outcome = {**_outcome(trainer), **_where(trainer), "data_arguments": data_arguments}
-        record = Record(settings.values(), trainer.facts, True, outcome, files)
+        record = TrainingRecord(settings.values(), trainer.facts, True, outcome, files)
         write_record(out, record, settings)
         values = record.values()
         dim, is_clap = int(trainer.embedding_dim), trainer.towers.model.config.model_type == "clap"
@@ -74,7 +74,7 @@ def _checked_files(folder: Path) -> dict[str, str]:
             f"{folder / RECORD} is not there, and nothing else has the digests of the model beside it: remove "
             f"{folder}, and the training is finished without it"
         )
-    check_model(folder, values)
+    check_model_files(folder, values)
     return dict(values["files"])
 
 
@@ -108,7 +108,7 @@ def _where(trainer: Trainer) -> dict[str, Any]:
 def _outcome(trainer: Trainer) -> dict[str, Any]:
     assert trainer.log is not None
     settings, position, tables = trainer.settings, trainer.position, trainer.log.tables
-    rows = rows_of(tables[STEPS])
+    rows = log_rows(tables[STEPS])
     losses = [(int(row["step"]), float(row["loss"])) for row in rows]
     each = max(-(-len(losses) // POINTS), 1)
     thinned = [losses[start : start + each] for start in range(0, len(losses), each)]
@@ -117,7 +117,7 @@ def _outcome(trainer: Trainer) -> dict[str, Any]:
         "seconds": position.seconds,
         "stages": _stages(rows, settings),
         "best": None if position.best is None else {"score": position.best, "step": position.best_step},
-        "evaluations": _evaluations(rows_of(tables[EVALUATIONS])),
+        "evaluations": _evaluations(log_rows(tables[EVALUATIONS])),
         "losses": {
             "step": [part[-1][0] for part in thinned],
             "loss": [round(fmean(loss for _, loss in part), 6) for part in thinned],
@@ -230,7 +230,7 @@ def _towers(settings: TrainingSettings, computing: Computing) -> TwoTowers:
 
 def _features(
     towers: TwoTowers, data: TrainingData, settings: TrainingSettings, workers: int | None, progress: bool
-) -> Features:
+) -> FeatureSource:
     """What the towers take of each clip."""
     if settings.init.startswith(ALIGN):
         from .towers.small_towers import AlignedTowers, frozen_features

@@ -253,7 +253,9 @@ def _stage(place: int, given: Mapping[str, Any] | Stage, options: Mapping[str, A
         raise InputError(f"stage {place + 1}: {error}") from error
 
 
-def differences(stored: Mapping[str, Any], asked: Mapping[str, Any], *, free: Sequence[str] = FREE) -> list[str]:
+def setting_differences(
+    stored: Mapping[str, Any], asked: Mapping[str, Any], *, free: Sequence[str] = FREE
+) -> list[str]:
     """In what two records of settings differ, a phrase each; names in `free` may.
 
     Args:

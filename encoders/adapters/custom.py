@@ -29,7 +29,7 @@ from audio_compositionality.support.text import first_line, nearest
 from ..base import (
     ABILITIES,
     By,
-    Event,
+    EventDict,
     FloatArray,
     GivenClip,
     ModelCard,
@@ -175,11 +175,11 @@ class CustomModel(WaveformEncoder):
         with user_code(self._name):
             self.made.learn(rows, (one for clip in clips for one in self._brought([clip])))
 
-    def detect_events(self, clips: Sequence[Any]) -> list[list[Event]]:
+    def detect_events(self, clips: Sequence[Any]) -> list[list[EventDict]]:
         """As the object's, in clips at its rate."""
         self.require("events")
         with inference(self.device), user_code(self._name):
-            events: list[list[Event]] = self.made.detect_events(self._brought(clips))
+            events: list[list[EventDict]] = self.made.detect_events(self._brought(clips))
             return events
 
     def _brought(self, clips: Sequence[Any]) -> list[GivenClip]:

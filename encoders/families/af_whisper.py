@@ -33,10 +33,9 @@ class AfWhisperEncoder(WhisperEncoder):
     whole = "audioflamingo3"
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
-        from ..loading.checkpoints import PartialCheckpoint
 
         is_whole = checkpoint.config.model_type == self.whole
-        super().__init__(PartialCheckpoint.of(checkpoint, name_in_tower if is_whole else str), device, options)
+        super().__init__(checkpoint.part(name_in_tower if is_whole else str), device, options)
 
     def _tower_class(self) -> Any:
         from transformers import AudioFlamingo3Encoder
@@ -47,9 +46,7 @@ class AfWhisperEncoder(WhisperEncoder):
         return getattr(checkpoint.config, "audio_config", checkpoint.config)
 
     def _load_encoder(self, checkpoint: Checkpoint) -> Any:
-        from ..loading.checkpoints import PartialCheckpoint
 
-        assert isinstance(checkpoint, PartialCheckpoint)
         return checkpoint.load_part(self._tower_class(), self._encoder_config(checkpoint))
 
     def _extract_features(self, clips: FloatArray) -> WhisperFeatures:

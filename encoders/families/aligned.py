@@ -95,7 +95,6 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
-        from ..loading.checkpoints import PartialCheckpoint
         from ..networks.small_networks import AlignedModel
 
         if options.layer is not None or options.pooling is not None:
@@ -106,7 +105,7 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
         config = cast("AlignedConfig", checkpoint.config)
         _check(checkpoint)
         frozen = _frozen(checkpoint, config, device, options)
-        part = PartialCheckpoint.of(replace(checkpoint, paradigm=checkpoint.paradigm or frozen.described), str, str)
+        part = replace(checkpoint, paradigm=checkpoint.paradigm or frozen.described).part(str, str)
         network = part.load_part(AlignedModel, config).to(device)
         tokenizer = checkpoint.load_tokenizer(config.vocab_size)
         card = part.card(

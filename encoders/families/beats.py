@@ -41,7 +41,7 @@ class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
         # In float32, rounding alone moves the embedding of a pure tone by 1e-4.
         self._front_end_device = double_precision_device(device)
         self._filter_bank = FilterBank(MELS, "povey", torch.float64).to(self._front_end_device)
-        model = weights.build(Beats, convert)
+        model = weights.build(Beats, convert_beats)
         self._drop_later_blocks(model.encoder.layers, options.layer)
         self._model = model.to(device)
         card = weights.card(sample_rate=SAMPLE_RATE, output_dim=DIM, options=options, modules=[model])
@@ -74,7 +74,7 @@ class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
         ]
 
 
-def convert(state: State) -> State:
+def convert_beats(state: State) -> State:
     """Weights by the names of `Beats`, from those of the published checkpoint.
 
     The bias table, which all blocks share, is stored with each of them; the kernel of the position embedding is

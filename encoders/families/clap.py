@@ -63,7 +63,6 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
         from transformers import ClapAudioModelWithProjection, ClapFeatureExtractor
 
         from ..front_ends.clap import ClapLogMel
-        from ..loading.checkpoints import PartialCheckpoint
         from ..networks.htsat import layer_dims, segments_of_image
 
         extractor, config = checkpoint.load_feature_extractor(ClapFeatureExtractor), checkpoint.config
@@ -79,7 +78,7 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
                 f"{extractor.feature_size} mel bands, but the model takes {longest} of {audio.num_mel_bins}"
             )
         self._checkpoint = checkpoint
-        part = PartialCheckpoint.of(checkpoint, audio_name, text_name)
+        part = checkpoint.part(audio_name, text_name)
         self._model = part.load_part(ClapAudioModelWithProjection, audio).to(device)
         if options.layer is None and options.pooling is None:
             dim = int(config.projection_dim)
@@ -109,11 +108,10 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
         from transformers import ClapTextModelWithProjection
 
         from ..loading.beside_weights import longest_text, tokenise_with
-        from ..loading.checkpoints import PartialCheckpoint
 
         config = self._checkpoint.config.text_config
         tokenizer = self._checkpoint.load_tokenizer(int(config.vocab_size))
-        part = PartialCheckpoint.of(self._checkpoint, text_name)
+        part = self._checkpoint.part(text_name)
         model = part.load_part(ClapTextModelWithProjection, config, COMPUTED).to(self.device)
         # Positions are counted from behind that of padding.
         positions = int(config.max_position_embeddings - config.pad_token_id - 1)

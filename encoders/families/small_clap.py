@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PretrainedConfig
 
-    from ..loading.checkpoints import Checkpoint, PartialCheckpoint
+    from ..loading.checkpoints import Checkpoint
 
 MODEL_TYPE = "small_clap"
 
@@ -47,11 +47,10 @@ class SmallClapEncoder(TextedTower, StagedEncoder[SmallClapFeatures]):
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         from ..front_ends.clap import ClapLogMel
-        from ..loading.checkpoints import PartialCheckpoint
 
         if options.layer is not None or options.pooling is not None:
             raise ModelError(f"'{checkpoint.name}' gives its own embedding only, so it takes no layer and no pooling")
-        part = PartialCheckpoint.of(checkpoint, str, str)
+        part = checkpoint.part(str, str)
         extractor, network, self._tokenizer = small_clap_parts(part)
         self._network = network.to(device)
         self._front_end_device = double_precision_device(device)
@@ -89,7 +88,7 @@ class SmallClapEncoder(TextedTower, StagedEncoder[SmallClapFeatures]):
         return TextTower(tokenise_with(self._tokenizer), self._network.embed_text, longest)
 
 
-def small_clap_parts(part: PartialCheckpoint) -> tuple[Any, Any, Any]:
+def small_clap_parts(part: Checkpoint) -> tuple[Any, Any, Any]:
     """Feature extractor, network and tokenizer of a checkpoint, on the CPU.
 
     Raises:

@@ -14,17 +14,17 @@ from audio_compositionality.support.text import first_line
 
 from ..base import FloatArray
 from ..inference import free_memory, is_out_of_memory
-from .front_end import FrontEnd, Inputs
+from .front_end import FrontEnd, ModelInputs
 
 if TYPE_CHECKING:
     import torch
 
 
-Outcome = TypeVar("Outcome")
+PerQuestion = TypeVar("PerQuestion")
 
 
 @dataclass(frozen=True)
-class Question:
+class ChatQuestion:
     """A question that is ready to be put.
 
     Attributes:
@@ -43,7 +43,7 @@ class Question:
         return len(self.clip), len(self.chat)
 
 
-class Batches(Generic[Outcome]):
+class QuestionBatches(Generic[PerQuestion]):
     """Does work on questions, so many at a time.
 
     Attributes:
@@ -58,10 +58,10 @@ class Batches(Generic[Outcome]):
 
     def run(
         self,
-        questions: Sequence[Question],
-        work: Callable[[Sequence[Question], Inputs], Sequence[Outcome]],
-        on_outcomes: Callable[[Sequence[int], Sequence[Outcome]], object] | None = None,
-    ) -> list[Outcome]:
+        questions: Sequence[ChatQuestion],
+        work: Callable[[Sequence[ChatQuestion], ModelInputs], Sequence[PerQuestion]],
+        on_outcomes: Callable[[Sequence[int], Sequence[PerQuestion]], object] | None = None,
+    ) -> list[PerQuestion]:
         """The outcomes of work on questions, in their order.
 
         Questions of similar length go together, the longest first: what memory does not suffice for shows at once.
@@ -77,7 +77,7 @@ class Batches(Generic[Outcome]):
             MemoryError: a single question is too much.
         """
         order = sorted(range(len(questions)), key=lambda place: questions[place].length, reverse=True)
-        outcomes: dict[int, Outcome] = {}
+        outcomes: dict[int, PerQuestion] = {}
         told: list[Future[object]] = []
         with ThreadPoolExecutor(1) as ahead:
             places = self._first(questions, order)
@@ -102,21 +102,21 @@ class Batches(Generic[Outcome]):
             one.result()
         return [outcomes[place] for place in range(len(questions))]
 
-    def _first(self, questions: Sequence[Question], order: Sequence[int]) -> Sequence[int]:
+    def _first(self, questions: Sequence[ChatQuestion], order: Sequence[int]) -> Sequence[int]:
         """The places of the first batch of those in an order: all of one kind, see `FrontEnd.kind`."""
         kinds = [self._front_end.kind(len(questions[place].clip)) for place in order[: self.size]]
         return [place for place, kind in zip(order, kinds, strict=False) if kind == kinds[0]]
 
-    def _prepare(self, questions: Sequence[Question], places: Sequence[int]) -> Inputs:
+    def _prepare(self, questions: Sequence[ChatQuestion], places: Sequence[int]) -> ModelInputs:
         batch = [questions[place] for place in places]
         return self._front_end.encode([one.chat for one in batch], [one.clip for one in batch])
 
     def _within_memory(
         self,
-        batch: Sequence[Question],
-        inputs: Inputs,
-        work: Callable[[Sequence[Question], Inputs], Sequence[Outcome]],
-    ) -> Sequence[Outcome] | None:
+        batch: Sequence[ChatQuestion],
+        inputs: ModelInputs,
+        work: Callable[[Sequence[ChatQuestion], ModelInputs], Sequence[PerQuestion]],
+    ) -> Sequence[PerQuestion] | None:
         """What work makes of a batch; None, with a warning, where memory does not suffice for it.
 
         Raises:
@@ -140,12 +140,12 @@ class Batches(Generic[Outcome]):
 class Forward(Protocol):
     """A model that is called with its inputs and returns `logits` [n, tokens, vocabulary] and `past_key_values`."""
 
-    def __call__(self, inputs: Inputs, *, only_last: bool) -> Any:
+    def __call__(self, inputs: ModelInputs, *, only_last: bool) -> Any:
         """See `TransformersLanguageModel`."""
 
 
 def log_likelihoods(
-    forward: Forward, inputs: Inputs, continuations: Sequence[Sequence[Sequence[int]]], pad: int
+    forward: Forward, inputs: ModelInputs, continuations: Sequence[Sequence[Sequence[int]]], pad: int
 ) -> list[list[float]]:
     """The mean over its tokens of the log-likelihood of each continuation of each prompt.
 
@@ -230,7 +230,9 @@ def tolerance(precision: str) -> float:
 
 
 def difference_alone_and_together(
-    front_end: FrontEnd, batches: Batches[Any], next_token: Callable[[Sequence[Question], Inputs], Sequence[Any]]
+    front_end: FrontEnd,
+    batches: QuestionBatches[Any],
+    next_token: Callable[[Sequence[ChatQuestion], ModelInputs], Sequence[Any]],
 ) -> float:
     """The largest total variation distance, over four clips, of the next token alone and in a batch; NaN where one is.
 
@@ -240,7 +242,7 @@ def difference_alone_and_together(
         next_token: the probabilities of the next token of each question of a batch.
     """
     questions = [
-        Question(front_end.chat(prompt), _clip(min(seconds, front_end.limit_seconds), front_end.sample_rate))
+        ChatQuestion(front_end.chat(prompt), _clip(min(seconds, front_end.limit_seconds), front_end.sample_rate))
         for prompt, seconds in zip(_PROMPTS, SECONDS, strict=True)
     ]
     alone = [batches.run([question], next_token)[0] for question in questions]

@@ -50,18 +50,18 @@ from .endpoint_calls import (
     EndpointError,
     Failure,
     Pace,
+    QuestionWindow,
     RedirectError,
     Server,
     TooLargeError,
-    Window,
     failure_of,
     no_completion,
     open_window,
     out_of_time,
     refusal_of,
-    words_in,
+    server_words,
 )
-from .endpoint_settings import DEFAULT_SETTINGS, MOST_THREADS, SERVER, EndpointSettings, masked_answer, read_key
+from .endpoint_settings import DEFAULT_SETTINGS, MOST_THREADS, SERVER, EndpointSettings, answer_without_key, read_key
 
 _SPACES = " \t\n\r▁Ġ"
 """Space, and the signs that tokens of SentencePiece and of GPT-2 have in its place."""
@@ -140,7 +140,7 @@ def messages_of(prompt: str, waveform: FloatArray | None, sample_rate: int) -> l
     return [{"role": "user", "content": [sound, {"type": "text", "text": prompt}]}]
 
 
-def question_of(
+def question_json(
     model: str, prompt: str, waveform: FloatArray | None, sample_rate: int, parameters: Mapping[str, Any]
 ) -> bytes:
     """One question as JSON, to be answered by the likeliest tokens.
@@ -169,13 +169,13 @@ def reply_of(body: bytes, masked: Callable[[str], str]) -> Reply | Failure:
     """
     content = json.loads(body, parse_constant=_constant)
     if not isinstance(content, dict):
-        return no_completion(masked(words_in(content)))
+        return no_completion(masked(server_words(content)))
     choices = content.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         said = {name: value for name, value in content.items() if value is not None}
-        return no_completion(masked(words_in(said)))
+        return no_completion(masked(server_words(said)))
     refusal = _text(message.get("refusal"))
     finish_reason = _masked(_text(choice.get("finish_reason")), masked)
     return Reply(
@@ -322,7 +322,7 @@ class EndpointModel(Model):
         self._lock = threading.Lock()
         self._questions = 0
         self._served: set[str] = set()
-        self._open: tuple[Server, Window] | None = None
+        self._open: tuple[Server, QuestionWindow] | None = None
         self._has_warned = False
         if read_key() is not None and address.is_open_to_listeners:
             warnings.warn(f"the key in {KEY_VARIABLE} goes to {address.host} unencrypted: use https://", stacklevel=2)
@@ -348,7 +348,7 @@ class EndpointModel(Model):
         return model
 
     @contextmanager
-    def window(self, most: int) -> Iterator[Window | None]:
+    def window(self, most: int) -> Iterator[QuestionWindow | None]:
         """See `Model.window`.
 
         Raises:
@@ -516,14 +516,14 @@ class EndpointModel(Model):
         return [reply.result() for reply in replies]
 
     @contextmanager
-    def _opened(self, threads: int) -> Iterator[tuple[Server, Window]]:
+    def _opened(self, threads: int) -> Iterator[tuple[Server, QuestionWindow]]:
         with closing(Server(self.address.url, self.settings.timeout)) as server, open_window(threads) as window:
             yield server, window
 
     def _put(
         self,
         server: Server,
-        window: Window,
+        window: QuestionWindow,
         clips: Sequence[SoundClip | None],
         prompts: Sequence[str],
         on_reply: Callable[[int, Reply], object] | None,
@@ -548,7 +548,7 @@ class EndpointModel(Model):
         # Made by the thread that sends it, so that no more sound is held as text than is under way.
         rate, left = self.settings.sample_rate, self.settings.deadline
         samples = None if clip is None else _at_rate(clip, rate)
-        question = question_of(self.address.model, prompt, samples, rate, parameters)
+        question = question_json(self.address.model, prompt, samples, rate, parameters)
 
         def ask() -> Reply | Failure:
             nonlocal left
@@ -570,7 +570,7 @@ class EndpointModel(Model):
             reply = server.post(question, key, seconds)
             if reply.status // 100 != 2:
                 return refusal_of(reply, key)
-            return reply_of(reply.body, partial(masked_answer, key=key))
+            return reply_of(reply.body, partial(answer_without_key, key=key))
         except Exception as error:
             if isinstance(error, (RedirectError, TooLargeError)):
                 # No server to get answers from: what is under way is not waited for.

@@ -24,7 +24,7 @@ from audio_compositionality.support.text import first_line, shortened
 
 from ..base import ModelError
 from ..loading.names import ENDPOINT, KEY_VARIABLE
-from .endpoint_settings import EndpointSettings, masked
+from .endpoint_settings import EndpointSettings, without_key
 
 MOST_BYTES = 1_000_000
 """Bytes of a reply when it is decompressed. An answer of 1,024 tokens with what is told of each has a tenth of it."""
@@ -420,7 +420,7 @@ def failure_of(error: Exception, key: str | None, model: str, settings: Endpoint
             is_transient=True,
         )
     cause = tuple(_chain(error))[-1]
-    why = shortened(masked(_cause_of(cause), key), LONGEST_WORDS)
+    why = shortened(without_key(_cause_of(cause), key), LONGEST_WORDS)
     if isinstance(error, (httpx2.TransportError, ConnectionError)):
         reason = f"the server cannot be reached or broke the connection ({why})"
         return Failure(reason, "check the URL, and whether the server runs", is_transient=True)
@@ -442,7 +442,7 @@ def out_of_time(deadline: float) -> Failure:
 
 
 def _redirect(error: RedirectError, key: str | None, model: str) -> Failure:
-    source, target = (shortened(masked(name or "", key), LONGEST_WORDS) for name in (error.source, error.target))
+    source, target = (shortened(without_key(name or "", key), LONGEST_WORDS) for name in (error.source, error.target))
     if error.target is None:
         reason = f"the server {source} answered {error.status}, a redirect to no address"
         return Failure(reason, "check the URL, which goes up to /v1", error.status)
@@ -450,7 +450,7 @@ def _redirect(error: RedirectError, key: str | None, model: str) -> Failure:
         what = f"more than {MOST_REDIRECTS} times" if error.status in REPEATED else "in a way that loses the question"
         reason = f"the server {source} redirects ({error.status}) within it {what}"
         return Failure(reason, "give the URL that it redirects to, up to /v1", error.status)
-    name = f"{ENDPOINT}{model}@" + ("URL" if error.endpoint is None else masked(error.endpoint, key))
+    name = f"{ENDPOINT}{model}@" + ("URL" if error.endpoint is None else without_key(error.endpoint, key))
     reason = f"the server redirects ({error.status}) from {source} to {target}, where nothing was sent"
     return Failure(reason, f"if that is the one to ask, name it: {shortened(name, LONGEST_WORDS)}", error.status)
 
@@ -467,7 +467,7 @@ def refusal_of(reply: HttpReply, key: str | None) -> Failure:
     """The failure of a reply that is no success; the server's words are in it, without the key."""
     status = reply.status
     # Cut after it is masked: a part of the key could not be recognised.
-    words = shortened(masked(" ".join(_words_of(reply).split()), key), LONGEST_WORDS)
+    words = shortened(without_key(" ".join(_words_of(reply).split()), key), LONGEST_WORDS)
     if status in (401, 403):
         advice = (
             f"set the environment variable {KEY_VARIABLE} to a key for it"
@@ -487,14 +487,14 @@ def refusal_of(reply: HttpReply, key: str | None) -> Failure:
 def _words_of(reply: HttpReply) -> str:
     """What a server says of what went wrong, in its own words; empty where they are a page or cannot be read."""
     try:
-        return words_in(json.loads(reply.body))
+        return server_words(json.loads(reply.body))
     except RecursionError:
         return ""
     except ValueError:
         return "" if "html" in reply.headers.get("Content-Type", "").lower() else reply.text
 
 
-def words_in(content: Any) -> str:
+def server_words(content: Any) -> str:
     """The message within the JSON of an error: OpenAI's ``{"error": {"message"}}``, or one of the usual others."""
     while isinstance(content, list) and content:
         content = content[0]
@@ -502,7 +502,7 @@ def words_in(content: Any) -> str:
         return str(content)
     for name in ("error", "message", "detail", "errors"):
         if content.get(name):
-            return words_in(content[name])
+            return server_words(content[name])
     return str(content)
 
 
@@ -526,7 +526,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-class Window:
+class QuestionWindow:
     """A window that moves over questions: so many are under way, and the next one is asked when any is answered.
 
     A question that takes long keeps one thread from the others, whichever it was put together with.
@@ -620,13 +620,13 @@ class Window:
 
 
 @contextmanager
-def open_window(threads: int) -> Iterator[Window]:
+def open_window(threads: int) -> Iterator[QuestionWindow]:
     """A window until the end of the block, where what is left is waited for.
 
     Raises:
-        Exception: see `Window.wait`; what the block raises, after those under way have been answered.
+        Exception: see `QuestionWindow.wait`; what the block raises, after those under way have been answered.
     """
-    window = Window(threads)
+    window = QuestionWindow(threads)
     try:
         yield window
         window.wait()

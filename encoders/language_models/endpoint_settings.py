@@ -70,7 +70,7 @@ _SHORTEST_SECRET = 8
 """Letters of the shortest key that is masked in what a model answers: shorter ones are words, as vLLM's EMPTY is."""
 
 
-class Key(str):
+class ServerKey(str):
     """A key, which shows itself to nobody who prints what it is in."""
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class Key(str):
         return "'***'"
 
 
-def read_key() -> Key | None:
+def read_key() -> ServerKey | None:
     """The key of the environment; None where none is set.
 
     Raises:
@@ -91,10 +91,10 @@ def read_key() -> Key | None:
             f"the environment variable {KEY_VARIABLE} holds a space, a line break or a sign that is not ASCII, which "
             "no key has; set it anew"
         )
-    return Key(key) if key else None
+    return ServerKey(key) if key else None
 
 
-def masked(text: str, key: str | None) -> str:
+def without_key(text: str, key: str | None) -> str:
     """A text of a server's without the key, also where it stands quoted as in URLs or in JSON."""
     if key is None:
         return text
@@ -103,6 +103,6 @@ def masked(text: str, key: str | None) -> str:
     return text
 
 
-def masked_answer(text: str, key: str | None) -> str:
-    """As `masked`, of what a model says, which stays as it is where the key is short enough for a word."""
-    return text if key is None or len(key) < _SHORTEST_SECRET else masked(text, key)
+def answer_without_key(text: str, key: str | None) -> str:
+    """As `without_key`, of what a model says, which stays as it is where the key is short enough for a word."""
+    return text if key is None or len(key) < _SHORTEST_SECRET else without_key(text, key)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .transformers_model import LanguageCheckpoint
 
-Inputs = dict[str, "torch.Tensor"]
+ModelInputs = dict[str, "torch.Tensor"]
 """What a model is called with, on the CPU: `input_ids` and `attention_mask`, [n, tokens], padded on the left, and the
 features of the sound by the names that the model gives them."""
 
@@ -88,7 +88,7 @@ class FrontEnd(ABC):
         return 0
 
     @abstractmethod
-    def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> Inputs:
+    def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> ModelInputs:
         """The input of a model for as many chats as clips, [samples] each at `sample_rate`."""
 
     def _render(self, conversation: list[dict[str, Any]]) -> str:
@@ -120,7 +120,7 @@ class ProcessorFrontEnd(FrontEnd):
         window = extractor.n_samples / extractor.sampling_rate if limit_seconds is None else limit_seconds
         self.limit_seconds = float(window)
 
-    def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> Inputs:
+    def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> ModelInputs:
         """See `FrontEnd.encode`."""
         # A `padding=True` beside these would reach the feature extractor too, whose window is then that of the longest
         # clip: the encoder of Audio Flamingo 3 fails on it.
@@ -147,7 +147,7 @@ class TokenFrontEnd(FrontEnd):
 
     tokenizer: Any
 
-    def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> Inputs:
+    def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> ModelInputs:
         """See `FrontEnd.encode`."""
         import torch
 
@@ -169,7 +169,7 @@ class TokenFrontEnd(FrontEnd):
         return self.placeholder * count
 
     @abstractmethod
-    def _features(self, clips: Sequence[FloatArray]) -> tuple[Inputs, list[int]]:
+    def _features(self, clips: Sequence[FloatArray]) -> tuple[ModelInputs, list[int]]:
         """The features of clips by the model's names, and how many tokens stand for each clip."""
 
 
@@ -204,7 +204,7 @@ class LogMelFrontEnd(TokenFrontEnd):
         self.placeholder = self.tokenizer.convert_ids_to_tokens(checkpoint.config.audio_token_id)
         self.silence = self._extractor.n_fft + 2 * self._extractor.hop_length if pads else 0
 
-    def _features(self, clips: Sequence[FloatArray]) -> tuple[Inputs, list[int]]:
+    def _features(self, clips: Sequence[FloatArray]) -> tuple[ModelInputs, list[int]]:
         import numpy as np
         import torch
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Family:
+class LanguageFamily:
     """How the models of a family are loaded. A family's module has its own as `FAMILY`.
 
     Attributes:
@@ -62,17 +62,17 @@ LEFT_OUT = {
 }
 """Why there is no runner for models that transformers has: none could be tried where this was written."""
 
-_families: Registry[Family] = Registry(
+_families: Registry[LanguageFamily] = Registry(
     f"{__package__}.families", "FAMILY", "audio_compositionality.language_models", lambda family: family.name
 )
 
 
-def families() -> dict[str, Family]:
+def families() -> dict[str, LanguageFamily]:
     """The families by name."""
     return _families.all()
 
 
-def family_of(config: Any) -> Family | None:
+def family_of(config: Any) -> LanguageFamily | None:
     """The family that a configuration of transformers belongs to; None of any other model."""
     stated = _stated(config)
     return next((family for family in families().values() if stated & set(family.architectures)), None)

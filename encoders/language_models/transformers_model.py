@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoProcessor, AutoTokenizer
+from transformers import AutoProcessor
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import first_line
@@ -32,12 +32,12 @@ from ..base import (
     resample,
 )
 from ..inference import inference
-from ..loading.beside_weights import TOKENIZER_FILES, VOCABULARIES
+from ..loading.beside_weights import TOKENIZER_FILES
 from ..loading.checkpoints import Checkpoint, quiet
 from ..options import EncoderOptions, LanguageOptions
-from .batches import Batches, Question, difference_alone_and_together, log_likelihoods, tolerance
-from .front_end import FrontEnd, Inputs
-from .listing import Family
+from .batches import ChatQuestion, QuestionBatches, difference_alone_and_together, log_likelihoods, tolerance
+from .front_end import FrontEnd, ModelInputs
+from .listing import LanguageFamily
 
 TEMPLATES = ("chat_template.jinja", "chat_template.json")
 """Files of which one may hold the chat template, the newer name first."""
@@ -98,13 +98,9 @@ class LanguageCheckpoint(Checkpoint):
         Raises:
             ModelError: there is no tokenizer, it cannot be read, or there is no template.
         """
-        if not any(self.find(name) is not None for name in VOCABULARIES):
-            raise ModelError(f"'{self.name}' has no tokenizer: there must be tokenizer.json beside config.json")
-        try:
-            with quiet(self.source):
-                tokenizer = AutoTokenizer.from_pretrained(self.source, revision=self.commit, trust_remote_code=False)
-        except Exception as error:
-            raise ModelError(f"cannot read the tokenizer of '{self.name}': {first_line(error)}") from error
+        tokenizer = self._read_tokenizer(
+            f"'{self.name}' has no tokenizer: there must be tokenizer.json beside config.json"
+        )
         if self.chat_template is not None:
             tokenizer.chat_template = self.chat_template
         if tokenizer.chat_template is None:
@@ -158,7 +154,9 @@ class TransformersLanguageModel(Model):
         front_end: turns clips and prompts into its input.
     """
 
-    def __init__(self, checkpoint: Checkpoint, family: Family, device: torch.device, options: EncoderOptions) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, family: LanguageFamily, device: torch.device, options: EncoderOptions
+    ) -> None:
         """Load a model.
 
         Args:
@@ -185,7 +183,9 @@ class TransformersLanguageModel(Model):
         self._ending = _ending_tokens(self.model, self.front_end.tokenizer)
         self.card = _card(source, family, self.model, self.front_end.sample_rate, self.options)
         automatic_size = CPU_BATCH_SIZE if device.type == "cpu" else GPU_BATCH_SIZE
-        self._batches: Batches[Any] = Batches(self.front_end, self.card.id, self.options.batch_size or automatic_size)
+        self._batches: QuestionBatches[Any] = QuestionBatches(
+            self.front_end, self.card.id, self.options.batch_size or automatic_size
+        )
         self.limit_seconds, self.new_tokens = self.front_end.limit_seconds, self.options.max_new_tokens
         self._checked = False
 
@@ -278,7 +278,7 @@ class TransformersLanguageModel(Model):
         count = next((place for place, token in enumerate(written, 1) if token in ends), None)
         return {"finish_reason": "length" if count is None else "stop", "tokens": count or len(written)}
 
-    def _questions(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[Question]:
+    def _questions(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[ChatQuestion]:
         """Questions that are known to be valid, their clips at the model's rate."""
         if len(clips) != len(prompts):
             raise InputError(f"there are {len(clips)} clips and {len(prompts)} prompts; there must be as many")
@@ -287,7 +287,7 @@ class TransformersLanguageModel(Model):
                 raise InputError(f"prompt {row} is {prompt!r}; it must be a text")
         waveforms = [self._waveform(clip, row) for row, clip in enumerate(self.single_clips(clips))]
         chats = [self.front_end.chat(prompt) for prompt in prompts]
-        return [Question(chat, waveform) for chat, waveform in zip(chats, waveforms, strict=True)]
+        return [ChatQuestion(chat, waveform) for chat, waveform in zip(chats, waveforms, strict=True)]
 
     def _waveform(self, clip: Any, row: int) -> FloatArray:
         rate = check_sample_rate(clip.sample_rate)
@@ -327,7 +327,7 @@ class TransformersLanguageModel(Model):
                 )
         return tuple(first)
 
-    def _run(self, questions: Sequence[Question], work: Any, on_outcomes: Any) -> list[Any]:
+    def _run(self, questions: Sequence[ChatQuestion], work: Any, on_outcomes: Any) -> list[Any]:
         if not self._checked and min(len(questions), self.batch_size) > 1:
             self._check_batches()
         return self._batches.run(questions, work, on_outcomes)
@@ -347,7 +347,7 @@ class TransformersLanguageModel(Model):
             )
             self._batches.size = 1
 
-    def _write(self, batch: Sequence[Question], inputs: Inputs) -> list[list[int]]:
+    def _write(self, batch: Sequence[ChatQuestion], inputs: ModelInputs) -> list[list[int]]:
         """The tokens of the answers."""
         from transformers import GenerationConfig
 
@@ -359,7 +359,7 @@ class TransformersLanguageModel(Model):
         numbers: list[list[int]] = written[:, inputs["input_ids"].shape[1] :].tolist()
         return numbers
 
-    def _score(self, batch: Sequence[Question], inputs: Inputs) -> list[list[float]]:
+    def _score(self, batch: Sequence[ChatQuestion], inputs: ModelInputs) -> list[list[float]]:
         """The mean log-likelihood of the tokens of each continuation."""
         continuations = [question.continuations for question in batch]
         with inference(self.device):
@@ -368,7 +368,7 @@ class TransformersLanguageModel(Model):
         self._check_numbers([score for row in scores for score in row])
         return scores
 
-    def _next_token(self, batch: Sequence[Question], inputs: Inputs) -> list[Any]:
+    def _next_token(self, batch: Sequence[ChatQuestion], inputs: ModelInputs) -> list[Any]:
         """The probabilities of the next token, float32 [tokens] each."""
         with inference(self.device):
             logits = self._forward(self._on_device(inputs), only_last=True).logits[:, -1]
@@ -384,7 +384,7 @@ class TransformersLanguageModel(Model):
                 f"'{self.card.id}' computes no numbers (NaN) in {self.options.precision}; another precision may do"
             )
 
-    def _forward(self, inputs: Inputs, *, only_last: bool) -> Any:
+    def _forward(self, inputs: ModelInputs, *, only_last: bool) -> Any:
         """The output of the model, its logits those of the last token only where no others are needed."""
         if not only_last:
             return self.model(**inputs, use_cache=True)
@@ -411,7 +411,7 @@ class TransformersLanguageModel(Model):
         finally:
             hook.remove()
 
-    def _on_device(self, inputs: Inputs) -> Inputs:
+    def _on_device(self, inputs: ModelInputs) -> ModelInputs:
         """Inputs where the model is, what is floating in its precision."""
         return {
             name: value.to(self.model.device, self.model.dtype if value.is_floating_point() else None)
@@ -449,7 +449,9 @@ def _ending_tokens(model: Any, tokenizer: Any) -> dict[str, Any]:
     return tokens
 
 
-def _card(checkpoint: Checkpoint, family: Family, model: Any, sample_rate: int, options: LanguageOptions) -> ModelCard:
+def _card(
+    checkpoint: Checkpoint, family: LanguageFamily, model: Any, sample_rate: int, options: LanguageOptions
+) -> ModelCard:
     card = checkpoint.card(
         sample_rate=sample_rate, output_dim=None, options=EncoderOptions(precision=options.precision), modules=[]
     )

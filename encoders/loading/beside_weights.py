@@ -142,7 +142,7 @@ def recorded_data(find: Find, *, fresh: bool = False) -> str | None:
     if path is None:
         return None
     try:
-        values = read_values(path)
+        values = read_record_values(path)
         data, recipe = str(values["trained_on"]), values.get("recipe")
     except DamagedError as error:
         raise ModelError(f"{error}; get the model again, or train it again") from error
@@ -152,7 +152,7 @@ def recorded_data(find: Find, *, fresh: bool = False) -> str | None:
     return shortened(data if not recipe or str(recipe) in data else f"{data} ({recipe})", LONGEST)
 
 
-def read_values(path: Path) -> dict[str, Any]:
+def read_record_values(path: Path) -> dict[str, Any]:
     """The values of a record.
 
     Raises:

@@ -39,7 +39,7 @@ class Beats(nn.Module):
         self.patch_embedding = nn.Conv2d(1, PATCH_DIM, PATCH, stride=PATCH, bias=False)
         self.layer_norm = nn.LayerNorm(PATCH_DIM)
         self.post_extract_proj = nn.Linear(PATCH_DIM, DIM)
-        self.encoder = Transformer()
+        self.encoder = BeatsTransformer()
 
     def forward(self, log_mel: torch.Tensor, layers: Sequence[int | None] = (None,)) -> list[torch.Tensor]:
         """Outputs of blocks for normalised log-mel spectrograms [n, frames, mels].
@@ -57,7 +57,7 @@ class Beats(nn.Module):
         return states
 
 
-class Transformer(nn.Module):
+class BeatsTransformer(nn.Module):
     """Blocks with post-normalisation, over a convolutional embedding of position."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Transformer(nn.Module):
         self.pos_conv = nn.Conv1d(DIM, DIM, POSITION_KERNEL, padding=POSITION_KERNEL // 2, groups=POSITION_GROUPS)
         self.layer_norm = nn.LayerNorm(DIM)
         self.relative_attention_bias = nn.Embedding(BUCKETS, HEADS)
-        self.layers = nn.ModuleList(Block() for _ in range(LAYERS))
+        self.layers = nn.ModuleList(BeatsBlock() for _ in range(LAYERS))
         nn.init.normal_(self.pos_conv.weight, std=math.sqrt(4 / (POSITION_KERNEL * DIM)))
         assert self.pos_conv.bias is not None
         nn.init.zeros_(self.pos_conv.bias)
@@ -86,12 +86,12 @@ class Transformer(nn.Module):
         return [hidden if layer is None else states[layer] for layer in layers]
 
 
-class Block(nn.Module):
+class BeatsBlock(nn.Module):
     """Attention and a feed-forward network, each normalised after its scaled residual connection (deep norm)."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.self_attn = Attention()
+        self.self_attn = BeatsAttention()
         self.self_attn_layer_norm = nn.LayerNorm(DIM)
         self.fc1 = nn.Linear(DIM, FEED_FORWARD_DIM)
         self.fc2 = nn.Linear(FEED_FORWARD_DIM, DIM)
@@ -108,7 +108,7 @@ class Block(nn.Module):
         return normalised
 
 
-class Attention(nn.Module):
+class BeatsAttention(nn.Module):
     """Attention with a gated relative position bias (Chi et al., 2022, arXiv 2106.16138).
 
     The gates are a function of the query; `grep_linear` makes four summands of each.

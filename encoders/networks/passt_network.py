@@ -28,7 +28,7 @@ HEADS = 12
 LayerNorm = partial(nn.LayerNorm, eps=1e-6)
 
 
-class Attention(nn.Module):
+class PasstAttention(nn.Module):
     """Self-attention with one projection to queries, keys and values."""
 
     def __init__(self) -> None:
@@ -44,13 +44,13 @@ class Attention(nn.Module):
         return projected
 
 
-class Block(nn.Module):
+class PasstBlock(nn.Module):
     """A block of a vision transformer, normalised before attention and before the feed-forward half."""
 
     def __init__(self) -> None:
         super().__init__()
         self.norm1 = LayerNorm(DIM)
-        self.attn = Attention()
+        self.attn = PasstAttention()
         self.norm2 = LayerNorm(DIM)
         self.mlp = nn.Sequential(OrderedDict(fc1=nn.Linear(DIM, 4 * DIM), act=nn.GELU(), fc2=nn.Linear(4 * DIM, DIM)))
 
@@ -75,7 +75,7 @@ class Passt(nn.Module):
         self.new_pos_embed = nn.Parameter(torch.empty(1, 2, DIM))
         self.freq_new_pos_embed = nn.Parameter(torch.empty(1, DIM, BANDS, 1))
         self.time_new_pos_embed = nn.Parameter(torch.empty(1, DIM, 1, MOMENTS))
-        self.blocks = nn.ModuleList(Block() for _ in range(DEPTH))
+        self.blocks = nn.ModuleList(PasstBlock() for _ in range(DEPTH))
         self.norm = LayerNorm(DIM)
         for name, parameter in self.named_parameters():
             if name.endswith(("_token", "_pos_embed")):

@@ -9,7 +9,7 @@ from transformers import AutoModel, PeAudioEncoder
 from transformers.models.pe_audio.modeling_pe_audio import PeAudioContrastiveHead, PeAudioPreTrainedModel
 
 
-class AudioTower(PeAudioPreTrainedModel):  # type: ignore[no-untyped-call]
+class PeAudioTower(PeAudioPreTrainedModel):  # type: ignore[no-untyped-call]
     """What a PE-Audio model has for sound: the encoder, and the projection to the space shared with text."""
 
     def __init__(self, config: Any) -> None:
@@ -19,7 +19,7 @@ class AudioTower(PeAudioPreTrainedModel):  # type: ignore[no-untyped-call]
         self.post_init()  # type: ignore[no-untyped-call]
 
 
-class TextTower(PeAudioPreTrainedModel):  # type: ignore[no-untyped-call]
+class PeTextTower(PeAudioPreTrainedModel):  # type: ignore[no-untyped-call]
     """What a PE-Audio model has for text: the network, and the projection to the space shared with sound."""
 
     def __init__(self, config: Any) -> None:

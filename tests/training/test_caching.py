@@ -10,7 +10,7 @@ import torch
 
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.training.batches import Batch, Tokens
-from audio_compositionality.training.embedding import Embedder, Embeddings, cached_step, chunks_of
+from audio_compositionality.training.embedding import BatchEmbedder, Embeddings, cached_step, chunks_of
 from audio_compositionality.training.losses import stage_loss
 
 from .toy_towers import ToyTowers, gradients, toy_batch
@@ -20,7 +20,7 @@ EVERY = pytest.mark.parametrize(("kind", "form"), STAGES)
 
 
 def step(kind: str, form: str, chunk: int | None, batch: Batch | None = None, **options: object):
-    model = Embedder(ToyTowers())
+    model = BatchEmbedder(ToyTowers())
     value = cached_step(model, toy_batch() if batch is None else batch, stage_loss(kind, form), chunk, **options)
     return value, gradients(model)
 
@@ -41,7 +41,7 @@ def test_chunks_have_the_gradient_of_the_whole(kind: str, form: str, chunk: int)
 @pytest.mark.parametrize("chunk", [None, 8, 9])
 def test_a_chunk_that_holds_all_is_the_plain_step(chunk: int | None):
     value, plain = step("hard", "own", chunk)
-    model = Embedder(ToyTowers())
+    model = BatchEmbedder(ToyTowers())
     loss = stage_loss("hard")(model(toy_batch()))
     loss.backward()
     assert torch.equal(value, loss.detach())
@@ -49,7 +49,7 @@ def test_a_chunk_that_holds_all_is_the_plain_step(chunk: int | None):
 
 
 def test_gradients_are_added():
-    model = Embedder(ToyTowers())
+    model = BatchEmbedder(ToyTowers())
     for seed in (1, 2):
         cached_step(model, toy_batch(seed=seed), stage_loss("hard"), 3)
     first, second = (step("hard", "own", None, toy_batch(seed=seed))[1] for seed in (1, 2))
@@ -87,7 +87,7 @@ def test_chunks_take_the_texts_of_their_rows():
 def test_dropout_draws_the_same_in_both_passes():
     """The reference embeds the chunks one by one, with gradient, from the same state of the generator."""
     batch, loss = toy_batch(), stage_loss("modular")
-    model = Embedder(ToyTowers(dropout=0.5))
+    model = BatchEmbedder(ToyTowers(dropout=0.5))
     torch.manual_seed(3)
     value = cached_step(model, batch, loss, 3)
     behind = torch.rand(4)
@@ -110,7 +110,7 @@ def test_activations_of_one_chunk_are_kept_at_a_time():
     """With gradient, never more rows than a chunk are embedded; each row is embedded twice."""
     seen: list[tuple[bool, int]] = []
 
-    class Watched(Embedder):
+    class Watched(BatchEmbedder):
         def forward(self, batch: Batch) -> Embeddings:
             seen.append((torch.is_grad_enabled(), len(batch)))
             return super().forward(batch)
@@ -153,7 +153,7 @@ def test_accelerate_divides_where_gradients_are_accumulated(chunk: int | None):
     from accelerate import Accelerator
 
     accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
-    model = accelerator.prepare(Embedder(ToyTowers()))
+    model = accelerator.prepare(BatchEmbedder(ToyTowers()))
     for _ in range(2):
         with accelerator.accumulate(model):
             cached_step(
@@ -188,7 +188,7 @@ def test_an_embedder_embeds_all_texts_in_one_go():
             return super().embed_text(tokens)
 
     batch = toy_batch()
-    embeddings = Embedder(Watched())(batch)
+    embeddings = BatchEmbedder(Watched())(batch)
     assert calls == [len(batch.captions) + len(batch.negatives) + len(batch.positives)]
     towers = ToyTowers()
     for name in ("captions", "negatives", "positives"):

@@ -17,7 +17,7 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from audio_compositionality.training.batches import Batch
-from audio_compositionality.training.embedding import Embedder, Embeddings, cached_step, chunks_of
+from audio_compositionality.training.embedding import BatchEmbedder, Embeddings, cached_step, chunks_of
 from audio_compositionality.training.loop import average_gradients
 from audio_compositionality.training.losses import gather, gather_with_gradient, stage_loss
 
@@ -32,7 +32,7 @@ ROWS = 8
 
 def embedded(batch: Batch) -> Embeddings:
     """A batch embedded, in float64."""
-    return Embedder(ToyTowers().double())(replace(batch, audio=batch.audio.double()))
+    return BatchEmbedder(ToyTowers().double())(replace(batch, audio=batch.audio.double()))
 
 
 def of_embeddings(embeddings: Embeddings) -> dict[str, dict[str, torch.Tensor]]:
@@ -55,7 +55,7 @@ def of_steps(
     """The loss of each stage and the weights' gradients, in float32."""
     results = {}
     for kind, form in STAGES:
-        model = wrap(Embedder(ToyTowers()))
+        model = wrap(BatchEmbedder(ToyTowers()))
         no_sync = getattr(model, "no_sync", nullcontext)
         loss = cached_step(model, batch, stage_loss(kind, form), chunk, no_sync=no_sync)
         if not isinstance(model, DistributedDataParallel):

@@ -127,12 +127,11 @@ def open_clap_towers(checkpoint: Checkpoint, fresh: bool) -> ClapTowers:
     from transformers import ClapFeatureExtractor, ClapModel
 
     from audio_compositionality.encoders.families.clap import COMPUTED
-    from audio_compositionality.encoders.loading.checkpoints import PartialCheckpoint
 
     def stored_name(stored: str) -> str | None:
         return None if stored.endswith(COMPUTED) else stored
 
-    part = PartialCheckpoint.of(checkpoint, stored_name)
+    part = checkpoint.part(stored_name)
     model = part.load_part(ClapModel, checkpoint.config, COMPUTED)
     extractor = checkpoint.load_feature_extractor(ClapFeatureExtractor)
     tokenizer = checkpoint.load_tokenizer(int(checkpoint.config.text_config.vocab_size))

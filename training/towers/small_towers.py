@@ -160,9 +160,8 @@ def open_small_towers(checkpoint: Checkpoint, fresh: bool) -> SmallTowers:
         ModelError: its files cannot be had or are incomplete.
     """
     from audio_compositionality.encoders.families.small_clap import small_clap_parts
-    from audio_compositionality.encoders.loading.checkpoints import PartialCheckpoint
 
-    extractor, model, tokenizer = small_clap_parts(PartialCheckpoint.of(checkpoint, str, str))
+    extractor, model, tokenizer = small_clap_parts(checkpoint.part(str, str))
     return SmallTowers(model, tokenizer, model.config.max_tokens, extractor=extractor, fresh=fresh)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..front_end import ProcessorFrontEnd
-from ..listing import Family
+from ..listing import LanguageFamily
 
 if TYPE_CHECKING:
     from ..transformers_model import LanguageCheckpoint
@@ -24,7 +24,7 @@ class FlamingoFrontEnd(ProcessorFrontEnd):
         self.limit_seconds = max(self.processor.max_audio_len // window, 1) * window
 
 
-FAMILY = Family(
+FAMILY = LanguageFamily(
     "Audio Flamingo",
     {name: name for name in ("AudioFlamingo3ForConditionalGeneration", "MusicFlamingoForConditionalGeneration")},
     FlamingoFrontEnd,

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...base import FloatArray, ModelError
-from ..front_end import Inputs, TokenFrontEnd, with_padding
-from ..listing import Family
+from ..front_end import ModelInputs, TokenFrontEnd, with_padding
+from ..listing import LanguageFamily
 
 if TYPE_CHECKING:
     from ..transformers_model import LanguageCheckpoint
@@ -42,7 +42,7 @@ class Gemma4FrontEnd(TokenFrontEnd):
     def _stand_in(self, count: int) -> str:
         return f"{self._begin}{self.placeholder * count}{self._end}"
 
-    def _features(self, clips: Sequence[FloatArray]) -> tuple[Inputs, list[int]]:
+    def _features(self, clips: Sequence[FloatArray]) -> tuple[ModelInputs, list[int]]:
         import torch
 
         # A clip at a time: none is filled up to the length of another.
@@ -60,7 +60,7 @@ class Gemma4FrontEnd(TokenFrontEnd):
         return {"input_features": features, "input_features_mask": mask}, counts
 
 
-FAMILY = Family(
+FAMILY = LanguageFamily(
     "Gemma 4",
     {"Gemma4ForConditionalGeneration": "Gemma4ForConditionalGeneration"},
     Gemma4FrontEnd,

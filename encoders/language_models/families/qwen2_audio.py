@@ -7,9 +7,9 @@ word, are refused.
 from __future__ import annotations
 
 from ..front_end import ProcessorFrontEnd
-from ..listing import Family
+from ..listing import LanguageFamily
 
-FAMILY = Family(
+FAMILY = LanguageFamily(
     "Qwen2-Audio",
     {"Qwen2AudioForConditionalGeneration": "Qwen2AudioForConditionalGeneration"},
     ProcessorFrontEnd,

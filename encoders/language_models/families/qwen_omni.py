@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..front_end import FrontEnd, LogMelFrontEnd
-from ..listing import Family
+from ..listing import LanguageFamily
 
 if TYPE_CHECKING:
     from ..transformers_model import LanguageCheckpoint
@@ -62,7 +62,7 @@ _THINKERS = {
     "Qwen3OmniMoeThinkerForConditionalGeneration": ("Qwen3OmniMoeForConditionalGeneration",),
 }
 
-FAMILY = Family(
+FAMILY = LanguageFamily(
     "Qwen-Omni",
     {name: thinker for thinker, wholes in _THINKERS.items() for name in (thinker, *wholes)},
     _front_end,

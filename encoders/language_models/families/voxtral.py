@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...base import FloatArray
-from ..front_end import FrontEnd, Inputs
-from ..listing import Family
+from ..front_end import FrontEnd, ModelInputs
+from ..listing import LanguageFamily
 
 if TYPE_CHECKING:
     from ..transformers_model import LanguageCheckpoint
@@ -42,7 +42,7 @@ class VoxtralFrontEnd(FrontEnd):
         numbers: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
         return numbers
 
-    def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> Inputs:
+    def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> ModelInputs:
         """See `FrontEnd.encode`."""
         conversations = [
             [{"role": "user", "content": [self._sound(clip), {"type": "text", "text": prompt}]}]
@@ -60,7 +60,7 @@ class VoxtralFrontEnd(FrontEnd):
         return {"type": "audio", "base64": base64.b64encode(file.getvalue()).decode()}
 
 
-FAMILY = Family(
+FAMILY = LanguageFamily(
     "Voxtral",
     {"VoxtralForConditionalGeneration": "VoxtralForConditionalGeneration"},
     VoxtralFrontEnd,
