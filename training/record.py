@@ -87,7 +87,7 @@ class TrainingRecord:
             "rows": self.data.rows,
             "trained_on": self.data.described,
             "settings": dict(self.settings),
-            "libraries": library_versions(),
+            "libraries": _library_versions(),
             **self.outcome,
             "files": dict(self.files),
         }
@@ -97,7 +97,7 @@ class TrainingRecord:
         return sealed_json(self.values())
 
 
-def library_versions() -> dict[str, str]:
+def _library_versions() -> dict[str, str]:
     """Versions of this package, Python and the libraries that compute."""
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _LIBRARIES}}
 

@@ -74,8 +74,7 @@ def twin_problem(model: Model, prefix: str) -> str | None:
     import torch
 
     made = model.made if isinstance(model, CustomModel) else model
-    attribute = getattr(type(made), _NAMES_NETWORK, None)
-    network = getattr(made, attribute, None) if isinstance(attribute, str) else made
+    _, network = _named_network(made)
     is_drawn = prefix == UNTRAINED and not callable(getattr(made, _OWN_WAY, None))
     left = _undrawn(network) if is_drawn and isinstance(network, torch.nn.Module) else []
     return _of_undrawn(model.card.id, left) if left else None
@@ -189,14 +188,20 @@ def _identity(made: Any, name: str) -> str | None:
         return sha256_of(to_array(made.embed(noise, rate), name).tobytes())
 
 
+def _named_network(made: Any) -> tuple[str | None, Any]:
+    """The attribute that the class of an object names as its network, and what is there; where it names none, None and
+    the object itself."""
+    attribute = getattr(type(made), _NAMES_NETWORK, None)
+    return (attribute, getattr(made, attribute, None)) if isinstance(attribute, str) else (None, made)
+
+
 def _network_of(made: Any, name: str, kind: TwinKind) -> torch.nn.Module:
     import torch
 
-    attribute = getattr(type(made), _NAMES_NETWORK, None)
-    network = getattr(made, attribute, None) if isinstance(attribute, str) else made
+    attribute, network = _named_network(made)
     if isinstance(network, torch.nn.Module):
         return network
-    if isinstance(attribute, str):
+    if attribute is not None:
         raise ModelError(
             f"'{name}': {_NAMES_NETWORK} is {attribute!r}, and its attribute {attribute} is a "
             f"{type(network).__name__}; it must be a torch.nn.Module"

@@ -33,7 +33,6 @@ class AfWhisperEncoder(WhisperEncoder):
     whole = "audioflamingo3"
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
-
         is_whole = checkpoint.config.model_type == self.whole
         super().__init__(checkpoint.part(name_in_tower if is_whole else str), device, options)
 
@@ -46,7 +45,6 @@ class AfWhisperEncoder(WhisperEncoder):
         return getattr(checkpoint.config, "audio_config", checkpoint.config)
 
     def _load_encoder(self, checkpoint: Checkpoint) -> Any:
-
         return checkpoint.load_part(self._tower_class(), self._encoder_config(checkpoint))
 
     def _extract_features(self, clips: FloatArray) -> WhisperFeatures:

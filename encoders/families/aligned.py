@@ -205,17 +205,13 @@ def _frozen(
     return frozen
 
 
-def configuration() -> type[PretrainedConfig]:
+def _configuration() -> type[PretrainedConfig]:
     """The class of its configuration."""
     from ..networks.small_networks import AlignedConfig
 
     return AlignedConfig
 
 
-def _make(checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> Any:
-    return AlignedEncoder(checkpoint, device, options)
+ARCHITECTURES = {MODEL_TYPE: AlignedEncoder}
 
-
-ARCHITECTURES = {MODEL_TYPE: _make}
-
-CONFIGURATIONS = {MODEL_TYPE: configuration}
+CONFIGURATIONS = {MODEL_TYPE: _configuration}

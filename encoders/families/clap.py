@@ -138,9 +138,7 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
             if layer is None:
                 frames = output.last_hidden_state.mean(dim=2).mT
                 embedding = torch.nn.functional.normalize(output.audio_embeds.float(), dim=-1)
-                if features.windows > 1:
-                    means = embedding.reshape(-1, features.windows, embedding.shape[1]).mean(dim=1)
-                    embedding = torch.nn.functional.normalize(means, dim=-1)
+                embedding = mean_of_windows(embedding, features.windows)
             else:
                 frames, embedding = unfold_image(output.hidden_states[layer], self._segments), None
             count = frames.shape[1]
@@ -154,6 +152,16 @@ def windows_of(clips: FloatArray, longest: int) -> FloatArray:
     samples = clips.shape[1]
     starts = np.linspace(0, max(samples - longest, 0), -(-samples // longest)).astype(int)
     return np.stack([clips[:, start : start + longest] for start in starts], axis=1)
+
+
+def mean_of_windows(embeddings: torch.Tensor, windows: int) -> torch.Tensor:
+    """Embeddings [n, dim] of clips of so many windows each, of unit length: the mean over those of windows."""
+    import torch
+
+    if windows == 1:
+        return embeddings
+    means = embeddings.reshape(-1, windows, embeddings.shape[1]).mean(dim=1)
+    return torch.nn.functional.normalize(means, dim=-1)
 
 
 def audio_name(stored: str) -> str | None:

@@ -11,7 +11,7 @@ from ..base import FloatArray, ModelError, StagedEncoder
 from ..inference import double_precision_device, inference
 from ..options import EncoderOptions
 from ..text_towers import TextedTower, TextTower
-from .clap import windows_of
+from .clap import mean_of_windows, windows_of
 
 if TYPE_CHECKING:
     import torch
@@ -71,13 +71,8 @@ class SmallClapEncoder(TextedTower, StagedEncoder[SmallClapFeatures]):
         return SmallClapFeatures(log_mel.to(self.device), windows.shape[1])
 
     def _run_model(self, features: SmallClapFeatures) -> FloatArray:
-        import torch
-
         with inference(self.device, self.card.options.precision):
-            embeddings = self._network.embed_audio(features.log_mel)
-            if features.windows > 1:
-                means = embeddings.reshape(-1, features.windows, embeddings.shape[1]).mean(dim=1)
-                embeddings = torch.nn.functional.normalize(means, dim=-1)
+            embeddings = mean_of_windows(self._network.embed_audio(features.log_mel), features.windows)
         values: FloatArray = embeddings.float().cpu().numpy()
         return values
 
@@ -109,17 +104,13 @@ def small_clap_parts(part: Checkpoint) -> tuple[Any, Any, Any]:
     return extractor, part.load_part(SmallClapModel, part.config), part.load_tokenizer(part.config.vocab_size)
 
 
-def configuration() -> type[PretrainedConfig]:
+def _configuration() -> type[PretrainedConfig]:
     """The class of its configuration."""
     from ..networks.small_networks import SmallClapConfig
 
     return SmallClapConfig
 
 
-def _make(checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> Any:
-    return SmallClapEncoder(checkpoint, device, options)
+ARCHITECTURES = {MODEL_TYPE: SmallClapEncoder}
 
-
-ARCHITECTURES = {MODEL_TYPE: _make}
-
-CONFIGURATIONS = {MODEL_TYPE: configuration}
+CONFIGURATIONS = {MODEL_TYPE: _configuration}

@@ -12,21 +12,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from string import ascii_lowercase, digits, punctuation
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import torch
 import yaml
 from torch import nn
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import (
+    BertTokenizer,
+    ClapConfig,
+    ClapFeatureExtractor,
+    ClapModel,
+    PretrainedConfig,
+    PreTrainedModel,
+)
 
-if TYPE_CHECKING:
-    from transformers import BertTokenizer, ClapConfig, ClapFeatureExtractor, ClapModel
-
+Network = TypeVar("Network", bound=nn.Module)
 
 SAMPLE_RATE = 16_000
 SECONDS = 10
@@ -57,8 +62,6 @@ def tiny_tokenizer(words: Iterable[str] | None = None) -> BertTokenizer:
     Args:
         words: whole words, in lower case; by default `shipped_words`.
     """
-    from transformers import BertTokenizer
-
     letters = ascii_lowercase + digits
     pieces = [*letters, *(f"##{letter}" for letter in letters), *punctuation]
     whole = shipped_words() if words is None else sorted(set(words))
@@ -82,19 +85,7 @@ def tiny_extractor() -> ClapFeatureExtractor:
 
     Published models of CLAP repeat a shorter clip, by which "x, then y" becomes "x, y, x, y".
     """
-    from transformers import ClapFeatureExtractor
-
-    return ClapFeatureExtractor(
-        feature_size=MELS,
-        sampling_rate=SAMPLE_RATE,
-        hop_length=320,
-        max_length_s=SECONDS,
-        fft_window_size=1024,
-        frequency_min=50,
-        frequency_max=SAMPLE_RATE // 2,
-        truncation="rand_trunc",
-        padding="pad",
-    )
+    return _extractor(MELS, hop=320)
 
 
 def tiny_config(vocabulary: int) -> ClapConfig:
@@ -103,8 +94,6 @@ def tiny_config(vocabulary: int) -> ClapConfig:
     Args:
         vocabulary: tokens of the tokenizer.
     """
-    from transformers import ClapConfig
-
     audio = {
         # The image's side over the patches' and the last stage's halving, 8, is that of the window: were it less,
         # transformers would give the table of positions another shape.
@@ -129,15 +118,17 @@ def tiny_clap(seed: int = 0, words: Iterable[str] | None = None) -> ClapModel:
         seed: of the weights.
         words: see `tiny_tokenizer`, whose tokens it knows.
     """
-    import torch
-    from transformers import ClapModel
-
     config = tiny_config(len(tiny_tokenizer(words)))
+    return _fresh(lambda: ClapModel(config), seed)
+
+
+def _fresh(make: Callable[[], Network], seed: int) -> Network:
+    """A network with fresh weights of a seed, in evaluation mode; torch's own generator stays as it is."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = ClapModel(config)
-    model.train(mode=False)
-    return model
+        network = make()
+    network.train(mode=False)
+    return network
 
 
 def save_clap(model: ClapModel, folder: Path, words: Iterable[str] | None = None) -> None:
@@ -202,6 +193,19 @@ class SmallText(nn.Module):
         return embeddings
 
 
+class _TextedModel(PreTrainedModel):  # type: ignore[no-untyped-call]
+    """A model with the small text tower, `text_model`, which a subclass makes."""
+
+    text_model: SmallText
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Fresh weights stay as torch has drawn them."""
+
+    def embed_text(self, ids: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        """Texts as numbers of tokens [n, tokens] in the common space: [n, projection_dim], of unit length."""
+        return nn.functional.normalize(self.text_model(ids, mask).float(), dim=-1)
+
+
 INITIAL_SCALE = 1 / 0.07
 """Cosines are multiplied by it at first (Radford et al., 2021, arXiv 2103.00020, section 2.5)."""
 
@@ -249,7 +253,7 @@ class AlignedConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         super().__init__(**rest)
 
 
-class AlignedModel(PreTrainedModel):  # type: ignore[no-untyped-call]
+class AlignedModel(_TextedModel):
     """The map and the text tower; what goes in as sound are embeddings of the frozen encoder."""
 
     config_class = AlignedConfig
@@ -266,17 +270,10 @@ class AlignedModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.register_buffer("deviation", torch.ones(config.input_dim))
         self.post_init()  # type: ignore[no-untyped-call]
 
-    def _init_weights(self, module: nn.Module) -> None:
-        """Fresh weights stay as torch has drawn them."""
-
     def embed_audio(self, embeddings: torch.Tensor) -> torch.Tensor:
         """Embeddings of the frozen encoder [n, input_dim] in the common space: [n, projection_dim], of unit length."""
         standard = (embeddings.float() - self.get_buffer("mean")) / self.get_buffer("deviation")
         return nn.functional.normalize(self.audio_projection(standard), dim=-1)
-
-    def embed_text(self, ids: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        """Texts as numbers of tokens [n, tokens] in the common space: [n, projection_dim], of unit length."""
-        return nn.functional.normalize(self.text_model(ids, mask).float(), dim=-1)
 
     @torch.no_grad()
     def measure(self, embeddings: torch.Tensor) -> None:
@@ -290,11 +287,7 @@ class AlignedModel(PreTrainedModel):  # type: ignore[no-untyped-call]
 
 def fresh_aligned(config: AlignedConfig, seed: int) -> AlignedModel:
     """The model with fresh weights, in evaluation mode; torch's own generator stays as it is."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = AlignedModel(config)
-    model.train(mode=False)
-    return model
+    return _fresh(lambda: AlignedModel(config), seed)
 
 
 SMALL_MELS = 64
@@ -305,12 +298,15 @@ LEAST_DECIBELS = 1e-3
 
 def small_extractor() -> ClapFeatureExtractor:
     """The front end: 251 frames of 10 s at 16 kHz, 64 bands up to 8 kHz; a shorter clip is followed by silence."""
-    from transformers import ClapFeatureExtractor
+    return _extractor(SMALL_MELS, hop=640)
 
+
+def _extractor(bands: int, hop: int) -> ClapFeatureExtractor:
+    """A front end of so many bands, a frame every `hop` samples."""
     return ClapFeatureExtractor(
-        feature_size=SMALL_MELS,
+        feature_size=bands,
         sampling_rate=SAMPLE_RATE,
-        hop_length=640,
+        hop_length=hop,
         max_length_s=SECONDS,
         fft_window_size=1024,
         frequency_min=50,
@@ -395,7 +391,7 @@ class SmallAudio(nn.Module):
         self.get_buffer("deviation").copy_(values.std(dim=0, unbiased=False).clamp(min=LEAST_DECIBELS))
 
 
-class SmallClapModel(PreTrainedModel):  # type: ignore[no-untyped-call]
+class SmallClapModel(_TextedModel):
     """The two towers and the scale of their cosines."""
 
     config_class = SmallClapConfig
@@ -410,16 +406,9 @@ class SmallClapModel(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.logit_scale = nn.Parameter(torch.tensor(INITIAL_SCALE).log())
         self.post_init()  # type: ignore[no-untyped-call]
 
-    def _init_weights(self, module: nn.Module) -> None:
-        """Fresh weights stay as torch has drawn them."""
-
     def embed_audio(self, log_mel: torch.Tensor) -> torch.Tensor:
         """Spectrograms [n, frames, bands] in decibels in the common space: [n, projection_dim], of unit length."""
         return nn.functional.normalize(self.audio_model(log_mel).float(), dim=-1)
-
-    def embed_text(self, ids: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        """Texts as numbers of tokens [n, tokens] in the common space: [n, projection_dim], of unit length."""
-        return nn.functional.normalize(self.text_model(ids, mask).float(), dim=-1)
 
 
 def fresh_small_clap(vocabulary: int, seed: int = 0) -> SmallClapModel:
@@ -429,8 +418,4 @@ def fresh_small_clap(vocabulary: int, seed: int = 0) -> SmallClapModel:
         vocabulary: tokens of the tokenizer.
         seed: of the weights.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = SmallClapModel(SmallClapConfig(vocab_size=vocabulary))
-    model.train(mode=False)
-    return model
+    return _fresh(lambda: SmallClapModel(SmallClapConfig(vocab_size=vocabulary)), seed)
