@@ -1,4 +1,7 @@
-"""CLAP in transformers' format (Wu et al., 2023, arXiv 2211.06687), whose audio encoder is HTSAT."""
+"""CLAP in transformers' format (Wu et al., 2023, arXiv 2211.06687), whose audio encoder is HTSAT.
+
+`tiny-clap` is a small one with fresh weights, for which nothing has to be downloaded.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base import FloatArray, ModelError, check_sample_rate, check_waveforms
-from ..inference import double_precision_device
+from ..base import FloatArray, Model, ModelError, check_sample_rate, check_waveforms
+from ..inference import double_precision_device, resolve_device
 from ..loading.listing import ModelListing
 from ..model_encoder import Hidden, with_states
-from ..options import EncoderOptions
+from ..options import DEFAULT_OPTIONS, EncoderOptions
 from ..text_towers import TextedEncoder, TextTower
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..loading.checkpoints import Checkpoint
+
 
 PARTS = ("audio_model.", "audio_projection.")
 """Weights of a CLAP checkpoint that embed sound."""
@@ -176,6 +180,21 @@ def text_name(stored: str) -> str | None:
 
 ARCHITECTURES = {"clap": ClapEncoder}
 
+NAME = "tiny-clap"
+PARADIGM = "untrained"
+LICENCE = "Apache-2.0"
+
+
+def make_tiny_clap() -> Model:
+    """The untrained tiny CLAP, on the CPU, which is fast enough for it; its weights are those of `tiny_clap()`."""
+    from ..loading.checkpoints import BuiltCheckpoint
+    from ..networks.small_networks import tiny_clap, tiny_extractor, tiny_tokenizer
+
+    parts = tiny_clap(), tiny_extractor(), tiny_tokenizer()
+    checkpoint = BuiltCheckpoint.of_model(*parts, name=NAME, revision="v1", paradigm=PARADIGM, licence=LICENCE)
+    return ClapEncoder(checkpoint, resolve_device("cpu"), DEFAULT_OPTIONS)
+
+
 MODELS = (
     ModelListing(
         "laion-clap",
@@ -188,5 +207,16 @@ MODELS = (
         embeds_text=True,
         # arXiv 2211.06687, section 2.2; which checkpoint it is: LAION-AI/CLAP, issues 123 and 142.
         trained_on="LAION-Audio-630K, AudioCaps, Clotho, AudioSet with captions made of its labels",
+    ),
+    ModelListing(
+        NAME,
+        128,
+        16_000,
+        PARADIGM,
+        LICENCE,
+        "CLAP with 0.9 M fresh weights of a fixed seed and a tokenizer of words, of which nothing is downloaded; knows "
+        "nothing",
+        make=make_tiny_clap,
+        embeds_text=True,
     ),
 )

@@ -14,7 +14,7 @@ from audio_compositionality.support.text import first_line
 
 from ..base import FloatArray
 from ..inference import free_memory, is_out_of_memory
-from .front_end import FrontEnd, ModelInputs
+from .listing import FrontEnd, ModelInputs
 
 if TYPE_CHECKING:
     import torch

@@ -49,7 +49,7 @@ WRITERS = {
     "training/log.py": (),
     # Kept in memory, or in a folder for a moment: made and read by one command, and gone behind it.
     "encoders/language_models/endpoint.py": (),
-    "encoders/language_models/families/voxtral.py": (),
+    "encoders/families/voxtral.py": (),
     "evaluator/report/listening.py": (),
     "leaderboard/answers.py": (),
     "leaderboard/examination.py": (),

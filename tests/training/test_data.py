@@ -13,12 +13,7 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.opening import rendered_preset
 from audio_compositionality.dataset_builder.sounds.opening import open_recordings, recorded
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.training.data import (
-    open_training,
-    published_training,
-    splits_of,
-    training_recipes,
-)
+from audio_compositionality.training.data import open_training, published_training, splits_of, training_recipes
 from audio_compositionality.training.settings import TrainingError
 
 from ..dataset_builder.sounds.sounds import noise, write

@@ -11,12 +11,12 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...base import FloatArray
-from ..front_end import FrontEnd, ModelInputs
-from ..listing import LanguageFamily
+from ..base import FloatArray
+from ..language_models.listing import FrontEnd, LanguageFamily, ModelInputs
 
 if TYPE_CHECKING:
-    from ..transformers_model import LanguageCheckpoint
+    from ..language_models.transformers_model import LanguageCheckpoint
+
 
 LIMIT_SECONDS = 2400
 """The model's card: 40 minutes, where it is to understand more than words."""

@@ -1,4 +1,9 @@
-"""AF-Whisper, the audio encoder of Audio Flamingo 3 (Goel et al., 2025, arXiv 2507.08128)."""
+"""Audio Flamingo 3 (Goel et al., 2025, arXiv 2507.08128), Music Flamingo (Ghosh et al., 2025, arXiv 2511.10289), and
+AF-Whisper, the audio encoder of the first.
+
+They hear a clip in windows of 30 s, as many as the processor's `max_audio_len` has (10 and 20 minutes); what is longer,
+which the processor cuts, is refused.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray
+from ..language_models.listing import LanguageFamily, ProcessorFrontEnd
 from ..loading.listing import ModelListing
 from ..model_encoder import Hidden, states_at, with_states
 from ..options import EncoderOptions
@@ -14,7 +20,9 @@ from .whisper import WhisperEncoder, WhisperFeatures
 if TYPE_CHECKING:
     import torch
 
+    from ..language_models.transformers_model import LanguageCheckpoint
     from ..loading.checkpoints import Checkpoint
+
 
 TOWER = "audio_tower."
 
@@ -99,4 +107,20 @@ MODELS = (
         "AF-Whisper, the audio encoder of Audio Flamingo 3, mean over the clip's own frames (30-s window)",
         "nvidia/audio-flamingo-3-hf",
     ),
+)
+
+
+class FlamingoFrontEnd(ProcessorFrontEnd):
+    """The processor of transformers, whose limit is its own."""
+
+    def __init__(self, checkpoint: LanguageCheckpoint) -> None:
+        super().__init__(checkpoint)
+        window = self.limit_seconds
+        self.limit_seconds = max(self.processor.max_audio_len // window, 1) * window
+
+
+FAMILY = LanguageFamily(
+    "Audio Flamingo",
+    {name: name for name in ("AudioFlamingo3ForConditionalGeneration", "MusicFlamingoForConditionalGeneration")},
+    FlamingoFrontEnd,
 )

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...base import FloatArray, ModelError
-from ..front_end import ModelInputs, TokenFrontEnd, with_padding
-from ..listing import LanguageFamily
+from ..base import FloatArray, ModelError
+from ..language_models.listing import LanguageFamily, ModelInputs, TokenFrontEnd, with_padding
 
 if TYPE_CHECKING:
-    from ..transformers_model import LanguageCheckpoint
+    from ..language_models.transformers_model import LanguageCheckpoint
+
 
 LIMIT_SECONDS = 30
 """Behind which the feature extractor cuts."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..front_end import FrontEnd, LogMelFrontEnd
-from ..listing import LanguageFamily
+from ..language_models.listing import FrontEnd, LanguageFamily, LogMelFrontEnd
 
 if TYPE_CHECKING:
-    from ..transformers_model import LanguageCheckpoint
+    from ..language_models.transformers_model import LanguageCheckpoint
 
 
 class Omni25FrontEnd(LogMelFrontEnd):
