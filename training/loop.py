@@ -553,15 +553,21 @@ class Trainer:
 
 def save_model(towers: TwoTowers, folder: Path, record: TrainingRecord) -> None:
     """Write a model into a folder of its own, in the place of what is there, with a record that has its digests."""
-    partial = partial_path(folder)
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
-        towers.save(partial)
-        files = digests_of(partial, partial.iterdir())
+    with saved_beside(towers, folder) as (partial, files):
         write_whole(partial / RECORD, replace(record, files=files).to_json())
         if folder.exists():
             shutil.rmtree(folder)
         partial.replace(folder)
+
+
+@contextmanager
+def saved_beside(towers: TwoTowers, folder: Path) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A folder beside another one that holds a model for the length of a block, and the digests of its files."""
+    partial = partial_path(folder)
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        towers.save(partial)
+        yield partial, digests_of(partial, partial.iterdir())
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -14,15 +13,14 @@ from typing import Any
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.encoders.loading.beside_weights import RECORD
-from audio_compositionality.support.checked_files import digests_of
-from audio_compositionality.support.files import partial_path, write_whole
+from audio_compositionality.support.files import write_whole
 
 from .batches import FeatureSource
 from .checkpoints import Position
 from .data import TrainingData, TrainingSplits, open_source, open_training, training_recipes
 from .features import prepare_features
 from .log import EVALUATIONS, STEPS, check_programs, log_rows
-from .loop import BEST, Computing, Trainer, TrainingRun, Validate, join_training
+from .loop import BEST, Computing, Trainer, TrainingRun, Validate, join_training, saved_beside
 from .model import TwoTowers, open_towers
 from .record import CARD, TrainingRecord, check_model_files, check_out, model_card, read_record, write_record
 from .settings import ALIGN, TrainingError, TrainingSettings
@@ -80,16 +78,10 @@ def _checked_files(folder: Path) -> dict[str, str]:
 
 def _write_model(trainer: Trainer) -> dict[str, str]:
     """Write the files of the model beside those of the run, each in one go; returns their digests."""
-    partial = partial_path(trainer.out / "model")
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
-        trainer.towers.save(partial)
-        files = digests_of(partial, partial.iterdir())
+    with saved_beside(trainer.towers, trainer.out / "model") as (partial, files):
         for path in sorted(partial.iterdir()):
             path.replace(trainer.out / path.name)
-        return files
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    return files
 
 
 def _where(trainer: Trainer) -> dict[str, Any]:

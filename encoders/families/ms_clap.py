@@ -9,9 +9,9 @@ however many frames. That is what is done here, so that a clip is embedded whole
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray
 from ..loading.beside_weights import PublishedTokenizer, tokenise_with
@@ -67,15 +67,52 @@ class MsClapFeatures:
     """Input of MS-CLAP.
 
     Attributes:
-        windows: float32 [n, windows, frames, mels], log-mel spectrograms in decibels.
+        log_mel: float32 [n, frames, mels], spectrograms in decibels; of 2023 [n, windows, frames, mels].
         samples: length of the clips, before they were repeated.
     """
 
-    windows: torch.Tensor
+    log_mel: torch.Tensor
     samples: int
 
 
-class MsClapEncoder(TextedEncoder[MsClapFeatures]):
+class _MsClapOfAnyYear(TextedEncoder[MsClapFeatures]):
+    """An audio encoder whose layers have dimensions of their own, and its projection to the space of text."""
+
+    has_embedding = True
+
+    def __init__(
+        self,
+        weights: Weights,
+        device: torch.device,
+        options: EncoderOptions,
+        *,
+        make: Callable[[], torch.nn.Module],
+        convert: Callable[[State], State],
+        unused: Sequence[str],
+        dims: Sequence[int],
+    ) -> None:
+        """Build the network.
+
+        Args:
+            weights, device, options: of the model.
+            make, convert, unused: see `Weights.build`.
+            dims: of the frames at each layer, from 0.
+        """
+        from ..networks.htsat import EMBEDDING_DIM, SAMPLE_RATE
+
+        self.check_options(weights.id, options, len(dims) - 1)
+        self._weights, self._dims = weights, dims
+        self._model: Any = weights.build(make, convert, unused=unused).to(device)
+        is_projected = options.layer is None and options.pooling is None
+        dim = EMBEDDING_DIM if is_projected else dims[-1 if options.layer is None else options.layer]
+        card = weights.card(sample_rate=SAMPLE_RATE, output_dim=dim, options=options, modules=[self._model])
+        super().__init__(card, num_layers=len(dims) - 1, device=device)
+
+    def _dim_at(self, layer: int) -> int:
+        return self._dims[layer]
+
+
+class MsClapEncoder(_MsClapOfAnyYear):
     """MS-CLAP 2023: the projected embeddings, as the model's own `audio_encoder` and `caption_encoder` give them.
 
     A clip shorter than 7 s is repeated up to 7 s, as in training. One of more than 1,024 frames (7.4 s) is embedded in
@@ -86,22 +123,11 @@ class MsClapEncoder(TextedEncoder[MsClapFeatures]):
     that overlapping windows have of one moment are averaged; those of repetitions are left out.
     """
 
-    has_embedding = True
-
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
-        from ..networks.htsat import EMBEDDING_DIM, SAMPLE_RATE, MsClap, layer_dims, ms_clap_config
+        from ..networks.htsat import MsClap, layer_dims, ms_clap_config
 
-        config = ms_clap_config()
-        self.check_options(weights.id, options, len(config.depths))
-        self._weights = weights
-        self._model = weights.build(MsClap, convert_ms_clap, unused=UNUSED).to(device)
-        self._dims = layer_dims(config)
-        if options.layer is None and options.pooling is None:
-            dim = EMBEDDING_DIM
-        else:
-            dim = self._dims[-1 if options.layer is None else options.layer]
-        card = weights.card(sample_rate=SAMPLE_RATE, output_dim=dim, options=options, modules=[self._model])
-        super().__init__(card, num_layers=len(config.depths), device=device)
+        dims = layer_dims(ms_clap_config())
+        super().__init__(weights, device, options, make=MsClap, convert=convert_ms_clap, unused=UNUSED, dims=dims)
 
     def _extract_features(self, clips: FloatArray) -> MsClapFeatures:
         import torch
@@ -121,16 +147,13 @@ class MsClapEncoder(TextedEncoder[MsClapFeatures]):
         network = self._weights.build(Gpt2Text, text_state).to(self.device)
         return TextTower(tokenise_with(tokenizer, END), network, MAX_TOKENS)
 
-    def _dim_at(self, layer: int) -> int:
-        return self._dims[layer]
-
     def _encode_at(self, features: MsClapFeatures, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.torchlibrosa import HOP
         from ..networks.htsat import overlap_mean, segments_of_image, unfold_image
 
         rate = self.card.sample_rate
-        clips, windows, frames, _ = features.windows.shape
-        output = self._model.htsat(features.windows.flatten(0, 1)[:, None], output_hidden_states=with_states(layers))
+        clips, windows, frames, _ = features.log_mel.shape
+        output = self._model.htsat(features.log_mel.flatten(0, 1)[:, None], output_hidden_states=with_states(layers))
         is_repeated = features.samples < TRAINED_SECONDS * rate
         states = []
         for layer in layers:
@@ -221,20 +244,7 @@ TOKENIZER_2022 = PublishedTokenizer(
 )
 
 
-@dataclass(frozen=True)
-class MsClap2022Features:
-    """Input of MS-CLAP 2022.
-
-    Attributes:
-        log_mel: float32 [n, frames, mels], in decibels.
-        samples: length of the clips, before they were repeated.
-    """
-
-    log_mel: torch.Tensor
-    samples: int
-
-
-class MsClap2022Encoder(TextedEncoder[MsClap2022Features]):
+class MsClap2022Encoder(_MsClapOfAnyYear):
     """MS-CLAP 2022: the projected embeddings, as the model's own `audio_encoder` and `caption_encoder` give them.
 
     A clip shorter than 5 s is repeated up to 5 s, as the package does; a longer one is embedded whole, in one pass.
@@ -244,23 +254,23 @@ class MsClap2022Encoder(TextedEncoder[MsClap2022Features]):
     them, not of the embedding.
     """
 
-    has_embedding = True
-
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
         from ..networks.cnn14 import CHANNELS, dim_at
-        from ..networks.htsat import EMBEDDING_DIM, SAMPLE_RATE, ProjectedCnn14
+        from ..networks.htsat import ProjectedCnn14
 
-        self.check_options(weights.id, options, len(CHANNELS))
-        self._weights = weights
-        self._model = weights.build(ProjectedCnn14, convert_ms_clap_2022, unused=UNUSED_2022).to(device)
-        is_projected = options.layer is None and options.pooling is None
-        dim = EMBEDDING_DIM if is_projected else dim_at(len(CHANNELS) if options.layer is None else options.layer)
-        card = weights.card(sample_rate=SAMPLE_RATE, output_dim=dim, options=options, modules=[self._model])
-        super().__init__(card, num_layers=len(CHANNELS), device=device)
+        super().__init__(
+            weights,
+            device,
+            options,
+            make=ProjectedCnn14,
+            convert=convert_ms_clap_2022,
+            unused=UNUSED_2022,
+            dims=[dim_at(depth) for depth in range(len(CHANNELS) + 1)],
+        )
 
-    def _extract_features(self, clips: FloatArray) -> MsClap2022Features:
+    def _extract_features(self, clips: FloatArray) -> MsClapFeatures:
         waveforms = repeated_up_to(TRAINED_SECONDS_2022 * self.card.sample_rate, self._on_device(clips))
-        return MsClap2022Features(self._model.log_mel(waveforms), clips.shape[1])
+        return MsClapFeatures(self._model.log_mel(waveforms), clips.shape[1])
 
     def _load_text_tower(self) -> TextTower:
         from ..networks.htsat import BertText
@@ -269,12 +279,7 @@ class MsClap2022Encoder(TextedEncoder[MsClap2022Features]):
         network = self._weights.build(BertText, text_state_2022, unused=UNUSED_TEXT).to(self.device)
         return TextTower(tokenise_with(tokenizer), network, MAX_TOKENS_2022)
 
-    def _dim_at(self, layer: int) -> int:
-        from ..networks.cnn14 import dim_at
-
-        return dim_at(layer)
-
-    def _encode_at(self, features: MsClap2022Features, layers: Sequence[int | None]) -> list[Hidden]:
+    def _encode_at(self, features: MsClapFeatures, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.torchlibrosa import HOP
         from ..networks.cnn14 import HALVINGS
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import httpx2
 from huggingface_hub import constants
 
+from audio_compositionality.support.errors import causes_of
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS, requested_wait
 from audio_compositionality.support.text import first_line, shortened
 
@@ -419,7 +420,7 @@ def failure_of(error: Exception, key: str | None, model: str, settings: Endpoint
             "see whether the server is overloaded",
             is_transient=True,
         )
-    cause = tuple(_chain(error))[-1]
+    cause = tuple(causes_of(error))[-1]
     why = shortened(without_key(_cause_of(cause), key), LONGEST_WORDS)
     if isinstance(error, (httpx2.TransportError, ConnectionError)):
         reason = f"the server cannot be reached or broke the connection ({why})"
@@ -514,16 +515,6 @@ def _cause_of(error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno is not None and "Connect call failed" in str(error):
         return os.strerror(error.errno)
     return first_line(error)
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and those that it was raised from."""
-    seen: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None and cause not in seen:
-        yield cause
-        seen.append(cause)
-        cause = cause.__cause__ or cause.__context__
 
 
 class QuestionWindow:
