@@ -121,6 +121,9 @@ class FlamingoFrontEnd(ProcessorFrontEnd):
 
 FAMILY = LanguageFamily(
     "Audio Flamingo",
-    {name: name for name in ("AudioFlamingo3ForConditionalGeneration", "MusicFlamingoForConditionalGeneration")},
+    {
+        "AudioFlamingo3ForConditionalGeneration": "AudioFlamingo3ForConditionalGeneration",
+        "MusicFlamingoForConditionalGeneration": "MusicFlamingoForConditionalGeneration",
+    },
     FlamingoFrontEnd,
 )

@@ -56,14 +56,18 @@ def _front_end(checkpoint: LanguageCheckpoint) -> FrontEnd:
     return Omni3FrontEnd(checkpoint, limit_seconds=LIMIT_SECONDS, pads=False)
 
 
-_THINKERS = {
-    "Qwen2_5OmniThinkerForConditionalGeneration": ("Qwen2_5OmniModel", "Qwen2_5OmniForConditionalGeneration"),
-    "Qwen3OmniMoeThinkerForConditionalGeneration": ("Qwen3OmniMoeForConditionalGeneration",),
-}
+THINKER_25 = "Qwen2_5OmniThinkerForConditionalGeneration"
+THINKER_3 = "Qwen3OmniMoeThinkerForConditionalGeneration"
 
 FAMILY = LanguageFamily(
     "Qwen-Omni",
-    {name: thinker for thinker, wholes in _THINKERS.items() for name in (thinker, *wholes)},
+    {
+        THINKER_25: THINKER_25,
+        "Qwen2_5OmniModel": THINKER_25,
+        "Qwen2_5OmniForConditionalGeneration": THINKER_25,
+        THINKER_3: THINKER_3,
+        "Qwen3OmniMoeForConditionalGeneration": THINKER_3,
+    },
     _front_end,
     part="thinker_config",
     unused=("model.visual.",),
