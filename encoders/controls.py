@@ -109,7 +109,7 @@ def _generator_of(clip: FloatArray) -> np.random.Generator:
 TEXT_VERSION = 1
 """Counted up when the text of the same events becomes another."""
 
-PREFIX = "heard-as-text"
+HEARD_AS_TEXT = "heard-as-text"
 """What the names of cascades begin with, up to the colon: ``heard-as-text:DETECTOR:MODEL``."""
 
 _HEAD = "These sounds were detected in a recording, with the seconds in which they are heard:"
@@ -141,7 +141,7 @@ class EventTextModel(Wrapper):
         """The card of a cascade, of those of its parts."""
         detector, model = self.detector.card, self.model.card
         return ModelCard(
-            id=f"{PREFIX}:{detector.id}:{model.id}",
+            id=f"{HEARD_AS_TEXT}:{detector.id}:{model.id}",
             revision=f"{detector.revision}+{model.revision}+text-{TEXT_VERSION}",
             sample_rate=detector.sample_rate,
             output_dim=None,

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -21,10 +21,6 @@ from audio_compositionality.encoders.loading.beside_weights import (
     read_record_values,
 )
 from audio_compositionality.encoders.loading.names import is_public
-from audio_compositionality.hub.client import Hub
-from audio_compositionality.hub.content import Changes, Commit, Content
-from audio_compositionality.hub.errors import Repository
-from audio_compositionality.hub.names import check_org
 from audio_compositionality.support.checked_files import DamagedError, sealed_json
 from audio_compositionality.support.files import write_together
 from audio_compositionality.support.spec import check_depth
@@ -32,6 +28,11 @@ from audio_compositionality.support.text import first_line, number_text, plain
 
 from .log import EVALUATIONS, STEPS
 from .settings import ALIGN, CONTRASTIVE, FRESH, HARD, MODULAR, TrainingError, TrainingSettings, setting_differences
+
+if TYPE_CHECKING:
+    from audio_compositionality.hub.client import Hub
+    from audio_compositionality.hub.content import Changes, Commit, Content
+    from audio_compositionality.hub.errors import Repository
 
 SETTINGS = "settings.yaml"
 
@@ -363,6 +364,9 @@ def model_repository(name: str) -> Repository:
         TrainingError: it is not of that form.
         HubError: ORG cannot be one.
     """
+    from audio_compositionality.hub.errors import Repository
+    from audio_compositionality.hub.names import check_org
+
     org, slash, short = name.partition("/")
     allowed = all(char.isalnum() or char in "._-" for char in short) and short.isascii()
     if not slash or not short or not allowed or len(short) > _NAME_LENGTH or short.startswith((".", "-")):
@@ -388,6 +392,8 @@ def push_model(
             or the model is aligned with an encoder that others do not have.
         HubError: the Hub refuses, or cannot be reached.
     """
+    from audio_compositionality.hub.client import Hub
+
     repository = model_repository(name)
     record = read_record(out)
     if record is None or not record.get("finished"):

@@ -24,7 +24,7 @@ from audio_compositionality.support.text import shown
 
 from ..base import Model, ModelCard, ModelError
 from ..loading.names import describe_installed, split_file
-from ..loading.twins import UNTRAINED, Twin, TwinKind
+from ..loading.twins import UNTRAINED, Twin, TwinKind, untrained_card
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from .custom import (
     CustomModel,
@@ -120,16 +120,9 @@ def twin_card(card: ModelCard, made: ModelCard, twin: Twin) -> ModelCard:
         made: that the twin states.
         twin: which.
     """
-    return replace(
-        made,
-        id=twin.kind.prefix + card.id,
-        revision=f"seed-{twin.seed}-{card.revision}",
-        weights_sha256=None,
-        paradigm=twin.kind.paradigm,
-        # Fresh weights are nobody's; permuted ones are still somebody's work.
-        licence=None if twin.kind.is_fresh else card.licence,
-        trained_on=None,
-    )
+    revision = f"seed-{twin.seed}-{card.revision}"
+    made = replace(made, id=twin.kind.prefix + card.id, revision=revision, weights_sha256=None, licence=card.licence)
+    return untrained_card(made, twin)
 
 
 def _own_twin(made: Any, name: str, twin: Twin) -> Any:

@@ -9,7 +9,7 @@ import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..base import ModelCard
@@ -190,16 +190,23 @@ class ModelSource(ABC):
             sample_rate, output_dim, options: see `ModelCard`.
             modules: those that are run, whose weights are counted.
         """
-        return ModelCard(
+        card = ModelCard(
             id=self.id + options.suffix,
             revision=self.revision,
             sample_rate=sample_rate,
             output_dim=output_dim,
             weights_sha256=self.weights_sha256,
             parameters=sum(parameter.numel() for module in modules for parameter in module.parameters()),
-            paradigm=self.paradigm if self.twin is None else self.twin.kind.paradigm,
-            # Fresh weights are nobody's; permuted ones are still somebody's work.
-            licence=None if self.fresh_seed is not None else self.licence,
-            trained_on=self.trained_on if self.twin is None else None,
+            paradigm=self.paradigm,
+            licence=self.licence,
+            trained_on=self.trained_on,
             options=options,
         )
+        return card if self.twin is None else untrained_card(card, self.twin)
+
+
+def untrained_card(card: ModelCard, twin: Twin) -> ModelCard:
+    """A card less what holds of trained weights alone, with how the twin came about."""
+    # Fresh weights are nobody's; permuted ones are still somebody's work.
+    licence = None if twin.kind.is_fresh else card.licence
+    return replace(card, paradigm=twin.kind.paradigm, licence=licence, trained_on=None)
