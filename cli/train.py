@@ -166,14 +166,14 @@ def training_fields() -> Mapping[str, FieldInfo]:
 
 def run(options: argparse.Namespace) -> None:
     """Train, say where the model is, and publish it where that is asked for."""
-    from audio_compositionality.training.record import check_out
+    from audio_compositionality.training.run_folder import check_out
 
     if options.push is None:
         for name in ("private", "dry_run"):
             if getattr(options, name):
                 raise InputError(f"--{name.replace('_', '-')} is about publishing: give --push ORG/NAME too")
     else:
-        from audio_compositionality.training.record import model_repository
+        from audio_compositionality.training.run_folder import model_repository
 
         model_repository(options.push)
     learnt = _learnt_from(options)
@@ -199,7 +199,7 @@ def run(options: argparse.Namespace) -> None:
 def _check_encoder(init: str) -> None:
     """Refuse, before anything is trained, what could not be published afterwards."""
     from audio_compositionality.encoders.loading.names import absolute_name
-    from audio_compositionality.training.record import check_encoder
+    from audio_compositionality.training.run_folder import check_encoder
     from audio_compositionality.training.settings import ALIGN
 
     if init.startswith(ALIGN):
@@ -350,7 +350,7 @@ def _lines(trained: TrainingRun, options: argparse.Namespace, learnt: LearntFrom
 
 
 def _push(options: argparse.Namespace) -> None:
-    from audio_compositionality.training.record import push_model
+    from audio_compositionality.training.run_folder import push_model
 
     push = push_model(options.out, options.push, private=options.private, dry_run=options.dry_run)
     size = sum(push.changes.send.values())

@@ -28,7 +28,7 @@ from audio_compositionality.support.table import Cell, Column, Row, Table, to_cs
 from audio_compositionality.tasks.base import Task
 from audio_compositionality.tasks.registry import list_tasks
 
-from .record import read_record
+from .run_folder import read_record
 from .settings import HARD, MODULAR, Stage, TrainingError, TrainingSettings
 
 Train = Callable[[TrainingSettings, Path], object]

@@ -29,22 +29,14 @@ from audio_compositionality.support.files import locked, partial_path, write_who
 from audio_compositionality.support.text import first_line
 
 from .batches import Batch, Batches, BatchSettings, FeatureSource, TextSettings, check_neighbours, nearest_rows
-from .checkpoints import (
-    FOLDER,
-    Position,
-    TrainingState,
-    find_checkpoint,
-    keep_checkpoint,
-    load_checkpoint,
-    save_checkpoint,
-)
 from .data import TrainingData
 from .embedding import BatchEmbedder, Embeddings, cached_step
 from .log import STEP_COLUMNS, Progress, RunLog
 from .losses import StageLoss, processes, stage_loss
 from .model import TwoTowers
-from .record import DataFacts, TrainingRecord, check_out, write_record
+from .run_folder import DataFacts, TrainingRecord, check_out, write_record
 from .settings import HARD, MODULAR, Stage, TrainingError, TrainingSettings
+from .state import FOLDER, Position, TrainingState, find_checkpoint, keep_checkpoint, load_checkpoint, save_checkpoint
 
 if TYPE_CHECKING:
     from audio_compositionality.encoders.base import Model

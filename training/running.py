@@ -16,14 +16,14 @@ from audio_compositionality.encoders.loading.beside_weights import RECORD
 from audio_compositionality.support.files import write_whole
 
 from .batches import FeatureSource
-from .checkpoints import Position
 from .data import TrainingData, TrainingSplits, open_source, open_training, training_recipes
 from .features import prepare_features
 from .log import EVALUATIONS, STEPS, check_programs, log_rows
 from .loop import BEST, Computing, Trainer, TrainingRun, Validate, join_training, saved_beside
 from .model import TwoTowers, open_towers
-from .record import CARD, TrainingRecord, check_model_files, check_out, model_card, read_record, write_record
+from .run_folder import CARD, TrainingRecord, check_model_files, check_out, model_card, read_record, write_record
 from .settings import ALIGN, TrainingError, TrainingSettings
+from .state import Position
 
 POINTS = 200
 """Losses in the record, at most: each the mean of some steps; the log has all."""

@@ -35,8 +35,8 @@ from ..inference import inference
 from ..loading.beside_weights import TOKENIZER_FILES
 from ..loading.checkpoints import Checkpoint, quiet
 from ..options import EncoderOptions, LanguageOptions
-from .batches import ChatQuestion, QuestionBatches, difference_alone_and_together, log_likelihoods, tolerance
 from .listing import FrontEnd, LanguageFamily, ModelInputs
+from .question_batches import ChatQuestion, QuestionBatches, difference_alone_and_together, log_likelihoods, tolerance
 
 TEMPLATES = ("chat_template.jinja", "chat_template.json")
 """Files of which one may hold the chat template, the newer name first."""

@@ -40,7 +40,7 @@ from audio_compositionality.training.data import TrainingData
 from audio_compositionality.training.features import prepare_features
 from audio_compositionality.training.loop import BEST, Trainer
 from audio_compositionality.training.model import open_towers
-from audio_compositionality.training.record import read_record
+from audio_compositionality.training.run_folder import read_record
 from audio_compositionality.training.running import finish
 
 from ..dataset_builder.recipes.toy import Toys, registered

@@ -29,12 +29,12 @@ WRITERS = {
     "metrics/__init__.py": ("/a_coat.py",),
     "studies/sounds/folder.py": ("/digests.json", "/sounds.yaml"),
     "studies/sounds/maker.py": (".wav",),
-    "training/checkpoints.py": ("checkpoint/state.safetensors",),
+    "training/state.py": ("checkpoint/state.safetensors",),
     "training/features.py": ("values.bin", "digests.bin"),
     "training/running.py": ("best/training.json",),
     "training/loop.py": ("best/model.safetensors",),
     "training/model.py": ("run/model.safetensors", "run/config.json", "tokenizer.json", "preprocessor_config.json"),
-    "training/record.py": ("run/training.json",),
+    "training/run_folder.py": ("run/training.json",),
     # What people and other programs read: no number of this project is taken from it again.
     "cli/compare.py": (),
     # A description of data that a user goes on writing: every change is meant.

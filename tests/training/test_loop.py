@@ -16,7 +16,12 @@ from safetensors.torch import load_file, save_file
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.checked_files import NO_DIGEST, sealed
 from audio_compositionality.support.errors import AudioCompositionalityError
-from audio_compositionality.training.checkpoints import (
+from audio_compositionality.training.log import EVALUATIONS, STEP_COLUMNS, STEPS, log_rows
+from audio_compositionality.training.loop import BEST, learning_rate_at, make_optimizer, stage_neighbours
+from audio_compositionality.training.run_folder import model_card, read_record
+from audio_compositionality.training.running import finish
+from audio_compositionality.training.settings import Stage, TrainingError
+from audio_compositionality.training.state import (
     FILE,
     FILE_BEFORE,
     FOLDER,
@@ -26,11 +31,6 @@ from audio_compositionality.training.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
-from audio_compositionality.training.log import EVALUATIONS, STEP_COLUMNS, STEPS, log_rows
-from audio_compositionality.training.loop import BEST, learning_rate_at, make_optimizer, stage_neighbours
-from audio_compositionality.training.record import model_card, read_record
-from audio_compositionality.training.running import finish
-from audio_compositionality.training.settings import Stage, TrainingError
 
 from .small_training import small_settings, small_trainer
 

@@ -17,8 +17,12 @@ from safetensors.torch import load_file, save_file
 
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.language_models import listing, transformers_model
-from audio_compositionality.encoders.language_models.batches import ChatQuestion, QuestionBatches, log_likelihoods
 from audio_compositionality.encoders.language_models.listing import FrontEnd, LanguageFamily, ModelInputs, families
+from audio_compositionality.encoders.language_models.question_batches import (
+    ChatQuestion,
+    QuestionBatches,
+    log_likelihoods,
+)
 from audio_compositionality.encoders.language_models.transformers_model import TransformersLanguageModel
 from audio_compositionality.encoders.loading.registry import load_encoder, load_model
 from audio_compositionality.encoders.options import EncoderOptions, LanguageOptions

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from audio_compositionality.hub.content import Changes, Commit, Content
     from audio_compositionality.hub.errors import Repository
 
+
 SETTINGS = "settings.yaml"
 
 _LIBRARIES = ("audio-compositionality", "accelerate", "numpy", "torch", "transformers")
