@@ -269,7 +269,7 @@ def published_training(
     file_of = _files(Path(sounds), [row.path for _, row in texts], source, skip_missing)
     there = [(id, row) for id, row in texts if row.path in file_of]
     files = sorted({file_of[row.path] for _, row in there})
-    split_of = _splits_published(files, [(file_of[row.path], row.split) for _, row in there])
+    split_of = _split_of_files(files, [(file_of[row.path], row.split) for _, row in there])
     clip_of = {file: clip for clip, file in enumerate(file for file in files if split_of[file] != _TEST)}
     says = _says([(file_of[row.path], row.captions) for _, row in there])
     rows: dict[str, list[TrainingRow]] = {TRAIN: [], VALIDATION: [], _TEST: []}
@@ -280,9 +280,7 @@ def published_training(
         warnings.warn(f"{source}: {len(rows[_TEST]):,} rows are to test with, and are not learnt from", stacklevel=2)
     if not rows[TRAIN]:
         raise TrainingError(f"{source} has no row to learn from")
-    configuration = _configuration(source, Path(sounds), {file: split_of[file] for file in clip_of})
-    train, validation = (TrainingData(configuration, split, tuple(rows[split])) for split in (TRAIN, VALIDATION))
-    return TrainingSplits(train, validation if validation.rows else None)
+    return _splits(_configuration(source, Path(sounds), {file: split_of[file] for file in clip_of}), rows)
 
 
 def _row(id: str, row: TrainingTexts, says: str, clip: int) -> TrainingRow:
@@ -338,7 +336,7 @@ def _agreeing(one: Sequence[str], other: Sequence[str]) -> int:
     return count
 
 
-def _splits_published(files: Sequence[str], stated: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _split_of_files(files: Sequence[str], stated: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The split of each file, from what tables call it; a share is held out where none is for validation."""
     rank = {TRAIN: 0, VALIDATION: 1, _TEST: 2}
     split_of = dict.fromkeys(files, TRAIN)
