@@ -140,7 +140,7 @@ def test_cards_say_what_they_are() -> None:
     for card, kind in zip(cards, kinds, strict=True):
         assert card.paradigm == f"control ({kind.meaning})"
         assert (card.revision, card.parameters, card.sample_rate) == (model.revision, model.parameters, 16_000)
-    page = (Path(__file__).parents[3] / "docs" / "models.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
     assert all(f"`{kind.prefix}" in page for kind in CONTROLS.values())
 
 
