@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 
-from .space import launch
+from audio_compositionality.leaderboard.space import launch
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")

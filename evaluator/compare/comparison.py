@@ -16,12 +16,12 @@ from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.opening import RenderedData, is_preset, opened_preset
 from audio_compositionality.dataset_builder.sounds.opening import RECORDINGS_OF
 from audio_compositionality.dataset_builder.stored import StoredData
+from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import nearest, shortened
 from audio_compositionality.tasks.base import Measure, Samples, Task, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
-from ..results.result import ResultError
 from .loading import ComparedResult, load_results
 from .statistics import Interval, PairedTest, compact_letters, compare_pairs, mean_intervals
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from enum import Enum
 
 from audio_compositionality.encoders.base import kind_name
+from audio_compositionality.evaluator.results.result import Model
 from audio_compositionality.tasks.base import TaskInfo
-
-from ..results.result import Model
 
 
 def asked_of(info: TaskInfo) -> str:

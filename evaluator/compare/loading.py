@@ -11,11 +11,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from audio_compositionality.evaluator.results.result import (
+    Result,
+    ResultError,
+    SampleTable,
+    is_result_file,
+    load_result,
+    samples_path,
+)
 from audio_compositionality.support.text import shown
 from audio_compositionality.tasks.base import Measure
 from audio_compositionality.tasks.registry import list_tasks
 
-from ..results.result import Result, ResultError, SampleTable, is_result_file, load_result, samples_path
 from .kinds import ModelKind, kind_of
 
 Floats = NDArray[np.float64]

@@ -10,11 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from audio_compositionality.evaluator.compare.benchmarks import BenchmarkResults, twin_places
+from audio_compositionality.evaluator.compare.kinds import ModelKind
 from audio_compositionality.tasks.base import TaskError
 from audio_compositionality.tasks.groups import BenchmarkDrawing, DrawnModel
 
-from ..compare.benchmarks import BenchmarkResults, twin_places
-from ..compare.kinds import ModelKind
 from .controls import MARKER
 from .files import figure_style
 from .kinds import LOOKS, Described, FigureError

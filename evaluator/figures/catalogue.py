@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
+from audio_compositionality.evaluator.compare.benchmarks import BenchmarkResults, by_benchmark
+from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.tables import outside_sentence
 from audio_compositionality.tasks.base import TaskInfo
 
-from ..compare.benchmarks import BenchmarkResults, by_benchmark
-from ..compare.comparison import Comparison
-from ..compare.tables import outside_sentence
 from .benchmarks import benchmark_figures
 from .controls import control_scatter
 from .figures import diversity_panels, score_boxes, task_panels

@@ -13,11 +13,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.statistics import Interval
+from audio_compositionality.evaluator.compare.tables import null_name
 from audio_compositionality.tasks.base import Measure
 
-from ..compare.comparison import Comparison
-from ..compare.statistics import Interval
-from ..compare.tables import null_name
 from .files import figure_style
 from .kinds import FigureError, Look, crowds_at_one, distinct, looks_of, measure_name, name_at_one, spread_at_one
 from .layout import COLUMN, PAGE, Grid, Key, even_columns, in_points, limits, number_points

@@ -19,12 +19,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.lines import fit_line
+from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, Interval
 from audio_compositionality.support.text import nearest
 from audio_compositionality.tasks.base import Drawing
 
-from ..compare.comparison import Comparison
-from ..compare.lines import fit_line
-from ..compare.statistics import MIN_SAMPLES, Interval
 from .files import figure_style
 from .kinds import (
     CLOUD,

@@ -11,12 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from audio_compositionality.evaluator.compare.comparison import Comparison, View
+from audio_compositionality.evaluator.compare.kinds import ModelKind
+from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.tasks.base import Measure
-
-from ..compare.comparison import Comparison, View
-from ..compare.kinds import ModelKind
-from ..results.result import ResultError
 
 Floats = NDArray[np.float64]
 

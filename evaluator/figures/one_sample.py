@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.tasks.base import Drawing
 
-from ..compare.comparison import Comparison
 from .files import figure_style
 from .kinds import FigureError
 from .layout import COLUMN, LINE, PAGE, Grid, even_columns, short_labels, title_lines

@@ -16,8 +16,9 @@ from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from ..compare.comparison import Comparison
-from ..compare.statistics import PairedTest
+from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.statistics import PairedTest
+
 from .files import figure_style
 from .kinds import FigureError, drawn_view, measure_name
 from .layout import COLUMN, NAMES_WIDTH, PAGE, SMALLEST, short_labels, text_width

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from audio_compositionality.evaluator.compare.benchmarks import BenchmarkResults, by_benchmark
+from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.figures.benchmarks import benchmark_figures
+from audio_compositionality.evaluator.figures.catalogue import benchmark_prefix
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.registry import list_benchmarks
 
-from ..compare.benchmarks import BenchmarkResults, by_benchmark
-from ..compare.comparison import Comparison
-from ..figures.benchmarks import benchmark_figures
-from ..figures.catalogue import benchmark_prefix
 from .facts import LONGEST_TEXT
 from .sections import Picture, drawn_pictures
 

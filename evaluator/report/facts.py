@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.loading import ComparedResult
+from audio_compositionality.evaluator.compare.tables import versioned_title
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import listed, shortened
-
-from ..compare.comparison import Comparison
-from ..compare.loading import ComparedResult
-from ..compare.tables import versioned_title
 
 MOST_SKIPPED = 50
 """Skipped clips that are listed; of the others only the number is told."""

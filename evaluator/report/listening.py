@@ -14,10 +14,10 @@ import soxr
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Clip, Configuration, DatasetError
+from audio_compositionality.evaluator.compare.comparison import Comparison, View
+from audio_compositionality.evaluator.compare.tables import measure_cell, measure_column
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
-from ..compare.comparison import Comparison, View
-from ..compare.tables import measure_cell, measure_column
 from .questions import HeardQuestion, heard_question
 from .spectrogram import spectrogram_png
 

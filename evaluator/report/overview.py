@@ -9,15 +9,14 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from audio_compositionality.encoders.loading.listing import named_models
+from audio_compositionality.evaluator.compare.baselines import descriptions_in, fixed_by_construction
+from audio_compositionality.evaluator.compare.comparison import Comparison, View
+from audio_compositionality.evaluator.compare.kinds import ModelKind
+from audio_compositionality.evaluator.compare.tables import interval_text, view_title
+from audio_compositionality.evaluator.compare.verdicts import twins_of
+from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.text import number_text
 from audio_compositionality.tasks.nulls import least_of
-
-from ..compare.baselines import descriptions_in, fixed_by_construction
-from ..compare.comparison import Comparison, View
-from ..compare.kinds import ModelKind
-from ..compare.tables import interval_text, view_title
-from ..compare.verdicts import twins_of
-from ..figures.layout import short_label
 
 MOST_LINES = 12
 """Models of a picture, the highest first; tables have all."""

@@ -24,6 +24,16 @@ from markupsafe import Markup
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.opening import RenderedData, is_preset
+from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
+from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, judged_by_kind, model_verdicts
+from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
+from audio_compositionality.evaluator.compare.lines import MIN_CLUSTERS
+from audio_compositionality.evaluator.compare.series import layer_table, size_table
+from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, RESAMPLES
+from audio_compositionality.evaluator.compare.summary import summary_table, verdict_tables
+from audio_compositionality.evaluator.compare.tables import NOT_INCLUDED
+from audio_compositionality.evaluator.compare.verdicts import MATTERS
+from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
 from audio_compositionality.support.table import Cell, Column, cell_text, to_latex, to_markdown
@@ -31,16 +41,6 @@ from audio_compositionality.support.text import listed, number_text, plain, shor
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.groups import benchmark_info
 
-from ..compare.comparison import Comparison, compare_results
-from ..compare.conclusions import ModelVerdict, judged_by_kind, model_verdicts
-from ..compare.kinds import ModelKind, kind_of
-from ..compare.lines import MIN_CLUSTERS
-from ..compare.series import layer_table, size_table
-from ..compare.statistics import MIN_SAMPLES, RESAMPLES
-from ..compare.summary import summary_table, verdict_tables
-from ..compare.tables import NOT_INCLUDED
-from ..compare.verdicts import MATTERS
-from ..figures.layout import short_label
 from .benchmarks import BenchmarkSection, benchmark_sections, is_long
 from .facts import LONGEST_TEXT, counted, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples

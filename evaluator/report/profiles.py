@@ -9,17 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from audio_compositionality.evaluator.compare.comparison import Comparison, View
+from audio_compositionality.evaluator.compare.diversity import group_order
+from audio_compositionality.evaluator.compare.loading import ComparedResult
+from audio_compositionality.evaluator.compare.perception import perception_table
+from audio_compositionality.evaluator.compare.statistics import Interval, mean_intervals
+from audio_compositionality.evaluator.compare.tables import interval_text, null_name
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import number_text
 from audio_compositionality.tasks.base import Measure, TaskInfo
 from audio_compositionality.tasks.profiles import Profile, Tally
-
-from ..compare.comparison import Comparison, View
-from ..compare.diversity import group_order
-from ..compare.loading import ComparedResult
-from ..compare.perception import perception_table
-from ..compare.statistics import Interval, mean_intervals
-from ..compare.tables import interval_text, null_name
 
 MOST_PROFILED = 16
 """Models that are told of by themselves, the highest first; tables have all."""

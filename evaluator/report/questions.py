@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from audio_compositionality.encoders.base import LETTERS
-
-from ..compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.comparison import Comparison
 
 
 @dataclass(frozen=True)

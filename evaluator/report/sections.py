@@ -12,24 +12,24 @@ from matplotlib.figure import Figure
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, judged_by_kind, leading_sentences
+from audio_compositionality.evaluator.compare.diversity import diversity
+from audio_compositionality.evaluator.compare.group_tables import attribute_table, group_tables, slope_table
+from audio_compositionality.evaluator.compare.kinds import ModelKind, asked_of
+from audio_compositionality.evaluator.compare.printed import printed_table
+from audio_compositionality.evaluator.compare.summary import short_table
+from audio_compositionality.evaluator.compare.tables import pair_table, score_table, versioned_title
+from audio_compositionality.evaluator.figures.catalogue import described_figures, file_prefix
+from audio_compositionality.evaluator.figures.compact import compact_svg, data_url
+from audio_compositionality.evaluator.figures.files import figure_svg, save_figure
+from audio_compositionality.evaluator.figures.kinds import Described, FigureError
+from audio_compositionality.evaluator.figures.layout import COLUMN
+from audio_compositionality.evaluator.figures.one_sample import sample_panels
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import Table
 from audio_compositionality.support.text import listed, nearest, shortened
 
-from ..compare.comparison import Comparison
-from ..compare.conclusions import ModelVerdict, judged_by_kind, leading_sentences
-from ..compare.diversity import diversity
-from ..compare.group_tables import attribute_table, group_tables, slope_table
-from ..compare.kinds import ModelKind, asked_of
-from ..compare.printed import printed_table
-from ..compare.summary import short_table
-from ..compare.tables import pair_table, score_table, versioned_title
-from ..figures.catalogue import described_figures, file_prefix
-from ..figures.compact import compact_svg, data_url
-from ..figures.files import figure_svg, save_figure
-from ..figures.kinds import Described, FigureError
-from ..figures.layout import COLUMN
-from ..figures.one_sample import sample_panels
 from .facts import LONGEST_TEXT
 from .listening import ChosenSample, choose_samples
 from .overview import Overview, overviews

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.encoders.language_models.endpoint_settings import SERVER
+from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed
 
-from ..results.result import Result, ResultError
 from .answer_store import answer_store
 from .opened import OpenedTask
 from .options import RunOptions

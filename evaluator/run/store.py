@@ -4,7 +4,7 @@ A store is a folder, ``<root>/<model id>/<recipe>-<kind>-<first 16 hex digits of
 JSON and one file for every 64 items; of answers see `answer_store`. Another key is another folder, so that what is
 stored never has to be thrown away, nor taken for something else. A shard appears under its name only when it is whole
 and on the disk, and one in which a single bit has changed since is refused. Embeddings wait under a name of their own
-until a share of them has been computed a second time, see `allowed_in_company`.
+until a share of them has been computed a second time, see `company`.
 """
 
 from __future__ import annotations

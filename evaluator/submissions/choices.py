@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import StringConstraints, model_validator
 
+from audio_compositionality.evaluator.results.result import SampleTable
+from audio_compositionality.evaluator.results.strict import ResultError, Strict
+from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.tasks.base import TaskInfo
-
-from ..results.result import SampleTable
-from ..results.strict import ResultError, Strict
-from ..run.opened import OpenedTask
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

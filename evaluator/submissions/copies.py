@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from audio_compositionality.evaluator.results.result import Model, SampleTable
+from audio_compositionality.evaluator.results.strict import Count, Positive, Sha256, Strict
+from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.tasks.base import TaskInfo
 
-from ..results.result import Model, SampleTable
-from ..results.strict import Count, Positive, Sha256, Strict
-from ..run.opened import OpenedTask
 from .choices import Choices, are_nearly_same_choices, choices_of, is_constant, taken_in
 from .likeness import Shape, are_nearly_same, is_same_shape, shape_of
 from .raw_answers import RawAnswers

@@ -10,10 +10,9 @@ import numpy as np
 from scipy import stats
 
 from audio_compositionality.encoders.base import LANGUAGE_MODEL
+from audio_compositionality.evaluator.compare.statistics import UNBOUNDED
+from audio_compositionality.evaluator.results.result import Result, SampleTable
 from audio_compositionality.tasks.base import Measure, TaskInfo
-
-from ..compare.statistics import UNBOUNDED
-from ..results.result import Result, SampleTable
 
 TOLERANCE = 1e-6
 """Of whatever is computed without a fit, relative where a number is larger than 1: other libraries and processors add

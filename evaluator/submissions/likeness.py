@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 from scipy import stats
 
-from ..results.strict import ResultError, Strict
+from audio_compositionality.evaluator.results.strict import ResultError, Strict
 
 Floats = NDArray[np.float64]
 

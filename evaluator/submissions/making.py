@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.encoders.inference import resolve_device
+from audio_compositionality.evaluator.results.result import Model, Result, ResultError, SampleTable, load_result
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import Outputs
 from audio_compositionality.tasks.registry import load_task
 
-from ..results.result import Model, Result, ResultError, SampleTable, load_result
 from .raw_answers import RawAnswers, question_ids
 from .rounded import RoundedEmbeddings
 from .stored import stored_answers, stored_embeddings
@@ -29,7 +29,7 @@ from .submission_files import (
 )
 
 if TYPE_CHECKING:
-    from ..run.opened import OpenedTask
+    from audio_compositionality.evaluator.run.opened import OpenedTask
 
 
 def make_submission(
@@ -165,7 +165,7 @@ def rescored(
     Raises:
         ValueError, FloatingPointError: outputs that cannot be scored.
     """
-    from ..run.evaluate import score_outputs
+    from audio_compositionality.evaluator.run.evaluate import score_outputs
 
     ran_on = result.device.split(", fit on ")[0]
     computed, samples = score_outputs(

@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from audio_compositionality.evaluator.results.strict import ResultError, read_json, told
+from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.support.text import shortened
-
-from ..results.strict import ResultError, read_json, told
-from ..run.opened import OpenedTask
 
 MAX_ANSWER = 20_000
 """Characters of an answer; a thought of 1,024 tokens has about 5,000."""

@@ -19,13 +19,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictStr, StringConstraints, model_validator
 
+from audio_compositionality.evaluator.results.result import Result, SampleTable
+from audio_compositionality.evaluator.results.strict import (
+    Date,
+    ResultError,
+    Sha256,
+    Strict,
+    Text,
+    read_json,
+    told,
+    validated,
+)
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import TaskError, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
-from ..results.result import Result, SampleTable
-from ..results.strict import Date, ResultError, Sha256, Strict, Text, read_json, told, validated
 from .copies import Sketch, sketch_problem
 from .differences import Difference, differences_of, sample_differences, sample_problem
 from .submission import Submission, is_date, read_result, read_samples
@@ -302,7 +311,7 @@ def verification_files(
     Raises:
         InputError: nothing was verified, or no submission.
     """
-    from ..run.evaluate import library_versions
+    from audio_compositionality.evaluator.run.evaluate import library_versions
 
     recomputed, samples, sketch = verification.recomputed, verification.samples, verification.sketch
     if not verification.verified or recomputed is None or samples is None or sketch is None or not verification.id:

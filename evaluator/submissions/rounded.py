@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from audio_compositionality.evaluator.results.result import ResultError, read_json
 from audio_compositionality.support.text import shortened
-
-from ..results.result import ResultError, read_json
 
 MAX_DIM = 8_192
 """Longest embedding that can be submitted."""

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.tasks.base import Outputs
 
-from ..results.result import Result, ResultError
-
 if TYPE_CHECKING:
-    from ..run.opened import OpenedTask
-    from ..run.store import EmbeddingStore, ShardStore
+    from audio_compositionality.evaluator.run.opened import OpenedTask
+    from audio_compositionality.evaluator.run.store import EmbeddingStore, ShardStore
 
 
 def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | None = None) -> NDArray[np.floating]:
@@ -30,10 +29,10 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
         ResultError: they are not there, or some clips could not be embedded.
         StoreError: they are damaged, or of other clips.
     """
-    from ..run.options import RunOptions
-    from ..run.store import EmbeddingStore, store_root
-    from ..run.store_key import StoreKey
-    from ..run.texts import text_store
+    from audio_compositionality.evaluator.run.options import RunOptions
+    from audio_compositionality.evaluator.run.store import EmbeddingStore, store_root
+    from audio_compositionality.evaluator.run.store_key import StoreKey
+    from audio_compositionality.evaluator.run.texts import text_store
 
     configuration, card = opened.configuration, result.model.card()
     folder = store_root() if root is None else Path(root)
@@ -59,8 +58,8 @@ def stored_answers(result: Result, opened: OpenedTask, root: str | Path | None =
         ResultError: they are not there, or some questions could not be asked.
         StoreError: they are damaged, or to other prompts.
     """
-    from ..run.answer_store import answer_store
-    from ..run.store import store_root
+    from audio_compositionality.evaluator.run.answer_store import answer_store
+    from audio_compositionality.evaluator.run.store import store_root
 
     store = answer_store(result.model.card(), opened, store_root() if root is None else Path(root))
     _check_whole(store, "answers", result.model.id)

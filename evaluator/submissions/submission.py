@@ -16,14 +16,14 @@ from typing import Any, TypeVar
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.opening import is_preset
+from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, check_samples
+from audio_compositionality.evaluator.results.strict import told
+from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import Outputs, Scores, TaskError
 from audio_compositionality.tasks.registry import load_task
 
-from ..results.result import Result, ResultError, SampleTable, check_samples
-from ..results.strict import told
-from ..run.opened import OpenedTask, open_task
 from .differences import interval_tolerance, mean_problem
 from .raw_answers import RawAnswers, question_ids
 from .rounded import MAX_DIM, RoundedEmbeddings, clips_digest
@@ -208,7 +208,7 @@ def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:
 
     Nothing is computed from embeddings or answers, so that it holds for a submission without them too.
     """
-    from ..run.evaluate import intervals_of
+    from audio_compositionality.evaluator.run.evaluate import intervals_of
 
     result, samples = submission.result, submission.samples
     described = opened.samples

@@ -16,10 +16,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.support.files import safe_file_name, sha256_of
 from audio_compositionality.support.text import shortened
-
-from ..results.result import Result, ResultError
 
 RESULT, SAMPLES, EMBEDDINGS, ANSWERS = "result.json", "samples.csv", "embeddings.safetensors", "answers.jsonl"
 VERIFICATION = "verification.json"

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from audio_compositionality.encoders.inference import resolve_device
+from audio_compositionality.evaluator.results.result import Result, SampleTable, load_result
+from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import Outputs
 
-from ..results.result import Result, SampleTable, load_result
-from ..run.opened import OpenedTask
 from .copies import Sketch, sketch_of_submission
 from .differences import Difference, differences_of, sample_differences, sample_problem
 from .making import rescored

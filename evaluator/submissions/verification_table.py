@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from audio_compositionality.evaluator.results.result import is_result_file
+from audio_compositionality.evaluator.results.strict import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import number_text, plain, shortened
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
-from ..results.result import is_result_file
-from ..results.strict import ResultError
 from .differences import Difference
 from .record import check, read_verification, secret_from_environment
 from .submission import read_submission

@@ -16,7 +16,16 @@ from audio_compositionality.support.text import first_line
 
 from ...data import Data, DatasetError, HeldData, Row
 from ..sound_files import AUDIO_SUFFIXES, SoundFile, printable
-from . import Container, FolderFiles, ParquetFiles, ReadClip, ReadConfiguration, ZippedFiles, table_text, text_of
+from . import (
+    Container,
+    FolderFiles,
+    ParquetFiles,
+    ReadClip,
+    ReadConfiguration,
+    ZippedFiles,
+    table_text,
+    text_of,
+)
 
 _COLUMN = re.compile(r"captions?|caption_\d+")
 """Names of columns of captions, whatever their case."""
