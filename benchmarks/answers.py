@@ -58,8 +58,8 @@ def _compare(size: str, folder: str) -> None:
     import tiny
     import torch
 
-    from audio_compositionality.encoders.language_models.options import LanguageOptions
     from audio_compositionality.encoders.loading.registry import load_model
+    from audio_compositionality.encoders.options import LanguageOptions
 
     model: Any = load_model(folder, device="cpu", options=LanguageOptions(batch_size=BATCH))
     clips = tiny.sounds((10.0,) * CLIPS)

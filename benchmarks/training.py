@@ -42,13 +42,12 @@ def run(_: argparse.Namespace) -> None:
 
 
 def _stage(init: str, kind: str, folder: Path, chunk: int | None = None) -> None:
-    from audio_compositionality.training.batches import Batches, BatchSettings
+    from audio_compositionality.training.batches import Batches, BatchSettings, TextSettings
     from audio_compositionality.training.data import open_training, training_recipes
     from audio_compositionality.training.features import prepare_features
     from audio_compositionality.training.loop import Trainer
     from audio_compositionality.training.model import open_towers
     from audio_compositionality.training.settings import TrainingSettings
-    from audio_compositionality.training.texts import TextSettings
 
     recipe = training_recipes()[0]
     stages = f"{kind}:{STEPS}"
@@ -88,7 +87,7 @@ def _ratio(pair: tuple[tuple[float, float], tuple[float, float]]) -> float:
 
 def _bare(towers: Any, batches: list[Any]) -> Callable[[], tuple[float, float]]:
     """Forward and backward on some batches, over and over; returns seconds a batch, of the clock and of the CPU."""
-    from audio_compositionality.training.tokens import join_tokens
+    from audio_compositionality.training.batches import join_tokens
 
     texts = [join_tokens([one.captions, one.negatives, one.positives], towers.pad_token) for one in batches]
 

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from audio_compositionality.encoders.base import Model
-    from audio_compositionality.encoders.language_models.options import LanguageOptions
-    from audio_compositionality.encoders.options import EncoderOptions
+    from audio_compositionality.encoders.options import EncoderOptions, LanguageOptions
     from audio_compositionality.evaluator.run.processes import Processes
     from audio_compositionality.tasks.base import Task
 
@@ -67,7 +66,7 @@ def model_fields() -> dict[str, FieldInfo]:
     from pydantic import Field
     from pydantic.fields import FieldInfo
 
-    from audio_compositionality.encoders.language_models.options import LanguageOptions
+    from audio_compositionality.encoders.options import LanguageOptions
 
     seeds = FieldInfo.from_annotated_attribute(
         tuple[int, ...],
@@ -87,7 +86,7 @@ def model_settings(options: argparse.Namespace, values: Mapping[str, Any] = Mapp
     Raises:
         InputError: a value is not one that there is.
     """
-    from audio_compositionality.encoders.language_models.options import LanguageOptions
+    from audio_compositionality.encoders.options import LanguageOptions
 
     seeds = tuple(dict.fromkeys(values.get("twin_seeds", (0,))))
     if not seeds or min(seeds) < 0:
@@ -144,7 +143,7 @@ def loaded_models(
     Raises:
         AudioCompositionalityError: one of them cannot be had.
     """
-    from audio_compositionality.encoders.loading.controls import Controlled
+    from audio_compositionality.encoders.controls import Controlled
     from audio_compositionality.encoders.loading.names import is_twin, split_control
     from audio_compositionality.encoders.loading.registry import load_layers, load_model
 

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print what is known of the models, as a table."""
-    from audio_compositionality.encoders.loading.controls import CONTROLS
+    from audio_compositionality.encoders.controls import CONTROLS
     from audio_compositionality.encoders.loading.names import list_models
     from audio_compositionality.encoders.loading.twins import TWINS
     from audio_compositionality.support.table import Cell, Column, Row, Table, print_table

@@ -159,14 +159,14 @@ def training_fields() -> Mapping[str, FieldInfo]:
 
 def run(options: argparse.Namespace) -> None:
     """Train, say where the model is, and publish it where that is asked for."""
-    from audio_compositionality.training.record import check_out
+    from audio_compositionality.training.run_folder import check_out
 
     if options.push is None:
         for name in ("private", "dry_run"):
             if getattr(options, name):
                 raise InputError(f"--{name.replace('_', '-')} is about publishing: give --push ORG/NAME too")
     else:
-        from audio_compositionality.training.pushing import model_repository
+        from audio_compositionality.training.run_folder import model_repository
 
         model_repository(options.push)
     learnt = _learnt_from(options)
@@ -181,7 +181,7 @@ def run(options: argparse.Namespace) -> None:
     # Before what opens data and models is imported, which takes seconds.
     check_out(options.out, settings)
     trained = _train(options, settings, learnt, changes, machine)
-    from audio_compositionality.training.computing import join_training
+    from audio_compositionality.training.loop import join_training
 
     if join_training(options.device).is_main:
         print("\n".join(_lines(trained, options, learnt)), flush=True)
@@ -192,7 +192,7 @@ def run(options: argparse.Namespace) -> None:
 def _check_encoder(init: str) -> None:
     """Refuse, before anything is trained, what could not be published afterwards."""
     from audio_compositionality.encoders.loading.names import absolute_name
-    from audio_compositionality.training.pushing import check_encoder
+    from audio_compositionality.training.run_folder import check_encoder
     from audio_compositionality.training.settings import ALIGN
 
     if init.startswith(ALIGN):
@@ -214,7 +214,7 @@ def _compare(options: argparse.Namespace, settings: TrainingSettings, learnt: Le
     except ValueError:
         raise InputError(f"--seeds is {given!r}; give whole numbers with commas between them, such as 0,1,2") from None
     table = run_ablations(settings, options.out, seeds, device=options.device, progress=True)
-    from audio_compositionality.training.computing import join_training
+    from audio_compositionality.training.loop import join_training
 
     if join_training(options.device).is_main:
         print_table(table)
@@ -306,7 +306,7 @@ def _train(
 
     data: Data | TrainingSplits | None = None
     if learnt.kind == "texts":
-        from audio_compositionality.training.published import published_training
+        from audio_compositionality.training.data import published_training
 
         if learnt.spec is None or learnt.spec.audio is None:
             raise InputError(f"the sound of the tables {settings.data} is elsewhere: give --set audio=FOLDER")
@@ -343,7 +343,7 @@ def _lines(trained: TrainingRun, options: argparse.Namespace, learnt: LearntFrom
 
 
 def _push(options: argparse.Namespace) -> None:
-    from audio_compositionality.training.pushing import push_model
+    from audio_compositionality.training.run_folder import push_model
 
     push = push_model(options.out, options.push, private=options.private, dry_run=options.dry_run)
     size = sum(push.changes.send.values())

@@ -7,6 +7,7 @@ can overlap them: `prepare` (resampling and the front end) and `forward` (the mo
 from __future__ import annotations
 
 import copy
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,9 +19,9 @@ import soxr
 from numpy.typing import ArrayLike, NDArray
 
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
-from audio_compositionality.support.text import listed
+from audio_compositionality.support.text import listed, shortened
 
-from .options import DEFAULT_OPTIONS, EncoderOptions
+from .options import AUTO, DEFAULT_OPTIONS, EncoderOptions, LanguageOptions
 
 Features = TypeVar("Features")
 FloatArray = NDArray[np.float32]
@@ -35,7 +36,7 @@ By = Literal["letters", "options"]
 """What likelihoods are of: the first token of an option's letter, of all that the model may begin its answer with; or
 the mean of the tokens of its text."""
 
-Event = Mapping[str, Any]
+EventDict = Mapping[str, Any]
 """``onset`` and ``offset``, seconds from the start of the clip, and ``label``, a text; as in the column ``events``."""
 
 OnAnswer = Callable[[Sequence[tuple[int, "str | list[float]", Mapping[str, Any]]]], object]
@@ -277,7 +278,7 @@ class Model:
         """
         raise self.refusal("learn")
 
-    def detect_events(self, clips: Sequence[Any]) -> list[list[Event]]:
+    def detect_events(self, clips: Sequence[Any]) -> list[list[EventDict]]:
         """The events of each clip, in any order; clips as those of a prompt in `answer`."""
         raise self.refusal("events")
 
@@ -548,3 +549,87 @@ def check_embeddings(embeddings: NDArray[Any], encoder: Model, count: int | None
             row,
         )
     return array.astype(np.float32, copy=False)
+
+
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+_SHOWN = 60
+"""Letters of a text that a message shows."""
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in their order, in lower case, without punctuation; parts joined by ' or - are one word."""
+    return _WORD.findall(text.casefold())
+
+
+def check_texts(texts: Sequence[str]) -> list[str]:
+    """The texts as a list.
+
+    Raises:
+        InputError: it is one text alone, there are none, or one is no text or has nothing in it but space.
+    """
+    if isinstance(texts, str):
+        raise InputError(f"texts are the one text {quoted(texts)}; pass a list of texts")
+    listed = list(texts)
+    if not listed:
+        raise InputError("there are no texts; there must be one at least")
+    for row, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise InputError(f"text {row} is {text!r}; it must be a str")
+        if not text.strip():
+            raise InputError(f"text {row} is empty")
+    return listed
+
+
+def check_text_embeddings(embeddings: NDArray[Any], encoder: Model, texts: Sequence[str]) -> FloatArray:
+    """Embeddings of texts as float32 [n, output_dim], known to be finite.
+
+    Args:
+        embeddings: what a model returned.
+        encoder: whose card the check uses.
+        texts: what was embedded.
+
+    Raises:
+        ModelError: on another shape or type, or where a row is not finite.
+    """
+    array, dim = np.asarray(embeddings), output_dim_of(encoder)
+    if array.shape != (len(texts), dim):
+        raise ModelError(
+            f"'{encoder.card.id}' returned shape {array.shape} for texts, but must return [{len(texts)}, {dim}]: texts "
+            "and clips share a space"
+        )
+    if not np.issubdtype(array.dtype, np.floating):
+        raise ModelError(f"'{encoder.card.id}' returned {array.dtype} for texts, but must return floating embeddings")
+    finite = np.isfinite(array).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise ModelError(f"'{encoder.card.id}' returned values that are NaN or infinite for {quoted(texts[row])}")
+    return array.astype(np.float32, copy=False)
+
+
+def quoted(text: str) -> str:
+    """A text for a message: its beginning, between quotation marks."""
+    return f"'{shortened(text, _SHOWN)}'"
+
+
+def language_options(options: EncoderOptions, name: str) -> LanguageOptions:
+    """Options of a model that answers, out of those of any model.
+
+    The default precision of `EncoderOptions` becomes the device's own: only `LanguageOptions` can say float32.
+
+    Raises:
+        ModelError: a layer, a pooling or compilation is asked for.
+    """
+    if (options.layer, options.pooling, options.compile) != (
+        DEFAULT_OPTIONS.layer,
+        DEFAULT_OPTIONS.pooling,
+        DEFAULT_OPTIONS.compile,
+    ):
+        raise ModelError(
+            f"'{name}' answers in words, so it takes no layer, pooling or compilation; where its audio encoder is "
+            f"meant, ask for 'tower:{name}'"
+        )
+    if isinstance(options, LanguageOptions):
+        return options
+    is_default = options.precision == DEFAULT_OPTIONS.precision
+    return LanguageOptions(precision=AUTO if is_default else options.precision)

@@ -37,7 +37,7 @@ from .check_sounds import (
     relative_difference,
     row_sound,
 )
-from .company import allowed_in_company
+from .inference import allowed_in_company
 from .loading.registry import load_model
 from .options import DEFAULT_OPTIONS, EncoderOptions
 
@@ -91,7 +91,7 @@ _LETTER = re.compile(r"[A-Z]")
 
 
 @dataclass(frozen=True)
-class Check:
+class ModelCheck:
     """The outcome of one check.
 
     Attributes:
@@ -227,7 +227,7 @@ def _check(name: str, ability: str, *after: str, unless: str = "") -> Callable[.
 
 def check_model(
     model: str | Model, *, device: str | torch.device | None = None, options: EncoderOptions = DEFAULT_OPTIONS
-) -> list[Check]:
+) -> list[ModelCheck]:
     """Check a model: what it embeds, and what it answers.
 
     Args:
@@ -246,10 +246,10 @@ def check_model(
             if not loaded.abilities & {"audio", "answer"}:
                 raise ModelError(f"'{model}' is a {type(loaded).__name__}, which neither embeds sound nor answers")
         except Exception as error:
-            return [Check("loads", "fail", message_of(error), _LOADS)]
+            return [ModelCheck("loads", "fail", message_of(error), _LOADS)]
         model, card = loaded, loaded.card
         values = "answers" if card.output_dim is None else f"{card.output_dim} values"
-        checks.append(Check("loads", "pass", f"{card.id}, {card.sample_rate:,} Hz, {values}, {card.revision}"))
+        checks.append(ModelCheck("loads", "pass", f"{card.id}, {card.sample_rate:,} Hz, {values}, {card.revision}"))
     session = Session(model, memory)
     blocked: set[str] = set()
     for test in _TESTS:
@@ -258,12 +258,12 @@ def check_model(
         missing = next((name for name in test.after if name in blocked), None)
         if missing is not None:
             blocked.add(test.name)
-            checks.append(Check(test.name, "info", f"not run, as '{missing}' did not pass"))
+            checks.append(ModelCheck(test.name, "info", f"not run, as '{missing}' did not pass"))
             continue
         status, value = _run(test, session)
         if status == "fail":
             blocked.add(test.name)
-        checks.append(Check(test.name, status, value, test.hint if status in ("fail", "warn") else ""))
+        checks.append(ModelCheck(test.name, status, value, test.hint if status in ("fail", "warn") else ""))
     return checks
 
 
@@ -274,12 +274,12 @@ def _run(test: _Test, session: Session) -> Finding:
         return "fail", message_of(error)
 
 
-def all_passed(checks: Iterable[Check]) -> bool:
+def all_passed(checks: Iterable[ModelCheck]) -> bool:
     """Whether no check failed."""
     return all(check.status != "fail" for check in checks)
 
 
-def check_table(checks: Sequence[Check], name: str) -> Table:
+def check_table(checks: Sequence[ModelCheck], name: str) -> Table:
     """The checks of a model as a table; what failures and warnings usually mean is its legend."""
     columns = (
         Column("check", "what was checked", numeric=False),

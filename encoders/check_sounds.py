@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-TONE_FREQUENCIES = tuple(50 * 2 ** (step / 2) for step in range(4))
+TONE_FREQUENCIES = (50.0, 50 * 2**0.5, 100.0, 50 * 2**1.5)
 """Fundamentals of `make_tones` in Hz. Read at half the rate, a tone sounds like the one before the last."""
 
 

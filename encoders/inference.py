@@ -1,4 +1,4 @@
-"""Where and how a torch model runs: the device, and float32 arithmetic that is float32."""
+"""Where and how a torch model runs: its device, float32 arithmetic that is float32, memory, tolerance of rounding."""
 
 from __future__ import annotations
 
@@ -88,3 +88,35 @@ def inference(device: str, precision: str = "float32") -> Iterator[None]:
         autocast,
     ):
         yield
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """More than accelerate takes for it: also allocations outside of torch's own, and NumPy's."""
+    import torch
+    from accelerate.utils.memory import should_reduce_batch_size
+
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or should_reduce_batch_size(error):
+        return True
+    signs = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
+
+
+def free_memory() -> None:
+    """Give back what nobody holds, on a GPU as well."""
+    from accelerate.utils.memory import clear_device_cache
+
+    clear_device_cache(garbage_collection=True)
+
+
+BATCHED = 1e-4
+"""Largest relative difference that other clips in the batch may make; kernels for other sizes round otherwise."""
+
+
+def allowed_in_company(precision: str) -> float:
+    """The largest |a - b| / |b| of two embeddings of the same clip or text in different company.
+
+    Args:
+        precision: of the arithmetic, see `EncoderOptions`. Types of 16 bits keep 11 (float16) or 8 (bfloat16) digits,
+            and round at every layer.
+    """
+    return {"float32": BATCHED, "float16": 0.02}.get(precision, 0.1)

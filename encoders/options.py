@@ -1,4 +1,4 @@
-"""How an encoder is run: which layer, which pooling, which arithmetic."""
+"""How a model is run: by which layer, pooling and arithmetic; of one that answers, how long an answer may be."""
 
 from __future__ import annotations
 
@@ -45,3 +45,74 @@ class EncoderOptions(Spec):
 
 
 DEFAULT_OPTIONS = EncoderOptions()
+
+
+AUTO: Literal["auto"] = "auto"
+"""The precision that is the device's: float32 on a CPU, else bfloat16."""
+
+DIRECT_TOKENS = 16
+"""Tokens that an answer may have where a letter or a few words are asked for."""
+
+REASON_TOKENS = 1024
+"""Tokens that an answer may have where the model is asked to reason first."""
+
+
+class LanguageOptions(EncoderOptions):
+    """How a model that answers is run; `load_model` takes it in the place of `EncoderOptions`.
+
+    A model that embeds may be given it too, see `of_encoder`: so a command need not know which of the two a name is. Of
+    layer, pooling and compilation a model that answers takes nothing but the default. An answer of other than
+    `DIRECT_TOKENS` is one of another id.
+    """
+
+    precision: Literal["auto", "float32", "bfloat16", "float16"] = Field(  # type: ignore[assignment]
+        AUTO, description="Type of the weights and of the arithmetic; auto is float32 on a CPU, else bfloat16."
+    )
+    max_new_tokens: int = Field(
+        DIRECT_TOKENS,
+        ge=1,
+        description=f"Tokens that an answer may have: {DIRECT_TOKENS} where a letter is asked for, {REASON_TOKENS:,} "
+        "where the model is to reason first.",
+    )
+    batch_size: int | None = Field(
+        None,
+        ge=1,
+        description="Questions at a time; None for 4 on a CPU and 16 elsewhere. It is halved whenever memory does not "
+        "suffice.",
+    )
+    spread: bool = Field(
+        False,
+        description="Lay the layers of one large model over all GPUs that there are, and what does not fit into them "
+        'into the memory of the machine (`device_map="auto"` of accelerate).',
+    )
+    deadline: float | None = Field(
+        None,
+        gt=0,
+        description="Seconds that a question to a model behind a server may take, its tries together; None for its own "
+        "number.",
+    )
+
+    @property
+    def of_encoder(self) -> EncoderOptions:
+        """The same for a model that embeds, whose default precision is float32 on any device."""
+        precision = DEFAULT_OPTIONS.precision if self.precision == AUTO else self.precision
+        return EncoderOptions(layer=self.layer, pooling=self.pooling, precision=precision, compile=self.compile)
+
+    def precision_on(self, device_type: str) -> str:
+        """The precision on a device, by its type: ``cpu``, ``cuda``; that which is asked for, or the device's own."""
+        if self.precision != AUTO:
+            return self.precision
+        return "float32" if device_type == "cpu" else "bfloat16"
+
+    @property
+    def suffix(self) -> str:
+        """What is appended to a model's id, so that no result of other options is taken for it."""
+        parts: list[str] = [] if self.precision in (AUTO, "float32") else [self.precision]
+        if self.max_new_tokens != DIRECT_TOKENS:
+            parts.append(f"tokens={self.max_new_tokens}")
+        return f"@{'+'.join(parts)}" if parts else ""
+
+
+def encoder_options(options: EncoderOptions) -> EncoderOptions:
+    """Options of a model that embeds, out of those of any model; see `LanguageOptions.of_encoder`."""
+    return options.of_encoder if isinstance(options, LanguageOptions) else options

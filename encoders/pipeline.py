@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from audio_compositionality.support.errors import InputError
 
 from .base import ClipError, FloatArray, Model, check_embeddings, output_dim_of
-from .layers import LayeredEncoder, deepest, embed_layers
+from .model_encoder import LayeredEncoder, deepest, embed_layers
 
-Result = TypeVar("Result")
+Worked = TypeVar("Worked")
 
 AHEAD = 2
 """Batches that may wait for the model: enough to hide a slow one, few enough to cost little memory."""
 
 
-class ClipBatch(Protocol):
+class GivenBatch(Protocol):
     """Some clips of a dataset, as any object with these attributes."""
 
     @property
@@ -71,7 +71,7 @@ class _Prepared:
 
     ids: Sequence[str]
     features: Any
-    batch: ClipBatch | None
+    batch: GivenBatch | None
     errors: dict[int, str]
 
 
@@ -81,7 +81,7 @@ class _End:
 
 
 def embed_batches(
-    encoder: Model, batches: Iterable[ClipBatch], *, skip_invalid: bool = False
+    encoder: Model, batches: Iterable[GivenBatch], *, skip_invalid: bool = False
 ) -> Generator[EmbeddedBatch]:
     """Embed batches of clips, one after the other.
 
@@ -91,7 +91,7 @@ def embed_batches(
 
     Args:
         encoder: any `Model`; one without stages is given whole batches.
-        batches: clips, in batches of any sizes; see `ClipBatch`.
+        batches: clips, in batches of any sizes; see `GivenBatch`.
         skip_invalid: leave out clips that cannot be embedded instead of raising an error. The place of such a clip
             in its batch is taken by another clip of it, so that the embeddings of the others do not change by a bit.
 
@@ -108,7 +108,7 @@ def embed_batches(
 
 
 def embed_batches_at_layers(
-    encoders: Sequence[LayeredEncoder[Any]], batches: Iterable[ClipBatch], *, skip_invalid: bool = False
+    encoders: Sequence[LayeredEncoder[Any]], batches: Iterable[GivenBatch], *, skip_invalid: bool = False
 ) -> Generator[list[EmbeddedBatch]]:
     """As `embed_batches`, by several encoders that are one model, in one pass; see `LayeredEncoder.at_layers`.
 
@@ -146,7 +146,7 @@ def _embedded(prepared: _Prepared, embeddings: FloatArray) -> EmbeddedBatch:
     return EmbeddedBatch(prepared.ids, embeddings, prepared.errors)
 
 
-def _first_stage(encoder: Model, batch: ClipBatch, skip_invalid: bool) -> _Prepared:
+def _first_stage(encoder: Model, batch: GivenBatch, skip_invalid: bool) -> _Prepared:
     rows = len(batch.waveforms)
     if len(batch.ids) != rows:
         raise InputError(f"a batch has {len(batch.ids)} ids for {rows} waveforms; there must be one each")
@@ -178,7 +178,7 @@ def _second_stage(encoder: Model, prepared: _Prepared) -> FloatArray:
     return np.full((rows, output_dim_of(encoder)), np.nan, np.float32)
 
 
-def _leave_out(batch: ClipBatch, errors: dict[int, str], work: Callable[[NDArray[Any]], Result]) -> Result | None:
+def _leave_out(batch: GivenBatch, errors: dict[int, str], work: Callable[[NDArray[Any]], Worked]) -> Worked | None:
     """Do `work` on the waveforms of a batch, with a valid clip in the place of each invalid one.
 
     Clips that are found to be invalid are added to `errors`. Returns None where no clip is valid.
@@ -230,7 +230,7 @@ def _blame(ids: Sequence[str]) -> Iterator[None]:
 class _Feeder:
     """Prepared batches, made by a thread of its own that ends when the `with` block is left, however it is left."""
 
-    def __init__(self, encoder: Model, batches: Iterable[ClipBatch], skip_invalid: bool) -> None:
+    def __init__(self, encoder: Model, batches: Iterable[GivenBatch], skip_invalid: bool) -> None:
         self._encoder = encoder
         self._batches = batches
         self._skip_invalid = skip_invalid
@@ -260,7 +260,7 @@ class _Feeder:
 
     def _work(self) -> None:
         error = None
-        iterator: Iterator[ClipBatch] = iter(())
+        iterator: Iterator[GivenBatch] = iter(())
         try:
             iterator = iter(self._batches)
             for batch in iterator:

@@ -1,21 +1,23 @@
-"""Encoders of sound that also embed text: the text tower, which is loaded when the first text comes."""
+"""Models that embed text: text towers of encoders of sound, loaded with the first text, and encoders of sentences."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .base import Features, FloatArray, Model, ModelError
+from .base import Features, FloatArray, Model, ModelError, check_text_embeddings, check_texts, quoted
 from .inference import inference
-from .layers import LayeredEncoder
-from .texts import check_text_embeddings, check_texts, quoted
+from .model_encoder import LayeredEncoder
 
 if TYPE_CHECKING:
     import torch
+
 
 TEXTS_PER_PASS = 64
 """Texts that a tower embeds at once."""
@@ -108,3 +110,58 @@ def _of_one_length(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
         places = [place for place, one in enumerate(lengths) if one == length]
         for start in range(0, len(places), TEXTS_PER_PASS):
             yield places[start : start + TEXTS_PER_PASS]
+
+
+Floats = NDArray[np.float64]
+
+BATCH = 32
+"""Sentences embedded at once."""
+
+LONGEST = 512
+"""Tokens of a sentence that are read at most; fewer where the encoder knows fewer positions."""
+
+
+class SentenceEncoder:
+    """An encoder of sentences in transformers' format, in float32 and evaluation mode."""
+
+    def __init__(self, source: str, device: str = "cpu") -> None:
+        """Load the encoder.
+
+        Args:
+            source: a folder that holds config.json, safetensors weights and a tokenizer, or a Hub id, such as
+                ``sentence-transformers/all-MiniLM-L6-v2``. Code that comes with a model is not run.
+            device: torch device.
+
+        Raises:
+            ModelError: there is no such encoder, or it cannot be read.
+        """
+        from transformers import AutoModel
+
+        from .loading.checkpoints import open_checkpoint
+
+        checkpoint = open_checkpoint(Path(source) if Path(source).is_dir() else source)
+        self.revision = checkpoint.revision
+        self._tokenizer = checkpoint.load_tokenizer(checkpoint.config.vocab_size)
+        self._model = checkpoint.load_model(AutoModel).to(device)
+        self._longest = min(getattr(checkpoint.config, "max_position_embeddings", LONGEST), LONGEST)
+        self._device = device
+
+    def __call__(self, sentences: Sequence[str]) -> Floats:
+        """The embeddings of n sentences, [n, dimensions]: the mean over tokens that are no padding, of length 1."""
+        import torch
+
+        parts = (sentences[start : start + BATCH] for start in range(0, len(sentences), BATCH))
+        with torch.inference_mode():
+            return np.concatenate([self._embed(part) for part in parts])
+
+    def _embed(self, sentences: Sequence[str]) -> Floats:
+        import torch
+
+        tokens = self._tokenizer(
+            list(sentences), padding=True, truncation=True, max_length=self._longest, return_tensors="pt"
+        ).to(self._device)
+        states = self._model(**tokens).last_hidden_state
+        weights = tokens["attention_mask"].unsqueeze(-1).to(states.dtype)
+        means = (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+        vectors: Floats = torch.nn.functional.normalize(means, dim=1).cpu().numpy().astype(np.float64)
+        return vectors

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass
 from json import JSONDecodeError
 from typing import Any, Literal
@@ -20,7 +19,7 @@ from huggingface_hub.errors import (
     StrictDataclassError,
 )
 
-from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.errors import AudioCompositionalityError, causes_of
 from audio_compositionality.support.retries import requested_wait
 
 Kind = Literal["dataset", "space", "model"]
@@ -113,7 +112,7 @@ def is_transient(error: BaseException) -> bool:
         return False
     # An answer that is no JSON is that of a gateway in trouble: huggingface_hub reads it before it looks at the status.
     return isinstance(error, JSONDecodeError) or any(
-        isinstance(cause, (httpx2.TransportError, ConnectionError, TimeoutError)) for cause in _chain(error)
+        isinstance(cause, (httpx2.TransportError, ConnectionError, TimeoutError)) for cause in causes_of(error)
     )
 
 
@@ -287,12 +286,12 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 
 def _has(error: BaseException, *kinds: type[BaseException]) -> bool:
-    return any(isinstance(cause, kinds) for cause in _chain(error))
+    return any(isinstance(cause, kinds) for cause in causes_of(error))
 
 
 def _answer(error: BaseException) -> httpx2.Response | None:
     """The Hub's answer behind an error."""
-    answers = (cause.response for cause in _chain(error) if isinstance(cause, HfHubHTTPError))
+    answers = (cause.response for cause in causes_of(error) if isinstance(cause, HfHubHTTPError))
     return next((answer for answer in answers if answer is not None), None)
 
 
@@ -301,25 +300,15 @@ def _header(error: BaseException, name: str) -> str | None:
     return None if answer is None else answer.headers.get(name)
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and those that it was raised from."""
-    seen: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None and cause not in seen:
-        yield cause
-        seen.append(cause)
-        cause = cause.__cause__ or cause.__context__
-
-
 def said(error: BaseException) -> str:
     """The Hub's own words on one line, where there are any; else those of the client's error."""
-    answer = next((cause for cause in _chain(error) if isinstance(cause, HfHubHTTPError)), error)
+    answer = next((cause for cause in causes_of(error) if isinstance(cause, HfHubHTTPError)), error)
     text = getattr(answer, "server_message", None) or str(answer)
     return _cut(text)
 
 
 def _first_line(error: BaseException) -> str:
-    *_, root = _chain(error)
+    *_, root = causes_of(error)
     return _cut(str(root) or type(root).__name__)
 
 

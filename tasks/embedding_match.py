@@ -22,7 +22,7 @@ def embedding_accuracy(
         ModelError: the encoder cannot be loaded.
     """
     # Both take seconds to import, which only who asks for this has to spend.
-    from audio_compositionality.encoders.sentences import SentenceEncoder
+    from audio_compositionality.encoders.text_towers import SentenceEncoder
     from audio_compositionality.metrics.answers import embedding_match
     from audio_compositionality.metrics.polybench import polybench
 

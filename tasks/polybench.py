@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from audio_compositionality.dataset_builder.data import DatasetError, Row
 from audio_compositionality.dataset_builder.texts.questions import CLIP, check_question_row
 from audio_compositionality.encoders.base import LANGUAGE_MODEL
-from audio_compositionality.encoders.language_models.options import REASON_TOKENS
+from audio_compositionality.encoders.options import REASON_TOKENS
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 

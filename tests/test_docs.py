@@ -97,7 +97,7 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ):
         monkeypatch.setattr(place, enough)
     monkeypatch.setattr(f"{cli}.arguments.check_models", lambda names: None)
-    monkeypatch.setattr("audio_compositionality.training.record.check_out", lambda *_, **__: None)
+    monkeypatch.setattr("audio_compositionality.training.run_folder.check_out", lambda *_, **__: None)
     monkeypatch.setattr("audio_compositionality.dataset_builder.texts.caption_reading.open_tagger", lambda: None)
     with registered(louder.RECIPE):
         yield

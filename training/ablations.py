@@ -28,17 +28,16 @@ from audio_compositionality.support.table import Cell, Column, Row, Table, to_cs
 from audio_compositionality.tasks.base import Task
 from audio_compositionality.tasks.registry import list_tasks
 
-from .errors import TrainingError
-from .record import read_record
-from .settings import HARD, MODULAR, Stage, TrainingSettings
+from .run_folder import read_record
+from .settings import HARD, MODULAR, Stage, TrainingError, TrainingSettings
 
 Train = Callable[[TrainingSettings, Path], object]
 """Trains by settings into a folder; a run that is finished is left as it is."""
 
-FULL = "all"
+WHOLE = "all"
 """The name of the training that others are compared with."""
 
-PARTS = (1, 2, 4)
+MOST_PARTS = (1, 2, 4)
 """Most true parts of a row, where the training has more."""
 
 RESULTS = "results"
@@ -73,7 +72,7 @@ def variants(settings: TrainingSettings) -> dict[str, TrainingSettings]:
     stages = settings.stages
     if len(stages) < 2:
         raise TrainingError(f"the only stage is {stages[0].kind}; of two or more, one can be left out")
-    named: dict[str, TrainingSettings] = {FULL: settings}
+    named: dict[str, TrainingSettings] = {WHOLE: settings}
     for kind in dict.fromkeys(stage.kind for stage in stages):
         rest = tuple(stage for stage in stages if stage.kind != kind)
         if rest:
@@ -87,7 +86,7 @@ def variants(settings: TrainingSettings) -> dict[str, TrainingSettings]:
         if [stage.kind for stage in order] != [stage.kind for stage in stages]:
             named[_order(order)] = settings.changed(stages=order)
     if any(stage.kind == MODULAR for stage in stages):
-        for most in PARTS:
+        for most in MOST_PARTS:
             if most < settings.positives:
                 named[f"{most} {'part' if most == 1 else 'parts'}"] = settings.changed(positives=most)
     # Of two names for the same, such as the only other stage left, one is enough.
@@ -176,7 +175,7 @@ def run_ablations(
             folder = Path(out) / f"{name.replace(' ', '-')}-seed{seed}"
             train(one.changed(seed=seed), folder)
             folders.setdefault(name, []).append(folder)
-    tasks = _tasks(folders[FULL][0])
+    tasks = _tasks(folders[WHOLE][0])
     tested = rendered_preset("mini", recipes=[task.info.recipe for task in tasks]) if data is None else data
     tasks = [task for task in tasks if task.info.recipe in tested.recipes]
     models = {folder: load_model(str(folder), device=device) for of_name in folders.values() for folder in of_name}
@@ -247,7 +246,7 @@ _COLUMNS = (
     Column("mean", "over items and seeds"),
     Column("low", "lower end of its 95 % interval"),
     Column("high", "upper end"),
-    Column("difference", f"from the training {FULL!r}"),
+    Column("difference", f"from the training {WHOLE!r}"),
     Column("difference low", "lower end of its 95 % interval"),
     Column("difference high", "upper end"),
     Column("spread", "standard deviation over seeds"),

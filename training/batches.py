@@ -1,11 +1,12 @@
-"""Which rows a step learns from, and its batch, made ready while the model works on the one before."""
+"""What a step learns from: rows, their texts and tokens, in a batch that is made while the model works on another."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain, count, islice
 from typing import Any, Protocol
@@ -15,16 +16,252 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from audio_compositionality.encoders.loading.beside_weights import longest_text, tokenise_with
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec
+from audio_compositionality.support.text import shortened
 
-from .batch import Batch
 from .data import TrainingData, TrainingRow
-from .errors import TrainingError
-from .texts import TextSettings, draw_texts, generator_of
-from .tokens import Tokens
+from .settings import StageKind, TrainingError
 
-Rows = NDArray[np.int64]
+
+@dataclass(frozen=True)
+class Tokens:
+    """Texts of a batch.
+
+    Attributes:
+        ids: int64 [M, T], the numbers of their tokens, special ones among them, padded behind.
+        mask: bool [M, T], False where there is padding.
+    """
+
+    ids: torch.Tensor
+    mask: torch.Tensor
+
+    def __len__(self) -> int:
+        return int(self.ids.shape[0])
+
+    def to(self, device: torch.device | str) -> Tokens:
+        """The same on a device."""
+        return Tokens(self.ids.to(device, non_blocking=True), self.mask.to(device, non_blocking=True))
+
+    def take(self, which: slice | torch.Tensor) -> Tokens:
+        """Some of the texts, less the columns that are padding in all of them."""
+        mask = self.mask[which]
+        longest = int(mask.sum(dim=1).max()) if len(mask) else 0
+        return Tokens(self.ids[which][:, :longest], mask[:, :longest])
+
+
+def join_tokens(parts: Sequence[Tokens], pad: int) -> Tokens:
+    """The texts of several batches, one batch behind the other.
+
+    Args:
+        parts: at least one.
+        pad: number of the token that stands for nothing.
+    """
+    longest = max(part.ids.shape[1] for part in parts)
+    ids = [torch.nn.functional.pad(part.ids, (0, longest - part.ids.shape[1]), value=pad) for part in parts]
+    masks = [torch.nn.functional.pad(part.mask, (0, longest - part.mask.shape[1])) for part in parts]
+    return Tokens(torch.cat(ids), torch.cat(masks))
+
+
+ABSENT = "absent"
+"""The kind of negatives that name what is not heard, by which nobody learns how parts are joined."""
+
+MOST_KEPT = 1_000_000
+"""Texts whose tokens are kept in the memory, some 200 bytes each."""
+
+_NUMBER = np.dtype(np.int32)
+
+
+class TextSettings(Spec):
+    """Which texts a stage learns from."""
+
+    kind: StageKind = Field(description="Of the stage.")
+    negatives: int = Field(ge=0, description="K, most texts of a row that are false of its clip.")
+    positives: int = Field(ge=0, description="P, most texts of a row beside the caption that are true of its clip.")
+
+    @classmethod
+    def of(cls, kind: StageKind, negatives: int, positives: int) -> TextSettings:
+        """Those of a stage: a contrastive one takes captions alone, a hard one no parts."""
+        return cls(
+            kind=kind,
+            negatives=0 if kind == "contrastive" else negatives,
+            positives=positives if kind == "modular" else 0,
+        )
+
+    def false_texts(self, row: TrainingRow) -> tuple[str, ...]:
+        """The negatives of a row that the stage may take: of hard ones, none that names what is not heard."""
+        return tuple(text for text, kind in row.negatives if self.kind != "hard" or kind != ABSENT)
+
+    def takes(self, row: TrainingRow) -> bool:
+        """Whether the stage learns from a row."""
+        if self.kind == "hard":
+            return bool(self.false_texts(row))
+        return self.kind == "contrastive" or bool(row.parts)
+
+
+@dataclass(frozen=True)
+class DrawnTexts:
+    """The texts of a row in an epoch.
+
+    Attributes:
+        caption: one of the row's.
+        positives: parts that are true.
+        negatives: false.
+    """
+
+    caption: str
+    positives: tuple[str, ...]
+    negatives: tuple[str, ...]
+
+
+def draw_texts(row: TrainingRow, settings: TextSettings, *, seed: int, stage: int, epoch: int) -> DrawnTexts:
+    """Draw the texts of a row; they depend on nothing but these arguments.
+
+    Args:
+        row: of the data.
+        settings: of the stage.
+        seed: of the training.
+        stage: its number, from 0: two stages of one kind draw otherwise.
+        epoch: of the stage, from 0.
+    """
+    rng = generator_of("texts", seed, stage, epoch, row.id)
+    caption = row.captions[int(rng.integers(len(row.captions)))]
+    return DrawnTexts(
+        caption,
+        _drawn(row.parts, settings.positives, rng),
+        _drawn(settings.false_texts(row), settings.negatives, rng),
+    )
+
+
+def generator_of(use: str, *place: int | str) -> np.random.Generator:
+    """The random numbers of one use at one place, the same in every process."""
+    digest = hashlib.sha256("\n".join([use, *map(str, place)]).encode()).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
+
+
+def _drawn(texts: Sequence[str], most: int, rng: np.random.Generator) -> tuple[str, ...]:
+    """Up to so many of the texts, each at most once."""
+    return tuple(texts[int(place)] for place in rng.permutation(len(texts))[:most])
+
+
+class Tokeniser:
+    """Texts as a text tower takes them: a call gives their `Tokens`, padded to the longest of them.
+
+    The numbers of a text are kept: every epoch asks for most of them again, and they take longer to make than to batch.
+
+    Attributes:
+        pad: number of the token that stands for nothing.
+        longest: tokens that a text may have, special ones among them.
+    """
+
+    def __init__(self, tokenizer: Any, positions: int) -> None:
+        """Read the settings.
+
+        Args:
+            tokenizer: of transformers.
+            positions: tokens that the text tower has positions for.
+        """
+        self.pad = int(tokenizer.pad_token_id)
+        self.longest = longest_text(tokenizer, positions)
+        self._tokenise = tokenise_with(tokenizer)
+        self._kept: dict[str, bytes] = {}
+
+    def __call__(self, texts: Sequence[str]) -> Tokens:
+        """Tokens of some texts, of none [0, 0].
+
+        Raises:
+            TrainingError: a text has too many tokens.
+        """
+        import torch
+
+        pass  # merged
+
+        numbers = self._numbers(texts)
+        lengths = np.array([len(one) // _NUMBER.itemsize for one in numbers], np.int64)
+        mask = np.arange(lengths.max(initial=0))[None] < lengths[:, None]
+        ids = np.full(mask.shape, self.pad, np.int64)
+        ids[mask] = np.frombuffer(b"".join(numbers), _NUMBER)
+        return Tokens(torch.from_numpy(ids), torch.from_numpy(mask))
+
+    def check(self, texts: Iterable[str]) -> None:
+        """Refuse a text that is too long, before hours have been spent on those that are not.
+
+        Raises:
+            TrainingError: names the text, its tokens and the limit.
+        """
+        self._numbers(list(dict.fromkeys(texts)))
+
+    def _numbers(self, texts: Sequence[str]) -> list[bytes]:
+        """The numbers of the tokens of each text."""
+        kept = self._kept if len(self._kept) < MOST_KEPT else {}
+        missing = [text for text in dict.fromkeys(texts) if text not in self._kept]
+        for text, tokens in zip(missing, self._tokenise(missing) if missing else [], strict=True):
+            if len(tokens) > self.longest:
+                raise TrainingError(
+                    f"the text {shortened(text, 80)!r} has {len(tokens)} tokens; the text tower takes {self.longest} "
+                    "at most: shorten it, or leave its row out"
+                )
+            kept[text] = np.array(tokens, _NUMBER).tobytes()
+        return [self._kept[text] if text in self._kept else kept[text] for text in texts]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The share of one process of the rows of one step.
+
+    Texts beside the captions stand in one list with the row of each, since rows have different numbers of them and
+    nothing should be embedded for padding.
+
+    Attributes:
+        audio: [B, ...], features of the clips.
+        captions: B texts, one a clip.
+        negatives: n texts, each false of the clip of its row.
+        negative_row: int64 [n], the row of each, ascending.
+        positives: m texts, each true of the clip of its row.
+        positive_row: int64 [m], the row of each, ascending.
+        expressions: int64 [B], equal where two rows say the same.
+        rows: int64 [B], numbers of the rows in the data.
+    """
+
+    audio: torch.Tensor
+    captions: Tokens
+    negatives: Tokens
+    negative_row: torch.Tensor
+    positives: Tokens
+    positive_row: torch.Tensor
+    expressions: torch.Tensor
+    rows: torch.Tensor
+
+    def __len__(self) -> int:
+        return int(self.audio.shape[0])
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same on a device."""
+        return replace(self, **{field.name: getattr(self, field.name).to(device) for field in fields(self)})
+
+
+def scatter_rows(values: torch.Tensor, row_of: torch.Tensor, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Embeddings of a list as a block.
+
+    Args:
+        values: [n, D].
+        row_of: int64 [n], the row of each, ascending.
+        rows: B.
+
+    Returns:
+        [B, K, D], zeros where a row has fewer than the longest of them, K; bool [B, K], True where there is one.
+    """
+    counts = torch.bincount(row_of, minlength=rows)
+    longest = int(counts.max()) if len(row_of) else 0
+    first = counts.cumsum(0) - counts
+    place = torch.arange(len(row_of), device=row_of.device) - first[row_of]
+    block = values.new_zeros(rows, longest, values.shape[1]).index_put((row_of, place), values)
+    mask = torch.arange(longest, device=row_of.device)[None] < counts[:, None]
+    return block, mask
+
+
+RowNumbers = NDArray[np.int64]
 
 AHEAD = 2
 """Batches that are made before they are asked for."""
@@ -33,10 +270,10 @@ _ROWS_AT_ONCE = 1_024
 """Rows whose similarity to all is in the memory at a time."""
 
 
-class Features(Protocol):
+class FeatureSource(Protocol):
     """What a model takes of the clips of some data."""
 
-    def gather(self, clips: Rows) -> torch.Tensor:
+    def gather(self, clips: RowNumbers) -> torch.Tensor:
         """Features [n, ...] of clips by their numbers, float32."""
         ...
 
@@ -51,8 +288,8 @@ class ArrayFeatures:
 
     values: NDArray[Any]
 
-    def gather(self, clips: Rows) -> torch.Tensor:
-        """See `Features`."""
+    def gather(self, clips: RowNumbers) -> torch.Tensor:
+        """See `FeatureSource`."""
         return torch.from_numpy(np.asarray(self.values[clips], np.float32))
 
 
@@ -87,10 +324,10 @@ class Batches:
     def __init__(
         self,
         data: TrainingData,
-        features: Features,
+        features: FeatureSource,
         tokenise: Callable[[Sequence[str]], Tokens],
         settings: BatchSettings,
-        neighbours: Rows | None = None,
+        neighbours: RowNumbers | None = None,
     ) -> None:
         """Choose the rows.
 
@@ -108,7 +345,7 @@ class Batches:
         """
         self._data, self._features, self._tokenise, self.settings = data, features, tokenise, settings
         takes = settings.texts.takes
-        self._eligible: Rows = np.array([n for n, row in enumerate(data.rows) if takes(row)], np.int64)
+        self._eligible: RowNumbers = np.array([n for n, row in enumerate(data.rows) if takes(row)], np.int64)
         if len(self._eligible) < settings.batch_size:
             raise TrainingError(
                 f"{data.source} has {len(self._eligible):,} rows that a stage {settings.texts.kind!r} can learn from, "
@@ -123,7 +360,7 @@ class Batches:
                     f"{settings.processes} processes must have an even part of it"
                 )
         self._neighbours = neighbours
-        self._order: tuple[int, Rows] | None = None
+        self._order: tuple[int, RowNumbers] | None = None
 
     @property
     def steps_per_epoch(self) -> int:
@@ -135,7 +372,7 @@ class Batches:
         """Rows of a batch that are drawn in order."""
         return self.settings.batch_size // (1 if self._neighbours is None else 2)
 
-    def rows(self, step: int) -> Rows:
+    def rows(self, step: int) -> RowNumbers:
         """Numbers of the rows of a step in the data, over all processes, int64 [batch_size]."""
         epoch, place = divmod(step, self.steps_per_epoch)
         drawn = self._order_of(epoch)[place * self._drawn : (place + 1) * self._drawn]
@@ -175,7 +412,7 @@ class Batches:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _order_of(self, epoch: int) -> Rows:
+    def _order_of(self, epoch: int) -> RowNumbers:
         """The rows of an epoch in their order."""
         # One assignment: a thread that makes batches ahead may be at the next epoch already.
         order = self._order
@@ -184,7 +421,7 @@ class Batches:
             order = self._order = (epoch, rng.permutation(self._eligible))
         return order[1]
 
-    def _with_neighbours(self, drawn: Rows, epoch: int) -> Rows:
+    def _with_neighbours(self, drawn: RowNumbers, epoch: int) -> RowNumbers:
         """Each row, and behind it one of its neighbours that is not in the batch yet; any row where all are."""
         assert self._neighbours is not None
         taken = set(drawn.tolist())
@@ -211,7 +448,7 @@ class Batches:
         return self._tokenise(list(chain.from_iterable(of_rows))), torch.tensor(places, dtype=torch.int64)
 
 
-def nearest_rows(embeddings: NDArray[np.floating[Any]], rows: Sequence[TrainingRow], most: int) -> Rows:
+def nearest_rows(embeddings: NDArray[np.floating[Any]], rows: Sequence[TrainingRow], most: int) -> RowNumbers:
     """The rows whose clips are nearest to that of each row by cosine, nearest first, less those that say the same.
 
     Args:

@@ -1,15 +1,23 @@
-"""The embeddings of a batch, and the module that makes them, which is what several processes share."""
+"""The embeddings of a batch, and the module that makes them, which is what several processes share.
+
+Steps on batches whose embeddings fit into memory and whose activations do not (GradCache, arXiv 2101.06983): a
+contrastive loss compares all rows of a batch, so that accumulating gradients of smaller batches is another loss. Here a
+batch is embedded in chunks without gradient; the loss of all embeddings gives the gradient of each embedding; and each
+chunk is embedded again, with gradient, to carry that to the weights. It costs one more forward pass.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
-from .batch import Batch
-from .tokens import join_tokens
+from .batches import Batch, join_tokens
 
 if TYPE_CHECKING:
     from .model import TwoTowers
@@ -40,7 +48,7 @@ class Embeddings:
     scale: Tensor
 
 
-class Embedder(nn.Module):
+class BatchEmbedder(nn.Module):
     """A batch embedded by two towers in one call of `forward`.
 
     One call, since what wraps a model, such as DistributedDataParallel or `Accelerator.prepare`, sees its `forward`
@@ -69,3 +77,159 @@ class Embedder(nn.Module):
             expressions=batch.expressions,
             scale=self.towers.scale(),
         )
+
+
+Embed: TypeAlias = Callable[[Batch], Embeddings]
+"""What embeds a batch, such as an `BatchEmbedder`, bare or prepared by accelerate."""
+
+_VARIABLES = ("audio", "captions", "negatives", "positives", "scale")
+"""The fields of `Embeddings` that have a gradient."""
+
+
+def cached_step(
+    embed: Embed,
+    batch: Batch,
+    loss: Callable[[Embeddings], Tensor],
+    chunk: int | None = None,
+    *,
+    backward: Callable[[Tensor], object] = torch.Tensor.backward,
+    no_sync: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> Tensor:
+    """Add the gradient of a batch's loss to the weights' gradients.
+
+    The gradient is that of the whole batch in one piece, up to rounding, where a row's embedding does not depend on the
+    other rows of its batch: batch norm must be in evaluation mode. Dropout draws the same in both passes, and goes on
+    behind the first as if there had been no second. Precision is mixed as `embed` does it.
+
+    Args:
+        embed: embeds a batch. Where it is wrapped for several processes, all must take as many chunks.
+        batch: the share of this process.
+        loss: without dimensions, of the embeddings of `batch`.
+        chunk: most rows whose activations are kept, with all their texts; by default all, in a plain step.
+        backward: called once a chunk on a number whose gradient is the chunk's, such as `Accelerator.backward`, which
+            scales it for float16 and divides it where gradients are accumulated.
+        no_sync: makes the context in which processes do not share gradients, ``lambda: accelerator.no_sync(model)``;
+            entered for every chunk but the last.
+
+    Returns:
+        The loss, without gradient.
+    """
+    if chunk is None or chunk >= len(batch):
+        value = loss(embed(batch))
+        backward(value)
+        return value.detach()
+    chunks = chunks_of(batch, chunk)
+    states, embeddings = [], []
+    for part in chunks:
+        states.append(_random_states(batch.audio.device))
+        with torch.no_grad():
+            embeddings.append(embed(part))
+    # Weights that an autocast around this step has cast in the first pass have no gradient.
+    torch.clear_autocast_cache()
+    behind = _random_states(batch.audio.device)
+    value, gradients = _gradients(loss, _joined(embeddings))
+    for index, part in enumerate(chunks):
+        last = index == len(chunks) - 1
+        _restore(states[index], batch.audio.device)
+        with nullcontext() if last else no_sync():
+            backward(_pulled(embed(part), embeddings[: index + 1], gradients, last))
+    _restore(behind, batch.audio.device)
+    return value
+
+
+def chunks_of(batch: Batch, rows: int) -> list[Batch]:
+    """A batch in chunks of some rows, the last of them shorter where it does not come out, with the texts of each.
+
+    Args:
+        batch: of B rows.
+        rows: at least 1.
+    """
+    chunks = []
+    for start in range(0, len(batch), rows):
+        stop = min(start + rows, len(batch))
+        negatives = _range_of(batch.negative_row, start, stop)
+        positives = _range_of(batch.positive_row, start, stop)
+        chunks.append(
+            Batch(
+                audio=batch.audio[start:stop],
+                captions=batch.captions.take(slice(start, stop)),
+                negatives=batch.negatives.take(negatives),
+                negative_row=batch.negative_row[negatives] - start,
+                positives=batch.positives.take(positives),
+                positive_row=batch.positive_row[positives] - start,
+                expressions=batch.expressions[start:stop],
+                rows=batch.rows[start:stop],
+            )
+        )
+    return chunks
+
+
+def _range_of(row_of: Tensor, start: int, stop: int) -> slice:
+    """Where in an ascending list of rows those from `start` to before `stop` stand."""
+    first, behind = torch.searchsorted(row_of, torch.tensor([start, stop], device=row_of.device)).tolist()
+    return slice(first, behind)
+
+
+def _joined(chunks: Sequence[Embeddings]) -> Embeddings:
+    """The embeddings of a batch from those of its chunks."""
+    starts = _starts(chunks, "audio")
+    lists = {
+        name: torch.cat([getattr(chunk, name) for chunk in chunks])
+        for name in ("audio", "captions", "negatives", "positives", "expressions")
+    }
+    rows = {
+        name: torch.cat([getattr(chunk, name) + start for chunk, start in zip(chunks, starts, strict=True)])
+        for name in ("negative_row", "positive_row")
+    }
+    return Embeddings(**lists, **rows, scale=chunks[-1].scale)
+
+
+def _gradients(loss: Callable[[Embeddings], Tensor], embeddings: Embeddings) -> tuple[Tensor, dict[str, Tensor]]:
+    """The loss of embeddings and its gradient for each field that it depends on, in float32 or better."""
+    leaves = {}
+    for name in _VARIABLES:
+        values: Tensor = getattr(embeddings, name)
+        leaves[name] = values.to(torch.promote_types(values.dtype, torch.float32)).requires_grad_()
+    with torch.enable_grad():
+        value = loss(replace(embeddings, **leaves))
+    gradients = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
+    pairs = zip(leaves, gradients, strict=True)
+    return value.detach(), {name: gradient for name, gradient in pairs if gradient is not None}
+
+
+def _pulled(chunk: Embeddings, before: Sequence[Embeddings], gradients: Mapping[str, Tensor], last: bool) -> Tensor:
+    """A number whose gradient for the weights is what a chunk adds to that of the loss.
+
+    Args:
+        chunk: its embeddings, with gradient.
+        before: those of the chunks up to this one.
+        gradients: of the loss, for the fields of the whole batch.
+        last: whether this is the last chunk, to which the scale is counted: it is one number for all.
+    """
+    total = chunk.audio.new_zeros((), dtype=gradients["audio"].dtype)
+    for name, gradient in gradients.items():
+        values: Tensor = getattr(chunk, name)
+        if name == "scale":
+            total = total + values * gradient if last else total
+        else:
+            start = _starts(before, name)[-1]
+            total = total + (values * gradient[start : start + len(values)]).sum()
+    return total
+
+
+def _starts(chunks: Sequence[Embeddings], name: str) -> list[int]:
+    """Where in a field of the whole batch that of each chunk begins."""
+    return [0, *accumulate(len(getattr(chunk, name)) for chunk in chunks)][:-1]
+
+
+def _random_states(device: torch.device) -> list[Tensor]:
+    """The state of torch's generators: the processor's, and that of the device if it is another."""
+    states = [torch.get_rng_state()]
+    return states if device.type == "cpu" else [*states, torch.get_device_module(device).get_rng_state()]
+
+
+def _restore(states: Sequence[Tensor], device: torch.device) -> None:
+    """Put generators back into a state."""
+    torch.set_rng_state(states[0])
+    if device.type != "cpu":
+        torch.get_device_module(device).set_rng_state(states[1])

@@ -31,7 +31,7 @@ from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.base import FloatArray, resample
 from audio_compositionality.support.files import CACHE_VARIABLE, cache_folder, locked, write_whole
 
-from .errors import TrainingError
+from .settings import TrainingError
 
 if TYPE_CHECKING:
     import torch
@@ -57,7 +57,7 @@ _SPARE = 2**26
 """Bytes that must stay free on the disk."""
 
 
-class FrontEnd(Protocol):
+class ClipFrontEnd(Protocol):
     """What a model computes of a clip before its weights take part.
 
     Attributes:
@@ -81,7 +81,7 @@ class FrontEnd(Protocol):
 
 
 class ClapFrontEnd:
-    """The log-mel spectrogram of a `ClapModel`, ``input_features`` [1, frames, mels] in decibels; see `FrontEnd`.
+    """The log-mel spectrogram of a `ClapModel`, ``input_features`` [1, frames, mels] in decibels; see `ClipFrontEnd`.
 
     As evaluation does, a clip that is shorter than the window is filled as the checkpoint says. Of a longer one its
     beginning is taken: training has one embedding a clip.
@@ -116,7 +116,7 @@ class ClapFrontEnd:
         }
 
     def __call__(self, waveform: FloatArray) -> FloatArray:
-        """See `FrontEnd`."""
+        """See `ClipFrontEnd`."""
         import torch
 
         clip = np.ascontiguousarray(waveform[None, : self._log_mel.window_samples])
@@ -127,7 +127,7 @@ class ClapFrontEnd:
 
 @dataclass(frozen=True)
 class StoredFeatures:
-    """Features of all clips of some data, read from the disk where they are needed; see `batches.Features`.
+    """Features of all clips of some data, read from the disk where they are needed; see `batches.FeatureSource`.
 
     Attributes:
         folder: where they are.
@@ -197,7 +197,7 @@ def _write_at(stream: BinaryIO, place: int, content: bytes) -> None:
     stream.flush()
 
 
-def features_folder(data: TrainingData, front_end: FrontEnd) -> Path:
+def features_folder(data: TrainingData, front_end: ClipFrontEnd) -> Path:
     """Where the features of some data are kept: equal clips, front ends and versions have one folder."""
     stated = {"version": VERSION, "fingerprint": data.fingerprint, "clips": data.num_clips, **front_end.settings}
     digest = hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
@@ -206,7 +206,7 @@ def features_folder(data: TrainingData, front_end: FrontEnd) -> Path:
 
 def prepare_features(
     data: TrainingData,
-    front_end: FrontEnd,
+    front_end: ClipFrontEnd,
     *,
     folder: Path | None = None,
     workers: int | None = None,
@@ -255,7 +255,7 @@ def _have_sizes(folder: Path, shape: Sequence[int]) -> bool:
 
 
 def _prepare(
-    data: TrainingData, front_end: FrontEnd, folder: Path, shape: tuple[int, ...], workers: int, progress: bool
+    data: TrainingData, front_end: ClipFrontEnd, folder: Path, shape: tuple[int, ...], workers: int, progress: bool
 ) -> None:
     """Compute what is not done yet, and note that all is."""
     from tqdm.auto import tqdm
@@ -321,7 +321,7 @@ def _check_room(folder: Path, needed: int, clips: int) -> None:
 
 
 def _computed(
-    data: TrainingData, front_end: FrontEnd, chunks: Sequence[int], workers: int
+    data: TrainingData, front_end: ClipFrontEnd, chunks: Sequence[int], workers: int
 ) -> Iterator[tuple[int, FloatArray]]:
     """The features of chunks of clips, in their order: threads compute them while this one renders or reads on."""
 
@@ -358,5 +358,5 @@ def _clips_of(data: TrainingData, chunks: Sequence[int]) -> Iterator[tuple[int, 
             yield chunk, list(islice(clips, CHUNK))
 
 
-def _features(clip: Clip, front_end: FrontEnd) -> FloatArray:
+def _features(clip: Clip, front_end: ClipFrontEnd) -> FloatArray:
     return front_end(resample(clip.waveform[None], clip.sample_rate, front_end.sample_rate)[0])

@@ -15,11 +15,10 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.support.files import write_whole
 
-from .errors import TrainingError
-from .settings import TrainingSettings
+from .settings import TrainingError, TrainingSettings
 
 STEPS, EVALUATIONS = "log.csv", "evaluations.csv"
-COLUMNS = ("step", "stage", "stage_step", "loss", "learning_rate", "scale", "gradient_norm", "seconds")
+STEP_COLUMNS = ("step", "stage", "stage_step", "loss", "learning_rate", "scale", "gradient_norm", "seconds")
 """Of the table of steps; steps are counted from 1, over all stages and within one."""
 
 EVALUATION_COLUMNS = ("step", "stage", "name", "value")
@@ -118,7 +117,7 @@ class RunLog:
             TrainingError: a program that is to draw is not installed.
         """
         self.programs: list[Program] = [PROGRAMS[name](out, step) for name in settings.log_to]
-        self._steps = _Table(out / STEPS, COLUMNS, tables.get(STEPS))
+        self._steps = _Table(out / STEPS, STEP_COLUMNS, tables.get(STEPS))
         self._evaluations = _Table(out / EVALUATIONS, EVALUATION_COLUMNS, tables.get(EVALUATIONS))
 
     @property
@@ -127,8 +126,8 @@ class RunLog:
         return {STEPS: self._steps.text, EVALUATIONS: self._evaluations.text}
 
     def step(self, values: Mapping[str, float | int | str]) -> None:
-        """Write a step: a value for each of `COLUMNS`."""
-        self._steps.add([[_text(values[name]) for name in COLUMNS]])
+        """Write a step: a value for each of `STEP_COLUMNS`."""
+        self._steps.add([[_text(values[name]) for name in STEP_COLUMNS]])
         curves = {f"train/{k}": float(values[k]) for k in ("loss", "learning_rate", "scale", "gradient_norm")}
         for program in self.programs:
             program.write(curves, int(values["step"]))
@@ -177,7 +176,7 @@ class _Table:
         self._stream.close()
 
 
-def rows_of(text: str) -> list[dict[str, str]]:
+def log_rows(text: str) -> list[dict[str, str]]:
     """The rows of a table of a log."""
     return list(csv.DictReader(io.StringIO(text, newline="")))
 

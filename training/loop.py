@@ -4,41 +4,250 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+from torch import Tensor, nn
 
-from audio_compositionality.encoders.loading.records import RECORD
-from audio_compositionality.support.checked_files import digests_of
+from audio_compositionality.encoders.inference import resolve_device
+from audio_compositionality.encoders.loading.beside_weights import RECORD
+from audio_compositionality.evaluator.run.processes import LONGEST_WAIT, Processes
+from audio_compositionality.support.checked_files import DIGEST, NO_DIGEST, digests_of, read_sealed, sealed
+from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import locked, partial_path, write_whole
+from audio_compositionality.support.text import first_line
 
-from .batch import Batch
-from .batches import Batches, BatchSettings, Features, check_neighbours
-from .caching import cached_step
-from .checkpoints import Checkpoint, Position, find_checkpoint, keep_checkpoint, load_checkpoint, save_checkpoint
-from .computing import Computing
+from .batches import Batch, Batches, BatchSettings, FeatureSource, TextSettings, check_neighbours, nearest_rows
 from .data import TrainingData
-from .embedding import Embedder, Embeddings
-from .errors import TrainingError
-from .log import COLUMNS, Progress, RunLog
+from .embedding import BatchEmbedder, Embeddings, cached_step
+from .log import STEP_COLUMNS, Progress, RunLog
+from .losses import StageLoss, processes, stage_loss
 from .model import TwoTowers
-from .neighbours import stage_neighbours
-from .objectives import StageLoss, stage_loss
-from .optimisation import average_gradients, cut_gradients, learning_rate, make_optimizer, set_learning_rate
-from .record import DataFacts, Record, check_out, write_record
-from .settings import HARD, MODULAR, Stage, TrainingSettings
-from .texts import TextSettings
+from .run_folder import DataFacts, TrainingRecord, check_out, write_record
+from .settings import HARD, MODULAR, Stage, TrainingError, TrainingSettings
+from .state import FOLDER, Position, TrainingState, find_checkpoint, keep_checkpoint, load_checkpoint, save_checkpoint
 
 if TYPE_CHECKING:
     from audio_compositionality.encoders.base import Model
+
+
+_joined: Processes | None = None
+
+
+def join_training(device: str | None) -> Processes:
+    """The processes that a launcher has started, which share gradients; a single one where none has.
+
+    They are joined by NCCL where each has a GPU, else by gloo; what is told in words passes through gloo, so that all
+    may wait for as long as the main process evaluates.
+
+    Args:
+        device: torch device that is asked for; None for a GPU where there is one.
+
+    Raises:
+        InputError: variables of the launcher are missing.
+    """
+    global _joined
+    if _joined is None:
+        _joined = _join(device) if int(os.environ.get("WORLD_SIZE") or 1) > 1 else Processes()
+    return _joined
+
+
+def _join(device: str | None) -> Processes:
+    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+    if missing:
+        raise InputError(
+            f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, but {', '.join(missing)} is not set: start the processes with "
+            "torchrun or accelerate launch, or unset WORLD_SIZE for a single one"
+        )
+    from accelerate import PartialState
+    from torch.distributed import new_group
+
+    on_gpu = torch.cuda.is_available() and (device is None or device.startswith("cuda"))
+    state = PartialState(cpu=not on_gpu)
+    return Processes(state, new_group(timeout=LONGEST_WAIT, backend="gloo"))
+
+
+class Computing:
+    """The device and the precision of one process.
+
+    Attributes:
+        processes: those that work together.
+        device: of this one.
+        precision: ``no`` (float32), ``bf16`` or ``fp16``.
+    """
+
+    def __init__(self, device: str | None, precision: str, processes: Processes | None = None) -> None:
+        """Choose the device, and what ``auto`` means on it.
+
+        Raises:
+            ModelError: there is no such device.
+            TrainingError: the device does not compute in this precision.
+        """
+        self.processes = processes or Processes()
+        self.device = resolve_device(self.processes.device(device))
+        on_gpu = self.device.type == "cuda"
+        if precision == "auto":
+            precision = "bf16" if on_gpu and torch.cuda.is_bf16_supported() else "no"
+        if precision == "fp16" and not on_gpu:
+            raise TrainingError(f"precision fp16 needs a GPU, and the device is {self.device}; take no or bf16")
+        self.precision = precision
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=precision == "fp16")
+
+    def mixed(self) -> AbstractContextManager[object]:
+        """The context in which models compute."""
+        if self.precision == "no":
+            return nullcontext()
+        return torch.autocast(self.device.type, torch.bfloat16 if self.precision == "bf16" else torch.float16)
+
+    def backward(self, accumulate: int) -> Callable[[Tensor], object]:
+        """What carries a loss back to the weights, where each step has so many batches."""
+
+        def carry(loss: Tensor) -> None:
+            self.scaler.scale(loss / accumulate).backward()  # type: ignore[no-untyped-call]
+
+        return carry
+
+    def mean(self, values: Tensor) -> Tensor:
+        """The mean over all processes of some numbers that each has."""
+        if self.processes.count == 1:
+            return values
+        total = values.clone()
+        torch.distributed.all_reduce(total)
+        return total / self.processes.count
+
+
+MAX_GRADIENT = 1.0
+"""Norm that the gradient of all weights together is cut to."""
+
+
+BETAS = (0.9, 0.98)
+"""Of AdamW (Radford et al., 2021, arXiv 2103.00020, table 18)."""
+
+LAST_RATE = 0.1
+"""The last learning rate of a stage, as a share of the highest."""
+
+
+def make_optimizer(towers: TwoTowers, weight_decay: float) -> torch.optim.AdamW:
+    """AdamW over the trained weights, in the order of their names in the model.
+
+    Biases, the weights of norms and the scale, all of which have fewer than two dimensions, do not decay.
+    """
+    weights = [weight for _, weight in towers.named_trained()]
+    groups = [
+        {"params": [weight for weight in weights if weight.ndim > 1], "weight_decay": weight_decay},
+        {"params": [weight for weight in weights if weight.ndim < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW([group for group in groups if group["params"]], lr=0.0, betas=BETAS)
+
+
+def learning_rate_at(stage: Stage, step: int) -> float:
+    """The learning rate of a step of a stage, counted from 0: a line up, then half a cosine down to a tenth."""
+    if step < stage.warm_up:
+        return stage.learning_rate * (step + 1) / stage.warm_up
+    share = (step - stage.warm_up) / max(stage.steps - stage.warm_up, 1)
+    return stage.learning_rate * (LAST_RATE + (1 - LAST_RATE) * (1 + math.cos(math.pi * share)) / 2)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Set the learning rate of all weights."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+@torch.no_grad()
+def average_gradients(weights: Sequence[nn.Parameter]) -> None:
+    """Give every process the mean of the gradients of all; nothing where there is one."""
+    _, count = processes()
+    gradients = [weight.grad for weight in weights if weight.grad is not None]
+    if count == 1 or not gradients:
+        return
+    # In one message: the order of sums is the same in every process, so that weights stay equal.
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    torch.distributed.all_reduce(flat)
+    flat /= count
+    start = 0
+    for gradient in gradients:
+        gradient.copy_(flat[start : start + gradient.numel()].view_as(gradient))
+        start += gradient.numel()
+
+
+def cut_gradients(weights: Sequence[nn.Parameter]) -> Tensor:
+    """Cut the gradient of all weights to `MAX_GRADIENT`; returns its norm before, without dimensions."""
+    return nn.utils.clip_grad_norm_([weight for weight in weights if weight.grad is not None], MAX_GRADIENT)
+
+
+_AT_ONCE = 32
+
+
+def stage_neighbours(
+    towers: TwoTowers,
+    data: TrainingData,
+    features: FeatureSource,
+    count: int,
+    out: Path,
+    processes: Processes,
+    kept: NDArray[np.int64] | None,
+) -> NDArray[np.int64]:
+    """The neighbours of every row in the embedding that the stage begins with.
+
+    Args:
+        towers: as they are at the beginning of the stage, where nothing is kept.
+        data: the rows.
+        features: of their clips.
+        count: neighbours of a row.
+        out: folder of the run, through which the main process gives them to the others.
+        processes: of which the main one computes.
+        kept: where a run goes on in the stage, those of its checkpoint: the embedding is another now.
+
+    Returns:
+        int64 [rows, count].
+
+    Raises:
+        TrainingError: what the main process gave cannot be read.
+    """
+    if kept is not None:
+        return kept
+    path = out / FOLDER / "neighbours.safetensors"
+    if processes.is_main:
+        neighbours: NDArray[np.int64] = nearest_rows(embed_rows(towers, data, features), data.rows, count)
+        if processes.count == 1:
+            return neighbours
+        stated = {"given": json.dumps({DIGEST: NO_DIGEST})}
+        write_whole(path, sealed(save({"neighbours": neighbours}, stated)))
+    processes.wait()
+    try:
+        neighbours = load(read_sealed(path))["neighbours"]
+    except (OSError, ValueError, SafetensorError, KeyError) as error:
+        raise TrainingError(
+            f"cannot read the neighbours of rows that the main process gave: {first_line(error)}"
+        ) from error
+    processes.wait()
+    if processes.is_main:
+        path.unlink()
+    return neighbours
+
+
+@torch.no_grad()
+def embed_rows(towers: TwoTowers, data: TrainingData, features: FeatureSource) -> NDArray[np.floating[Any]]:
+    """Embeddings [rows, D] of the clips of all rows."""
+    clips = np.array([row.clip for row in data.rows], np.int64)
+    parts = [
+        towers.embed_audio(features.gather(clips[start : start + _AT_ONCE]).to(towers.device)).float().cpu().numpy()
+        for start in range(0, len(clips), _AT_ONCE)
+    ]
+    return np.concatenate(parts)
+
 
 Validate = Callable[["Model", int], Mapping[str, float]]
 """Scores of a model at a step, by name; the first decides which model is the best."""
@@ -49,7 +258,6 @@ BEST = "best"
 NORM_CLIPS = 256
 """Clips that the norm of fresh weights is measured on."""
 
-_AT_ONCE = 32
 _FLUSHED = 10
 """Steps whose losses are fetched from the device together: fetching each would make a GPU wait."""
 
@@ -76,7 +284,7 @@ class Trainer:
         self,
         towers: TwoTowers,
         data: TrainingData,
-        features: Features,
+        features: FeatureSource,
         settings: TrainingSettings,
         out: Path,
         *,
@@ -105,7 +313,7 @@ class Trainer:
         self.computing = computing or Computing(None, settings.precision)
         self.processes = self.computing.processes
         self.towers = towers.to(self.computing.device)
-        self._embedder = Embedder(self.towers)
+        self._embedder = BatchEmbedder(self.towers)
         self._weights = [weight for _, weight in self.towers.named_trained()]
         self._validate = validate if self.processes.is_main else None
         self._on_step, self._progress = on_step, progress
@@ -134,7 +342,7 @@ class Trainer:
 
     def _run(self) -> TrainingRun:
         if self.processes.is_main:
-            write_record(self.out, Record(self.settings.values(), self.facts), self.settings)
+            write_record(self.out, TrainingRecord(self.settings.values(), self.facts), self.settings)
         self._validates = json.loads(self.processes.tell(json.dumps(self._validate is not None)))
         state = find_checkpoint(self.out)
         # What follows writes into the folder: none looks for a state any more.
@@ -161,7 +369,7 @@ class Trainer:
         with torch.no_grad():
             return int(self.towers.embed_text(self.towers.tokeniser(["a"]).to(self.computing.device)).shape[1])
 
-    def _go_on(self, state: Checkpoint) -> None:
+    def _go_on(self, state: TrainingState) -> None:
         """Take a state that was found."""
         if self.processes.is_main:
             keep_checkpoint(state)
@@ -211,7 +419,7 @@ class Trainer:
 
     def _step(self, stage: Stage, stream: Iterator[Batch], loss: StageLoss, optimizer: torch.optim.Optimizer) -> None:
         """One step of the optimizer, on as many batches as are accumulated."""
-        rate = learning_rate(stage, self.position.step)
+        rate = learning_rate_at(stage, self.position.step)
         set_learning_rate(optimizer, rate)
         optimizer.zero_grad(set_to_none=True)
         scaler, losses = self.computing.scaler, []
@@ -285,7 +493,7 @@ class Trainer:
                 )
             if self.log is not None:
                 values = (total, stage.kind, step, loss, rate, scale, norm, round(seconds, 3))
-                self.log.step(dict(zip(COLUMNS, values, strict=True)))
+                self.log.step(dict(zip(STEP_COLUMNS, values, strict=True)))
         self._bar.advance(stage.kind, [loss for loss, _, _ in numbers])
         self._waiting.clear()
 
@@ -311,7 +519,7 @@ class Trainer:
         is_better = is_number and (stage_best is None or score > stage_best)
         self._bar.evaluated(stage.kind, score, is_best)
         if is_best and self.processes.is_main:
-            save_model(self.towers, self.out / BEST, Record(self.settings.values(), self.facts))
+            save_model(self.towers, self.out / BEST, TrainingRecord(self.settings.values(), self.facts))
         self.position = replace(
             self.position,
             best=score if is_best else best,
@@ -329,23 +537,29 @@ class Trainer:
             self.position = replace(self.position, seconds=round(time.monotonic() - self._began, 3))
         if self.processes.is_main:
             tables = {} if self.log is None else self.log.tables
-            state = Checkpoint(self.position, tables, self._near if self.position.step else None)
+            state = TrainingState(self.position, tables, self._near if self.position.step else None)
             save_checkpoint(self.out, state, self.towers, optimizer, self.computing.scaler)
         # None goes on before there is a state to go back to, and none reads it before it is whole.
         self.processes.wait()
 
 
-def save_model(towers: TwoTowers, folder: Path, record: Record) -> None:
+def save_model(towers: TwoTowers, folder: Path, record: TrainingRecord) -> None:
     """Write a model into a folder of its own, in the place of what is there, with a record that has its digests."""
-    partial = partial_path(folder)
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
-        towers.save(partial)
-        files = digests_of(partial, partial.iterdir())
+    with saved_beside(towers, folder) as (partial, files):
         write_whole(partial / RECORD, replace(record, files=files).to_json())
         if folder.exists():
             shutil.rmtree(folder)
         partial.replace(folder)
+
+
+@contextmanager
+def saved_beside(towers: TwoTowers, folder: Path) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A folder beside another one that holds a model for the length of a block, and the digests of its files."""
+    partial = partial_path(folder)
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        towers.save(partial)
+        yield partial, digests_of(partial, partial.iterdir())
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -11,29 +11,36 @@ nothing; the authors' code multiplies it by −100,000, which is right only whil
 
 A loss is the mean over the rows of this process. Where processes have as many rows each, the mean of their gradients is
 the gradient of one process that has all rows, given that `all_audio` and `all_text` carry gradient
-(`gathering.gather_with_gradient`). Negatives and positives are used by their own row alone, and are never gathered.
+(`gather_with_gradient`). Negatives and positives are used by their own row alone, and are never gathered.
+`Accelerator.gather` and `torch.distributed.all_gather` carry no gradient, and putting a process's own rows back leaves
+out what they do in the losses of others: the gradient is then that of another loss.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 
 from audio_compositionality.support.errors import InputError
 
-Form: TypeAlias = Literal["own", "paper", "release"]
+from .batches import scatter_rows
+from .embedding import Embeddings
+from .settings import StageKind
+
+ModularForm: TypeAlias = Literal["own", "paper", "release"]
 """The forms of the modular loss."""
 
 Reduction: TypeAlias = Literal["mean", "none"]
 """Whether a loss is the mean over the rows, or one number a row."""
 
-Weights: TypeAlias = tuple[float, float]
+DirectionWeights: TypeAlias = tuple[float, float]
 """What t→a and a→t count, α1 and α2 of equations 4 and 6."""
 
-EVEN: Weights = (1.0, 1.0)
+EVEN: DirectionWeights = (1.0, 1.0)
 """The paper gives none; its authors' code has these."""
 
 
@@ -46,7 +53,7 @@ def contrastive(
     all_text: Tensor | None = None,
     offset: int = 0,
     same: Tensor | None = None,
-    weights: Weights = EVEN,
+    weights: DirectionWeights = EVEN,
     reduction: Reduction = "mean",
 ) -> Tensor:
     """The symmetric contrastive loss of stage 1, that of CLIP (arXiv 2103.00020) and CLAP (arXiv 2206.04769).
@@ -84,7 +91,7 @@ def hard_negative(
     all_text: Tensor | None = None,
     offset: int = 0,
     same: Tensor | None = None,
-    weights: Weights = EVEN,
+    weights: DirectionWeights = EVEN,
     reduction: Reduction = "mean",
 ) -> Tensor:
     """The contrastive loss with each clip's own hard negatives, of stage 2 (equations 4 and 5).
@@ -122,12 +129,12 @@ def modular(
     negatives: Tensor | None = None,
     negative_mask: Tensor | None = None,
     *,
-    form: Form = "own",
+    form: ModularForm = "own",
     all_audio: Tensor | None = None,
     all_text: Tensor | None = None,
     offset: int = 0,
     same: Tensor | None = None,
-    weights: Weights = EVEN,
+    weights: DirectionWeights = EVEN,
     reduction: Reduction = "mean",
 ) -> Tensor:
     """The modular contrastive loss of stage 3 (equations 6 and 7): parts of a caption are true of the clip as well.
@@ -167,8 +174,8 @@ def modular(
     Raises:
         InputError: for a form that there is not.
     """
-    if form not in get_args(Form):
-        raise InputError(f"no form {form!r} of the modular loss; there are {', '.join(get_args(Form))}")
+    if form not in get_args(ModularForm):
+        raise InputError(f"no form {form!r} of the modular loss; there are {', '.join(get_args(ModularForm))}")
     batch = _Batch.of(audio, text, scale, all_audio, all_text, offset, same)
     positives, positive_mask = _texts(audio, positives, positive_mask)
     parts = _logits_of_texts(audio, positives, scale)
@@ -307,7 +314,7 @@ def _mean(values: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask, values, 0).sum(1) / mask.sum(1).clamp(min=1)
 
 
-def _weighted(to_audio: Tensor, to_text: Tensor, weights: Weights) -> Tensor:
+def _weighted(to_audio: Tensor, to_text: Tensor, weights: DirectionWeights) -> Tensor:
     """[B], half the sum of both directions, as much of each as its weight says."""
     return (weights[0] * to_audio + weights[1] * to_text) / 2
 
@@ -315,3 +322,122 @@ def _weighted(to_audio: Tensor, to_text: Tensor, weights: Weights) -> Tensor:
 def _reduced(rows: Tensor, reduction: Reduction) -> Tensor:
     """The mean over rows, or the rows."""
     return rows.mean() if reduction == "mean" else rows
+
+
+def processes() -> tuple[int, int]:
+    """The number of this process, from 0, and how many there are; (0, 1) where none were joined."""
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return 0, 1
+    return distributed.get_rank(), distributed.get_world_size()
+
+
+def gather_with_gradient(tensor: Tensor) -> Tensor:
+    """The rows of all processes, in the order of processes.
+
+    Backward, each process receives for its own rows the sum of what all processes' losses say of them. Where every
+    process then takes the mean of its parameters' gradients with the others, as DistributedDataParallel does, that is
+    the gradient of the mean of the losses.
+
+    Args:
+        tensor: [B, ...], of the same shape on all W processes, each of which must call this.
+
+    Returns:
+        [W·B, ...]; `tensor` itself where there is one process.
+    """
+    if processes()[1] == 1:
+        return tensor
+    return cast(Tensor, _Gathered.apply(tensor))  # type: ignore[no-untyped-call]
+
+
+def gather(tensor: Tensor) -> Tensor:
+    """The same for what has no gradient, such as numbers of rows."""
+    _, count = processes()
+    if count == 1:
+        return tensor
+    parts = [torch.empty_like(tensor) for _ in range(count)]
+    distributed.all_gather(parts, tensor.contiguous())
+    return torch.cat(parts)
+
+
+class _Gathered(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        ctx.rows = len(tensor)
+        return gather(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        summed = gradients[0].contiguous().clone()
+        distributed.all_reduce(summed)
+        rank, _ = processes()
+        return summed[rank * ctx.rows : (rank + 1) * ctx.rows]
+
+
+StageLoss: TypeAlias = Callable[[Embeddings], Tensor]
+"""The loss of a batch, without dimensions: the mean over the rows of this process."""
+
+
+MODULAR_WEIGHT = 0.5
+"""What the loss of parts counts beside that with hard negatives: alone, any form of it undid the stage before."""
+
+
+def stage_loss(
+    kind: StageKind,
+    form: ModularForm = "own",
+    *,
+    weights: DirectionWeights = EVEN,
+    modular_weight: float = MODULAR_WEIGHT,
+) -> StageLoss:
+    """The loss of a kind of stage, among the clips and captions of all processes.
+
+    Rows whose `Embeddings.expressions` are equal are not held against each other. All processes call the loss at the
+    same step, with as many rows each; negatives and positives stay where they are, and may differ in number.
+
+    Args:
+        kind: ``contrastive``; ``hard``: with hard negatives; ``modular``: with positives as well.
+        form: of the modular loss. ``own`` is added to that with hard negatives; the others stand alone.
+        weights: of text to audio and of audio to text, in all losses.
+        modular_weight: what is added of the form ``own``.
+
+    Raises:
+        InputError: for a kind that there is not.
+    """
+    losses: dict[str, StageLoss] = {
+        "contrastive": lambda embeddings: contrastive(**_among_all(embeddings, weights)),
+        "hard": lambda embeddings: hard_negative(**_among_all(embeddings, weights), **_negatives(embeddings)),
+        "modular": lambda embeddings: _modular(embeddings, form, weights, modular_weight),
+    }
+    if kind not in losses:
+        raise InputError(f"no stage of kind {kind!r}; there are {', '.join(losses)}")
+    return losses[kind]
+
+
+def _modular(embeddings: Embeddings, form: ModularForm, weights: DirectionWeights, modular_weight: float) -> Tensor:
+    """The loss of stage 3."""
+    common, negatives = _among_all(embeddings, weights), _negatives(embeddings)
+    positives, positive_mask = scatter_rows(embeddings.positives, embeddings.positive_row, len(embeddings.audio))
+    loss = modular(**common, **negatives, positives=positives, positive_mask=positive_mask, form=form)
+    return hard_negative(**common, **negatives) + modular_weight * loss if form == "own" else loss
+
+
+def _negatives(embeddings: Embeddings) -> dict[str, Any]:
+    block, mask = scatter_rows(embeddings.negatives, embeddings.negative_row, len(embeddings.audio))
+    return {"negatives": block, "negative_mask": mask}
+
+
+def _among_all(embeddings: Embeddings, weights: DirectionWeights) -> dict[str, Any]:
+    """The arguments that all losses have."""
+    rank, _ = processes()
+    dim = embeddings.audio.shape[1]
+    # In one go: one message a step each way, and none that processes could send in different orders.
+    pairs = gather_with_gradient(torch.cat([embeddings.audio, embeddings.captions], 1))
+    return {
+        "audio": embeddings.audio,
+        "text": embeddings.captions,
+        "scale": embeddings.scale,
+        "all_audio": pairs[:, :dim],
+        "all_text": pairs[:, dim:],
+        "offset": rank * len(embeddings.audio),
+        "same": embeddings.expressions[:, None] == gather(embeddings.expressions)[None],
+        "weights": weights,
+    }

@@ -19,18 +19,15 @@ from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.files import permit_as_new
 from audio_compositionality.support.text import listed, nearest
 
-from .errors import TrainingError
-from .features import ClapFrontEnd, FrontEnd
-from .settings import FRESH, TINY, is_fresh
-from .texts import Tokeniser
-from .tokens import Tokens
+from .batches import Tokeniser, Tokens
+from .features import ClapFrontEnd, ClipFrontEnd
+from .settings import FRESH, TINY, TrainingError, is_fresh
 
 if TYPE_CHECKING:
     from transformers import ClapFeatureExtractor, PreTrainedModel
 
     from audio_compositionality.encoders.base import Model
-    from audio_compositionality.encoders.loading.built import BuiltCheckpoint
-    from audio_compositionality.encoders.loading.checkpoints import Checkpoint
+    from audio_compositionality.encoders.loading.checkpoints import BuiltCheckpoint, Checkpoint
 
 MAX_SCALE = 100.0
 """The most that cosines are multiplied by (Radford et al., 2021, arXiv 2103.00020, section 2.5)."""
@@ -117,7 +114,7 @@ class TwoTowers(nn.Module):
 
     def checkpoint(self) -> BuiltCheckpoint:
         """The model as a checkpoint, for `open_encoder`."""
-        from audio_compositionality.encoders.loading.built import BuiltCheckpoint
+        from audio_compositionality.encoders.loading.checkpoints import BuiltCheckpoint
 
         return BuiltCheckpoint.of_model(
             self.model,
@@ -144,7 +141,7 @@ class TwoTowers(nn.Module):
                 "transformers' format"
             )
 
-    def open_front_end(self) -> FrontEnd:
+    def open_front_end(self) -> ClipFrontEnd:
         """What makes features of clips, of towers whose features are not made in another way.
 
         Raises:

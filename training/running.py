@@ -6,23 +6,140 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.encoders.loading.beside_weights import RECORD
+from audio_compositionality.support.files import write_whole
 
-from .batches import Features
-from .checkpoints import Position
-from .computing import Computing, join_training
+from .batches import FeatureSource
 from .data import TrainingData, TrainingSplits, open_source, open_training, training_recipes
-from .errors import TrainingError
 from .features import prepare_features
-from .finishing import finish
-from .log import check_programs
-from .loop import Trainer, TrainingRun, Validate
+from .log import EVALUATIONS, STEPS, check_programs, log_rows
+from .loop import BEST, Computing, Trainer, TrainingRun, Validate, join_training, saved_beside
 from .model import TwoTowers, open_towers
-from .record import check_out
-from .settings import ALIGN, TrainingSettings
+from .run_folder import CARD, TrainingRecord, check_model_files, check_out, model_card, read_record, write_record
+from .settings import ALIGN, TrainingError, TrainingSettings
+from .state import Position
+
+POINTS = 200
+"""Losses in the record, at most: each the mean of some steps; the log has all."""
+
+_LAST = 20
+"""Steps whose mean is a stage's last loss."""
+
+
+def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
+    """Write the model of the last step, the record and the cards, in the main process.
+
+    Args:
+        trainer: behind its last step.
+        data_arguments: see `train_model`; empty where the settings say what the data are.
+    """
+    trainer.processes.wait()
+    if trainer.processes.is_main:
+        out, settings, best = trainer.out, trainer.settings, trainer.out / BEST
+        # Before the record says that all is done: a damaged one would be shown no more.
+        best_files = _checked_files(best) if best.is_dir() else {}
+        files = _write_model(trainer)
+        outcome = {**_outcome(trainer), **_where(trainer), "data_arguments": data_arguments}
+        record = TrainingRecord(settings.values(), trainer.facts, True, outcome, files)
+        write_record(out, record, settings)
+        values = record.values()
+        dim, is_clap = int(trainer.embedding_dim), trainer.towers.model.config.model_type == "clap"
+        for folder in (out, best):
+            if folder.is_dir():
+                title = folder.resolve().name if folder is out else f"{out.resolve().name}/{BEST}"
+                write_whole(folder / CARD, model_card(title, settings, values, dim, is_clap=is_clap))
+        if best.is_dir():
+            # A folder with weights says by itself what they were trained on; its digests are those of its own files.
+            write_whole(best / RECORD, replace(record, files=best_files).to_json())
+    trainer.processes.wait()
+
+
+def _checked_files(folder: Path) -> dict[str, str]:
+    """The digests in the record of a model, whose files they are those of.
+
+    Raises:
+        TrainingError: a file was changed, or it or the record is missing.
+    """
+    values = read_record(folder)
+    if values is None:
+        raise TrainingError(
+            f"{folder / RECORD} is not there, and nothing else has the digests of the model beside it: remove "
+            f"{folder}, and the training is finished without it"
+        )
+    check_model_files(folder, values)
+    return dict(values["files"])
+
+
+def _write_model(trainer: Trainer) -> dict[str, str]:
+    """Write the files of the model beside those of the run, each in one go; returns their digests."""
+    with saved_beside(trainer.towers, trainer.out / "model") as (partial, files):
+        for path in sorted(partial.iterdir()):
+            path.replace(trainer.out / path.name)
+    return files
+
+
+def _where(trainer: Trainer) -> dict[str, Any]:
+    import torch
+
+    device = trainer.computing.device
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
+    count = trainer.processes.count
+    return {
+        "device": name if count == 1 else f"{count} × {name}",
+        "processes": count,
+        "precision": {"no": "float32"}.get(trainer.computing.precision, trainer.computing.precision),
+    }
+
+
+def _outcome(trainer: Trainer) -> dict[str, Any]:
+    assert trainer.log is not None
+    settings, position, tables = trainer.settings, trainer.position, trainer.log.tables
+    rows = log_rows(tables[STEPS])
+    losses = [(int(row["step"]), float(row["loss"])) for row in rows]
+    each = max(-(-len(losses) // POINTS), 1)
+    thinned = [losses[start : start + each] for start in range(0, len(losses), each)]
+    return {
+        "steps": position.total,
+        "seconds": position.seconds,
+        "stages": _stages(rows, settings),
+        "best": None if position.best is None else {"score": position.best, "step": position.best_step},
+        "evaluations": _evaluations(log_rows(tables[EVALUATIONS])),
+        "losses": {
+            "step": [part[-1][0] for part in thinned],
+            "loss": [round(fmean(loss for _, loss in part), 6) for part in thinned],
+        },
+    }
+
+
+def _stages(rows: list[dict[str, str]], settings: TrainingSettings) -> list[dict[str, Any]]:
+    """Of each stage what it was and its last loss. A stage begins where its steps are counted from 1 again."""
+    runs: list[list[Mapping[str, str]]] = []
+    for row in rows:
+        if row["stage_step"] == "1":
+            runs.append([])
+        runs[-1].append(row)
+    return [
+        {
+            "kind": stage.kind,
+            "steps": len(steps),
+            "learning_rate": stage.learning_rate,
+            "loss": fmean(float(row["loss"]) for row in steps[-_LAST:]),
+        }
+        for stage, steps in zip(settings.stages, runs, strict=True)
+    ]
+
+
+def _evaluations(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
+    return [
+        {"step": int(step), "scores": {row["name"]: float(row["value"]) for row in of_step}}
+        for step, of_step in groupby(rows, key=lambda row: row["step"])
+    ]
 
 
 def train_model(
@@ -97,7 +214,7 @@ def train_model(
 def _towers(settings: TrainingSettings, computing: Computing) -> TwoTowers:
     if not settings.init.startswith(ALIGN):
         return open_towers(settings.init, train=settings.train, seed=settings.seed)
-    from .align import open_aligned
+    from .towers.small_towers import open_aligned
 
     name = settings.init.removeprefix(ALIGN)
     return open_aligned(name, seed=settings.seed, device=computing.device, train=settings.train)
@@ -105,10 +222,10 @@ def _towers(settings: TrainingSettings, computing: Computing) -> TwoTowers:
 
 def _features(
     towers: TwoTowers, data: TrainingData, settings: TrainingSettings, workers: int | None, progress: bool
-) -> Features:
+) -> FeatureSource:
     """What the towers take of each clip."""
     if settings.init.startswith(ALIGN):
-        from .align import AlignedTowers, frozen_features
+        from .towers.small_towers import AlignedTowers, frozen_features
 
         assert isinstance(towers, AlignedTowers)
         return frozen_features(towers, data, progress=progress)

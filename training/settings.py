@@ -8,8 +8,13 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import Field, field_validator, model_validator
 
 from audio_compositionality.encoders.loading.names import split_twin
-from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.spec import Spec, TypedAs
+
+
+class TrainingError(AudioCompositionalityError):
+    """A training that cannot be run, or cannot go on."""
+
 
 StageKind = Literal["contrastive", "hard", "modular"]
 """What is learnt: that a clip's caption is its own; that near texts are false; that parts are true as well."""
@@ -254,7 +259,9 @@ def _stage(place: int, given: Mapping[str, Any] | Stage, options: Mapping[str, A
         raise InputError(f"stage {place + 1}: {error}") from error
 
 
-def differences(stored: Mapping[str, Any], asked: Mapping[str, Any], *, free: Sequence[str] = FREE) -> list[str]:
+def setting_differences(
+    stored: Mapping[str, Any], asked: Mapping[str, Any], *, free: Sequence[str] = FREE
+) -> list[str]:
     """In what two records of settings differ, a phrase each; names in `free` may.
 
     Args:

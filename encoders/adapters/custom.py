@@ -29,7 +29,7 @@ from audio_compositionality.support.text import first_line, nearest
 from ..base import (
     ABILITIES,
     By,
-    Event,
+    EventDict,
     FloatArray,
     GivenClip,
     ModelCard,
@@ -37,10 +37,11 @@ from ..base import (
     WaveformEncoder,
     check_embeddings,
     check_sample_rate,
+    check_text_embeddings,
+    check_texts,
     resample,
 )
 from ..inference import inference
-from ..texts import check_text_embeddings, check_texts
 
 if TYPE_CHECKING:
     import torch
@@ -60,7 +61,7 @@ class Embedder(Protocol):
     its version, either with the digest of the weights of its torch modules), `output_dim` (default: learnt from a
     second of noise), `device`, and `to(device)`, which is called when a device is asked for. What it says in `paradigm`
     (how it was trained), `trained_on` (the data) and `licence` (of its weights) stands in its results. What `network`
-    and `untrained()` are for, `custom_twins` says.
+    and `untrained()` are for, `custom_loading` says.
 
     Attributes:
         sample_rate: rate in Hz of the clips that `embed` is given; they are resampled to it before.
@@ -174,11 +175,11 @@ class CustomModel(WaveformEncoder):
         with user_code(self._name):
             self.made.learn(rows, (one for clip in clips for one in self._brought([clip])))
 
-    def detect_events(self, clips: Sequence[Any]) -> list[list[Event]]:
+    def detect_events(self, clips: Sequence[Any]) -> list[list[EventDict]]:
         """As the object's, in clips at its rate."""
         self.require("events")
         with inference(self.device), user_code(self._name):
-            events: list[list[Event]] = self.made.detect_events(self._brought(clips))
+            events: list[list[EventDict]] = self.made.detect_events(self._brought(clips))
             return events
 
     def _brought(self, clips: Sequence[Any]) -> list[GivenClip]:

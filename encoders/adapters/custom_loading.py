@@ -1,19 +1,266 @@
-"""From a user's class to a model, or to its twin."""
+"""From a user's class to a model, or to one of its two twins, `untrained:` and `shuffled:`.
+
+A class has both without further words where it is a `torch.nn.Module`, or names the attribute that holds one:
+``network = "encoder"``. Fresh weights are those that its modules give themselves by ``reset_parameters()``, models of
+transformers those of a new one of the same configuration. Any other says what its untrained twin is: ``def
+untrained(self)`` or ``def untrained(self, seed)`` returns it.
+"""
 
 from __future__ import annotations
 
+import inspect
+import random
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from audio_compositionality.support.files import sha256_of
+from audio_compositionality.support.text import shown
+
 from ..base import Model, ModelCard, ModelError
 from ..loading.names import describe_installed, split_file
-from ..loading.twins import Twin, TwinKind
+from ..loading.twins import UNTRAINED, Twin, TwinKind, untrained_card
 from ..options import DEFAULT_OPTIONS, EncoderOptions
-from .custom import CustomModel, call_without_arguments, load_attribute, source_digest, stated_card, user_code
-from .custom_twins import can_make_twin, twin_card, twin_of
+from .custom import (
+    CustomModel,
+    call_without_arguments,
+    load_attribute,
+    source_digest,
+    stated_card,
+    to_array,
+    user_code,
+    weights_digest,
+)
 
 if TYPE_CHECKING:
     import torch
+
+
+_OWN_WAY = "untrained"
+"""The method that returns the untrained twin."""
+
+_NAMES_NETWORK = "network"
+"""The attribute that names the one that holds the network."""
+
+
+def can_make_twin(factory: Any, kind: TwinKind) -> bool:
+    """Whether a class says of itself that it has a twin of a kind; nothing is made.
+
+    Args:
+        factory: a class, or a function that makes the object, of which nothing is known before it is called.
+        kind: of the twin.
+    """
+    # What has not been imported no class is derived from.
+    torch = sys.modules.get("torch")
+    has_network = isinstance(factory, type) and (
+        isinstance(getattr(factory, _NAMES_NETWORK, None), str)
+        or (torch is not None and issubclass(factory, torch.nn.Module))
+    )
+    return has_network or (kind.is_fresh and callable(getattr(factory, _OWN_WAY, None)))
+
+
+def twin_problem(model: Model, prefix: str) -> str | None:
+    """Why a model that is loaded has no twin although its class looks as if it had, in words; None where it may have.
+
+    Args:
+        model: any; all but users' classes are as their names say.
+        prefix: of the twin.
+    """
+    import torch
+
+    made = model.made if isinstance(model, CustomModel) else model
+    _, network = _named_network(made)
+    is_drawn = prefix == UNTRAINED and not callable(getattr(made, _OWN_WAY, None))
+    left = _undrawn(network) if is_drawn and isinstance(network, torch.nn.Module) else []
+    return _of_undrawn(model.card.id, left) if left else None
+
+
+def twin_of(made: Any, name: str, twin: Twin) -> Any:
+    """The twin of a user's object; its network is changed in place.
+
+    The random numbers of torch, NumPy and Python begin with the seed of the twin in ``untrained()``, which is given the
+    seed where it takes one; those of torch where its modules draw fresh weights.
+
+    Args:
+        made: the object, on any device.
+        name: what messages call it.
+        twin: which.
+
+    Raises:
+        ModelError: it has no network and does not say how, its ``untrained()`` returns the same weights, or weights of
+            the network have no known way to be fresh.
+        ModelCodeError: its code raises an error.
+    """
+    import torch
+
+    if twin.kind.is_fresh and callable(getattr(made, _OWN_WAY, None)):
+        return _own_twin(made, name, twin)
+    network = _network_of(made, name, twin.kind)
+    # What is drawn on the CPU is the same on every machine.
+    device = next((weight.device for weight in network.parameters()), torch.device("cpu"))
+    network.to("cpu")
+    if twin.kind.change is None:
+        _give_fresh_weights(network, name, twin.seed)
+    else:
+        twin.kind.change(network, twin.seed, ("",))
+    network.to(device)
+    return made
+
+
+def twin_card(card: ModelCard, made: ModelCard, twin: Twin) -> ModelCard:
+    """The card of a twin.
+
+    Args:
+        card: of the model.
+        made: that the twin states.
+        twin: which.
+    """
+    revision = f"seed-{twin.seed}-{card.revision}"
+    made = replace(made, id=twin.kind.prefix + card.id, revision=revision, weights_sha256=None, licence=card.licence)
+    return untrained_card(made, twin)
+
+
+def _own_twin(made: Any, name: str, twin: Twin) -> Any:
+    """What ``untrained()`` returns, known to have other weights, or else other embeddings, than the model."""
+    before = _identity(made, name)
+    with _seeded(twin.seed), user_code(name):
+        other = made.untrained(**({"seed": twin.seed} if _takes_seed(made.untrained) else {}))
+    if not any(callable(getattr(other, method, None)) for method in ("embed", "answer")):
+        raise ModelError(
+            f"'{name}': untrained() returned a {type(other).__name__}, but must return the twin, which embeds or "
+            "answers as the model does"
+        )
+    if before is not None and _identity(other, name) == before:
+        raise ModelError(
+            f"'{name}': untrained() returned the same weights; a twin has the architecture of the model and weights "
+            "that no training has made"
+        )
+    return other
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Global random numbers of torch, NumPy and Python that begin with a seed, and go on afterwards as if unused."""
+    import torch
+
+    of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            random.seed(seed)
+            # A user's code may draw from the global generator. Seeds of NumPy have 32 bits.
+            np.random.seed(seed % 2**32)  # noqa: NPY002
+            yield
+    finally:
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)  # noqa: NPY002
+
+
+def _takes_seed(method: Callable[..., object]) -> bool:
+    try:
+        return "seed" in inspect.signature(method).parameters
+    except (TypeError, ValueError):
+        # What is not written in Python may not say what it takes.
+        return False
+
+
+def _identity(made: Any, name: str) -> str | None:
+    """A digest of the weights of an object, of one without torch modules of what it embeds of a second of noise; None
+    of one that has neither."""
+    digest = weights_digest(made)
+    if digest is not None or not callable(getattr(made, "embed", None)):
+        return digest
+    rate = int(getattr(made, "sample_rate", 0)) or made.card.sample_rate
+    noise = np.random.default_rng(0).normal(0, 0.1, (1, rate)).astype(np.float32)
+    with user_code(name):
+        return sha256_of(to_array(made.embed(noise, rate), name).tobytes())
+
+
+def _named_network(made: Any) -> tuple[str | None, Any]:
+    """The attribute that the class of an object names as its network, and what is there; where it names none, None and
+    the object itself."""
+    attribute = getattr(type(made), _NAMES_NETWORK, None)
+    return (attribute, getattr(made, attribute, None)) if isinstance(attribute, str) else (None, made)
+
+
+def _network_of(made: Any, name: str, kind: TwinKind) -> torch.nn.Module:
+    import torch
+
+    attribute, network = _named_network(made)
+    if isinstance(network, torch.nn.Module):
+        return network
+    if attribute is not None:
+        raise ModelError(
+            f"'{name}': {_NAMES_NETWORK} is {attribute!r}, and its attribute {attribute} is a "
+            f"{type(network).__name__}; it must be a torch.nn.Module"
+        )
+    method = f", or write def {_OWN_WAY}(self), which returns the twin" if kind.is_fresh else ""
+    raise ModelError(
+        f"'{kind.prefix}{name}': '{name}' is made by code of its own, so nothing here can {kind.deed}: derive it from "
+        f'torch.nn.Module, name the attribute that holds one ({_NAMES_NETWORK} = "encoder"){method}'
+    )
+
+
+def _give_fresh_weights(network: torch.nn.Module, name: str, seed: int) -> None:
+    """Give a network on the CPU fresh weights, in place.
+
+    Raises:
+        ModelError: some have no known way to be fresh; they are named.
+    """
+    import torch
+
+    with torch.no_grad(), torch.random.fork_rng(devices=[]), user_code(name):
+        torch.manual_seed(seed)
+        for weight in network.parameters():
+            if weight.is_floating_point():
+                # What still is none afterwards was not drawn.
+                weight.fill_(float("nan"))
+        _reset(network)
+    left = [key for key, weight in network.named_parameters() if bool(torch.isnan(weight).any())]
+    if left:
+        raise ModelError(_of_undrawn(name, left))
+
+
+def _reset(module: torch.nn.Module) -> None:
+    """Draw the weights of a module: first those of its parts, then its own."""
+    if _is_of_transformers(module):
+        # It draws the weights of all its parts.
+        make: Any = type(module)
+        module.load_state_dict(make._from_config(module.config).state_dict())
+        return
+    for part in module.children():
+        _reset(part)
+    if (reset := _way_of(module)) is not None:
+        reset()
+
+
+def _undrawn(module: torch.nn.Module, prefix: str = "") -> list[str]:
+    """The names of weights in a module of which nothing says how they are drawn."""
+    if _is_of_transformers(module):
+        return []
+    names = [] if _way_of(module) else [f"{prefix}{name}" for name, _ in module.named_parameters(recurse=False)]
+    return names + [key for name, part in module.named_children() for key in _undrawn(part, f"{prefix}{name}.")]
+
+
+def _is_of_transformers(module: torch.nn.Module) -> bool:
+    return hasattr(type(module), "_from_config") and hasattr(module, "config")
+
+
+def _way_of(module: torch.nn.Module) -> Callable[[], object] | None:
+    ways = (getattr(module, method, None) for method in ("reset_parameters", "_reset_parameters"))
+    return next((way for way in ways if callable(way)), None)
+
+
+def _of_undrawn(name: str, weights: Sequence[str]) -> str:
+    return (
+        f"'{name}': nothing says how these of its weights are drawn: {shown(weights)}. Give the module that has them "
+        f"reset_parameters(), or the class def {_OWN_WAY}(self), which returns the twin"
+    )
 
 
 def load_from_file(spec: str, device: torch.device | None, options: EncoderOptions, twin: Twin | None = None) -> Model:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
     from ..loading.checkpoints import Checkpoint
-    from ..networks.aligned import AlignedConfig, AlignedModel
+    from ..networks.small_networks import AlignedConfig, AlignedModel
 
 MODEL_TYPE = "audio_text_aligned"
 
@@ -95,8 +95,7 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
-        from ..loading.partial import PartialCheckpoint
-        from ..networks.aligned import AlignedModel
+        from ..networks.small_networks import AlignedModel
 
         if options.layer is not None or options.pooling is not None:
             raise ModelError(
@@ -106,7 +105,7 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
         config = cast("AlignedConfig", checkpoint.config)
         _check(checkpoint)
         frozen = _frozen(checkpoint, config, device, options)
-        part = PartialCheckpoint.of(replace(checkpoint, paradigm=checkpoint.paradigm or frozen.described), str, str)
+        part = replace(checkpoint, paradigm=checkpoint.paradigm or frozen.described).part(str, str)
         network = part.load_part(AlignedModel, config).to(device)
         tokenizer = checkpoint.load_tokenizer(config.vocab_size)
         card = part.card(
@@ -145,7 +144,7 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
         return embeddings
 
     def _load_text_tower(self) -> TextTower:
-        from ..loading.tokenizers import longest_text, tokenise_with
+        from ..loading.beside_weights import longest_text, tokenise_with
 
         longest = longest_text(self._tokenizer, self._network.config.max_tokens)
         return TextTower(tokenise_with(self._tokenizer), self._network.embed_text, longest)
@@ -157,9 +156,9 @@ def _check(checkpoint: Checkpoint) -> None:
     Raises:
         ModelError: it does.
     """
+    from ..loading.checkpoints import check_network, check_whole
     from ..loading.names import is_public
-    from ..loading.networks import check_network, check_whole
-    from ..networks.aligned import AlignedModel
+    from ..networks.small_networks import AlignedModel
 
     config = checkpoint.config
     if _is_inner.get():
@@ -206,17 +205,13 @@ def _frozen(
     return frozen
 
 
-def configuration() -> type[PretrainedConfig]:
+def _configuration() -> type[PretrainedConfig]:
     """The class of its configuration."""
-    from ..networks.aligned import AlignedConfig
+    from ..networks.small_networks import AlignedConfig
 
     return AlignedConfig
 
 
-def _make(checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> Any:
-    return AlignedEncoder(checkpoint, device, options)
+ARCHITECTURES = {MODEL_TYPE: AlignedEncoder}
 
-
-ARCHITECTURES = {MODEL_TYPE: _make}
-
-CONFIGURATIONS = {MODEL_TYPE: configuration}
+CONFIGURATIONS = {MODEL_TYPE: _configuration}

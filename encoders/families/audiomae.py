@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray
-from ..layers import LayeredEncoder, states_at, with_states
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, LayeredEncoder, states_at, with_states
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class AudioMaeEncoder(LayeredEncoder["LogMelWindow"]):
 
         self.check_options(weights.id, options, LAYERS)
         self._front_end = WindowedFilterBank(mels=MELS, frames=FRAMES, mean=MEAN, std=STD).to(device)
-        model = weights.build(make_model, convert)
+        model = weights.build(make_model, convert_audiomae)
         self._drop_later_blocks(model.layers, options.layer)
         self._model = model.to(device)
         card = weights.card(
@@ -103,7 +102,7 @@ def make_model() -> Any:
     return ViTModel(config, add_pooling_layer=False)
 
 
-def convert(state: State) -> State:
+def convert_audiomae(state: State) -> State:
     """Weights by the names of transformers' vision transformer, from timm's.
 
     timm keeps queries, keys and values in one matrix. A name that timm's model does not have is left as it is.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,9 +22,8 @@ from numpy.typing import NDArray
 
 from audio_compositionality.support.errors import InputError
 
-from ..base import INT16_SCALE, By, FloatArray, ModelCard, WaveformEncoder
+from ..base import INT16_SCALE, By, FloatArray, ModelCard, WaveformEncoder, check_texts, words_of
 from ..loading.listing import ModelListing
-from ..texts import check_texts
 
 BASELINE_DIM = 768
 SAMPLE_RATE = 32_000
@@ -340,6 +340,47 @@ def listing_of(
     )
 
 
+DIM = 256
+
+
+class BagOfWords(LogMelStatistics):
+    """A random vector for each word; a text is the sum of those of its words, divided by the root of their number.
+
+    Words are those of `words_of`: upper and lower case are one, punctuation is none. Texts of the same words have the
+    same vector to the last bit, whatever the order. A clip is its log-mel statistics (`LogMelStatistics`), multiplied
+    by a random matrix. Words and matrix are standard normal variates of fixed seeds, so that nothing of the one side
+    tells of the other.
+    """
+
+    card = card_of("bag-of-words", DIM)
+
+    def _run_model(self, features: FloatArray) -> FloatArray:
+        # Row by row: the sums of a product of matrices depend on their size.
+        return np.stack([row @ _projection() for row in super()._run_model(features)])
+
+    def embed_text(self, texts: Sequence[str]) -> FloatArray:
+        """Embed texts; see `Model.embed_text`. One without a word is a vector of zeros."""
+        return np.stack([_sum_of(words_of(text)) for text in check_texts(texts)])
+
+
+def _sum_of(words: Sequence[str]) -> FloatArray:
+    total = np.zeros(DIM)
+    for word, count in sorted(Counter(words).items()):
+        total += count * _vector_of(word)
+    vector: FloatArray = (total / max(len(words), 1) ** 0.5).astype(np.float32)
+    return vector
+
+
+@lru_cache(maxsize=10_000)
+def _vector_of(word: str) -> FloatArray:
+    return seeded_normals(word.encode(), DIM, b"word")
+
+
+@lru_cache(maxsize=1)
+def _projection() -> FloatArray:
+    return seeded_normals(b"projection", 2 * MELS * DIM).reshape(2 * MELS, DIM) / np.float32((2 * MELS) ** 0.5)
+
+
 MODELS = (
     listing_of(
         Downsample,
@@ -374,5 +415,13 @@ MODELS = (
         "the root mean square of a clip, one number; knows nothing else",
         is_baseline=False,
         is_level=True,
+    ),
+    listing_of(
+        BagOfWords,
+        "texts: the sum of a random vector for each word, whatever their order; clips: a random projection of the "
+        "log-mel statistics; knows nothing of which goes with which",
+        is_baseline=False,
+        is_reference=True,
+        embeds_text=True,
     ),
 )

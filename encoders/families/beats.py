@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from ..base import FloatArray, ModelError
 from ..inference import double_precision_device
-from ..layers import LayeredEncoder
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, LayeredEncoder
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -36,13 +35,13 @@ class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
         import torch
 
         from ..front_ends.kaldi import SAMPLE_RATE, FilterBank
-        from ..networks.beats import DIM, LAYERS, Beats
+        from ..networks.beats_network import DIM, LAYERS, Beats
 
         self.check_options(weights.id, options, LAYERS)
         # In float32, rounding alone moves the embedding of a pure tone by 1e-4.
         self._front_end_device = double_precision_device(device)
         self._filter_bank = FilterBank(MELS, "povey", torch.float64).to(self._front_end_device)
-        model = weights.build(Beats, convert)
+        model = weights.build(Beats, convert_beats)
         self._drop_later_blocks(model.encoder.layers, options.layer)
         self._model = model.to(device)
         card = weights.card(sample_rate=SAMPLE_RATE, output_dim=DIM, options=options, modules=[model])
@@ -52,7 +51,7 @@ class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
         import torch
 
         from ..front_ends.kaldi import shortest_clip
-        from ..networks.beats import PATCH
+        from ..networks.beats_network import PATCH
 
         self._refuse_short(clips.shape[1], shortest_clip(PATCH), "patch")
         waveforms = torch.from_numpy(clips).to(self._front_end_device) * WAVEFORM_SCALE
@@ -65,7 +64,7 @@ class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
 
     def _encode_at(self, features: torch.Tensor, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.kaldi import HOP, SAMPLE_RATE
-        from ..networks.beats import PATCH
+        from ..networks.beats_network import PATCH
 
         seconds = PATCH * HOP / SAMPLE_RATE
         # The patches of one moment stand together.
@@ -75,7 +74,7 @@ class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
         ]
 
 
-def convert(state: State) -> State:
+def convert_beats(state: State) -> State:
     """Weights by the names of `Beats`, from those of the published checkpoint.
 
     The bias table, which all blocks share, is stored with each of them; the kernel of the position embedding is

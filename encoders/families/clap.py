@@ -1,4 +1,7 @@
-"""CLAP in transformers' format (Wu et al., 2023, arXiv 2211.06687), whose audio encoder is HTSAT."""
+"""CLAP in transformers' format (Wu et al., 2023, arXiv 2211.06687), whose audio encoder is HTSAT.
+
+`tiny-clap` is a small one with fresh weights, for which nothing has to be downloaded.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base import FloatArray, ModelError, check_sample_rate, check_waveforms
-from ..inference import double_precision_device
-from ..layers import with_states
+from ..base import FloatArray, Model, ModelError, check_sample_rate, check_waveforms
+from ..inference import double_precision_device, resolve_device
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden
-from ..options import EncoderOptions
+from ..model_encoder import Hidden, with_states
+from ..options import DEFAULT_OPTIONS, EncoderOptions
 from ..text_towers import TextedEncoder, TextTower
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..loading.checkpoints import Checkpoint
+
 
 PARTS = ("audio_model.", "audio_projection.")
 """Weights of a CLAP checkpoint that embed sound."""
@@ -64,7 +67,6 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
         from transformers import ClapAudioModelWithProjection, ClapFeatureExtractor
 
         from ..front_ends.clap import ClapLogMel
-        from ..loading.partial import PartialCheckpoint
         from ..networks.htsat import layer_dims, segments_of_image
 
         extractor, config = checkpoint.load_feature_extractor(ClapFeatureExtractor), checkpoint.config
@@ -80,7 +82,7 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
                 f"{extractor.feature_size} mel bands, but the model takes {longest} of {audio.num_mel_bins}"
             )
         self._checkpoint = checkpoint
-        part = PartialCheckpoint.of(checkpoint, audio_name, text_name)
+        part = checkpoint.part(audio_name, text_name)
         self._model = part.load_part(ClapAudioModelWithProjection, audio).to(device)
         if options.layer is None and options.pooling is None:
             dim = int(config.projection_dim)
@@ -109,12 +111,11 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
         import torch
         from transformers import ClapTextModelWithProjection
 
-        from ..loading.partial import PartialCheckpoint
-        from ..loading.tokenizers import longest_text, tokenise_with
+        from ..loading.beside_weights import longest_text, tokenise_with
 
         config = self._checkpoint.config.text_config
         tokenizer = self._checkpoint.load_tokenizer(int(config.vocab_size))
-        part = PartialCheckpoint.of(self._checkpoint, text_name)
+        part = self._checkpoint.part(text_name)
         model = part.load_part(ClapTextModelWithProjection, config, COMPUTED).to(self.device)
         # Positions are counted from behind that of padding.
         positions = int(config.max_position_embeddings - config.pad_token_id - 1)
@@ -141,9 +142,7 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
             if layer is None:
                 frames = output.last_hidden_state.mean(dim=2).mT
                 embedding = torch.nn.functional.normalize(output.audio_embeds.float(), dim=-1)
-                if features.windows > 1:
-                    means = embedding.reshape(-1, features.windows, embedding.shape[1]).mean(dim=1)
-                    embedding = torch.nn.functional.normalize(means, dim=-1)
+                embedding = mean_of_windows(embedding, features.windows)
             else:
                 frames, embedding = unfold_image(output.hidden_states[layer], self._segments), None
             count = frames.shape[1]
@@ -159,6 +158,16 @@ def windows_of(clips: FloatArray, longest: int) -> FloatArray:
     return np.stack([clips[:, start : start + longest] for start in starts], axis=1)
 
 
+def mean_of_windows(embeddings: torch.Tensor, windows: int) -> torch.Tensor:
+    """Embeddings [n, dim] of clips of so many windows each, of unit length: the mean over those of windows."""
+    import torch
+
+    if windows == 1:
+        return embeddings
+    means = embeddings.reshape(-1, windows, embeddings.shape[1]).mean(dim=1)
+    return torch.nn.functional.normalize(means, dim=-1)
+
+
 def audio_name(stored: str) -> str | None:
     """Name of a stored tensor in the audio tower, None for one of another part."""
     return stored if stored.startswith(PARTS) else None
@@ -170,6 +179,21 @@ def text_name(stored: str) -> str | None:
 
 
 ARCHITECTURES = {"clap": ClapEncoder}
+
+NAME = "tiny-clap"
+PARADIGM = "untrained"
+LICENCE = "Apache-2.0"
+
+
+def make_tiny_clap() -> Model:
+    """The untrained tiny CLAP, on the CPU, which is fast enough for it; its weights are those of `tiny_clap()`."""
+    from ..loading.checkpoints import BuiltCheckpoint
+    from ..networks.small_networks import tiny_clap, tiny_extractor, tiny_tokenizer
+
+    parts = tiny_clap(), tiny_extractor(), tiny_tokenizer()
+    checkpoint = BuiltCheckpoint.of_model(*parts, name=NAME, revision="v1", paradigm=PARADIGM, licence=LICENCE)
+    return ClapEncoder(checkpoint, resolve_device("cpu"), DEFAULT_OPTIONS)
+
 
 MODELS = (
     ModelListing(
@@ -183,5 +207,16 @@ MODELS = (
         embeds_text=True,
         # arXiv 2211.06687, section 2.2; which checkpoint it is: LAION-AI/CLAP, issues 123 and 142.
         trained_on="LAION-Audio-630K, AudioCaps, Clotho, AudioSet with captions made of its labels",
+    ),
+    ModelListing(
+        NAME,
+        128,
+        16_000,
+        PARADIGM,
+        LICENCE,
+        "CLAP with 0.9 M fresh weights of a fixed seed and a tokenizer of words, of which nothing is downloaded; knows "
+        "nothing",
+        make=make_tiny_clap,
+        embeds_text=True,
     ),
 )

@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray, ModelError
-from ..layers import LayeredEncoder
-from ..model_encoder import Hidden, ModelEncoder
+from ..model_encoder import Hidden, LayeredEncoder, ModelEncoder
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -64,7 +63,22 @@ class CodecEncoder(ModelEncoder["torch.Tensor"]):
 
 
 class ConvolutionalCodecEncoder(CodecEncoder):
-    """A codec without layers of one kind to choose from."""
+    """A codec without layers of one kind to choose from.
+
+    Attributes:
+        model_class: of transformers.
+    """
+
+    model_class: str
+
+    @property
+    def _hop(self) -> int:
+        return int(self._config.hop_length)
+
+    def _load_encoder(self, checkpoint: Checkpoint) -> Any:
+        import transformers
+
+        return checkpoint.load_model(getattr(transformers, self.model_class), parts=("encoder.",)).encoder
 
     @abstractmethod
     def _latents(self, clips: torch.Tensor) -> torch.Tensor:
@@ -80,14 +94,7 @@ class DacEncoder(ConvolutionalCodecEncoder):
     The last frame is filled up with silence, as its feature extractor does.
     """
 
-    @property
-    def _hop(self) -> int:
-        return int(self._config.hop_length)
-
-    def _load_encoder(self, checkpoint: Checkpoint) -> Any:
-        from transformers import DacModel
-
-        return checkpoint.load_model(DacModel, parts=("encoder.",)).encoder
+    model_class = "DacModel"
 
     def _latents(self, clips: torch.Tensor) -> torch.Tensor:
         latents: torch.Tensor = self._model(_pad_end(clips, -clips.shape[1] % self._hop)[:, None])
@@ -102,14 +109,7 @@ class EncodecEncoder(ConvolutionalCodecEncoder):
     of the chunks that begin by the moment at which a frame does, the last, and of its frames the one under way.
     """
 
-    @property
-    def _hop(self) -> int:
-        return int(self._config.hop_length)
-
-    def _load_encoder(self, checkpoint: Checkpoint) -> Any:
-        from transformers import EncodecModel
-
-        return checkpoint.load_model(EncodecModel, parts=("encoder.",)).encoder
+    model_class = "EncodecModel"
 
     def _latents(self, clips: torch.Tensor) -> torch.Tensor:
         import torch

@@ -14,8 +14,7 @@ import numpy as np
 
 from ..base import ClipError, FloatArray, ModelError
 from ..inference import inference
-from ..layers import LayeredEncoder
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, LayeredEncoder
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:

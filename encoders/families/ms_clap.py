@@ -1,30 +1,32 @@
-"""Microsoft's CLAP of 2023 (Elizalde et al., 2023, arXiv 2309.05767): HTSAT and a projection.
+"""Microsoft's CLAP: of 2023 (Elizalde et al., 2023, arXiv 2309.05767), HTSAT and a projection; and of 2022 (Elizalde et
+al., 2022, arXiv 2206.04769), Cnn14 and a projection.
 
-The published package (msclap) cuts 7 s out of a longer clip at random. Its model need not: in evaluation mode it
-averages HTSAT over overlapping windows, and that is what is done here, so that a clip is embedded whole and always
-the same.
+The published package (msclap) cuts 7 s, that of 2022 5 s, out of a longer clip at random. The models need not: in
+evaluation mode HTSAT is averaged over overlapping windows, and Cnn14 takes the maximum and the mean over time, of
+however many frames. That is what is done here, so that a clip is embedded whole and always the same.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray
-from ..layers import with_states
+from ..loading.beside_weights import PublishedTokenizer, tokenise_with
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..loading.tokenizers import PublishedTokenizer, tokenise_with
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, with_states
 from ..options import EncoderOptions
 from ..text_towers import TextedEncoder, TextTower
+from .panns import rename_block
 
 if TYPE_CHECKING:
     import torch
 
     from ..loading.weights import State, Weights
+
 
 TRAINED_SECONDS = 7
 """Length that clips had in training; a shorter one is repeated up to it (the package's load_audio_into_tensor)."""
@@ -65,15 +67,52 @@ class MsClapFeatures:
     """Input of MS-CLAP.
 
     Attributes:
-        windows: float32 [n, windows, frames, mels], log-mel spectrograms in decibels.
+        log_mel: float32 [n, frames, mels], spectrograms in decibels; of 2023 [n, windows, frames, mels].
         samples: length of the clips, before they were repeated.
     """
 
-    windows: torch.Tensor
+    log_mel: torch.Tensor
     samples: int
 
 
-class MsClapEncoder(TextedEncoder[MsClapFeatures]):
+class _MsClapOfAnyYear(TextedEncoder[MsClapFeatures]):
+    """An audio encoder whose layers have dimensions of their own, and its projection to the space of text."""
+
+    has_embedding = True
+
+    def __init__(
+        self,
+        weights: Weights,
+        device: torch.device,
+        options: EncoderOptions,
+        *,
+        make: Callable[[], torch.nn.Module],
+        convert: Callable[[State], State],
+        unused: Sequence[str],
+        dims: Sequence[int],
+    ) -> None:
+        """Build the network.
+
+        Args:
+            weights, device, options: of the model.
+            make, convert, unused: see `Weights.build`.
+            dims: of the frames at each layer, from 0.
+        """
+        from ..networks.htsat import EMBEDDING_DIM, SAMPLE_RATE
+
+        self.check_options(weights.id, options, len(dims) - 1)
+        self._weights, self._dims = weights, dims
+        self._model: Any = weights.build(make, convert, unused=unused).to(device)
+        is_projected = options.layer is None and options.pooling is None
+        dim = EMBEDDING_DIM if is_projected else dims[-1 if options.layer is None else options.layer]
+        card = weights.card(sample_rate=SAMPLE_RATE, output_dim=dim, options=options, modules=[self._model])
+        super().__init__(card, num_layers=len(dims) - 1, device=device)
+
+    def _dim_at(self, layer: int) -> int:
+        return self._dims[layer]
+
+
+class MsClapEncoder(_MsClapOfAnyYear):
     """MS-CLAP 2023: the projected embeddings, as the model's own `audio_encoder` and `caption_encoder` give them.
 
     A clip shorter than 7 s is repeated up to 7 s, as in training. One of more than 1,024 frames (7.4 s) is embedded in
@@ -84,22 +123,11 @@ class MsClapEncoder(TextedEncoder[MsClapFeatures]):
     that overlapping windows have of one moment are averaged; those of repetitions are left out.
     """
 
-    has_embedding = True
-
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
-        from ..networks.htsat import EMBEDDING_DIM, SAMPLE_RATE, MsClap, layer_dims, ms_clap_config
+        from ..networks.htsat import MsClap, layer_dims, ms_clap_config
 
-        config = ms_clap_config()
-        self.check_options(weights.id, options, len(config.depths))
-        self._weights = weights
-        self._model = weights.build(MsClap, convert_ms_clap, unused=UNUSED).to(device)
-        self._dims = layer_dims(config)
-        if options.layer is None and options.pooling is None:
-            dim = EMBEDDING_DIM
-        else:
-            dim = self._dims[-1 if options.layer is None else options.layer]
-        card = weights.card(sample_rate=SAMPLE_RATE, output_dim=dim, options=options, modules=[self._model])
-        super().__init__(card, num_layers=len(config.depths), device=device)
+        dims = layer_dims(ms_clap_config())
+        super().__init__(weights, device, options, make=MsClap, convert=convert_ms_clap, unused=UNUSED, dims=dims)
 
     def _extract_features(self, clips: FloatArray) -> MsClapFeatures:
         import torch
@@ -113,22 +141,19 @@ class MsClapEncoder(TextedEncoder[MsClapFeatures]):
         return MsClapFeatures(torch.stack([log_mel[:, s : s + WINDOW] for s in starts], dim=1), samples)
 
     def _load_text_tower(self) -> TextTower:
-        from ..networks.ms_clap_text import Gpt2Text
+        from ..networks.htsat import Gpt2Text
 
         tokenizer = TOKENIZER.load(self._weights.folder, self._weights.name)
         network = self._weights.build(Gpt2Text, text_state).to(self.device)
         return TextTower(tokenise_with(tokenizer, END), network, MAX_TOKENS)
-
-    def _dim_at(self, layer: int) -> int:
-        return self._dims[layer]
 
     def _encode_at(self, features: MsClapFeatures, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.torchlibrosa import HOP
         from ..networks.htsat import overlap_mean, segments_of_image, unfold_image
 
         rate = self.card.sample_rate
-        clips, windows, frames, _ = features.windows.shape
-        output = self._model.htsat(features.windows.flatten(0, 1)[:, None], output_hidden_states=with_states(layers))
+        clips, windows, frames, _ = features.log_mel.shape
+        output = self._model.htsat(features.log_mel.flatten(0, 1)[:, None], output_hidden_states=with_states(layers))
         is_repeated = features.samples < TRAINED_SECONDS * rate
         states = []
         for layer in layers:
@@ -200,6 +225,98 @@ def _convert_htsat(name: str, tensor: torch.Tensor) -> State:
     return {name.replace("qkv", part): values for part, values in parts}
 
 
+TRAINED_SECONDS_2022 = 5
+"""Length that clips had in training; a shorter one is repeated up to it (the package's load_audio_into_tensor)."""
+
+BASE = "audio_encoder.base."
+UNUSED_2022 = ("caption_encoder.", "logit_scale", "fc_audioset.")
+"""What is no part of the audio encoder: the text encoder, which is built apart, the temperature of the contrastive loss
+and the classifier of AudioSet."""
+
+UNUSED_TEXT = ("base.pooler.", "base.embeddings.position_ids")
+"""Of the text encoder: the pooling that the package leaves out, and a constant that transformers once stored."""
+
+MAX_TOKENS_2022 = 100
+"""Tokens of a text in training (the package's config_2022.yml)."""
+
+TOKENIZER_2022 = PublishedTokenizer(
+    "google-bert/bert-base-uncased", "BertTokenizer", "A dog barks!", (101, 1037, 3899, 11286, 2015, 999, 102)
+)
+
+
+class MsClap2022Encoder(_MsClapOfAnyYear):
+    """MS-CLAP 2022: the projected embeddings, as the model's own `audio_encoder` and `caption_encoder` give them.
+
+    A clip shorter than 5 s is repeated up to 5 s, as the package does; a longer one is embedded whole, in one pass.
+
+    Layers are Cnn14's six convolutional blocks, averaged over frequency; layer 0 is the normalised log-mel
+    spectrogram. A frame of block k lasts 2^k · 7.3 ms, of the last two 232 ms. Frames of repetitions are left out of
+    them, not of the embedding.
+    """
+
+    def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
+        from ..networks.cnn14 import CHANNELS, dim_at
+        from ..networks.htsat import ProjectedCnn14
+
+        super().__init__(
+            weights,
+            device,
+            options,
+            make=ProjectedCnn14,
+            convert=convert_ms_clap_2022,
+            unused=UNUSED_2022,
+            dims=[dim_at(depth) for depth in range(len(CHANNELS) + 1)],
+        )
+
+    def _extract_features(self, clips: FloatArray) -> MsClapFeatures:
+        waveforms = repeated_up_to(TRAINED_SECONDS_2022 * self.card.sample_rate, self._on_device(clips))
+        return MsClapFeatures(self._model.log_mel(waveforms), clips.shape[1])
+
+    def _load_text_tower(self) -> TextTower:
+        from ..networks.htsat import BertText
+
+        tokenizer = TOKENIZER_2022.load(self._weights.folder, self._weights.name)
+        network = self._weights.build(BertText, text_state_2022, unused=UNUSED_TEXT).to(self.device)
+        return TextTower(tokenise_with(tokenizer), network, MAX_TOKENS_2022)
+
+    def _encode_at(self, features: MsClapFeatures, layers: Sequence[int | None]) -> list[Hidden]:
+        from ..front_ends.torchlibrosa import HOP
+        from ..networks.cnn14 import HALVINGS
+
+        rate = self.card.sample_rate
+        is_repeated = features.samples < TRAINED_SECONDS_2022 * rate
+        depths = [self.num_layers if layer is None else layer for layer in layers]
+        states = []
+        for layer, depth, frames in zip(layers, depths, self._model(features.log_mel, depths), strict=True):
+            embedding = self._model.embed(frames) if layer is None else None
+            hops = 2 ** min(depth, HALVINGS) * HOP
+            sounding = -(-features.samples // hops) if is_repeated else None
+            states.append(Hidden(frames[:, :sounding], hops / rate, embedding=embedding))
+        return states
+
+
+def text_state_2022(state: State) -> State:
+    """The tensors of the text encoder of the official checkpoint, by the names of `BertText`."""
+    return {name.removeprefix(TEXT): tensor for name, tensor in state.items() if name.startswith(TEXT)}
+
+
+def convert_ms_clap_2022(state: State) -> State:
+    """The tensors of the official checkpoint by the names of `ProjectedCnn14`.
+
+    Raises:
+        ModelError: if the checkpoint's Fourier transform is not that of the front end.
+    """
+    from ..front_ends.torchlibrosa import convert_front_end
+
+    converted: State = {}
+    for name, tensor in convert_front_end(state, BASE).items():
+        if name.startswith(PROJECTION):
+            converted["projection." + name.removeprefix(PROJECTION)] = tensor
+        else:
+            converted[rename_block(name.removeprefix(BASE))] = tensor
+    return converted
+
+
 MODELS = (
     ModelListing(
         "ms-clap-2023",
@@ -221,5 +338,20 @@ MODELS = (
         trained_on="4.6 M pairs: WavCaps, AudioSet, FSD50K, Clotho, AudioCaps, MACS, WavText5K, SoundDescs, NSynth, "
         "FMA, MOSI, MELD, IEMOCAP, MOSEI, MSP-Podcast, CochlScene, LJ Speech, EPIC-Kitchens, Kinetics-700, "
         "findsounds.com",
+    ),
+    ModelListing(
+        "ms-clap-2022",
+        1024,
+        44_100,
+        "audio–text contrastive",
+        # The Hub's card; the code's repository is under MIT.
+        "MS-PL",
+        "MS-CLAP 2022 (Cnn14), projected to the space of text; the whole clip",
+        # No hash is on record; the size is that of the parameters.
+        WeightsFile("CLAP_weights_2022.pth", "microsoft/msclap", 785_000_000),
+        MsClap2022Encoder,
+        embeds_text=True,
+        # arXiv 2206.04769.
+        trained_on="FSD50K, ClothoV2, AudioCaps, MACS; its Cnn14 on AudioSet before",
     ),
 )

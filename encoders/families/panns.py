@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..base import FloatArray
-from ..layers import LayeredEncoder
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, LayeredEncoder
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class PannsEncoder(LayeredEncoder["torch.Tensor"]):
     has_embedding = True
 
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
-        from ..networks.panns import CHANNELS, SAMPLE_RATE, Cnn14, dim_at
+        from ..networks.cnn14 import CHANNELS, SAMPLE_RATE, Cnn14, dim_at
 
         self.check_options(weights.id, options, len(CHANNELS))
         self._model = weights.build(Cnn14, convert_cnn14, unused=("fc_audioset.",)).to(device)
@@ -43,7 +42,7 @@ class PannsEncoder(LayeredEncoder["torch.Tensor"]):
 
     def _extract_features(self, clips: FloatArray) -> torch.Tensor:
         from ..front_ends.torchlibrosa import HOP
-        from ..networks.panns import HALVINGS
+        from ..networks.cnn14 import HALVINGS
 
         # The poolings need so many frames to leave one.
         self._refuse_short(clips.shape[1], (2**HALVINGS - 1) * HOP)
@@ -51,13 +50,13 @@ class PannsEncoder(LayeredEncoder["torch.Tensor"]):
         return features
 
     def _dim_at(self, layer: int) -> int:
-        from ..networks.panns import dim_at
+        from ..networks.cnn14 import dim_at
 
         return dim_at(layer)
 
     def _encode_at(self, features: torch.Tensor, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.torchlibrosa import HOP
-        from ..networks.panns import HALVINGS
+        from ..networks.cnn14 import HALVINGS
 
         depths = [self.num_layers if layer is None else layer for layer in layers]
         return [

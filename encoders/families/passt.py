@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..base import FloatArray
-from ..layers import LayeredEncoder
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, LayeredEncoder
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class PasstEncoder(LayeredEncoder["torch.Tensor"]):
 
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
         from ..front_ends.passt import SAMPLE_RATE, PasstLogMel
-        from ..networks.passt import DEPTH, DIM, Passt
+        from ..networks.passt_network import DEPTH, DIM, Passt
 
         self.check_options(weights.id, options, DEPTH)
         self._log_mel = PasstLogMel().to(device)
@@ -46,7 +45,7 @@ class PasstEncoder(LayeredEncoder["torch.Tensor"]):
 
     def _extract_features(self, clips: FloatArray) -> torch.Tensor:
         from ..front_ends.passt import HOP
-        from ..networks.passt import PATCH
+        from ..networks.passt_network import PATCH
 
         # A clip of 16 frames at least; pre-emphasis takes one of its samples away.
         self._refuse_short(clips.shape[1], (PATCH - 1) * HOP + 1)
@@ -56,7 +55,7 @@ class PasstEncoder(LayeredEncoder["torch.Tensor"]):
 
     def _encode_at(self, features: torch.Tensor, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.passt import HOP
-        from ..networks.passt import BANDS, STRIDE
+        from ..networks.passt_network import BANDS, STRIDE
 
         states = []
         for tokens in self._model(features, layers):

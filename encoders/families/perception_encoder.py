@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray, ModelError
-from ..layers import LayeredEncoder
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, LayeredEncoder
 from ..options import EncoderOptions
 from ..text_towers import TextedEncoder, TextTower
 
@@ -42,8 +41,7 @@ class PerceptionEncoder(LayeredEncoder["torch.Tensor"]):
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         from transformers import PeAudioEncoder
 
-        from ..loading.partial import PartialCheckpoint
-        from ..networks.perception_encoder import AudioTower
+        from ..networks.pe_audio import PeAudioTower
 
         extractor, config = checkpoint.load_feature_extractor(), checkpoint.config
         is_tower = config.model_type == "pe_audio_encoder"
@@ -63,8 +61,8 @@ class PerceptionEncoder(LayeredEncoder["torch.Tensor"]):
         if is_tower:
             self._encoder = checkpoint.load_model(PeAudioEncoder).to(device)
         else:
-            part = PartialCheckpoint.of(checkpoint, audio_name, text_name)
-            checkpoint, tower = part, part.load_part(AudioTower, both)
+            part = checkpoint.part(pe_audio_name, pe_text_name)
+            checkpoint, tower = part, part.load_part(PeAudioTower, both)
             self._encoder, self._head = tower.audio_encoder.to(device), tower.audio_head.to(device)
         # transformers has no other way to tell the two kinds apart.
         self._projects_frames = "PeAudioFrameLevelModel" in (config.architectures or ())
@@ -118,25 +116,24 @@ class PerceptionTextEncoder(PerceptionEncoder, TextedEncoder["torch.Tensor"]):
     """
 
     def _load_text_tower(self) -> TextTower:
-        from ..loading.partial import PartialCheckpoint
-        from ..loading.tokenizers import longest_text, tokenise_with
-        from ..networks.perception_encoder import TextTower as Network
+        from ..loading.beside_weights import longest_text, tokenise_with
+        from ..networks.pe_audio import PeTextTower
 
         config = self._projected_config
         tokenizer = self._checkpoint.load_tokenizer(int(config.text_config.vocab_size))
-        network = PartialCheckpoint.of(self._checkpoint, text_name).load_part(Network, config).to(self.device)
+        network = self._checkpoint.part(pe_text_name).load_part(PeTextTower, config).to(self.device)
         positions = int(config.text_config.max_position_embeddings)
         return TextTower(tokenise_with(tokenizer), network, longest_text(tokenizer, positions))
 
 
-def text_name(stored: str) -> str | None:
-    """Name in `networks.perception_encoder.TextTower` of a stored tensor, None for one of another part."""
+def pe_text_name(stored: str) -> str | None:
+    """Name in `networks.pe_audio.PeTextTower` of a stored tensor, None for one of another part."""
     match = OF_TEXT.fullmatch(stored)
     return match and (match[1] or match[2])
 
 
-def audio_name(stored: str) -> str | None:
-    """Name in `AudioTower` of a stored tensor, None for one of another modality."""
+def pe_audio_name(stored: str) -> str | None:
+    """Name in `PeAudioTower` of a stored tensor, None for one of another modality."""
     match = OF_AUDIO.fullmatch(stored)
     return match and match[1]
 

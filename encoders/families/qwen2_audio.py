@@ -1,10 +1,17 @@
-"""The audio tower of Qwen2-Audio (Chu et al., 2024, arXiv 2407.10759)."""
+"""Qwen2-Audio (Chu et al., 2024, arXiv 2407.10759), and its audio tower.
+
+Models trained on from it are run as it is, such as R1-AQA (arXiv 2503.11197), whose card names the same class,
+processor and template.
+
+Clips of more than 30 s, which the processor cuts without a word, are refused.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .af_whisper import AfWhisperEncoder
+from ..language_models.listing import LanguageFamily, ProcessorFrontEnd
+from .audio_flamingo import AfWhisperEncoder
 from .whisper import WhisperFeatures
 
 
@@ -38,3 +45,10 @@ class Qwen2AudioTowerEncoder(AfWhisperEncoder):
 
 
 ARCHITECTURES = {"qwen2_audio": Qwen2AudioTowerEncoder, "qwen2_audio_encoder": Qwen2AudioTowerEncoder}
+
+
+FAMILY = LanguageFamily(
+    "Qwen2-Audio",
+    {"Qwen2AudioForConditionalGeneration": "Qwen2AudioForConditionalGeneration"},
+    ProcessorFrontEnd,
+)

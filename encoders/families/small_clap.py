@@ -11,14 +11,13 @@ from ..base import FloatArray, ModelError, StagedEncoder
 from ..inference import double_precision_device, inference
 from ..options import EncoderOptions
 from ..text_towers import TextedTower, TextTower
-from .clap import windows_of
+from .clap import mean_of_windows, windows_of
 
 if TYPE_CHECKING:
     import torch
     from transformers import PretrainedConfig
 
     from ..loading.checkpoints import Checkpoint
-    from ..loading.partial import PartialCheckpoint
 
 MODEL_TYPE = "small_clap"
 
@@ -48,11 +47,10 @@ class SmallClapEncoder(TextedTower, StagedEncoder[SmallClapFeatures]):
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         from ..front_ends.clap import ClapLogMel
-        from ..loading.partial import PartialCheckpoint
 
         if options.layer is not None or options.pooling is not None:
             raise ModelError(f"'{checkpoint.name}' gives its own embedding only, so it takes no layer and no pooling")
-        part = PartialCheckpoint.of(checkpoint, str, str)
+        part = checkpoint.part(str, str)
         extractor, network, self._tokenizer = small_clap_parts(part)
         self._network = network.to(device)
         self._front_end_device = double_precision_device(device)
@@ -73,24 +71,19 @@ class SmallClapEncoder(TextedTower, StagedEncoder[SmallClapFeatures]):
         return SmallClapFeatures(log_mel.to(self.device), windows.shape[1])
 
     def _run_model(self, features: SmallClapFeatures) -> FloatArray:
-        import torch
-
         with inference(self.device, self.card.options.precision):
-            embeddings = self._network.embed_audio(features.log_mel)
-            if features.windows > 1:
-                means = embeddings.reshape(-1, features.windows, embeddings.shape[1]).mean(dim=1)
-                embeddings = torch.nn.functional.normalize(means, dim=-1)
+            embeddings = mean_of_windows(self._network.embed_audio(features.log_mel), features.windows)
         values: FloatArray = embeddings.float().cpu().numpy()
         return values
 
     def _load_text_tower(self) -> TextTower:
-        from ..loading.tokenizers import longest_text, tokenise_with
+        from ..loading.beside_weights import longest_text, tokenise_with
 
         longest = longest_text(self._tokenizer, self._network.config.max_tokens)
         return TextTower(tokenise_with(self._tokenizer), self._network.embed_text, longest)
 
 
-def small_clap_parts(part: PartialCheckpoint) -> tuple[Any, Any, Any]:
+def small_clap_parts(part: Checkpoint) -> tuple[Any, Any, Any]:
     """Feature extractor, network and tokenizer of a checkpoint, on the CPU.
 
     Raises:
@@ -98,8 +91,8 @@ def small_clap_parts(part: PartialCheckpoint) -> tuple[Any, Any, Any]:
     """
     from transformers import ClapFeatureExtractor
 
-    from ..loading.networks import check_network
-    from ..networks.small_clap import SmallClapModel
+    from ..loading.checkpoints import check_network
+    from ..networks.small_networks import SmallClapModel
 
     check_network(part, SmallClapModel, SIZES)
     extractor = part.load_feature_extractor(ClapFeatureExtractor)
@@ -111,17 +104,13 @@ def small_clap_parts(part: PartialCheckpoint) -> tuple[Any, Any, Any]:
     return extractor, part.load_part(SmallClapModel, part.config), part.load_tokenizer(part.config.vocab_size)
 
 
-def configuration() -> type[PretrainedConfig]:
+def _configuration() -> type[PretrainedConfig]:
     """The class of its configuration."""
-    from ..networks.small_clap import SmallClapConfig
+    from ..networks.small_networks import SmallClapConfig
 
     return SmallClapConfig
 
 
-def _make(checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> Any:
-    return SmallClapEncoder(checkpoint, device, options)
+ARCHITECTURES = {MODEL_TYPE: SmallClapEncoder}
 
-
-ARCHITECTURES = {MODEL_TYPE: _make}
-
-CONFIGURATIONS = {MODEL_TYPE: configuration}
+CONFIGURATIONS = {MODEL_TYPE: _configuration}

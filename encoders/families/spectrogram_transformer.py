@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..base import FloatArray, ModelError
-from ..layers import LayeredEncoder, states_at, with_states
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, LayeredEncoder, states_at, with_states
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray, ModelError
-from ..layers import LayeredEncoder, states_at, with_states
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden
+from ..model_encoder import Hidden, LayeredEncoder, states_at, with_states
 from ..options import EncoderOptions
 
 if TYPE_CHECKING:

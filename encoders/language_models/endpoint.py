@@ -7,15 +7,19 @@ no model, and masked in whatever the server says.
 
 from __future__ import annotations
 
+import base64
 import copy
+import io
+import json
 import math
 import threading
 import time
 import warnings
+import wave
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +29,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import plain, shortened
 
 from ..base import (
+    INT16_SCALE,
     LETTERS,
     By,
     ClipError,
@@ -33,19 +38,228 @@ from ..base import (
     ModelCard,
     ModelError,
     check_sample_rate,
+    check_texts,
     check_waveforms,
+    language_options,
     resample,
 )
 from ..loading.names import KEY_VARIABLE, Address, parse_endpoint
-from ..options import DEFAULT_OPTIONS, EncoderOptions
-from ..texts import check_texts
-from .endpoint_calls import Clock, EndpointError, Failure, Pace, failure_of, out_of_time, refusal_of
-from .endpoint_http import RedirectError, Server, TooLargeError
-from .endpoint_key import SERVER, masked_answer, read_key
-from .endpoint_messages import Reply, SoundClip, letter_scores, question_of, reply_of
-from .endpoint_settings import DEFAULT_SETTINGS, MOST_THREADS, EndpointSettings
-from .endpoint_window import Window, open_window
-from .options import LanguageOptions, language_options
+from ..options import DEFAULT_OPTIONS, EncoderOptions, LanguageOptions
+from .endpoint_calls import (
+    Clock,
+    EndpointError,
+    Failure,
+    Pace,
+    QuestionWindow,
+    RedirectError,
+    Server,
+    TooLargeError,
+    failure_of,
+    no_completion,
+    open_window,
+    out_of_time,
+    refusal_of,
+    server_words,
+)
+from .endpoint_settings import DEFAULT_SETTINGS, MOST_THREADS, SERVER, EndpointSettings, answer_without_key, read_key
+
+_SPACES = " \t\n\r▁Ġ"
+"""Space, and the signs that tokens of SentencePiece and of GPT-2 have in its place."""
+
+
+@dataclass(frozen=True)
+class SoundClip:
+    """A clip that has been checked.
+
+    Attributes:
+        waveform: float32 [samples] in [-1, 1].
+        sample_rate: Hz.
+    """
+
+    waveform: FloatArray
+    sample_rate: int
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server answered to one question.
+
+    Attributes:
+        text: the answer as it is; empty where there is none.
+        finish_reason: why it ended, as the server says; None where it does not.
+        is_refused: whether the server marks it as refused or filtered.
+        model: what the server says it runs; None where it does not.
+        fingerprint: its `system_fingerprint`; likewise.
+        first_tokens: natural log-probabilities of the likeliest first tokens, by token; empty where there are none.
+        tokens: how many the answer has, as the server counts; None where it does not say.
+    """
+
+    text: str
+    finish_reason: str | None = None
+    is_refused: bool = False
+    model: str | None = None
+    fingerprint: str | None = None
+    first_tokens: Mapping[str, float] = field(default_factory=dict)
+    tokens: int | None = None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is known beside the text, as JSON values; see `OnAnswer`."""
+        facts = {
+            "finish_reason": self.finish_reason,
+            "tokens": self.tokens,
+            "refused": self.is_refused or None,
+            "fingerprint": self.fingerprint,
+        }
+        return {name: value for name, value in facts.items() if value is not None}
+
+
+def wav_bytes(waveform: FloatArray, sample_rate: int) -> bytes:
+    """A clip as a WAV file of one channel, 16 bits a sample, rounded to the nearest.
+
+    Args:
+        waveform: [samples] in [-1, 1]; what is beyond full scale is clipped.
+        sample_rate: Hz.
+    """
+    samples = np.clip(np.rint(waveform * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
+    stream = io.BytesIO()
+    with wave.open(stream, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(sample_rate)
+        file.writeframes(samples.tobytes())
+    return stream.getvalue()
+
+
+def messages_of(prompt: str, waveform: FloatArray | None, sample_rate: int) -> list[dict[str, Any]]:
+    """The messages of one question: the sound before the text, or the text alone where there is no sound."""
+    if waveform is None:
+        return [{"role": "user", "content": prompt}]
+    data = base64.b64encode(wav_bytes(waveform, sample_rate)).decode("ascii")
+    sound = {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
+    return [{"role": "user", "content": [sound, {"type": "text", "text": prompt}]}]
+
+
+def question_json(
+    model: str, prompt: str, waveform: FloatArray | None, sample_rate: int, parameters: Mapping[str, Any]
+) -> bytes:
+    """One question as JSON, to be answered by the likeliest tokens.
+
+    Args:
+        model: what the server calls it.
+        prompt: the text.
+        waveform: see `messages_of`.
+        sample_rate: likewise.
+        parameters: further ones of a chat completion, such as ``max_tokens``.
+    """
+    messages = messages_of(prompt, waveform, sample_rate)
+    content = {"model": model, "messages": messages, "temperature": 0, "stream": False, **parameters}
+    return json.dumps(content, allow_nan=False).encode()
+
+
+def reply_of(body: bytes, masked: Callable[[str], str]) -> Reply | Failure:
+    """What an answer says, whatever the server has left out.
+
+    Args:
+        body: of the server's reply.
+        masked: takes the key out of a text.
+
+    Raises:
+        ValueError, RecursionError: it is no JSON, or nested too deep.
+    """
+    content = json.loads(body, parse_constant=_constant)
+    if not isinstance(content, dict):
+        return no_completion(masked(server_words(content)))
+    choices = content.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        said = {name: value for name, value in content.items() if value is not None}
+        return no_completion(masked(server_words(said)))
+    refusal = _text(message.get("refusal"))
+    finish_reason = _masked(_text(choice.get("finish_reason")), masked)
+    return Reply(
+        text=masked(_text_of(message.get("content")) or refusal or ""),
+        finish_reason=finish_reason,
+        is_refused=refusal is not None or finish_reason == "content_filter",
+        model=_masked(_text(content.get("model")), masked),
+        fingerprint=_masked(_text(content.get("system_fingerprint")), masked),
+        first_tokens=_first_tokens(choice.get("logprobs")),
+        tokens=_count(content.get("usage")),
+    )
+
+
+def letter_scores(tokens: Mapping[str, float], count: int) -> tuple[list[float], int]:
+    """The log-likelihoods of the first letters as first tokens, and how many of them are upper bounds.
+
+    Args:
+        tokens: natural log-probabilities of the likeliest tokens.
+        count: number of letters, from A.
+    """
+    letters = LETTERS[:count]
+    listed = {
+        letter: [value for token, value in tokens.items() if token.strip(_SPACES) == letter] for letter in letters
+    }
+    left = 1.0 - math.fsum(math.exp(value) for value in tokens.values())
+    least = min(tokens.values())
+    bound = min(least, math.log(left)) if left > 0 else least
+    # Rounded, the probabilities of a letter with and without a space may have a sum above 1.
+    scores = [min(float(np.logaddexp.reduce(values)), 0.0) if values else bound for values in listed.values()]
+    return scores, sum(not values for values in listed.values())
+
+
+def _first_tokens(logprobs: Any) -> dict[str, float]:
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    first = content[0] if isinstance(content, list) and content else None
+    listed = first.get("top_logprobs") if isinstance(first, dict) else None
+    if not isinstance(first, dict) or not isinstance(listed, list) or not listed:
+        return {}
+    return {
+        entry["token"]: value
+        for entry in (first, *listed)
+        if isinstance(entry, dict)
+        and isinstance(entry.get("token"), str)
+        and (value := _log_probability(entry.get("logprob"))) is not None
+    }
+
+
+def _log_probability(value: Any) -> float | None:
+    try:
+        number = float(value) if isinstance(value, int | float) else math.nan
+    except OverflowError:
+        # A whole number of hundreds of digits.
+        return None
+    return None if math.isnan(number) else min(number, 0.0)
+
+
+def _count(usage: Any) -> int | None:
+    count = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) else None
+
+
+def _text_of(content: Any) -> str | None:
+    """The text of a message, which some servers give in parts."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return _text("".join(part for part in parts if isinstance(part, str)))
+    return _text(content)
+
+
+def _text(value: Any) -> str | None:
+    # JSON can have halves of characters, which no file can.
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
+
+
+def _masked(value: str | None, masked: Callable[[str], str]) -> str | None:
+    return None if value is None else masked(value)
+
+
+def _constant(name: str) -> float:
+    """Infinity, which is no JSON either, stands for the logarithm of 0 in what some servers say."""
+    if name == "NaN":
+        raise ModelError("it holds NaN, which is no number")
+    return float(name)
+
 
 UNKNOWN = "unknown"
 """The revision of a model of which the server says none."""
@@ -108,7 +322,7 @@ class EndpointModel(Model):
         self._lock = threading.Lock()
         self._questions = 0
         self._served: set[str] = set()
-        self._open: tuple[Server, Window] | None = None
+        self._open: tuple[Server, QuestionWindow] | None = None
         self._has_warned = False
         if read_key() is not None and address.is_open_to_listeners:
             warnings.warn(f"the key in {KEY_VARIABLE} goes to {address.host} unencrypted: use https://", stacklevel=2)
@@ -134,7 +348,7 @@ class EndpointModel(Model):
         return model
 
     @contextmanager
-    def window(self, most: int) -> Iterator[Window | None]:
+    def window(self, most: int) -> Iterator[QuestionWindow | None]:
         """See `Model.window`.
 
         Raises:
@@ -302,14 +516,14 @@ class EndpointModel(Model):
         return [reply.result() for reply in replies]
 
     @contextmanager
-    def _opened(self, threads: int) -> Iterator[tuple[Server, Window]]:
+    def _opened(self, threads: int) -> Iterator[tuple[Server, QuestionWindow]]:
         with closing(Server(self.address.url, self.settings.timeout)) as server, open_window(threads) as window:
             yield server, window
 
     def _put(
         self,
         server: Server,
-        window: Window,
+        window: QuestionWindow,
         clips: Sequence[SoundClip | None],
         prompts: Sequence[str],
         on_reply: Callable[[int, Reply], object] | None,
@@ -334,7 +548,7 @@ class EndpointModel(Model):
         # Made by the thread that sends it, so that no more sound is held as text than is under way.
         rate, left = self.settings.sample_rate, self.settings.deadline
         samples = None if clip is None else _at_rate(clip, rate)
-        question = question_of(self.address.model, prompt, samples, rate, parameters)
+        question = question_json(self.address.model, prompt, samples, rate, parameters)
 
         def ask() -> Reply | Failure:
             nonlocal left
@@ -356,7 +570,7 @@ class EndpointModel(Model):
             reply = server.post(question, key, seconds)
             if reply.status // 100 != 2:
                 return refusal_of(reply, key)
-            return reply_of(reply.body, partial(masked_answer, key=key))
+            return reply_of(reply.body, partial(answer_without_key, key=key))
         except Exception as error:
             if isinstance(error, (RedirectError, TooLargeError)):
                 # No server to get answers from: what is under way is not waited for.

@@ -1,35 +1,263 @@
-"""Calls to a server: what went wrong, tried again where that can help, at the pace that the server asks for."""
+"""Calls to a server: the connection, what went wrong, tried again where that can help, by many threads at one pace."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
+import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import httpx2
+from huggingface_hub import constants
 
+from audio_compositionality.support.errors import causes_of
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS, requested_wait
 from audio_compositionality.support.text import first_line, shortened
 
 from ..base import ModelError
 from ..loading.names import ENDPOINT, KEY_VARIABLE
-from .endpoint_http import (
-    MOST_BYTES,
-    MOST_REDIRECTS,
-    REPEATED,
-    DeadlineError,
-    HttpReply,
-    OfflineError,
-    RedirectError,
-    TooLargeError,
-)
-from .endpoint_key import masked
-from .endpoint_settings import EndpointSettings
+from .endpoint_settings import EndpointSettings, without_key
+
+MOST_BYTES = 1_000_000
+"""Bytes of a reply when it is decompressed. An answer of 1,024 tokens with what is told of each has a tenth of it."""
+
+MOST_REDIRECTS = 3
+"""Redirects within a server that are followed for one question."""
+
+REPEATED = frozenset({307, 308})
+"""Redirects after which the same request is sent again; after others a GET is, which asks nothing (RFC 9110, 15.4)."""
+
+_SUFFIX = "/chat/completions"
+
+
+class OfflineError(Exception):
+    """Nothing may be sent from this machine."""
+
+
+class DeadlineError(Exception):
+    """An exchange took longer than it may."""
+
+
+class TooLargeError(Exception):
+    """A reply has more bytes than `MOST_BYTES`.
+
+    Attributes:
+        status: of the reply.
+    """
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"{status} with more than {MOST_BYTES} bytes")
+        self.status = status
+
+
+class RedirectError(Exception):
+    """A redirect that is not followed.
+
+    Attributes:
+        status: of the reply.
+        source: scheme, host and port of the server that was asked.
+        target: those of the one that it names; None where it names none.
+        endpoint: the URL to give where the other server is meant, up to /v1; None where it cannot be told.
+    """
+
+    def __init__(self, status: int, source: str, target: str | None, endpoint: str | None = None) -> None:
+        super().__init__(f"{status} from {source} to {target}")
+        self.status = status
+        self.source = source
+        self.target = target
+        self.endpoint = endpoint
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """What a server sent back.
+
+    Attributes:
+        status: of HTTP.
+        headers: by names in any case.
+        body: decompressed.
+        encoding: of its text.
+    """
+
+    status: int
+    headers: httpx2.Headers
+    body: bytes
+    encoding: str
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.body.decode(self.encoding, "replace")
+
+
+class Server:
+    """Sends questions to one server from any number of threads, until it is closed; connections are kept meanwhile.
+
+    All that is sent and received is so in the event loop of one thread. Only there an exchange ends when its time is
+    over whatever it waits for: a connection, or the next byte of a head or of a body.
+    """
+
+    def __init__(self, url: str, silence: float) -> None:
+        """Nothing is sent.
+
+        Args:
+            url: up to what `/chat/completions` is appended to.
+            silence: seconds without a sign of the server after which an exchange fails.
+        """
+        self._url = completions_url(url)
+        self._client = httpx2.AsyncClient(
+            follow_redirects=False,
+            timeout=silence,
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
+            verify=_certificates(),
+        )
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="endpoint-http", daemon=True)
+        self._thread.start()
+
+    def post(self, question: bytes, key: str | None, seconds: float) -> HttpReply:
+        """Send a question and wait for the whole reply, whatever its status is.
+
+        Args:
+            question: JSON.
+            key: for the header Authorization; None where there is none.
+            seconds: that all of it may take.
+
+        Raises:
+            OfflineError: HF_HUB_OFFLINE is set.
+            DeadlineError: there is no whole reply after so many seconds.
+            TooLargeError: it has more than `MOST_BYTES`.
+            RedirectError: it sends on to another server, or in a way in which the question gets lost.
+            httpx2.HTTPError: the server is not there, broke the connection, or speaks otherwise.
+            CancelledError: it was closed meanwhile.
+        """
+        if constants.is_offline_mode():
+            raise OfflineError
+        with self._lock:
+            if self._is_closed:
+                raise CancelledError
+            exchange = asyncio.run_coroutine_threadsafe(self._within(question, key, seconds), self._loop)
+        return exchange.result()
+
+    def abandon(self) -> None:
+        """End all exchanges that are under way, each with CancelledError, and begin none: it is a server to be left."""
+        with self._lock:
+            self._is_closed = True
+        asyncio.run_coroutine_threadsafe(self._cancel(), self._loop).result()
+
+    def close(self) -> None:
+        """End all exchanges that are under way, and the connections."""
+        self.abandon()
+        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _cancel(self) -> None:
+        exchanges = asyncio.all_tasks() - {asyncio.current_task()}
+        for exchange in exchanges:
+            exchange.cancel()
+        await asyncio.gather(*exchanges, return_exceptions=True)
+
+    async def _within(self, question: bytes, key: str | None, seconds: float) -> HttpReply:
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                return await self._exchange(question, key)
+        except TimeoutError:
+            if limit.expired():
+                raise DeadlineError from None
+            raise
+
+    async def _exchange(self, question: bytes, key: str | None) -> HttpReply:
+        headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+        request = self._client.build_request("POST", self._url, content=question, headers=headers)
+        for _ in range(MOST_REDIRECTS + 1):
+            response = await self._client.send(request, stream=True)
+            try:
+                if not response.has_redirect_location:
+                    return await _whole(response)
+                request = _redirected(response)
+            finally:
+                await response.aclose()
+        raise RedirectError(response.status_code, _origin(request.url), _origin(request.url))
+
+
+def completions_url(url: str) -> str:
+    """Where a server takes questions: `/v1` is added to a URL that does not end in it, then `/chat/completions`."""
+    if url.endswith(_SUFFIX):
+        return url
+    return f"{url if url.endswith('/v1') else url + '/v1'}{_SUFFIX}"
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Made once: reading them takes a good part of the time of a short exchange."""
+    return httpx2.create_ssl_context()
+
+
+async def _whole(response: httpx2.Response) -> HttpReply:
+    """The reply, read to its end.
+
+    Raises:
+        TooLargeError: it says that it is larger than it may be, or turns out to be.
+        httpx2.HTTPError: it breaks off, and it is no error; what an error says is worth what has come of it.
+    """
+    length = response.headers.get("Content-Length", "")
+    if length.isdecimal() and int(length) > MOST_BYTES:
+        raise TooLargeError(response.status_code)
+    body = bytearray()
+    try:
+        # A server may compress a gigabyte into a megabyte: what is here comes bit by bit.
+        async with aclosing(response.aiter_bytes()) as parts:
+            async for part in parts:
+                body += part
+                if max(len(body), response.num_bytes_downloaded) > MOST_BYTES:
+                    raise TooLargeError(response.status_code)
+    except httpx2.HTTPError:
+        if response.is_success:
+            raise
+    return HttpReply(response.status_code, response.headers, bytes(body), response.encoding or "utf-8")
+
+
+def _redirected(response: httpx2.Response) -> httpx2.Request:
+    """The request that a redirect asks for.
+
+    Raises:
+        RedirectError: it goes to another server, or without the question.
+    """
+    request, source = response.next_request, _origin(response.url)
+    if request is None:
+        raise RedirectError(response.status_code, source, None)
+    target = _origin(request.url)
+    if target != source or response.status_code not in REPEATED:
+        raise RedirectError(response.status_code, source, target, _endpoint(request.url))
+    return request
+
+
+def _origin(url: httpx2.URL) -> str:
+    """Scheme, host and port of a URL (RFC 6454); a user and a password are left out."""
+    # httpx2 takes away the port that is the scheme's own.
+    return f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
+
+
+def _endpoint(url: httpx2.URL) -> str | None:
+    """What is given as the URL of an endpoint whose questions go to a URL; None where that holds more than the usual
+    path, in which keys may stand."""
+    is_usual = url.scheme in ("http", "https") and url.path == f"/v1{_SUFFIX}" and not url.query
+    return f"{_origin(url)}/v1" if is_usual else None
+
 
 RETRIED = frozenset({429, 500, 502, 503, 504})
 """Statuses after which the same question may be answered."""
@@ -192,8 +420,8 @@ def failure_of(error: Exception, key: str | None, model: str, settings: Endpoint
             "see whether the server is overloaded",
             is_transient=True,
         )
-    cause = tuple(_chain(error))[-1]
-    why = shortened(masked(_cause_of(cause), key), LONGEST_WORDS)
+    cause = tuple(causes_of(error))[-1]
+    why = shortened(without_key(_cause_of(cause), key), LONGEST_WORDS)
     if isinstance(error, (httpx2.TransportError, ConnectionError)):
         reason = f"the server cannot be reached or broke the connection ({why})"
         return Failure(reason, "check the URL, and whether the server runs", is_transient=True)
@@ -215,7 +443,7 @@ def out_of_time(deadline: float) -> Failure:
 
 
 def _redirect(error: RedirectError, key: str | None, model: str) -> Failure:
-    source, target = (shortened(masked(name or "", key), LONGEST_WORDS) for name in (error.source, error.target))
+    source, target = (shortened(without_key(name or "", key), LONGEST_WORDS) for name in (error.source, error.target))
     if error.target is None:
         reason = f"the server {source} answered {error.status}, a redirect to no address"
         return Failure(reason, "check the URL, which goes up to /v1", error.status)
@@ -223,7 +451,7 @@ def _redirect(error: RedirectError, key: str | None, model: str) -> Failure:
         what = f"more than {MOST_REDIRECTS} times" if error.status in REPEATED else "in a way that loses the question"
         reason = f"the server {source} redirects ({error.status}) within it {what}"
         return Failure(reason, "give the URL that it redirects to, up to /v1", error.status)
-    name = f"{ENDPOINT}{model}@" + ("URL" if error.endpoint is None else masked(error.endpoint, key))
+    name = f"{ENDPOINT}{model}@" + ("URL" if error.endpoint is None else without_key(error.endpoint, key))
     reason = f"the server redirects ({error.status}) from {source} to {target}, where nothing was sent"
     return Failure(reason, f"if that is the one to ask, name it: {shortened(name, LONGEST_WORDS)}", error.status)
 
@@ -240,7 +468,7 @@ def refusal_of(reply: HttpReply, key: str | None) -> Failure:
     """The failure of a reply that is no success; the server's words are in it, without the key."""
     status = reply.status
     # Cut after it is masked: a part of the key could not be recognised.
-    words = shortened(masked(" ".join(_words_of(reply).split()), key), LONGEST_WORDS)
+    words = shortened(without_key(" ".join(_words_of(reply).split()), key), LONGEST_WORDS)
     if status in (401, 403):
         advice = (
             f"set the environment variable {KEY_VARIABLE} to a key for it"
@@ -260,14 +488,14 @@ def refusal_of(reply: HttpReply, key: str | None) -> Failure:
 def _words_of(reply: HttpReply) -> str:
     """What a server says of what went wrong, in its own words; empty where they are a page or cannot be read."""
     try:
-        return words_in(json.loads(reply.body))
+        return server_words(json.loads(reply.body))
     except RecursionError:
         return ""
     except ValueError:
         return "" if "html" in reply.headers.get("Content-Type", "").lower() else reply.text
 
 
-def words_in(content: Any) -> str:
+def server_words(content: Any) -> str:
     """The message within the JSON of an error: OpenAI's ``{"error": {"message"}}``, or one of the usual others."""
     while isinstance(content, list) and content:
         content = content[0]
@@ -275,7 +503,7 @@ def words_in(content: Any) -> str:
         return str(content)
     for name in ("error", "message", "detail", "errors"):
         if content.get(name):
-            return words_in(content[name])
+            return server_words(content[name])
     return str(content)
 
 
@@ -289,11 +517,115 @@ def _cause_of(error: BaseException) -> str:
     return first_line(error)
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and those that it was raised from."""
-    seen: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None and cause not in seen:
-        yield cause
-        seen.append(cause)
-        cause = cause.__cause__ or cause.__context__
+class QuestionWindow:
+    """A window that moves over questions: so many are under way, and the next one is asked when any is answered.
+
+    A question that takes long keeps one thread from the others, whichever it was put together with.
+    """
+
+    def __init__(self, threads: int) -> None:
+        """Take how many questions are under way at a time, at most."""
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="endpoint")
+        self._stopped = threading.Event()
+        self._telling = threading.Lock()
+        self._change = threading.Condition()
+        self._put = self._left = 0
+        self._errors: dict[int, BaseException] = {}
+
+    def put(
+        self,
+        questions: Sequence[Callable[[threading.Event], Answer]],
+        on_answer: Callable[[int, Answer], object] | None = None,
+    ) -> list[Future[Answer]]:
+        """Take questions, to be asked in order behind those that are there.
+
+        Args:
+            questions: each is given an event that is set when there is nothing more to ask.
+            on_answer: called with the place of each question and its answer as soon as that is there, by any thread,
+                never by two at a time. What it raises is taken for an error of the question.
+
+        Returns:
+            an answer to come of each.
+        """
+        futures = []
+        for place, question in enumerate(questions):
+            with self._change:
+                number = self._put
+                self._put += 1
+                self._left += 1
+            future = self._pool.submit(self._ask, question, place, on_answer)
+            future.add_done_callback(partial(self._note, number))
+            futures.append(future)
+        return futures
+
+    def wait_for_room(self) -> None:
+        """Wait until more questions can be put before a thread has nothing to do.
+
+        Raises:
+            Exception: see `wait`.
+        """
+        self.wait(2 * self._threads)
+
+    def wait(self, most: int = 0) -> None:
+        """Wait until no more than so many questions are left, of those under way and those not begun.
+
+        Raises:
+            Exception: that of the first question in order that failed. Those that are under way then are waited for,
+                and no further one is asked.
+        """
+        with self._change:
+            self._change.wait_for(lambda: bool(self._errors) or self._left <= most)
+        if self._errors:
+            self.stop(wait=True)
+            raise self._errors[min(self._errors)]
+
+    def stop(self, *, wait: bool) -> None:
+        """Ask no further question; ``wait`` for those that are under way."""
+        self._stopped.set()
+        self._pool.shutdown(wait=wait, cancel_futures=True)
+
+    def _ask(
+        self,
+        question: Callable[[threading.Event], Answer],
+        place: int,
+        on_answer: Callable[[int, Answer], object] | None,
+    ) -> Answer:
+        if self._stopped.is_set():
+            raise Stopped
+        answer = question(self._stopped)
+        if on_answer is not None:
+            # By this thread: what is answered is kept whatever the one that put the questions is busy with.
+            with self._telling:
+                on_answer(place, answer)
+        return answer
+
+    def _note(self, number: int, future: Future[Any]) -> None:
+        error = None if future.cancelled() else future.exception()
+        with self._change:
+            self._left -= 1
+            if error is not None and not isinstance(error, (Stopped, CancelledError)):
+                self._errors[number] = error
+                self._stopped.set()
+            self._change.notify_all()
+
+
+@contextmanager
+def open_window(threads: int) -> Iterator[QuestionWindow]:
+    """A window until the end of the block, where what is left is waited for.
+
+    Raises:
+        Exception: see `QuestionWindow.wait`; what the block raises, after those under way have been answered.
+    """
+    window = QuestionWindow(threads)
+    try:
+        yield window
+        window.wait()
+    except Exception:
+        window.stop(wait=True)
+        raise
+    except BaseException:
+        # The user has interrupted it: what is under way is not waited for.
+        window.stop(wait=False)
+        raise
+    window.stop(wait=True)

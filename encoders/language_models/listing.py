@@ -1,24 +1,254 @@
-"""What a family of models that answer declares, and where the families are found."""
+"""Families of models that answer: what each declares, where they are found, and the front ends that they share.
+
+A front end turns clips and prompts into the input of a model: chat template, tokens, features of the sound.
+"""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.discovery import Registry
-from audio_compositionality.support.text import listed
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import listed, shortened
 
-from ..base import ModelError
+from ..base import FloatArray, ModelError
 
 if TYPE_CHECKING:
-    from .checkpoint import LanguageCheckpoint
-    from .front_end import FrontEnd
+    import torch
+
+    from .transformers_model import LanguageCheckpoint
+
+    pass  # merged
+
+
+ModelInputs = dict[str, "torch.Tensor"]
+"""What a model is called with, on the CPU: `input_ids` and `attention_mask`, [n, tokens], padded on the left, and the
+features of the sound by the names that the model gives them."""
+
+
+_THOUGHT = re.compile(r"<think>\s*\Z")
+
+
+class FrontEnd(ABC):
+    """Puts questions about clips to a model. A subclass sets the attributes and says how sound becomes input.
+
+    Attributes:
+        tokenizer: of transformers.
+        sample_rate: of the clips that it takes, in Hz.
+        limit_seconds: of a clip; a longer one would be cut in silence.
+        placeholder: token that stands in a chat for the clip.
+    """
+
+    tokenizer: Any
+    sample_rate: int
+    limit_seconds: float
+    placeholder: str
+
+    def chat(self, prompt: str) -> str:
+        """The conversation up to where the model's answer begins: the clip, then the prompt, no words of ours.
+
+        Raises:
+            InputError: the prompt holds the token that stands for a clip.
+        """
+        content = [{"type": "audio", "audio": "clip.wav"}, {"type": "text", "text": prompt}]
+        text = self._render([{"role": "user", "content": content}])
+        if text.count(self.placeholder) != 1:
+            if self.placeholder in prompt:
+                raise InputError(
+                    f"the prompt {shortened(prompt, 80)!r} holds {self.placeholder}, which stands for a clip"
+                )
+            raise ModelError(
+                f"the chat template puts {text.count(self.placeholder)} times {self.placeholder} where a clip belongs, "
+                "but must do so once: it is not made for sound"
+            )
+        return text
+
+    def opening(self, chat: str) -> str:
+        """The mark that begins thoughts, where a chat ends with it, as templates of models that always reason do."""
+        mark = _THOUGHT.search(chat)
+        return mark[0] if mark else ""
+
+    def tokens(self, text: str) -> list[int]:
+        """Numbers of the tokens of a text that holds all special tokens itself, as a chat does."""
+        numbers: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return numbers
+
+    def continuation(self, chat: str, text: str) -> list[int]:
+        """Numbers of the tokens by which a chat with an answer differs from the chat alone.
+
+        Raises:
+            ModelError: the answer changes tokens of the chat, so that its own cannot be told.
+        """
+        before, both = self.tokens(chat), self.tokens(chat + text)
+        if both[: len(before)] != before or len(both) == len(before):
+            raise ModelError(
+                f"the answer {shortened(text, 80)!r} has no tokens of its own behind {chat[-20:]!r}: its likelihood "
+                "cannot be told from that of the prompt"
+            )
+        return both[len(before) :]
+
+    def kind(self, samples: int) -> int:
+        """The kind of a clip of so many samples: a batch is of one kind. Those of a kind lie side by side by length."""
+        return 0
+
+    @abstractmethod
+    def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> ModelInputs:
+        """The input of a model for as many chats as clips, [samples] each at `sample_rate`."""
+
+    def _render(self, conversation: list[dict[str, Any]]) -> str:
+        """A conversation as text."""
+        text: str = self.tokenizer.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
+        return text
+
+
+class ProcessorFrontEnd(FrontEnd):
+    """The processor of transformers, called as its documentation says; what it would cut is refused before."""
+
+    def __init__(self, checkpoint: LanguageCheckpoint, limit_seconds: float | None = None) -> None:
+        """Read the processor of a checkpoint.
+
+        Args:
+            checkpoint: whose processor has a feature extractor, a tokenizer and an audio token.
+            limit_seconds: see `FrontEnd`; None for one window of the feature extractor.
+
+        Raises:
+            ModelError: there is none, or it cannot be read.
+        """
+        self.processor = checkpoint.load_processor()
+        if getattr(self.processor, "chat_template", None) is None:
+            raise ModelError(f"'{checkpoint.name}' has no chat template, so it is not known how it is asked")
+        self.tokenizer = with_padding(self.processor.tokenizer)
+        extractor = self.processor.feature_extractor
+        self.sample_rate = int(extractor.sampling_rate)
+        self.placeholder = self.processor.audio_token
+        window = extractor.n_samples / extractor.sampling_rate if limit_seconds is None else limit_seconds
+        self.limit_seconds = float(window)
+
+    def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> ModelInputs:
+        """See `FrontEnd.encode`."""
+        # A `padding=True` beside these would reach the feature extractor too, whose window is then that of the longest
+        # clip: the encoder of Audio Flamingo 3 fails on it.
+        inputs = self.processor(
+            text=list(chats),
+            audio=list(clips),
+            text_kwargs={"padding": True, "padding_side": "left", "add_special_tokens": False},
+            audio_kwargs={"sampling_rate": self.sample_rate},
+            return_tensors="pt",
+        )
+        unused = set(getattr(self.processor, "unused_input_names", ()))
+        return {name: value for name, value in inputs.items() if name not in unused}
+
+    def _render(self, conversation: list[dict[str, Any]]) -> str:
+        text: str = self.processor.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
+        return text
+
+
+class TokenFrontEnd(FrontEnd):
+    """A tokenizer and a feature extractor, without the processor, which would need packages for pictures.
+
+    A subclass says how a clip becomes features, and how many tokens stand for it.
+    """
+
+    tokenizer: Any
+
+    def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> ModelInputs:
+        """See `FrontEnd.encode`."""
+        import torch
+
+        features, counts = self._features(clips)
+        expanded = [
+            chat.replace(self.placeholder, self._stand_in(count)) for chat, count in zip(chats, counts, strict=True)
+        ]
+        numbers = [self.tokens(text) for text in expanded]
+        longest = max(map(len, numbers))
+        ids = torch.full((len(numbers), longest), self.tokenizer.pad_token_id)
+        mask = torch.zeros_like(ids)
+        for row, tokens in enumerate(numbers):
+            ids[row, longest - len(tokens) :] = torch.tensor(tokens)
+            mask[row, longest - len(tokens) :] = 1
+        return {"input_ids": ids, "attention_mask": mask, **features}
+
+    def _stand_in(self, count: int) -> str:
+        """What stands in the text for a clip of so many tokens."""
+        return self.placeholder * count
+
+    @abstractmethod
+    def _features(self, clips: Sequence[FloatArray]) -> tuple[ModelInputs, list[int]]:
+        """The features of clips by the model's names, and how many tokens stand for each clip."""
+
+
+class LogMelFrontEnd(TokenFrontEnd):
+    """A tokenizer and Whisper's log-mel spectrogram, a clip at a time: no clip changes the frames of another.
+
+    Clips of different lengths are padded behind their frames, which `feature_attention_mask` tells apart.
+
+    Attributes:
+        silence: samples behind each clip where the model's own processor fills up a fixed length, so many that every
+            frame which reaches into the clip is the processor's; else none.
+    """
+
+    def __init__(self, checkpoint: LanguageCheckpoint, *, limit_seconds: float | None, pads: bool) -> None:
+        """Read tokenizer and feature extractor of a checkpoint.
+
+        Args:
+            checkpoint: of a model whose configuration has `audio_token_id`.
+            limit_seconds: see `FrontEnd`; None for the window of the feature extractor.
+            pads: whether the model's own processor fills clips up with silence to a fixed length.
+
+        Raises:
+            ModelError: one of them is missing, or cannot be read.
+        """
+        from transformers import WhisperFeatureExtractor
+
+        self.tokenizer = with_padding(checkpoint.load_chat_tokenizer())
+        self._extractor = checkpoint.load_feature_extractor(WhisperFeatureExtractor)
+        self.sample_rate = int(self._extractor.sampling_rate)
+        window = self._extractor.n_samples / self._extractor.sampling_rate
+        self.limit_seconds = float(window if limit_seconds is None else limit_seconds)
+        self.placeholder = self.tokenizer.convert_ids_to_tokens(checkpoint.config.audio_token_id)
+        self.silence = self._extractor.n_fft + 2 * self._extractor.hop_length if pads else 0
+
+    def _features(self, clips: Sequence[FloatArray]) -> tuple[ModelInputs, list[int]]:
+        import numpy as np
+        import torch
+
+        frames = []
+        for clip in clips:
+            padded = np.pad(clip, (0, self.silence))
+            log_mel = self._extractor(
+                padded, sampling_rate=self.sample_rate, padding="do_not_pad", truncation=False, return_tensors="pt"
+            )["input_features"][0]
+            # As many as the processor's mask has, also where a hop at the end is not whole.
+            count = len(clip) // self._extractor.hop_length
+            whole = -(-len(clip) // self._extractor.hop_length)
+            frames.append(log_mel[:, : whole if self.silence else count])
+        lengths = torch.tensor([one.shape[1] for one in frames])
+        longest = int(lengths.max())
+        features = torch.stack([torch.nn.functional.pad(one, (0, longest - one.shape[1])) for one in frames])
+        mask = (torch.arange(longest) < lengths[:, None]).long()
+        counts = [self.token_count(int(length)) for length in lengths]
+        return {"input_features": features, "feature_attention_mask": mask}, counts
+
+    @abstractmethod
+    def token_count(self, frames: int) -> int:
+        """How many tokens stand for a clip of so many frames of the spectrogram."""
+
+
+def with_padding(tokenizer: Any) -> Any:
+    """A tokenizer that pads on the left, with its token for that, or the one that ends a text."""
+    tokenizer.padding_side = "left"
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
 
 
 @dataclass(frozen=True)
-class Family:
+class LanguageFamily:
     """How the models of a family are loaded. A family's module has its own as `FAMILY`.
 
     Attributes:
@@ -62,8 +292,8 @@ LEFT_OUT = {
 }
 """Why there is no runner for models that transformers has: none could be tried where this was written."""
 
-_families: Registry[Family] = Registry(
-    f"{__package__}.families",
+_families: Registry[LanguageFamily] = Registry(
+    f"{__package__.rpartition('.')[0]}.families",
     "FAMILY",
     "audio_compositionality.language_models",
     lambda family: family.name,
@@ -71,12 +301,12 @@ _families: Registry[Family] = Registry(
 )
 
 
-def families() -> dict[str, Family]:
+def families() -> dict[str, LanguageFamily]:
     """The families by name."""
     return _families.all()
 
 
-def family_of(config: Any) -> Family | None:
+def family_of(config: Any) -> LanguageFamily | None:
     """The family that a configuration of transformers belongs to; None of any other model."""
     stated = _stated(config)
     return next(filter(None, map(_families.find, sorted(stated))), None)

@@ -1,38 +1,39 @@
 """Reading a transformers checkpoint from a local folder or from the Hugging Face Hub, and nothing but data from it.
 
-Weights are read from safetensors only (a pickle can run code; `partial.PUBLISHED_PICKLES` names the exception), and
+Weights are read from safetensors only (a pickle can run code; `PUBLISHED_PICKLES` names the exception), and
 code shipped beside them is never run. A checkpoint that does not hold every weight of the model is refused:
-transformers would fill the gaps with random weights and carry on.
+transformers would fill the gaps with random weights and carry on. Of a part of a model (`Checkpoint.part`) only the
+files that hold its weights are fetched, read and hashed. Configurations of networks of our own, which may be a
+stranger's, are refused before what they describe is built.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
-from transformers import AutoConfig, AutoFeatureExtractor, AutoTokenizer, PretrainedConfig
+from safetensors import SafetensorError, safe_open
+from transformers import AutoConfig, AutoFeatureExtractor, AutoTokenizer, PretrainedConfig, initialization
 from transformers.utils import logging as transformers_logging
 
 from audio_compositionality.support.files import sha256_of, sha256_of_file
-from audio_compositionality.support.text import first_line, shown
+from audio_compositionality.support.text import first_line, shortened, shown
 
 from ..base import ModelError
-from .cards import ModelSource
-from .downloads import download_from_hub
+from .beside_weights import TOKENIZER_FILES, VOCABULARIES, recorded_data
+from .downloads import WeightsFile, check_digest, download_from_hub
 from .listing import register_configuration
-from .records import recorded_data
-from .tokenizers import VOCABULARIES
-from .twins import Twin
-from .weights import PICKLES, weight_problems
+from .twins import ModelSource, Twin
+from .weights import PICKLES, State, load_exactly, read_tensors, weight_problems
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -46,11 +47,26 @@ UNUSED_WEIGHTS = ("masked_spec_embed",)
 UNUSED_BUFFERS = ("position_ids",)
 """Constants that older versions of transformers stored beside the weights."""
 
+PUBLISHED_PICKLES = {
+    "laion/clap-htsat-unfused": WeightsFile(
+        "pytorch_model.bin",
+        "laion/clap-htsat-unfused",
+        614_525_833,
+        "sha256:1cd3c601bc4afe0fa87be3de4c13dd2cfadd249fac1e29acf74a9b296c3219bb",
+    ),
+}
+"""Repositories whose only weights are a PyTorch file. It is read, by torch's restricted unpickler, if it has the
+published hash."""
+
 HOW_TO_WRAP = (
     "to embed with it anyway, write a class with `sample_rate` (Hz) and `embed(waveforms, sample_rate)`, which returns "
     "[clips, dim], and pass path/to/file.py:ClassName"
 )
 """What an error about a model that is not supported ends with."""
+
+
+Rename = Callable[[str], "str | None"]
+"""From the name of a stored tensor to that of a tensor of a part; None for a tensor of another part."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +79,11 @@ class Checkpoint(ModelSource):
         source: what transformers loads from: a Hub id or a folder.
         commit: commit of the Hub repository; None for a folder.
         config: the transformers configuration.
+        rename: of a part of the model, from the name of a stored tensor to its name there, None for a tensor of another
+            part; None of the whole.
+        rename_text: likewise of a text tower, which is loaded apart and later; None where there is none. Of a folder
+            its files, and those of the tokenizer, are in the revision too; of the Hub the commit names them, and they
+            are fetched with the first text.
     """
 
     name: str
@@ -73,11 +94,17 @@ class Checkpoint(ModelSource):
     paradigm: str | None = None
     licence: str | None = None
     trained_on: str | None = None
+    rename: Rename | None = None
+    rename_text: Rename | None = None
+
+    def part(self, rename: Rename = str, rename_text: Rename | None = None) -> Self:
+        """The part whose tensors `rename` names, by default all of them; of a part another part."""
+        return replace(self, rename=rename, rename_text=rename_text)
 
     @property
     def settings(self) -> tuple[str, ...]:
         """Names of the files that decide, beside the weights, what the model computes."""
-        return SETTINGS
+        return SETTINGS if self.rename_text is None else (*SETTINGS, *TOKENIZER_FILES)
 
     @property
     def revision(self) -> str:
@@ -174,22 +201,26 @@ class Checkpoint(ModelSource):
         Raises:
             ModelError: there is none, it cannot be read, or it has more tokens than the model knows.
         """
-        if not any(self.find(name) is not None for name in VOCABULARIES):
-            raise ModelError(
-                f"'{self.name}' has no tokenizer, so it embeds no text: there must be tokenizer.json, or another of "
-                f"{', '.join(VOCABULARIES[1:])}, beside config.json"
-            )
-        try:
-            with quiet(self.source):
-                tokenizer = AutoTokenizer.from_pretrained(self.source, revision=self.commit, trust_remote_code=False)
-        except Exception as error:
-            raise ModelError(f"cannot read the tokenizer of '{self.name}': {first_line(error)}") from error
+        tokenizer = self._read_tokenizer(
+            f"'{self.name}' has no tokenizer, so it embeds no text: there must be tokenizer.json, or another of "
+            f"{', '.join(VOCABULARIES[1:])}, beside config.json"
+        )
         if len(tokenizer) > vocabulary:
             raise ModelError(
                 f"the tokenizer of '{self.name}' has {len(tokenizer):,} tokens, but the text model knows "
                 f"{vocabulary:,}; they do not belong together"
             )
         return tokenizer
+
+    def _read_tokenizer(self, missing: str) -> Any:
+        """The tokenizer; `missing` is the error where there is none."""
+        if not any(self.find(name) is not None for name in VOCABULARIES):
+            raise ModelError(missing)
+        try:
+            with quiet(self.source):
+                return AutoTokenizer.from_pretrained(self.source, revision=self.commit, trust_remote_code=False)
+        except Exception as error:
+            raise ModelError(f"cannot read the tokenizer of '{self.name}': {first_line(error)}") from error
 
     def load_model(
         self,
@@ -234,9 +265,52 @@ class Checkpoint(ModelSource):
         self.change(model, parts)
         return model.eval()
 
+    def load_part(self, model_class: Any, config: Any, computed: tuple[str, ...] = ()) -> Any:
+        """The part in float32 and evaluation mode, with its stored weights or with those of its twin.
+
+        Args:
+            model_class: class of the part, from transformers.
+            config: its configuration.
+            computed: names of buffers that follow from the configuration, which need not be stored.
+
+        Raises:
+            ModelError: if the weights cannot be had or read, or are not exactly those of the part: each is named.
+        """
+        if self.fresh_seed is not None:
+            return replace(self, config=config).load_model(model_class)
+        try:
+            with quiet(self.source), initialization.no_init_weights():
+                module = model_class._from_config(config, dtype=torch.float32)
+        except Exception as error:
+            raise ModelError(f"the configuration of '{self.name}' describes no model: {first_line(error)}") from error
+        for owner in module.modules():
+            for buffer in {*computed} & {*dict(owner.named_buffers(recurse=False))}:
+                owner.register_buffer(buffer, owner.get_buffer(buffer), persistent=False)
+        load_exactly(module, self._read(), f"'{self.name}'")
+        self.change(module)
+        return module.eval().requires_grad_(False)
+
+    def _read(self) -> State:
+        """The tensors of the part, by its names, in the precision that they are stored in."""
+        rename, state = self.rename or str, dict[str, torch.Tensor]()
+        for file in self.files:
+            if file.suffix != ".safetensors":
+                stored = read_tensors(file)
+                state |= {new: stored[name] for name in stored if (new := rename(name)) is not None}
+                continue
+            try:
+                with safe_open(file, "pt") as tensors:
+                    names = {name: rename(name) for name in tensors.keys()}  # noqa: SIM118 (no mapping)
+                    state |= {new: tensors.get_tensor(name) for name, new in names.items() if new is not None}
+            except (OSError, SafetensorError) as error:
+                raise ModelError(f"cannot read the weights of '{self.name}' in {file}: {error}") from error
+        return state
+
     def _is_used(self, name: str) -> bool:
         """Whether a stored tensor is of the part that embeds."""
-        return True
+        if self.rename is None or self.rename(name) is not None:
+            return True
+        return self.commit is None and self.rename_text is not None and self.rename_text(name) is not None
 
     def _shards(self, index: Path) -> list[str]:
         try:
@@ -258,11 +332,24 @@ class Checkpoint(ModelSource):
         return path
 
     def _find_other(self) -> Path:
-        """The file of weights of a checkpoint without safetensors.
+        """The file of weights of a checkpoint without safetensors: of a part, that of a repository of
+        `PUBLISHED_PICKLES`, or of a folder with a copy of it.
 
         Raises:
-            ModelError: always here, with what to do.
+            ModelError: there is none, with what to do.
         """
+        for repository, published in PUBLISHED_PICKLES.items() if self.rename is not None else ():
+            if self.commit is not None and self.source != repository:
+                continue
+            path = self.find(published.name)
+            if path is None or (self.commit is None and f"sha256:{sha256_of_file(path)}" != published.digest):
+                continue
+            check_digest(path, published.digest)
+            return path
+        raise self._without_safetensors()
+
+    def _without_safetensors(self) -> ModelError:
+        """The error about a checkpoint without safetensors, with what to do."""
         if self.commit is not None:
             where, model = f"'{self.source}' on the Hugging Face Hub", f"'{self.source}'"
             reason = "; files of PyTorch are pickles, which can run code when read, and are refused"
@@ -271,10 +358,10 @@ class Checkpoint(ModelSource):
             names = sorted(path.name for path in Path(self.source).iterdir())
             misnamed = [name for name in names if name.endswith(".safetensors")]
             if misnamed:
-                raise ModelError(f"'{self.name}' holds {shown(misnamed)}, but neither {WEIGHTS} nor {INDEX}")
+                return ModelError(f"'{self.name}' holds {shown(misnamed)}, but neither {WEIGHTS} nor {INDEX}")
             pickles = [name for name in names if name.endswith((*PICKLES, ".pkl"))]
             reason = f"; {shown(pickles)} is a pickle, which can run code when read, and is refused" if pickles else ""
-        raise ModelError(
+        return ModelError(
             f"{where} holds no safetensors weights{reason}. Where you trust them, save them once, with "
             f"AutoModel.from_pretrained({model}).save_pretrained(NEW) and its AutoFeatureExtractor likewise, and pass "
             "the folder NEW"
@@ -390,3 +477,115 @@ def files_digest(files: Sequence[Path]) -> str:
     if len(digests) == 1:
         return digests[0]
     return sha256_of("".join(digests).encode())
+
+
+@dataclass(frozen=True)
+class BuiltCheckpoint(Checkpoint):
+    """A model with its front end and tokenizer, of which encoders take copies of the parts that they run.
+
+    Attributes:
+        model: of transformers.
+        extractor: its feature extractor.
+        tokenizer: its tokenizer.
+        stated_revision: what its cards call it: see `ModelCard`.
+    """
+
+    model: Any = None
+    extractor: Any = None
+    tokenizer: Any = None
+    stated_revision: str = ""
+
+    @classmethod
+    def of_model(
+        cls, model: Any, extractor: Any, tokenizer: Any, *, name: str, revision: str, paradigm: str, licence: str | None
+    ) -> BuiltCheckpoint:
+        """A checkpoint of a model.
+
+        Args:
+            model, extractor, tokenizer: see the attributes.
+            name, revision, paradigm, licence: for cards: see `ModelCard`.
+        """
+        return cls(
+            name=name,
+            source="",
+            commit=None,
+            config=model.config,
+            paradigm=paradigm,
+            licence=licence,
+            model=model,
+            extractor=extractor,
+            tokenizer=tokenizer,
+            stated_revision=revision,
+        )
+
+    @property
+    def revision(self) -> str:
+        """What the cards say."""
+        return self.stated_revision
+
+    @cached_property
+    def weights_sha256(self) -> str | None:
+        """None: there is no file."""
+        return None
+
+    @cached_property
+    def files(self) -> tuple[Path, ...]:
+        """There are none."""
+        return ()
+
+    def load_feature_extractor(self, wanted: type | None = None) -> Any:
+        """The feature extractor, as it is."""
+        return self.extractor
+
+    def load_tokenizer(self, vocabulary: int) -> Any:
+        """The tokenizer, as it is."""
+        return self.tokenizer
+
+    def _read(self) -> State:
+        rename, stored = self.rename or str, self.model.state_dict()
+        return {new: tensor for name, tensor in stored.items() if (new := rename(name)) is not None}
+
+
+MOST_WEIGHTS = 100_000_000
+"""Of such a network, 0.4 GB; those that are trained here have a hundredth of it."""
+
+_SHOWN = 40
+
+
+def check_network(checkpoint: Checkpoint, network: Any, sizes: Sequence[str]) -> None:
+    """Refuse a configuration of which no network can be built, or none of a size that there is.
+
+    Args:
+        checkpoint: with the configuration.
+        network: class of the network, of transformers; one is built without memory for its weights.
+        sizes: names of the configuration's sizes.
+
+    Raises:
+        ModelError: names the size, or says why there is no such network.
+    """
+    for name in sizes:
+        check_whole(checkpoint, name, 1, MOST_WEIGHTS)
+    try:
+        with quiet(checkpoint.source), torch.device("meta"):
+            weights = sum(weight.numel() for weight in network(checkpoint.config).parameters())
+    except Exception as error:
+        raise ModelError(f"the configuration of '{checkpoint.name}' describes no model: {first_line(error)}") from error
+    if weights > MOST_WEIGHTS:
+        raise ModelError(
+            f"the configuration of '{checkpoint.name}' describes a {network.__name__} of {weights:,} weights; there "
+            f"can be {MOST_WEIGHTS:,}"
+        )
+
+
+def check_whole(checkpoint: Checkpoint, name: str, least: int, most: int) -> None:
+    """Refuse a value of a configuration that is no whole number, or none in a range.
+
+    Raises:
+        ModelError: it is not.
+    """
+    value = getattr(checkpoint.config, name)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ModelError(
+            f"the configuration of '{checkpoint.name}' has {name}: {shortened(repr(value), _SHOWN)}; it must be a "
+            f"whole number from {least} to {most:,}"
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from audio_compositionality.support.discovery import Registry
 
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     import torch
     from transformers import PretrainedConfig
 
-    from ..model_encoder import ModelEncoder
     from .checkpoints import Checkpoint
 
-    ArchitectureClass = Callable[[Checkpoint, torch.device, EncoderOptions], ModelEncoder[Any]]
+    ArchitectureClass = Callable[[Checkpoint, torch.device, EncoderOptions], Model]
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 
 from ..base import ModelError
-from .controls import CONTROLS, ControlKind
+from ..controls import CONTROLS, ControlKind
 from .listing import ModelListing, find_adapter, find_model, named_models
 from .twins import TWINS, TwinKind
 
@@ -54,8 +54,8 @@ _ENDPOINT = re.compile(r"(?P<model>[!-~]+?)@(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):
 _ENDPOINT_FORM = f"{ENDPOINT}MODEL@URL, such as {ENDPOINT}Qwen/Qwen2-Audio-7B-Instruct@http://localhost:8000/v1"
 _USUAL_PATHS = ("", "/v1")
 
-Form = Literal["listed", "adapter", "endpoint", "file", "installed", "folder", "hub", "unknown"]
-Kind = TypeVar("Kind", ControlKind, TwinKind)
+NameForm = Literal["listed", "adapter", "endpoint", "file", "installed", "folder", "hub", "unknown"]
+FrontKind = TypeVar("FrontKind", ControlKind, TwinKind)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class ModelName:
     twin: TwinKind | None
     is_tower: bool
     model: str
-    form: Form
+    form: NameForm
 
     @property
     def front(self) -> str:
@@ -214,7 +214,7 @@ def parse_name(text: str) -> ModelName:
     return ModelName(text, (), twin, is_tower, plain, _form_of(plain))
 
 
-def _form_of(model: str) -> Form:
+def _form_of(model: str) -> NameForm:
     first, colon, _ = model.partition(":")
     listed, is_local, path = model.partition("=")
     if is_endpoint(model):
@@ -257,7 +257,7 @@ def split_twin(name: str) -> tuple[TwinKind | None, str]:
     return kind, rest
 
 
-def _split(name: str, kinds: Mapping[str, Kind]) -> tuple[Kind | None, str]:
+def _split(name: str, kinds: Mapping[str, FrontKind]) -> tuple[FrontKind | None, str]:
     first, colon, rest = name.partition(":")
     kind = kinds.get(first) if colon else None
     return (None, name) if kind is None else (kind, rest)

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base import Model, ModelError
+from ..controls import Controlled
 from ..inference import resolve_device
 from ..language_models.listing import check_architecture, family_of
-from ..language_models.options import encoder_options
-from ..options import DEFAULT_OPTIONS, EncoderOptions
-from .controls import Controlled
+from ..options import DEFAULT_OPTIONS, EncoderOptions, encoder_options
 from .downloads import WeightsFile, check_digest
 from .listing import ANY_OTHER, ModelListing, architecture_of, find_adapter, model_of
 from .names import TOWER, ModelName, installed_classes, parse_name
@@ -27,7 +26,7 @@ def has_twins(name: str, prefix: str = UNTRAINED) -> bool:
     """Whether the prefix of one of `TWINS` may stand in front of a name.
 
     Not of a twin, a control, a baseline, a model behind a server or one in the form of another suite. A class of one's
-    own has twins where it says how, or has a network (`adapters.custom_twins`); of one in a file this runs the file.
+    own has twins where it says how, or has a network (`adapters.custom_loading`); of one in a file this runs the file.
     """
     try:
         parsed = parse_name(name)
@@ -73,7 +72,7 @@ def load_model(
     One of `TWINS` with a colon in front of any but a baseline, a server or another suite's form gives a twin of that
     model: `untrained:NAME`, the same architecture with fresh weights, for which a folder needs none, or
     `shuffled:NAME`, with the entries of each weight matrix permuted. Of a class of one's own see
-    `adapters.custom_twins`.
+    `adapters.custom_loading`.
 
     One of `CONTROLS` with a colon in front of any of these, twins, baselines and other people's code too, gives that
     model under a control: `sorted-words:NAME`, `reversed-audio:NAME`, `shuffled-audio:NAME`, `padded-audio:NAME`,
@@ -168,8 +167,7 @@ def load_layers(
     Raises:
         ModelError: as `load_model`, or if the model has no layers to choose from.
     """
-    from ..layers import LayeredEncoder
-    from ..model_encoder import ModelEncoder
+    from ..model_encoder import LayeredEncoder, ModelEncoder
 
     wanted = None if layers is None else sorted(set(layers))
     at_deepest = options.changed(layer=wanted[-1] if wanted else None)
@@ -261,7 +259,7 @@ def _load_checkpoint(
     if family is not None and hears_only:
         checkpoint = replace(checkpoint, name=TOWER + checkpoint.name)
     elif family is not None:
-        from ..language_models.base import TransformersLanguageModel
+        from ..language_models.transformers_model import TransformersLanguageModel
 
         return TransformersLanguageModel(checkpoint, family, torch_device, options)
     elif name is None and make is None:

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from ..base import ModelCard
+from ..options import EncoderOptions
 
 if TYPE_CHECKING:
     import torch
+
 
 Change = Callable[["torch.nn.Module", int, tuple[str, ...]], None]
 """What is done to stored weights: of a module, by a seed, to the parameters whose names have one of some prefixes."""
@@ -127,3 +132,81 @@ TWINS = {
 
 UNTRAINED = TWINS["untrained"].prefix
 """Stands in front of the name of the twin that a model is judged beside."""
+
+
+class ModelSource(ABC):
+    """What a model is made of: a `Checkpoint`, or `Weights`.
+
+    Attributes:
+        name: of the model, without options.
+        twin: None for the model itself, else which twin of it.
+        paradigm: how the weights were trained; None where it is not known.
+        licence: of the weights; None where it is not known.
+        trained_on: data that the weights were trained on; None where it is not stated.
+    """
+
+    name: str
+    twin: Twin | None
+    paradigm: str | None
+    licence: str | None
+    trained_on: str | None
+
+    @property
+    def id(self) -> str:
+        """The id of a model made of it, without its options; that of a twin says so."""
+        return self.name if self.twin is None else self.twin.kind.prefix + self.name
+
+    @property
+    def fresh_seed(self) -> int | None:
+        """Seed of fresh weights; None where stored ones are read."""
+        return self.twin.seed if self.twin is not None and self.twin.kind.is_fresh else None
+
+    @property
+    @abstractmethod
+    def revision(self) -> str:
+        """What exactly is run: see `ModelCard`."""
+
+    @property
+    @abstractmethod
+    def weights_sha256(self) -> str | None:
+        """SHA-256 of the stored weights; None of a twin, which has others."""
+
+    def change(self, module: torch.nn.Module, prefixes: tuple[str, ...] = ("",)) -> None:
+        """Do to stored weights, in place, what makes a twin of them; nothing where none is asked for.
+
+        Args:
+            module: with the stored weights, on the CPU.
+            prefixes: of the names of parameters that are used.
+        """
+        if self.twin is not None and self.twin.kind.change is not None:
+            self.twin.kind.change(module, self.twin.seed, prefixes)
+
+    def card(
+        self, *, sample_rate: int, output_dim: int | None, options: EncoderOptions, modules: Iterable[torch.nn.Module]
+    ) -> ModelCard:
+        """The card of a model made of it.
+
+        Args:
+            sample_rate, output_dim, options: see `ModelCard`.
+            modules: those that are run, whose weights are counted.
+        """
+        card = ModelCard(
+            id=self.id + options.suffix,
+            revision=self.revision,
+            sample_rate=sample_rate,
+            output_dim=output_dim,
+            weights_sha256=self.weights_sha256,
+            parameters=sum(parameter.numel() for module in modules for parameter in module.parameters()),
+            paradigm=self.paradigm,
+            licence=self.licence,
+            trained_on=self.trained_on,
+            options=options,
+        )
+        return card if self.twin is None else untrained_card(card, self.twin)
+
+
+def untrained_card(card: ModelCard, twin: Twin) -> ModelCard:
+    """A card less what holds of trained weights alone, with how the twin came about."""
+    # Fresh weights are nobody's; permuted ones are still somebody's work.
+    licence = None if twin.kind.is_fresh else card.licence
+    return replace(card, paradigm=twin.kind.paradigm, licence=licence, trained_on=None)

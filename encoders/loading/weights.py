@@ -22,8 +22,7 @@ from audio_compositionality.support.files import sha256_of_file
 from audio_compositionality.support.text import shown
 
 from ..base import ModelError
-from .cards import ModelSource
-from .twins import Twin
+from .twins import ModelSource, Twin
 
 State = dict[str, torch.Tensor]
 Module = TypeVar("Module", bound=torch.nn.Module)

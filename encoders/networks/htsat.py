@@ -1,4 +1,4 @@
-"""What the CLAP models need of HTSAT (Chen et al., 2022, arXiv 2202.00874), and MS-CLAP's audio encoder.
+"""What the CLAP models need of HTSAT (Chen et al., 2022, arXiv 2202.00874), and the networks of MS-CLAP.
 
 HTSAT is a Swin transformer of four stages. Its input is a square image that a spectrogram of 64 bands and 1,024 frames
 is folded into: four segments of 256 frames, one below the other.
@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import ClapAudioConfig, ClapAudioModel
+from transformers import BertConfig, BertModel, ClapAudioConfig, ClapAudioModel, GPT2Config, GPT2Model
 
 from ..front_ends.torchlibrosa import DecibelSpectrogram
+from .cnn14 import CHANNELS, Cnn14
 
 SAMPLE_RATE = 44_100
 BAND_EDGES = (50, 8000)
@@ -95,3 +96,56 @@ class MsClap(nn.Module):
             if isinstance(index, torch.Tensor):
                 # Follows from the architecture, so that no checkpoint need hold it.
                 module.register_buffer("relative_position_index", index, persistent=False)
+
+
+def gpt2_config() -> GPT2Config:
+    """The configuration of `openai-community/gpt2`: the defaults of transformers."""
+    return GPT2Config()
+
+
+def bert_config() -> BertConfig:
+    """The configuration of `google-bert/bert-base-uncased`: the defaults of transformers."""
+    return BertConfig()
+
+
+class Gpt2Text(nn.Module):
+    """The text encoder of MS-CLAP 2023: the state of the last token, projected."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        config = gpt2_config()
+        self.base: Any = GPT2Model(config)
+        self.projection = Projection(config.n_embd, EMBEDDING_DIM)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Embeddings [n, 1024] of tokens [n, tokens]."""
+        projected: torch.Tensor = self.projection(self.base(input_ids=tokens, use_cache=False).last_hidden_state[:, -1])
+        return projected
+
+
+class BertText(nn.Module):
+    """The text encoder of MS-CLAP 2022: the state of the first token, projected."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        config = bert_config()
+        self.base: Any = BertModel(config, add_pooling_layer=False)
+        self.projection = Projection(config.hidden_size, EMBEDDING_DIM)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Embeddings [n, 1024] of tokens [n, tokens]."""
+        projected: torch.Tensor = self.projection(self.base(input_ids=tokens).last_hidden_state[:, 0])
+        return projected
+
+
+class ProjectedCnn14(Cnn14):
+    """Cnn14 at 44.1 kHz, its embedding projected to the space that sound and text share."""
+
+    def __init__(self) -> None:
+        super().__init__(SAMPLE_RATE)
+        self.projection = Projection(CHANNELS[-1], EMBEDDING_DIM)
+
+    def embed(self, frames: torch.Tensor) -> torch.Tensor:
+        """Embeddings [n, 1024] of the frames of the last block."""
+        projected: torch.Tensor = self.projection(super().embed(frames))
+        return projected

@@ -2,7 +2,7 @@
 
 Who is wrong although told what is heard when has not understood the question, or not what follows from the list; who is
 right so and wrong with the sound alone has not heard it. No judge is needed, as both are right or wrong by the same
-rules (`encoders.loading.controls`, ``events-as-text:``).
+rules (`encoders.controls`, ``events-as-text:``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from audio_compositionality.encoders.loading.controls import CONTROLS, EVENTS_AS_TEXT
+from audio_compositionality.encoders.controls import CONTROLS, EVENTS_AS_TEXT
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import number_text

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from audio_compositionality.encoders.base import Model, ModelCard
-from audio_compositionality.encoders.language_models.endpoint_key import SERVER
+from audio_compositionality.encoders.language_models.endpoint_settings import SERVER
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed

@@ -12,7 +12,7 @@ import numpy as np
 
 from audio_compositionality.encoders.base import ModelCard, ModelError
 from audio_compositionality.encoders.check_sounds import relative_difference
-from audio_compositionality.encoders.company import allowed_in_company
+from audio_compositionality.encoders.inference import allowed_in_company
 
 from .store import EmbeddingShard, EmbeddingStore
 

@@ -14,8 +14,8 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import ClipBatch, Configuration, DatasetError
 from audio_compositionality.encoders.base import ClipError, Model
-from audio_compositionality.encoders.layers import LayeredEncoder
-from audio_compositionality.encoders.memory import free_memory, is_out_of_memory
+from audio_compositionality.encoders.inference import free_memory, is_out_of_memory
+from audio_compositionality.encoders.model_encoder import LayeredEncoder
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches, embed_batches_at_layers
 from audio_compositionality.support.text import first_line
 

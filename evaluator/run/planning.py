@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from audio_compositionality.encoders.adapters.custom_twins import twin_problem
+from audio_compositionality.encoders.adapters.custom_loading import twin_problem
 from audio_compositionality.encoders.base import ENCODER, LANGUAGE_MODEL, Model
-from audio_compositionality.encoders.loading.controls import CONTROLS, can_control
+from audio_compositionality.encoders.controls import CONTROLS, can_control
 from audio_compositionality.encoders.loading.names import list_models, parse_name, split_control
 from audio_compositionality.encoders.loading.registry import has_twins
 from audio_compositionality.encoders.loading.twins import UNTRAINED

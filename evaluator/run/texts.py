@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.encoders.base import Model, ModelCard
-from audio_compositionality.encoders.texts import check_text_embeddings
+from audio_compositionality.encoders.base import Model, ModelCard, check_text_embeddings
 
 from .company import accept_or_refuse, chosen_again, size_again
 from .embed import within_memory

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
-from audio_compositionality.encoders.base import Event, FloatArray, ModelCard, ModelError, resample
+from audio_compositionality.encoders.base import EventDict, FloatArray, ModelCard, ModelError, resample
 
 from .base import SAMPLE_RATE, Chooser, letters
 from .symbolic import RULES_VERSION, place_of_answer
@@ -117,7 +117,7 @@ class DetectorAnswerer(Chooser):
                 heard[place] = self._annotation(frames, length / rate)
         return [heard[place] for place in range(len(clips))]
 
-    def detect_events(self, clips: Sequence[Any]) -> list[list[Event]]:
+    def detect_events(self, clips: Sequence[Any]) -> list[list[EventDict]]:
         """See `Model.detect_events`: as `events`, for a language model to read."""
         return [
             [{"onset": event.onset, "offset": event.offset, "label": event.label} for event in heard.events]

@@ -9,10 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from audio_compositionality.encoders.base import Model, ModelError
-from audio_compositionality.encoders.language_models.event_text import (
-    PREFIX,
-    EventTextModel,
-)
+from audio_compositionality.encoders.controls import HEARD_AS_TEXT, EventTextModel
 from audio_compositionality.encoders.loading.listing import Adapter
 from audio_compositionality.encoders.loading.names import check_name, is_endpoint, split_detector
 from audio_compositionality.encoders.loading.registry import load_model
@@ -22,8 +19,8 @@ if TYPE_CHECKING:
     import torch
 
 _FORM = (
-    f"{PREFIX}:DETECTOR:MODEL, where DETECTOR is cascade or path/to/file.py:ClassName, a detector of your own, and "
-    "MODEL a model that answers"
+    f"{HEARD_AS_TEXT}:DETECTOR:MODEL, where DETECTOR is cascade or path/to/file.py:ClassName, a detector of your own, "
+    "and MODEL a model that answers"
 )
 
 
@@ -78,4 +75,4 @@ def load_cascade(spec: str, device: torch.device | None, options: EncoderOptions
     return EventTextModel(detector, reader)
 
 
-ADAPTER = Adapter(PREFIX, load_cascade, answers=True, check=check_cascade)
+ADAPTER = Adapter(HEARD_AS_TEXT, load_cascade, answers=True, check=check_cascade)

@@ -8,11 +8,10 @@ import pytest
 import torch
 
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.encoders.base import ENCODER
-from audio_compositionality.encoders.language_models.options import LanguageOptions, language_options
+from audio_compositionality.encoders.base import ENCODER, language_options
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.encoders.options import EncoderOptions, LanguageOptions
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.tasks.registry import list_tasks, load_benchmark

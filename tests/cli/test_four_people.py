@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def clap_folder(tmp_path):
     """A small CLAP with random weights, as transformers saves it."""
-    from audio_compositionality.encoders.networks.tiny_clap import save_clap, tiny_clap
+    from audio_compositionality.encoders.networks.small_networks import save_clap, tiny_clap
 
     save_clap(tiny_clap(), tmp_path / "small-clap")
     return tmp_path / "small-clap"

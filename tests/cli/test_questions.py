@@ -8,7 +8,7 @@ import pytest
 
 from audio_compositionality.cli.announce import kept_outputs
 from audio_compositionality.cli.model_options import ModelSettings, loaded_models
-from audio_compositionality.encoders.language_models.options import LanguageOptions
+from audio_compositionality.encoders.options import LanguageOptions
 from audio_compositionality.evaluator.run.processes import Processes
 from audio_compositionality.tasks.registry import load_task
 

@@ -16,8 +16,8 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.training.checkpoints import Position
 from audio_compositionality.training.loop import TrainingRun
+from audio_compositionality.training.state import Position
 
 from ..dataset_builder.sounds.sounds import write
 

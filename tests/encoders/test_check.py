@@ -11,7 +11,7 @@ import torch
 import transformers
 
 from audio_compositionality.encoders.base import Model, ModelCard, StagedEncoder, check_waveforms, resample
-from audio_compositionality.encoders.check import Check, all_passed, check_model, check_table
+from audio_compositionality.encoders.check import ModelCheck, all_passed, check_model, check_table
 from audio_compositionality.encoders.check_sounds import (
     cosines,
     distances,
@@ -166,11 +166,11 @@ class StagedNaN(PadsToTheLongest):
         return np.full((len(features), 16), np.inf, np.float32)
 
 
-def failures(results: list[Check]) -> list[str]:
+def failures(results: list[ModelCheck]) -> list[str]:
     return [result.name for result in results if result.status == "fail"]
 
 
-def by_name(results: list[Check]) -> dict[str, Check]:
+def by_name(results: list[ModelCheck]) -> dict[str, ModelCheck]:
     return {result.name: result for result in results}
 
 
@@ -350,7 +350,7 @@ def test_embeddings_that_are_nearly_one_are_warned_of() -> None:
 
 
 def test_results_as_a_table() -> None:
-    results = [Check("shape", "pass", "[4, 8]"), Check("rate", "fail", "wrong", "Clips are not resampled.")]
+    results = [ModelCheck("shape", "pass", "[4, 8]"), ModelCheck("rate", "fail", "wrong", "Clips are not resampled.")]
     table = check_table(results, "mine")
     assert [[cell.value for cell in row.cells] for row in table.rows] == [
         ["shape", "pass", "[4, 8]"],

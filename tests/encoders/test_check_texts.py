@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.base import Model, ModelCard
-from audio_compositionality.encoders.check import TEXTS, Check, check_model
+from audio_compositionality.encoders.check import TEXTS, ModelCheck, check_model
 
 DIM = 16
 
@@ -81,7 +81,7 @@ class RaisesAnError(Words):
         raise KeyError("no tokenizer")
 
 
-def results_of(encoder: Words) -> dict[str, Check]:
+def results_of(encoder: Words) -> dict[str, ModelCheck]:
     return {check.name: check for check in check_model(encoder) if check.name.startswith("texts")}
 
 

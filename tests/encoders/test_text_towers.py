@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.loading import partial
+from audio_compositionality.encoders.loading import checkpoints
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.text_towers import TextedEncoder
@@ -264,8 +264,8 @@ def test_texts_of_the_published_pytorch_file(worded: Saved, tmp_path: Path, monk
     torch.save(load_file(tmp_path / "old" / "model.safetensors"), path)
     (tmp_path / "old" / "model.safetensors").unlink()
     repository = "laion/clap-htsat-unfused"
-    file = replace(partial.PUBLISHED_PICKLES[repository], digest=f"sha256:{sha256_of_file(path)}")
-    monkeypatch.setitem(partial.PUBLISHED_PICKLES, repository, file)
+    file = replace(checkpoints.PUBLISHED_PICKLES[repository], digest=f"sha256:{sha256_of_file(path)}")
+    monkeypatch.setitem(checkpoints.PUBLISHED_PICKLES, repository, file)
     embeddings = load(f"laion-clap={tmp_path / 'old'}").embed_text(TEXTS)
     np.testing.assert_array_equal(embeddings, load(worded("clap")).embed_text(TEXTS))
 

@@ -5,8 +5,8 @@ import pytest
 from audio_compositionality.hub.errors import HubError
 from audio_compositionality.support.checked_files import sealed_json
 from audio_compositionality.support.files import sha256_of
-from audio_compositionality.training.errors import TrainingError
-from audio_compositionality.training.pushing import model_files, push_model
+from audio_compositionality.training.run_folder import model_files, push_model
+from audio_compositionality.training.settings import TrainingError
 
 NAME = "lab/clap-that-hears-order"
 

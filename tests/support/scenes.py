@@ -37,10 +37,10 @@ from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.training.data import TrainingData
 from audio_compositionality.training.features import prepare_features
-from audio_compositionality.training.finishing import finish
 from audio_compositionality.training.loop import BEST, Trainer
 from audio_compositionality.training.model import open_towers
-from audio_compositionality.training.record import read_record
+from audio_compositionality.training.run_folder import read_record
+from audio_compositionality.training.running import finish
 from studies.sounds.maker import make_folder
 
 from ..dataset_builder.recipes.toy import Toys, registered

@@ -28,12 +28,12 @@ WRITERS = {
     "evaluator/run/store.py": ("-clips-#/#-of-#.safetensors", "-texts-#/#-of-#.safetensors", "-answers-#/#-of-#.json"),
     "metrics/__init__.py": ("/a_coat.py",),
     "studies/sounds/maker.py": (".wav", "/digests.json", "/sounds.yaml"),
-    "training/checkpoints.py": ("checkpoint/state.safetensors",),
+    "training/state.py": ("checkpoint/state.safetensors",),
     "training/features.py": ("values.bin", "digests.bin"),
-    "training/finishing.py": ("best/training.json",),
+    "training/running.py": ("best/training.json",),
     "training/loop.py": ("best/model.safetensors",),
     "training/model.py": ("run/model.safetensors", "run/config.json", "tokenizer.json", "preprocessor_config.json"),
-    "training/record.py": ("run/training.json",),
+    "training/run_folder.py": ("run/training.json",),
     # What people and other programs read: no number of this project is taken from it again.
     "cli/compare.py": (),
     # A description of data that a user goes on writing: every change is meant.
@@ -49,17 +49,16 @@ WRITERS = {
     # Weights that others publish, with their hash or without one: tests/encoders/loading/test_weights.py.
     "encoders/loading/downloads.py": (),
     # Kept in memory, or in a folder for a moment: made and read by one command, and gone behind it.
-    "encoders/language_models/endpoint_messages.py": (),
-    "encoders/language_models/families/voxtral.py": (),
+    "encoders/language_models/endpoint.py": (),
+    "encoders/families/voxtral.py": (),
     "evaluator/report/listening.py": (),
     "leaderboard/answers.py": (),
     "leaderboard/examination.py": (),
     "push_scripts/wheel.py": (),
     "studies/sounds/instruments.py": (),
     "studies/sounds/speech.py": (),
-    "training/neighbours.py": (),
     # Helpers of the others, and a model for tests.
-    "encoders/networks/tiny_clap.py": (),
+    "encoders/networks/small_networks.py": (),
     "support/checked_files.py": (),
     "support/files.py": (),
 }

@@ -424,7 +424,7 @@ def test_the_embedding_match_stands_beside_the_score_on_request(monkeypatch: pyt
 
         return embed
 
-    monkeypatch.setattr("audio_compositionality.encoders.sentences.SentenceEncoder", embedder)
+    monkeypatch.setattr("audio_compositionality.encoders.text_towers.SentenceEncoder", embedder)
     rows = tuple(twin_rows())
     settings = TASK.settings(rows, {"embedding_match": "an/encoder"})
     assert settings["embedding_match"] == "an/encoder"

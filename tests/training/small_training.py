@@ -18,9 +18,8 @@ import numpy as np
 import torch
 
 from audio_compositionality.training.batches import ArrayFeatures
-from audio_compositionality.training.computing import Computing, join_training
 from audio_compositionality.training.data import TrainingData, TrainingRow
-from audio_compositionality.training.loop import Trainer
+from audio_compositionality.training.loop import Computing, Trainer, join_training
 from audio_compositionality.training.model import open_towers
 from audio_compositionality.training.settings import TrainingSettings
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.rendered import rendered_preset
-from audio_compositionality.encoders.networks.tiny_clap import save_clap, tiny_clap
+from audio_compositionality.encoders.networks.small_networks import save_clap, tiny_clap
 from audio_compositionality.support.checked_files import sealed_json
 from audio_compositionality.training.ablations import run_ablations, two_way, variants
-from audio_compositionality.training.errors import TrainingError
-from audio_compositionality.training.settings import TrainingSettings
+from audio_compositionality.training.settings import TrainingError, TrainingSettings
 
 STAGES = "contrastive:2,hard:3,modular:1"
 

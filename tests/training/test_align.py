@@ -13,12 +13,11 @@ from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.names import absolute_name, is_public
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.training.align import frozen_features, open_aligned
 from audio_compositionality.training.data import open_training
-from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.loop import Trainer
 from audio_compositionality.training.model import open_towers
-from audio_compositionality.training.settings import TrainingSettings
+from audio_compositionality.training.settings import TrainingError, TrainingSettings
+from audio_compositionality.training.towers.small_towers import frozen_features, open_aligned
 
 CLIPS = np.random.default_rng(0).normal(0, 0.1, (3, 16_000)).astype(np.float32)
 TEXTS = ["a low bell followed by a high pad", "a high pad followed by a low bell"]

@@ -8,14 +8,21 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.encoders.networks.tiny_clap import tiny_tokenizer
+from audio_compositionality.encoders.networks.small_networks import tiny_tokenizer
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.training.batches import ArrayFeatures, Batches, BatchSettings, nearest_rows
-from audio_compositionality.training.errors import TrainingError
-from audio_compositionality.training.texts import TextSettings, Tokeniser, draw_texts
-from audio_compositionality.training.tokens import pad_tokens
+from audio_compositionality.training.batches import (
+    ArrayFeatures,
+    Batches,
+    BatchSettings,
+    TextSettings,
+    Tokeniser,
+    draw_texts,
+    nearest_rows,
+)
+from audio_compositionality.training.settings import TrainingError
 
 from .made_data import made_data, made_row
+from .toy_towers import pad_tokens
 
 
 class WrittenTokens:
@@ -34,9 +41,13 @@ class WrittenTokens:
         return [self.texts[number] for number in tokens.ids[:, 0].tolist()] if len(tokens) else []
 
 
+def texts_of(kind, negatives=None):
+    return TextSettings.of(kind, (3 if kind == "hard" else 7) if negatives is None else negatives, 7)
+
+
 def batches(kind="modular", data=None, *, neighbours=None, tokens=None, negatives=None, **settings):
     data = made_data() if data is None else data
-    settings = BatchSettings(texts=TextSettings.of(kind, negatives), **{"batch_size": 8, **settings})
+    settings = BatchSettings(texts=texts_of(kind, negatives), **{"batch_size": 8, **settings})
     features = ArrayFeatures(np.arange(40, dtype=np.float16)[:, None])
     return Batches(data, features, tokens or WrittenTokens(), settings, neighbours)
 
@@ -69,8 +80,7 @@ def test_texts_are_those_of_the_row():
 def test_each_stage_takes_its_rows_and_texts():
     rows = [made_row(0, kinds=()), made_row(1, kinds=("absent",)), made_row(2, kinds=("",)), made_row(3, parts=0)]
     taken = {
-        kind: [row.clip for row in rows if TextSettings.of(kind).takes(row)]
-        for kind in ("contrastive", "hard", "modular")
+        kind: [row.clip for row in rows if texts_of(kind).takes(row)] for kind in ("contrastive", "hard", "modular")
     }
     assert taken == {"contrastive": [0, 1, 2, 3], "hard": [2, 3], "modular": [0, 1, 2]}
     tokens = WrittenTokens()
@@ -83,7 +93,7 @@ def test_each_stage_takes_its_rows_and_texts():
 
 
 def test_draws_depend_on_seed_stage_epoch_and_row_alone():
-    row, settings = made_row(1), TextSettings.of("modular")
+    row, settings = made_row(1), texts_of("modular")
     at = {"seed": 1, "stage": 2, "epoch": 3}
     drawn = draw_texts(row, settings, **at)
     assert draw_texts(row, settings, **at) == drawn
@@ -216,7 +226,7 @@ class TestTokeniser:
             tokenise.check(replace(row, captions=("bell",), negatives=()).texts)
 
     def test_what_is_kept_has_an_end(self, monkeypatch):
-        monkeypatch.setattr("audio_compositionality.training.texts.MOST_KEPT", 2)
+        monkeypatch.setattr("audio_compositionality.training.batches.MOST_KEPT", 2)
         tokenise = Tokeniser(tiny_tokenizer(), 77)
         texts = [f"{number} bell" for number in range(6)]
         once = [tokenise([text]).ids for text in texts]

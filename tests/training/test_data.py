@@ -10,12 +10,18 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.recorded import open_recordings
+from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.training.data import open_training, recorded_training, splits_of, training_recipes
-from audio_compositionality.training.errors import TrainingError
-from audio_compositionality.training.published import published_training
+from audio_compositionality.training.data import (
+    TrainingTexts,
+    open_training,
+    published_training,
+    read_training_texts,
+    splits_of,
+    training_recipes,
+)
+from audio_compositionality.training.settings import TrainingError
 
 from ..dataset_builder.sounds.sounds import noise, write
 
@@ -27,6 +33,10 @@ SMALL = {"sample_rate": 8_000, "train_rows": 24, "validation_rows": 6}
 @pytest.fixture(scope="module")
 def splits():
     return open_training(RECIPE, **SMALL)
+
+
+def of_recordings(recordings, **changes):
+    return open_training(recorded(recordings, recipes=[RECIPE], **changes))
 
 
 def clip_of(data, row):
@@ -88,7 +98,7 @@ class TestRecordings:
         for place, label in enumerate(self.LABELS):
             for number in range(5):
                 write(tmp_path / label / f"{number}.wav", 2.5, seed=10 * place + number)
-        splits = recorded_training(
+        splits = of_recordings(
             open_recordings(tmp_path, progress=False), train_rows=12, validation_rows=4, sample_rate=8_000
         )
         assert (len(splits.train.rows), len(splits.validation.rows)) == (12, 4)
@@ -109,14 +119,14 @@ class TestRecordings:
         with (tmp_path / "labels.csv").open("w", newline="") as stream:
             csv.writer(stream).writerows(lines)
         recordings = open_recordings(tmp_path / "sounds", strong_labels=tmp_path / "labels.csv", progress=False)
-        splits = recorded_training(recordings, train_rows=12, sample_rate=8_000)
+        splits = of_recordings(recordings, train_rows=12, sample_rate=8_000)
         assert len(splits.train.rows) == 12
         assert all(row.expression for row in splits.train.rows)
 
     def test_too_few_are_told(self, tmp_path):
         write(tmp_path / "dog" / "0.wav")
         with pytest.raises(DatasetError, match="has 0 labels of two recordings or more"):
-            recorded_training(open_recordings(tmp_path, progress=False))
+            of_recordings(open_recordings(tmp_path, progress=False))
 
 
 class TestPublished:
@@ -210,3 +220,54 @@ def test_rows_without_texts_are_told(splits):
         opened(negatives=None)
     with pytest.raises(TrainingError, match="theirs has no row of the split 'train'"):
         splits_of(SimpleNamespace(source="theirs", rows=[{**row, "split": "test"} for row in rows], clip_ids=ids))
+
+
+COUNTED = "path,caption,num_of_pos,num_of_neg,dataset,split_name\n"
+
+
+def rows_of_table(tmp_path, text):
+    (tmp_path / "x.csv").write_text(text)
+    return list(read_training_texts(tmp_path / "x.csv"))
+
+
+def test_texts_are_told_by_their_counts(tmp_path):
+    text = f"{COUNTED}a.wav,x then y;x;y; y then x,2,1,synthetic,train\nb.wav,z,0.0,0,synthetic,train\n"
+    assert rows_of_table(tmp_path, text) == [
+        TrainingTexts("a.wav", ("x then y",), ("x", "y"), ("y then x",), "synthetic", "train"),
+        TrainingTexts("b.wav", ("z",), (), (), "synthetic", "train"),
+    ]
+
+
+def test_without_counts_all_but_the_first_are_negatives(tmp_path):
+    (row,) = rows_of_table(tmp_path, "path,caption,dataset,split_name\na.wav,x then y;y then x;x with y,clotho,dev\n")
+    assert (row.captions, row.parts, row.negatives) == (("x then y",), (), ("y then x", "x with y"))
+
+
+def test_lists_are_read_and_never_run(tmp_path):
+    head = "path,caption,dataset,split_name\n"
+    (row,) = rows_of_table(tmp_path, f"{head}a.wav,\"['x', 'y']\",clotho,dev\n")
+    assert row.captions == ("x", "y")
+    code = f"[open({str(tmp_path / 'ran')!r}, 'w')]"
+    (row,) = rows_of_table(tmp_path, f'{head}a.wav,"{code}",clotho,dev\n')
+    assert row.captions == (code,)
+    assert not (tmp_path / "ran").exists()
+    with pytest.raises(DatasetError, match=r"x\.csv, row 2: the caption is '\[1\]'; a list has texts"):
+        rows_of_table(tmp_path, f"{head}a.wav,[1],clotho,dev\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"{COUNTED}a.wav,x;y;z,1,2,s,t\n", r"row 2: 2 texts behind the caption, and 1 positives and 2 negatives"),
+        (f"{COUNTED}a.wav,x,-1,0,s,t\n", "row 2: num_of_pos is '-1'; it is a whole number"),
+        (f"{COUNTED}a.wav,x,0,many,s,t\n", "row 2: num_of_neg is 'many'"),
+        (f"{COUNTED}a.wav,,0,0,s,t\n", "row 2: the caption is empty"),
+        ("path,text\n", "has no column 'caption'; it has path, text"),
+        ("", "has no column 'path'; it has none"),
+    ],
+)
+def test_what_is_wrong_is_told(tmp_path, text, message):
+    with pytest.raises(DatasetError, match=message):
+        rows_of_table(tmp_path, text)
+    with pytest.raises(DatasetError, match="is no file"):
+        list(read_training_texts(tmp_path / "none.csv"))

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.encoders.networks.tiny_clap import tiny_extractor
+from audio_compositionality.encoders.networks.small_networks import tiny_extractor
 from audio_compositionality.support.files import CACHE_VARIABLE
 from audio_compositionality.training import features
-from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.features import ClapFrontEnd, features_folder, prepare_features
+from audio_compositionality.training.settings import TrainingError
 
 from .made_data import made_data
 

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from audio_compositionality.training.gathering import gather, gather_with_gradient, processes
-from audio_compositionality.training.losses import contrastive
-from audio_compositionality.training.objectives import stage_loss
+from audio_compositionality.training.losses import contrastive, gather, gather_with_gradient, processes, stage_loss
 
 from .toy_towers import toy_batch
 from .two_processes import ROWS, STAGES, VARIABLES, embedded, of_embeddings, of_steps

@@ -3,7 +3,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.log import (
     EVALUATIONS,
     STEPS,
@@ -11,8 +10,9 @@ from audio_compositionality.training.log import (
     RunLog,
     check_programs,
     duration_text,
-    rows_of,
+    log_rows,
 )
+from audio_compositionality.training.settings import TrainingError
 
 from .small_training import small_settings
 
@@ -38,10 +38,10 @@ def test_a_log_that_is_opened_again_loses_what_is_behind_the_state(tmp_path):
     again = RunLog(tmp_path, small_settings(), 2, state)
     again.close()
     assert {name: (tmp_path / name).read_bytes().decode() for name in state} == again.tables == state
-    steps = rows_of(state[STEPS])
+    steps = log_rows(state[STEPS])
     assert [int(one["step"]) for one in steps] == [1, 2]
     assert float(steps[1]["loss"]) == 0.2
-    assert [(one["name"], one["value"]) for one in rows_of(state[EVALUATIONS])] == [("a,b", "0.5")]
+    assert [(one["name"], one["value"]) for one in log_rows(state[EVALUATIONS])] == [("a,b", "0.5")]
 
 
 def test_a_program_that_is_not_installed_is_named_with_its_extra(monkeypatch):

@@ -16,25 +16,21 @@ from safetensors.torch import load_file, save_file
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.checked_files import NO_DIGEST, sealed
 from audio_compositionality.support.errors import AudioCompositionalityError
-from audio_compositionality.training.card import model_card
-from audio_compositionality.training.checkpoints import (
+from audio_compositionality.training.log import EVALUATIONS, STEP_COLUMNS, STEPS, log_rows
+from audio_compositionality.training.loop import BEST, learning_rate_at, make_optimizer, stage_neighbours
+from audio_compositionality.training.run_folder import model_card, read_record
+from audio_compositionality.training.running import finish
+from audio_compositionality.training.settings import Stage, TrainingError
+from audio_compositionality.training.state import (
     FILE,
     FILE_BEFORE,
     FOLDER,
-    Checkpoint,
     Position,
+    TrainingState,
     find_checkpoint,
     load_checkpoint,
     save_checkpoint,
 )
-from audio_compositionality.training.errors import TrainingError
-from audio_compositionality.training.finishing import finish
-from audio_compositionality.training.log import COLUMNS, EVALUATIONS, STEPS, rows_of
-from audio_compositionality.training.loop import BEST
-from audio_compositionality.training.neighbours import stage_neighbours
-from audio_compositionality.training.optimisation import learning_rate, make_optimizer
-from audio_compositionality.training.record import read_record
-from audio_compositionality.training.settings import Stage
 
 from .small_training import small_settings, small_trainer
 
@@ -54,7 +50,7 @@ def stop_at(step):
 
 
 def read_log(path):
-    return rows_of(path.read_bytes().decode())
+    return log_rows(path.read_bytes().decode())
 
 
 def weights(trainer):
@@ -89,12 +85,14 @@ def whole(tmp_path_factory):
 
 def test_the_log_has_every_step(whole):
     rows = read_log(whole.out / STEPS)
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == STEP_COLUMNS
     assert [int(row["step"]) for row in rows] == list(range(1, 8))
     assert [row["stage"] for row in rows] == ["contrastive"] * 2 + ["hard"] * 3 + ["modular"] * 2
     assert [int(row["stage_step"]) for row in rows] == [1, 2, 1, 2, 3, 1, 2]
     stages = small_settings().stages
-    assert [float(row["learning_rate"]) for row in rows[2:5]] == [learning_rate(stages[1], step) for step in range(3)]
+    assert [float(row["learning_rate"]) for row in rows[2:5]] == [
+        learning_rate_at(stages[1], step) for step in range(3)
+    ]
     assert all(float(row["loss"]) > 0 and float(row["gradient_norm"]) > 0 for row in rows)
 
 
@@ -310,7 +308,7 @@ def test_a_state_that_no_training_wrote_is_named(tmp_path):
 
 def test_the_scale_of_float16_is_had_again(tmp_path):
     towers, scaler = small_trainer(tmp_path).towers, torch.amp.GradScaler("cpu", init_scale=8.0)
-    save_checkpoint(tmp_path, Checkpoint(Position()), towers, None, scaler)
+    save_checkpoint(tmp_path, TrainingState(Position()), towers, None, scaler)
     again = torch.amp.GradScaler("cpu")
     load_checkpoint(tmp_path, towers, None, again)
     assert again.state_dict() == scaler.state_dict()
@@ -486,7 +484,7 @@ def test_two_runs_do_not_write_one_folder(tmp_path):
 
 def test_the_learning_rate_rises_and_falls():
     stage = Stage(kind="hard", steps=10, learning_rate=2.0, warm_up=4)
-    rates = [learning_rate(stage, step) for step in range(10)]
+    rates = [learning_rate_at(stage, step) for step in range(10)]
     assert rates[:4] == [0.5, 1.0, 1.5, 2.0]
     assert rates[4] == 2.0
     assert rates[4:] == sorted(rates[4:], reverse=True)

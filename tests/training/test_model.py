@@ -7,9 +7,8 @@ import torch
 from transformers import ClapModel
 
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.model import MAX_SCALE, open_towers
-from audio_compositionality.training.settings import TRAINED
+from audio_compositionality.training.settings import TRAINED, TrainingError
 
 TEXTS = ["a low bell, then a high organ", "a reed"]
 

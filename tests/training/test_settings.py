@@ -7,9 +7,9 @@ from audio_compositionality.training.settings import (
     STAGES,
     Stage,
     TrainingSettings,
-    differences,
     is_fresh,
     parse_stages,
+    setting_differences,
 )
 
 
@@ -87,11 +87,11 @@ def test_differences_are_named_and_those_that_change_no_weights_are_not():
     settings = TrainingSettings(data="x", stages="hard:7")
     longer = (settings.stages[0].changed(steps=8),)
     other = settings.changed(seed=3, checkpoint_every=7, chunk=2, stages=longer)
-    assert differences(settings.values(), other.values()) == [
+    assert setting_differences(settings.values(), other.values()) == [
         "stages.1.steps is 8 where it was 7",
         "seed is 3 where it was 0",
     ]
-    assert differences(settings.values(), settings.values()) == []
+    assert setting_differences(settings.values(), settings.values()) == []
 
 
 def test_what_is_fresh_is_known_by_its_name():

@@ -16,8 +16,8 @@ from audio_compositionality.encoders.families.aligned import AlignedEncoder
 from audio_compositionality.encoders.loading.checkpoints import open_checkpoint
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS
-from audio_compositionality.training.align import open_aligned
 from audio_compositionality.training.model import open_towers
+from audio_compositionality.training.towers.small_towers import open_aligned
 
 SMALL, ALIGNED = "small_clap", "audio_text_aligned"
 

@@ -10,14 +10,19 @@ import pytest
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.encoders.base import ModelCard, WaveformEncoder
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.training import near_texts
 from audio_compositionality.training.data import TrainingSplits, open_training
-from audio_compositionality.training.errors import TrainingError
 from audio_compositionality.training.model import open_towers
-from audio_compositionality.training.near_texts import Trial, caption_trials, nearer, part_trials, score_trials
 from audio_compositionality.training.running import _validation
-from audio_compositionality.training.settings import TrainingSettings
-from audio_compositionality.training.validation import open_validation
+from audio_compositionality.training.settings import TrainingError, TrainingSettings
+from audio_compositionality.training.validation import (
+    NEAR,
+    Trial,
+    caption_trials,
+    nearer,
+    open_validation,
+    part_trials,
+    score_trials,
+)
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +133,7 @@ class TestNearTexts:
         for what in ("part", "caption.order"):
             right = [
                 all(
-                    cosine(clips[one.clip], texts[one.true]) > cosine(clips[one.clip], texts[false]) + near_texts.NEAR
+                    cosine(clips[one.clip], texts[one.true]) > cosine(clips[one.clip], texts[false]) + NEAR
                     for false in one.false
                 )
                 for one in trials

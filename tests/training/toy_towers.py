@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
-from audio_compositionality.training.batch import Batch
-from audio_compositionality.training.tokens import Tokens, pad_tokens
+from audio_compositionality.training.batches import Batch, Tokens
 
 FEATURES, DIM, WORDS = 7, 5, 11
+
+
+def pad_tokens(numbers: Sequence[Sequence[int]], pad: int) -> Tokens:
+    """Texts of different lengths as one batch.
+
+    Args:
+        numbers: of the tokens of each text.
+        pad: number of the token that stands for nothing.
+    """
+    longest = max(map(len, numbers), default=0)
+    ids = torch.full((len(numbers), longest), pad, dtype=torch.int64)
+    mask = torch.zeros((len(numbers), longest), dtype=torch.bool)
+    for row, one in enumerate(numbers):
+        ids[row, : len(one)] = torch.tensor(one, dtype=torch.int64)
+        mask[row, : len(one)] = True
+    return Tokens(ids, mask)
 
 
 class ToyTowers(nn.Module):

@@ -16,12 +16,10 @@ import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from audio_compositionality.training.batch import Batch
-from audio_compositionality.training.caching import cached_step, chunks_of
-from audio_compositionality.training.embedding import Embedder, Embeddings
-from audio_compositionality.training.gathering import gather, gather_with_gradient
-from audio_compositionality.training.objectives import stage_loss
-from audio_compositionality.training.optimisation import average_gradients
+from audio_compositionality.training.batches import Batch
+from audio_compositionality.training.embedding import BatchEmbedder, Embeddings, cached_step, chunks_of
+from audio_compositionality.training.loop import average_gradients
+from audio_compositionality.training.losses import gather, gather_with_gradient, stage_loss
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -34,7 +32,7 @@ ROWS = 8
 
 def embedded(batch: Batch) -> Embeddings:
     """A batch embedded, in float64."""
-    return Embedder(ToyTowers().double())(replace(batch, audio=batch.audio.double()))
+    return BatchEmbedder(ToyTowers().double())(replace(batch, audio=batch.audio.double()))
 
 
 def of_embeddings(embeddings: Embeddings) -> dict[str, dict[str, torch.Tensor]]:
@@ -57,7 +55,7 @@ def of_steps(
     """The loss of each stage and the weights' gradients, in float32."""
     results = {}
     for kind, form in STAGES:
-        model = wrap(Embedder(ToyTowers()))
+        model = wrap(BatchEmbedder(ToyTowers()))
         no_sync = getattr(model, "no_sync", nullcontext)
         loss = cached_step(model, batch, stage_loss(kind, form), chunk, no_sync=no_sync)
         if not isinstance(model, DistributedDataParallel):

@@ -9,7 +9,7 @@ from compare import fixture_state
 from transformers import ASTFeatureExtractor
 
 from audio_compositionality.encoders.families import audiomae
-from audio_compositionality.encoders.families.audiomae import AudioMaeEncoder, convert, make_model
+from audio_compositionality.encoders.families.audiomae import AudioMaeEncoder, convert_audiomae, make_model
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
@@ -74,15 +74,15 @@ def test_class_token_and_layers(encoder: AudioMaeEncoder, make_clips: MakeClips)
 def test_every_name_of_timms_checkpoint_is_accounted_for() -> None:
     state = {name: torch.from_numpy(array) for name, array in fixture_state("audiomae").items()}
     model = make_model()
-    load_exactly(model, convert(state), "file")
+    load_exactly(model, convert_audiomae(state), "file")
     weight, query = state["blocks.3.attn.qkv.weight"], model.layers[3].attention.q_proj.weight
     torch.testing.assert_close(query.detach(), weight[:768])
     with pytest.raises(ValueError, match=r"1 unexpected: head.weight"):
-        load_exactly(model, convert({**state, "head.weight": torch.zeros(527, 768)}), "file")
+        load_exactly(model, convert_audiomae({**state, "head.weight": torch.zeros(527, 768)}), "file")
     # A checkpoint fine-tuned with average pooling normalises after the mean, by fc_norm.
     renamed = {name.replace("norm.", "fc_norm.") if name.startswith("norm.") else name: t for name, t in state.items()}
     with pytest.raises(ValueError, match=r"2 missing: layernorm.bias, layernorm.weight; 2 unexpected: fc_norm.bias"):
-        load_exactly(model, convert(renamed), "file")
+        load_exactly(model, convert_audiomae(renamed), "file")
 
 
 def test_a_clip_embeds_the_same_alone_and_in_a_batch(encoder: AudioMaeEncoder, make_clips: MakeClips) -> None:

@@ -10,11 +10,11 @@ from compare import fixture_state
 from torch.nn.utils.parametrizations import weight_norm
 from transformers.models.wavlm.modeling_wavlm import WavLMAttention
 
-from audio_compositionality.encoders.families.beats import BeatsEncoder, convert
+from audio_compositionality.encoders.families.beats import BeatsEncoder, convert_beats
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly
-from audio_compositionality.encoders.networks import beats
-from audio_compositionality.encoders.networks.beats import Attention, Beats, position_buckets
+from audio_compositionality.encoders.networks import beats_network
+from audio_compositionality.encoders.networks.beats_network import Beats, BeatsAttention, position_buckets
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
 
 MakeClips = Callable[[int, float], np.ndarray]
@@ -29,7 +29,7 @@ def encoder() -> BeatsEncoder:
 def load_three_blocks(options: EncoderOptions = DEFAULT_OPTIONS) -> BeatsEncoder:
     """A BEATs of three blocks instead of twelve, for speed; deep norm scales as for twelve."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(beats, "LAYERS", 3)
+        patch.setattr(beats_network, "LAYERS", 3)
         loaded = load_model("untrained:beats-iter3", device="cpu", options=options)
     assert isinstance(loaded, BeatsEncoder)
     return loaded
@@ -54,7 +54,7 @@ def test_buckets_are_those_of_wavlm() -> None:
 def test_attention_equals_the_published_formula() -> None:
     """Softmax of q·k/sqrt(d) + gate · bias, head by head, with the gate of arXiv 2106.16138."""
     generator = torch.Generator().manual_seed(0)
-    attention = Attention()
+    attention = BeatsAttention()
     with torch.no_grad():
         for parameter in attention.parameters():
             parameter.copy_(0.1 * torch.randn(parameter.shape, generator=generator))
@@ -84,26 +84,26 @@ def test_position_kernel_is_normalised_as_by_torch(state: dict[str, torch.Tensor
         convolution.parametrizations.weight.original0.copy_(state["encoder.pos_conv.0.weight_g"])
         convolution.parametrizations.weight.original1.copy_(state["encoder.pos_conv.0.weight_v"])
         expected = convolution.weight
-    torch.testing.assert_close(convert(state)["encoder.pos_conv.weight"], expected)
+    torch.testing.assert_close(convert_beats(state)["encoder.pos_conv.weight"], expected)
 
 
 def test_every_name_of_the_checkpoint_is_accounted_for(state: dict[str, torch.Tensor]) -> None:
     assert len(state) == 250
     model = Beats()
-    load_exactly(model, convert(state), "file")
+    load_exactly(model, convert_beats(state), "file")
     torch.testing.assert_close(model.encoder.relative_attention_bias.weight.detach(), state[TABLE.format(0)])
     with pytest.raises(ValueError, match=r"1 missing: encoder.relative_attention_bias.weight$"):
-        load_exactly(model, convert({name: t for name, t in state.items() if name != TABLE.format(0)}), "file")
+        load_exactly(model, convert_beats({name: t for name, t in state.items() if name != TABLE.format(0)}), "file")
     without_length = {name: t for name, t in state.items() if not name.endswith("weight_g")}
     with pytest.raises(ValueError, match=r"1 missing: encoder.pos_conv.weight$"):
-        load_exactly(model, convert(without_length), "file")
+        load_exactly(model, convert_beats(without_length), "file")
     with pytest.raises(ValueError, match=r"1 unexpected: predictor.weight"):
-        load_exactly(model, convert({**state, "predictor.weight": torch.zeros(527, 768)}), "file")
+        load_exactly(model, convert_beats({**state, "predictor.weight": torch.zeros(527, 768)}), "file")
 
 
 def test_tables_that_differ_between_blocks_are_refused(state: dict[str, torch.Tensor]) -> None:
     with pytest.raises(ValueError, match=r"encoder.layers.7.*relative_attention_bias.weight differs"):
-        convert({**state, TABLE.format(7): state[TABLE.format(7)] + 1})
+        convert_beats({**state, TABLE.format(7): state[TABLE.format(7)] + 1})
 
 
 def test_fresh_weights_are_drawn_as_published(encoder: BeatsEncoder) -> None:

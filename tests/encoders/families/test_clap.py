@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.front_ends.clap import ClapLogMel
-from audio_compositionality.encoders.loading import partial
+from audio_compositionality.encoders.loading import checkpoints
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
@@ -178,8 +178,8 @@ def published(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.save(load_file(folder / "model.safetensors"), pickle)
     (folder / "model.safetensors").unlink()
     repository = "laion/clap-htsat-unfused"
-    file = replace(partial.PUBLISHED_PICKLES[repository], digest=f"sha256:{sha256_of_file(pickle)}")
-    monkeypatch.setitem(partial.PUBLISHED_PICKLES, repository, file)
+    file = replace(checkpoints.PUBLISHED_PICKLES[repository], digest=f"sha256:{sha256_of_file(pickle)}")
+    monkeypatch.setitem(checkpoints.PUBLISHED_PICKLES, repository, file)
 
 
 def test_the_published_pytorch_file_is_read(

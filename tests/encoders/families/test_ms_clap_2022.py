@@ -15,10 +15,11 @@ import pytest
 import torch
 from compare import fixture_state
 
-from audio_compositionality.encoders.families.ms_clap_2022 import BASE, UNUSED, MsClap2022Encoder, convert_ms_clap_2022
+from audio_compositionality.encoders.families.ms_clap import BASE, MsClap2022Encoder, convert_ms_clap_2022
+from audio_compositionality.encoders.families.ms_clap import UNUSED_2022 as UNUSED
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly
-from audio_compositionality.encoders.networks import ms_clap_2022, panns
+from audio_compositionality.encoders.networks import cnn14, htsat
 from audio_compositionality.encoders.options import EncoderOptions
 
 RATE = 44_100
@@ -30,8 +31,8 @@ MakeClips = Callable[[int, float], np.ndarray]
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch) -> Callable[..., MsClap2022Encoder]:
     """Function of options: a small model with fresh weights."""
-    monkeypatch.setattr(panns, "CHANNELS", CHANNELS)
-    monkeypatch.setattr(ms_clap_2022, "CHANNELS", CHANNELS)
+    monkeypatch.setattr(cnn14, "CHANNELS", CHANNELS)
+    monkeypatch.setattr(htsat, "CHANNELS", CHANNELS)
 
     def load(**options: Any) -> MsClap2022Encoder:
         encoder = load_model("untrained:ms-clap-2022", device="cpu", options=EncoderOptions(**options), seed=3)
@@ -119,7 +120,7 @@ def test_every_tensor_of_the_official_checkpoint_is_accounted_for(official: dict
         "caption_encoder.projection.linear1.weight": torch.zeros(2, 2),
         "logit_scale": torch.zeros(()),
     }
-    model = ms_clap_2022.ProjectedCnn14()
+    model = htsat.ProjectedCnn14()
     load_exactly(model, convert_ms_clap_2022({**official, **others}), "file", UNUSED)
     torch.testing.assert_close(model.blocks[5].conv2.weight, official[BASE + "conv_block6.conv2.weight"])
     torch.testing.assert_close(model.log_mel.filters, official[BASE + "logmel_extractor.melW"])
@@ -141,4 +142,4 @@ def test_wrong_weights_are_named(
 ) -> None:
     state = {name: tensor for name, tensor in {**official, **change}.items() if tensor is not None}
     with pytest.raises(ValueError, match=complaint):
-        load_exactly(ms_clap_2022.ProjectedCnn14(), convert_ms_clap_2022(state), "file", UNUSED)
+        load_exactly(htsat.ProjectedCnn14(), convert_ms_clap_2022(state), "file", UNUSED)

@@ -20,18 +20,17 @@ from seeded import FOLDER, seeded_state
 from transformers import BertConfig, ClapAudioConfig, GPT2Config
 
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.families import ms_clap, ms_clap_2022
+from audio_compositionality.encoders.families import ms_clap
+from audio_compositionality.encoders.loading.beside_weights import PublishedTokenizer
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.loading.tokenizers import PublishedTokenizer
 from audio_compositionality.encoders.loading.weights import Weights
-from audio_compositionality.encoders.networks import htsat, ms_clap_text, panns
-from audio_compositionality.encoders.networks import ms_clap_2022 as cnn
+from audio_compositionality.encoders.networks import cnn14, htsat
 from audio_compositionality.encoders.text_towers import TextedEncoder
 
 from ..contract import relative_error
 
 NAMES = ("ms-clap-2022", "ms-clap-2023")
-TOKENIZERS = {"ms-clap-2022": ms_clap_2022.TOKENIZER, "ms-clap-2023": ms_clap.TOKENIZER}
+TOKENIZERS = {"ms-clap-2022": ms_clap.TOKENIZER_2022, "ms-clap-2023": ms_clap.TOKENIZER}
 MARK = "Fireworks! a crowd cheers"
 
 Load = Callable[..., TextedEncoder]
@@ -53,15 +52,15 @@ def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Load:
     small_htsat = {"depths": [1, 1, 1, 1], "num_attention_heads": [1, 1, 1, 1], "patch_embeds_hidden_size": 4,
                    "hidden_size": 32}  # fmt: skip
     monkeypatch.setattr(htsat, "ms_clap_config", partial(ClapAudioConfig, **small_htsat))
-    for module in (panns, cnn):
+    for module in (cnn14, htsat):
         monkeypatch.setattr(module, "CHANNELS", (4, 6, 8, 10, 12, 14))
     small = {name: about(name)["small"] for name in NAMES}
-    monkeypatch.setattr(ms_clap_text, "gpt2_config", partial(GPT2Config, **small["ms-clap-2023"]))
-    monkeypatch.setattr(ms_clap_text, "bert_config", partial(BertConfig, **small["ms-clap-2022"]))
+    monkeypatch.setattr(htsat, "gpt2_config", partial(GPT2Config, **small["ms-clap-2023"]))
+    monkeypatch.setattr(htsat, "bert_config", partial(BertConfig, **small["ms-clap-2022"]))
 
     def load(name: str, extra: dict[str, np.ndarray] | None = None, folder: Path | None = None) -> TextedEncoder:
         encoder = load_model(f"untrained:{name}", device="cpu")
-        assert isinstance(encoder, (ms_clap.MsClapEncoder, ms_clap_2022.MsClap2022Encoder))
+        assert isinstance(encoder, (ms_clap.MsClapEncoder, ms_clap.MsClap2022Encoder))
         path = tmp_path / f"{name}.safetensors"
         save_file({**seeded_state(about(name)["shapes"]), **(extra or {})}, path)
         encoder._weights = Weights(name, path, folder=folder)
@@ -139,7 +138,7 @@ def test_every_tensor_of_the_official_checkpoints_is_accounted_for(load: Load) -
 def test_the_networks_are_gpt2_and_bert_base_with_the_projections_of_the_published_files() -> None:
     """Parameters of GPT-2 (124,439,808) and of BERT base uncased (109,482,240) as their publishers state them."""
     with torch.device("meta"):
-        networks = ms_clap_text.Gpt2Text(), ms_clap_text.BertText()
+        networks = htsat.Gpt2Text(), htsat.BertText()
     projection = 768 * 1024 + 1024 * 1024 + 2 * 1024
     pooler = 768 * 768 + 768
     counts = [sum(p.numel() for p in network.parameters()) for network in networks]

@@ -20,7 +20,7 @@ from audio_compositionality.encoders.front_ends.torchlibrosa import DecibelSpect
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly, read_tensors
 from audio_compositionality.encoders.model_encoder import ModelEncoder
-from audio_compositionality.encoders.networks import panns
+from audio_compositionality.encoders.networks import cnn14
 from audio_compositionality.encoders.options import EncoderOptions
 
 RATE = 32_000
@@ -47,7 +47,7 @@ def official_state(channels: tuple[int, ...] = CHANNELS) -> dict[str, np.ndarray
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(panns, "CHANNELS", CHANNELS)
+    monkeypatch.setattr(cnn14, "CHANNELS", CHANNELS)
 
 
 @pytest.fixture
@@ -90,12 +90,12 @@ def librosa_log_mel(clip: np.ndarray) -> np.ndarray:
 def test_the_spectrogram_is_librosas(make_clips: Callable[[int, float], np.ndarray]) -> None:
     clips = make_clips(RATE, 0.5)
     expected = np.stack([librosa_log_mel(clip).T for clip in clips])
-    ours = DecibelSpectrogram(RATE, panns.BAND_EDGES)(torch.from_numpy(clips)).numpy()
+    ours = DecibelSpectrogram(RATE, cnn14.BAND_EDGES)(torch.from_numpy(clips)).numpy()
     # Bands with nearly no power come from rounding.
     loud = expected > -70
     assert loud.mean() > 0.5
     np.testing.assert_allclose(ours[loud], expected[loud], rtol=0, atol=5e-3)
-    silence = DecibelSpectrogram(RATE, panns.BAND_EDGES)(torch.zeros(1, 9920))
+    silence = DecibelSpectrogram(RATE, cnn14.BAND_EDGES)(torch.zeros(1, 9920))
     torch.testing.assert_close(silence, torch.full((1, 32, 64), -100.0))
 
 
@@ -141,7 +141,7 @@ def test_clips_of_any_length_that_leaves_a_frame(load: Callable[..., ModelEncode
 def test_a_checkpoint_of_another_front_end_is_refused(small: None) -> None:
     state = {name: torch.from_numpy(array) for name, array in official_state().items()}
     converted = convert_cnn14(state)
-    assert set(panns.Cnn14().state_dict()) == {name for name in converted if not name.startswith("fc_audioset.")}
+    assert set(cnn14.Cnn14().state_dict()) == {name for name in converted if not name.startswith("fc_audioset.")}
 
     untapered = np.real(np.exp(-2j * np.pi * np.outer(np.arange(513), np.arange(1024)) / 1024))[:, None]
     with pytest.raises(ValueError, match=rf"'{MATRIX}' differ by .*trained with another front end"):
@@ -175,7 +175,7 @@ def test_every_weight_is_accounted_for(small: None) -> None:
         ({**state, "conv_block2.conv1.weight": torch.zeros(6, 5, 3, 3)}, r"blocks\.1\.conv1\.weight \(stored \(6, 5"),
     ]:
         with pytest.raises(ValueError, match=message):
-            load_exactly(panns.Cnn14(), convert_cnn14(wrong), "file", ("fc_audioset.",))
+            load_exactly(cnn14.Cnn14(), convert_cnn14(wrong), "file", ("fc_audioset.",))
 
 
 @pytest.mark.parametrize("before_numpy_2", [True, False])

@@ -18,7 +18,7 @@ from audio_compositionality.encoders.front_ends.passt import PasstLogMel
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import load_exactly
 from audio_compositionality.encoders.model_encoder import ModelEncoder
-from audio_compositionality.encoders.networks import passt
+from audio_compositionality.encoders.networks import passt_network
 from audio_compositionality.encoders.options import EncoderOptions
 
 RATE = 32_000
@@ -60,7 +60,7 @@ def official_state(dim: int = DIM) -> dict[str, np.ndarray]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("DIM", DIM), ("DEPTH", DEPTH), ("HEADS", HEADS)):
-        monkeypatch.setattr(passt, name, value)
+        monkeypatch.setattr(passt_network, name, value)
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_every_weight_is_accounted_for(small: None) -> None:
         ({**state, "time_new_pos_embed": torch.zeros(1, DIM, 1, 199)}, r"time_new_pos_embed \(stored .*199\), model"),
     ]:
         with pytest.raises(ValueError, match=message):
-            load_exactly(passt.Passt(), convert_passt(wrong), "file", ("head.", "head_dist."))
+            load_exactly(passt_network.Passt(), convert_passt(wrong), "file", ("head.", "head_dist."))
 
 
 @pytest.mark.slow

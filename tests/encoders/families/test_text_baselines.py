@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from audio_compositionality.encoders.base import words_of
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.texts import words_of
 
 RATE = 32_000
 

@@ -11,7 +11,7 @@ import transformers
 
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.networks.tiny_clap import (
+from audio_compositionality.encoders.networks.small_networks import (
     MAX_TOKENS,
     save_clap,
     shipped_words,

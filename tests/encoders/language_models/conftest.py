@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
+from audio_compositionality.encoders.language_models.transformers_model import TransformersLanguageModel
 from audio_compositionality.encoders.loading.names import KEY_VARIABLE
 from audio_compositionality.encoders.loading.registry import load_model
 

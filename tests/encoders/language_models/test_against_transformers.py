@@ -11,7 +11,7 @@ import soundfile
 import torch
 import transformers
 
-from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
+from audio_compositionality.encoders.language_models.transformers_model import TransformersLanguageModel
 
 from ...clips import each
 from .conftest import Folder, Load

@@ -15,8 +15,8 @@ import soxr
 import torch
 
 from audio_compositionality.encoders.base import ClipError
-from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
 from audio_compositionality.encoders.language_models.listing import family_of
+from audio_compositionality.encoders.language_models.transformers_model import TransformersLanguageModel
 from audio_compositionality.encoders.loading.registry import load_model
 
 from ...clips import each
@@ -149,7 +149,7 @@ def test_its_untrained_twin_has_other_weights_and_answers(folder: Folder, family
 
 
 def test_in_bfloat16_the_weights_are_and_the_id_says_so(folder: Folder, family: str) -> None:
-    from audio_compositionality.encoders.language_models.options import LanguageOptions
+    from audio_compositionality.encoders.options import LanguageOptions
 
     options = LanguageOptions(precision="bfloat16", batch_size=2)
     model = load_model(str(folder(family)), device="cpu", options=options)

@@ -20,10 +20,9 @@ from audio_compositionality.encoders.base import ClipError, GivenClip, ModelErro
 from audio_compositionality.encoders.language_models.endpoint import EndpointModel, load_endpoint
 from audio_compositionality.encoders.language_models.endpoint_calls import EndpointError, Failure, Pace
 from audio_compositionality.encoders.language_models.endpoint_settings import EndpointSettings
-from audio_compositionality.encoders.language_models.options import REASON_TOKENS, LanguageOptions
 from audio_compositionality.encoders.loading.names import KEY_VARIABLE, check_name, parse_endpoint
 from audio_compositionality.encoders.loading.registry import has_twins, load_model
-from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.encoders.options import REASON_TOKENS, EncoderOptions, LanguageOptions
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS
 

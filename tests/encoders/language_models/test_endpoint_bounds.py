@@ -16,11 +16,16 @@ from typing import Any
 import pytest
 
 from audio_compositionality.encoders.language_models.endpoint import EndpointModel, load_endpoint
-from audio_compositionality.encoders.language_models.endpoint_calls import Clock, EndpointError
-from audio_compositionality.encoders.language_models.endpoint_http import MOST_BYTES, MOST_REDIRECTS, completions_url
+from audio_compositionality.encoders.language_models.endpoint_calls import (
+    MOST_BYTES,
+    MOST_REDIRECTS,
+    Clock,
+    EndpointError,
+    completions_url,
+)
 from audio_compositionality.encoders.language_models.endpoint_settings import DEFAULT_SETTINGS, EndpointSettings
-from audio_compositionality.encoders.language_models.options import LanguageOptions
 from audio_compositionality.encoders.loading.names import KEY_VARIABLE, parse_endpoint
+from audio_compositionality.encoders.options import LanguageOptions
 from audio_compositionality.support.retries import WAITS
 
 from .endpoint_server import LoopbackEndpoint, Raw, Request, Response, StillClock, alone, completion, head, refusal

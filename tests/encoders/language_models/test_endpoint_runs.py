@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.language_models.endpoint import EndpointModel
-from audio_compositionality.encoders.language_models.endpoint_calls import EndpointError
+from audio_compositionality.encoders.language_models.endpoint_calls import EndpointError, open_window
 from audio_compositionality.encoders.language_models.endpoint_settings import EndpointSettings
-from audio_compositionality.encoders.language_models.endpoint_window import open_window
-from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.loading.names import parse_endpoint
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions

@@ -16,15 +16,16 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.language_models import base, listing
-from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
-from audio_compositionality.encoders.language_models.batches import Batches, Question
-from audio_compositionality.encoders.language_models.front_end import FrontEnd, Inputs
-from audio_compositionality.encoders.language_models.listing import Family, families
-from audio_compositionality.encoders.language_models.options import LanguageOptions
-from audio_compositionality.encoders.language_models.scoring import log_likelihoods
+from audio_compositionality.encoders.language_models import listing, transformers_model
+from audio_compositionality.encoders.language_models.listing import FrontEnd, LanguageFamily, ModelInputs, families
+from audio_compositionality.encoders.language_models.question_batches import (
+    ChatQuestion,
+    QuestionBatches,
+    log_likelihoods,
+)
+from audio_compositionality.encoders.language_models.transformers_model import TransformersLanguageModel
 from audio_compositionality.encoders.loading.registry import load_encoder, load_model
-from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.encoders.options import EncoderOptions, LanguageOptions
 from audio_compositionality.support.errors import InputError
 
 from ...clips import each
@@ -37,42 +38,42 @@ FAST = "qwen2.5-omni"
 class Echo(FrontEnd):
     """Gives the lengths of clips."""
 
-    def encode(self, chats: Sequence[str], clips: Sequence[np.ndarray]) -> Inputs:
+    def encode(self, chats: Sequence[str], clips: Sequence[np.ndarray]) -> ModelInputs:
         return {"input_ids": torch.tensor([len(clip) for clip in clips])}
 
     def kind(self, samples: int) -> int:
         return samples if samples < 3 else 0
 
 
-def questions(lengths: list[int]) -> list[Question]:
-    return [Question("?", np.zeros(length, np.float32)) for length in lengths]
+def questions(lengths: list[int]) -> list[ChatQuestion]:
+    return [ChatQuestion("?", np.zeros(length, np.float32)) for length in lengths]
 
 
 def test_batches_go_from_the_longest_to_the_shortest_and_come_back_in_order() -> None:
     seen = []
 
-    def work(batch: Sequence[Question], inputs: Inputs) -> list[int]:
+    def work(batch: Sequence[ChatQuestion], inputs: ModelInputs) -> list[int]:
         assert inputs["input_ids"].tolist() == [len(one.clip) for one in batch]
         seen.append(inputs["input_ids"].tolist())
         return [10 * len(one.clip) for one in batch]
 
     lengths = [4, 9, 1, 7, 2, 8, 2, 5]
-    assert Batches[int](Echo(), "me", 3).run(questions(lengths), work) == [10 * length for length in lengths]
+    assert QuestionBatches[int](Echo(), "me", 3).run(questions(lengths), work) == [10 * length for length in lengths]
     assert seen == [[9, 8, 7], [5, 4], [2, 2], [1]]
-    assert Batches[int](Echo(), "me", 3).run([], work) == []
+    assert QuestionBatches[int](Echo(), "me", 3).run([], work) == []
 
 
 @pytest.mark.slow
 def test_out_of_memory_halves_batches_and_the_size_stays() -> None:
     sizes = []
 
-    def work(batch: Sequence[Question], inputs: Inputs) -> list[int]:
+    def work(batch: Sequence[ChatQuestion], inputs: ModelInputs) -> list[int]:
         sizes.append(len(batch))
         if len(batch) > 3:
             raise torch.OutOfMemoryError("out of memory: so much")
         return inputs["input_ids"].tolist()
 
-    batches = Batches[int](Echo(), "me", 8)
+    batches = QuestionBatches[int](Echo(), "me", 8)
     lengths = list(range(30, 10, -1))
     with pytest.warns(UserWarning, match=r"out of memory; 'me' goes on with batches of [24]") as warned:
         assert batches.run(questions(lengths), work) == lengths
@@ -80,7 +81,7 @@ def test_out_of_memory_halves_batches_and_the_size_stays() -> None:
     assert sizes == [8, 4, *[2] * 10]
     assert batches.size == 2
 
-    def too_much(batch: Sequence[Question], inputs: Inputs) -> list[int]:
+    def too_much(batch: Sequence[ChatQuestion], inputs: ModelInputs) -> list[int]:
         raise MemoryError("no")
 
     message = "'me' runs out of memory with a single question"
@@ -89,19 +90,19 @@ def test_out_of_memory_halves_batches_and_the_size_stays() -> None:
 
 
 def test_other_errors_of_the_model_pass() -> None:
-    def work(batch: Sequence[Question], inputs: Inputs) -> list[int]:
+    def work(batch: Sequence[ChatQuestion], inputs: ModelInputs) -> list[int]:
         raise RuntimeError("shapes differ")
 
     with pytest.raises(RuntimeError, match="shapes differ"):
-        Batches[int](Echo(), "me", 8).run(questions([4, 5]), work)
+        QuestionBatches[int](Echo(), "me", 8).run(questions([4, 5]), work)
 
 
 def deaf_in_batches(model: Any) -> None:
     """Let a model mistake the first of several clips, as a wrong mask would."""
     encode = model.front_end.encode
 
-    def damaged(chats: Sequence[str], clips: Sequence[np.ndarray]) -> Inputs:
-        inputs: Inputs = encode(chats, clips)
+    def damaged(chats: Sequence[str], clips: Sequence[np.ndarray]) -> ModelInputs:
+        inputs: ModelInputs = encode(chats, clips)
         if len(chats) > 1:
             inputs["input_features"][-1] = inputs["input_features"][0].flip(-1)
         return inputs
@@ -159,7 +160,7 @@ def test_a_cache_on_several_devices_is_chosen_from_by_numbers_on_the_cpu() -> No
             assert rows.device.type == "cpu"
             raise ChosenError
 
-    def forward(inputs: Inputs, *, only_last: bool) -> Any:
+    def forward(inputs: ModelInputs, *, only_last: bool) -> Any:
         return SimpleNamespace(logits=torch.zeros(1, 1, 5), past_key_values=Cache())
 
     with pytest.raises(ChosenError):
@@ -168,7 +169,7 @@ def test_a_cache_on_several_devices_is_chosen_from_by_numbers_on_the_cpu() -> No
 
 def test_batches_are_not_checked_where_there_are_none(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     checks = []
-    monkeypatch.setattr(base, "difference_alone_and_together", lambda *_: checks.append(1) or 0.0)
+    monkeypatch.setattr(transformers_model, "difference_alone_and_together", lambda *_: checks.append(1) or 0.0)
     model = load(FAST)
     model.answer(each(sounds()[:1]), PROMPTS[:1])
     assert not checks
@@ -278,7 +279,7 @@ def test_architectures_that_are_left_out_say_why(architecture: str) -> None:
 
 def test_a_missing_package_is_named_with_what_installs_it(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     family = families()["Qwen-Omni"]
-    needy = Family(
+    needy = LanguageFamily(
         **{**vars(family), "packages": {"no_such_package": "audio-compositionality[voxtral]", "torch": "torch"}}
     )
     monkeypatch.setattr(listing._families, "_added", {needy.name: needy})
@@ -339,7 +340,7 @@ def test_the_thinker_is_taken_out_of_the_whole_model(folder: Folder, tmp_path: P
     save_file(published, tmp_path / "model.safetensors", {"format": "pt"})
     model = load_model(str(tmp_path), device="cpu")
     expected = load(FAST)
-    assert isinstance(model, base.TransformersLanguageModel)
+    assert isinstance(model, transformers_model.TransformersLanguageModel)
     assert model.answer(each(sounds()), PROMPTS) == expected.answer(each(sounds()), PROMPTS)
     assert model.card.parameters == expected.card.parameters
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.loading.controls import CONTROLS
+from audio_compositionality.encoders.controls import CONTROLS
 from audio_compositionality.encoders.loading.names import (
     TOWER,
     absolute_name,

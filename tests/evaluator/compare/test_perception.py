@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.base import LETTERS, Model, ModelCard
-from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
+from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.evaluator.compare import comparison as comparison_module
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.group_tables import comparison_tables

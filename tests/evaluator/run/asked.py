@@ -15,7 +15,7 @@ from pathlib import Path
 
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
-from audio_compositionality.encoders.language_models.base import TransformersLanguageModel
+from audio_compositionality.encoders.language_models.transformers_model import TransformersLanguageModel
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions

@@ -7,7 +7,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import Clip, check_range
 from audio_compositionality.encoders.base import LANGUAGE_MODEL, ClipError, Model, ModelCard, ModelError
-from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
+from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.support.spec import Spec

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.base import ClipError, GivenClip, ModelCard, ModelError
-from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
+from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.evaluator.run.before import with_long_answers
 from audio_compositionality.evaluator.run.evaluate import evaluate_models

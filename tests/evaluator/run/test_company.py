@@ -8,7 +8,7 @@ import pytest
 from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.encoders.base import Model, ModelCard, ModelError
-from audio_compositionality.encoders.company import BATCHED, allowed_in_company
+from audio_compositionality.encoders.inference import BATCHED, allowed_in_company
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.evaluator.run import blocks, company

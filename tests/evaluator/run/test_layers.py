@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from audio_compositionality.encoders.base import ModelCard
-from audio_compositionality.encoders.layers import LayeredEncoder
-from audio_compositionality.encoders.model_encoder import Hidden
+from audio_compositionality.encoders.model_encoder import Hidden, LayeredEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.evaluator.run.embed import embed_at_layers, embed_configuration, models_by_pass, open_store

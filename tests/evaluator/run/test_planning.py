@@ -2,7 +2,7 @@
 
 import pytest
 
-from audio_compositionality.encoders.loading.controls import CONTROLS
+from audio_compositionality.encoders.controls import CONTROLS
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.twins import TWINS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.encoders.base import ENCODER, ModelCard, ModelError
-from audio_compositionality.encoders.loading.controls import CONTROLS, Controlled
+from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.run import evaluate as evaluation
 from audio_compositionality.evaluator.run.evaluate import evaluate_models

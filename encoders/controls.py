@@ -1,0 +1,521 @@
+"""Models that are given something else than the sound itself: controls, and the text cascade.
+
+A kind of control is a line of `CONTROLS`. Its name, with a colon, stands in front of the name of any model, a user's
+class and twins among them: it changes what goes in, not the weights. A score that a control reaches as well says
+nothing of what the control takes away.
+
+The text cascade is a language model that is told what a detector has heard, in place of the sound:
+
+    detector hears -> events as text -> language model answers
+
+Any model that detects events goes with any that answers: one that reads prompts without a clip, such as a model behind
+a server, is given the text alone, any other silence beside the text. What the cascade cannot answer is lost in between,
+or not understood by the one that reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import plain
+
+from .base import (
+    INT16_SCALE,
+    By,
+    EventDict,
+    FloatArray,
+    GivenClip,
+    Model,
+    ModelCard,
+    ModelError,
+    StagedEncoder,
+    Wrapper,
+    check_sample_rate,
+    check_texts,
+    check_waveforms,
+    resample,
+    words_of,
+)
+
+NOISE_LEVEL = 0.1
+"""Root mean square of the noise that clips become: 20 dB below full scale."""
+
+STRETCH = 0.25
+"""Seconds of the stretches in which a clip is put into disorder."""
+
+PADDED_SECONDS = 10
+"""How long clips become that are padded: the window of CLAP, which repeats shorter ones until they fill it."""
+
+
+def reversed_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+    """Clips [n, samples] backwards."""
+    return clips[:, ::-1]
+
+
+def padded_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+    """Clips [n, samples] with silence behind them up to `PADDED_SECONDS`."""
+    missing = max(0, PADDED_SECONDS * sample_rate - clips.shape[1])
+    return np.pad(clips, ((0, 0), (0, missing)))
+
+
+def silence_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+    """One clip [1, samples] of silence, which stands for all."""
+    return np.zeros_like(clips[:1])
+
+
+def noise_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+    """White noise for each of some clips [n, samples], of one level; the same for the same clip in any batch."""
+    return np.stack([_noise_of(clip) for clip in clips])
+
+
+def _noise_of(clip: FloatArray) -> FloatArray:
+    """White noise of the length of a clip, and of one level whatever its own: its samples are but the seed."""
+    noise: FloatArray = _generator_of(clip).standard_normal(len(clip), np.float32)
+    limited: FloatArray = np.clip(np.float32(NOISE_LEVEL) * noise, -1, 1)
+    return limited
+
+
+def shuffled_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+    """Clips [n, samples] whose stretches of `STRETCH` are in disorder, the same for the same clip in any batch."""
+    return np.stack([_shuffled_one(clip, max(1, round(STRETCH * sample_rate))) for clip in clips])
+
+
+def _shuffled_one(clip: FloatArray, length: int) -> FloatArray:
+    """A clip with its whole stretches of so many samples in another order, its own in any batch; the rest stays last.
+
+    They are cut and joined without fades: a fade would take from each what the others keep, and clicks are in all
+    clips alike.
+    """
+    whole = len(clip) // length * length
+    stretches = clip[:whole].reshape(-1, length)
+    return np.concatenate([stretches[_generator_of(clip).permutation(len(stretches))].ravel(), clip[whole:]])
+
+
+def _generator_of(clip: FloatArray) -> np.random.Generator:
+    """Random numbers that the 16-bit samples of a clip decide."""
+    samples = np.clip(np.rint(clip * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
+    seed = int.from_bytes(hashlib.blake2b(samples.tobytes(), digest_size=16).digest(), "little")
+    return np.random.Generator(np.random.Philox(seed))
+
+
+TEXT_VERSION = 1
+"""Counted up when the text of the same events becomes another."""
+
+HEARD_AS_TEXT = "heard-as-text"
+"""What the names of cascades begin with, up to the colon: ``heard-as-text:DETECTOR:MODEL``."""
+
+_HEAD = "These sounds were detected in a recording, with the seconds in which they are heard:"
+_NONE = "No sounds were detected in a recording."
+
+
+class EventTextModel(Wrapper):
+    """A language model that answers questions about clips from a detector's events.
+
+    Attributes:
+        card: its id is ``heard-as-text:DETECTOR:MODEL``, its revision that of both and of the text.
+        device: that of the language model.
+        model: the language model.
+        detector: of events.
+    """
+
+    def __init__(self, detector: Model, model: Model) -> None:
+        """Put the two together.
+
+        Args:
+            detector: of events; where it learns, the whole does.
+            model: a language model; one that reads prompts without a clip is given no sound, any other silence as long
+                as the clip.
+        """
+        self.detector = detector
+        super().__init__(model)
+
+    def make_card(self) -> ModelCard:
+        """The card of a cascade, of those of its parts."""
+        detector, model = self.detector.card, self.model.card
+        return ModelCard(
+            id=f"{HEARD_AS_TEXT}:{detector.id}:{model.id}",
+            revision=f"{detector.revision}+{model.revision}+text-{TEXT_VERSION}",
+            sample_rate=detector.sample_rate,
+            output_dim=None,
+            paradigm="text cascade (a detector's events, read by a language model)",
+            trained_on=detector.trained_on,
+            front_end_version=detector.front_end_version,
+        )
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """It answers, scores where the language model does, and learns where the detector does."""
+        return self.model.abilities & {"answer", "score"} | self.detector.abilities & {"learn"}
+
+    @property
+    def limit_seconds(self) -> float | None:  # type: ignore[override]
+        """That of a language model that is given silence."""
+        return None if "read" in self.model.abilities else self.model.limit_seconds
+
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """Answer one prompt about each clip; see `Model.answer`.
+
+        Raises:
+            InputError: there are not as many prompts as clips.
+            ModelError: the detector gives no events that can be told, or what the language model raises.
+        """
+        return self.model.answer(*self._told(clips, prompts))
+
+    def score_options(
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
+    ) -> list[list[float]]:
+        """The log-likelihood of each option; see `Model.score_options`.
+
+        Raises:
+            ModelError: the language model cannot tell.
+        """
+        if "score" not in self.abilities:
+            raise ModelError(f"'{self.model.card.id}' tells no likelihoods of options; it can only answer")
+        return self.model.score_options(*self._told(clips, prompts), options, by)
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """As the detector's."""
+        self.detector.learn(rows, clips)
+
+    def _told(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> tuple[list[list[Any]], list[str]]:
+        """What the language model is given: silence as long as each clip, or nothing, and the prompts with events."""
+        if len(clips) != len(prompts):
+            raise InputError(f"there are {len(prompts)} prompts about {len(clips)} clips; there must be as many")
+        single = self.single_clips(clips)
+        # Several questions are asked about one clip; it is listened to once.
+        different = list({id(clip): clip for clip in single}.values())
+        events = self.detector.detect_events(different)
+        if len(events) != len(different):
+            raise ModelError(
+                f"the detector of '{self.card.id}' gave events of {len(events)} clips for {len(different)}; it must "
+                "give a list for each"
+            )
+        events_of = {id(clip): listed for clip, listed in zip(different, events, strict=True)}
+        told = [prompt_with_events(events_of[id(clip)], prompt) for clip, prompt in zip(single, prompts, strict=True)]
+        if "read" in self.model.abilities:
+            return [[] for _ in single], told
+        return silence_of([(len(clip.waveform), clip.sample_rate) for clip in single]), told
+
+
+def silence_of(clips: Sequence[tuple[int, int]]) -> list[list[Any]]:
+    """Silence for each prompt, as a list of one clip, of so many samples at a rate in Hz; that of one length is one
+    array."""
+    silence = {length: np.zeros(length, np.float32) for length in {length for length, _ in clips}}
+    return [[GivenClip(silence[length], rate)] for length, rate in clips]
+
+
+def prompt_with_events(events: Sequence[EventDict], prompt: str) -> str:
+    """A prompt that is preceded by events, a line each, in the order of their onsets: ``0.00-2.35 s: bell``.
+
+    Args:
+        events: what a detector has heard, or what is known to be there; see `EventDict`.
+        prompt: the question.
+
+    Raises:
+        ModelError: an event has no label, or no onset and offset in order.
+    """
+    lines = [_line(event) for event in sorted(events, key=_place)]
+    return "\n".join([_HEAD, *lines] if lines else [_NONE]) + f"\n\n{prompt}"
+
+
+def _place(event: EventDict) -> tuple[float, float, str]:
+    try:
+        onset, offset, label = float(event["onset"]), float(event["offset"]), event["label"]
+    except (KeyError, TypeError, ValueError):
+        raise ModelError(f"{event!r} is no event: it must have onset, offset (seconds) and label") from None
+    if not (isinstance(label, str) and label.strip() and math.isfinite(offset) and 0 <= onset <= offset):
+        raise ModelError(f"{event!r} is no event: 0 <= onset <= offset must hold, and label must be a text")
+    return onset, offset, label
+
+
+def _line(event: EventDict) -> str:
+    onset, offset, label = _place(event)
+    return f"{onset:.2f}-{offset:.2f} s: {plain(label.strip())}"
+
+
+PLAIN_TEXT = "a sound"
+"""What every text becomes for a model that is not to read any."""
+
+EVENTS_AS_TEXT = "events-as-text"
+"""The control of models that are told what is heard."""
+
+
+@dataclass(frozen=True)
+class ControlKind:
+    """A way to change what a model is given.
+
+    Attributes:
+        name: what stands in front of the model's name, up to the colon.
+        meaning: what is done, for lists and cards.
+        clips: what is done to clips, float32 [n, samples], of a sample rate in Hz; None where they stay. Where one
+            clip comes back, all are this one.
+        texts: what is done to texts; None where they stay. Where one comes back, all are this one.
+        moves: whether questions are asked about the clips of other questions; which, whoever asks them decides.
+        tells: whether the model is told what is heard when, as text, and hears nothing.
+    """
+
+    name: str
+    meaning: str
+    clips: Callable[[FloatArray, int], FloatArray] | None = None
+    texts: Callable[[list[str]], list[str]] | None = None
+    moves: bool = False
+    tells: bool = False
+
+    @property
+    def prefix(self) -> str:
+        """What stands in front of the model's name."""
+        return f"{self.name}:"
+
+
+def _sorted_words(texts: list[str]) -> list[str]:
+    # A text without a word, of signs alone, stays.
+    return [" ".join(sorted(words_of(text))) or text for text in texts]
+
+
+def _one_text(texts: list[str]) -> list[str]:
+    return [PLAIN_TEXT]
+
+
+CONTROLS = {
+    kind.name: kind
+    for kind in (
+        ControlKind(
+            "sorted-words",
+            "the words of every text sorted, without case and punctuation, so that texts of the same words are one",
+            texts=_sorted_words,
+        ),
+        ControlKind("reversed-audio", "every clip played backwards", clips=reversed_clips),
+        ControlKind(
+            "shuffled-audio",
+            f"the stretches of {1000 * STRETCH:.0f} ms of every clip in disorder, so that what is in them stays and "
+            "when it is heard does not",
+            clips=shuffled_clips,
+        ),
+        ControlKind(
+            "padded-audio",
+            f"every clip followed by silence up to {PADDED_SECONDS} s, so that a model that repeats short ones hears "
+            "each once",
+            clips=padded_clips,
+        ),
+        ControlKind("without-audio", "silence for every clip", clips=silence_clips),
+        ControlKind("noise-audio", "white noise of one level for every clip", clips=noise_clips),
+        ControlKind(
+            "other-audio",
+            "every question asked about the clip of another group, so that its words and the sound have nothing to do "
+            "with each other; of models that answer",
+            moves=True,
+        ),
+        ControlKind(
+            EVENTS_AS_TEXT,
+            "every question asked about silence, with what is heard when, as it is known, in a list of text before it; "
+            "of models that answer",
+            tells=True,
+        ),
+        ControlKind("without-text", f"'{PLAIN_TEXT}' for every text", texts=_one_text),
+    )
+}
+"""Every kind of control, by name."""
+
+
+class Controlled(Wrapper, StagedEncoder[Any]):
+    """A model that is given something else than it is asked about.
+
+    Its card is the model's, but for the id, which has the control's name in front of it, and the paradigm.
+
+    Attributes:
+        model: what stands under the control.
+        kind: what is done to what it is given.
+    """
+
+    def __init__(self, model: Model, kind: ControlKind) -> None:
+        """Take a model that is loaded.
+
+        Raises:
+            ModelError: there is nothing in it that the control is of.
+        """
+        self.kind = kind
+        self._abilities = abilities_under(model, kind)
+        super().__init__(model)
+
+    def make_card(self) -> ModelCard:
+        """The model's, which says what is done."""
+        card, kind = self.model.card, self.kind
+        revision = f"{card.revision}+text-{TEXT_VERSION}" if kind.tells else card.revision
+        return replace(card, id=kind.prefix + card.id, revision=revision, paradigm=f"control ({kind.meaning})")
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """Those of the model that the control is of."""
+        return self._abilities
+
+    @property
+    def clips_card(self) -> ModelCard:
+        """The model's, where clips are given as they are."""
+        return self.card if self.kind.clips is not None else self.model.clips_card
+
+    @property
+    def asks_about_others(self) -> bool:  # type: ignore[override]
+        """Whether whoever asks has to give it the clips of other questions."""
+        return self.kind.moves or self.model.asks_about_others
+
+    @property
+    def limit_seconds(self) -> float | None:  # type: ignore[override]
+        """The model's; none where it is given words alone."""
+        return None if self._gives_words_alone else self.model.limit_seconds
+
+    @property
+    def _gives_words_alone(self) -> bool:
+        return self.kind.tells and "read" in self.model.abilities
+
+    def _extract_features(self, clips: FloatArray) -> Any:
+        changed = self._changed(clips, self.card.sample_rate)
+        return self.model.prepare(changed, self.card.sample_rate), len(clips)
+
+    def _run_model(self, features: Any) -> FloatArray:
+        inputs, count = features
+        return _as_many(self.model.forward(inputs), count)
+
+    def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Any:
+        """As the model's, of the changed clips."""
+        self.require("audio")
+        return super().prepare(waveforms, sample_rate)
+
+    def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
+        """As the model's, of the changed clips."""
+        self.require("frames")
+        rate = self.card.sample_rate
+        clips = resample(check_waveforms(waveforms), check_sample_rate(sample_rate), rate)
+        frames, seconds = self.model.embed_frames(self._changed(clips, rate), rate)
+        return _as_many(frames, len(clips)), seconds
+
+    def embed_text(self, texts: Sequence[str]) -> FloatArray:
+        """As the model's, of the changed texts."""
+        self.require("text")
+        listed = check_texts(texts)
+        changed = listed if self.kind.texts is None else self.kind.texts(listed)
+        return _as_many(self.model.embed_text(changed), len(listed))
+
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """As the model's, about what it is given instead.
+
+        Raises:
+            ModelError: a row does not say what is heard when, or what the model raises.
+        """
+        self.require("answer")
+        return self.model.answer(*self._asked(clips, prompts))
+
+    def score_options(
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
+    ) -> list[list[float]]:
+        """As the model's, about what it is given instead; raises as `answer`."""
+        self.require("score")
+        return self.model.score_options(*self._asked(clips, prompts), options, by)
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """As the model's, from clips as they are."""
+        self.require("learn")
+        self.model.learn(rows, clips)
+
+    def _changed(self, clips: FloatArray, sample_rate: int) -> FloatArray:
+        return clips if self.kind.clips is None else self.kind.clips(clips, sample_rate)
+
+    def _asked(
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]
+    ) -> tuple[Sequence[Sequence[Any]], Sequence[str]]:
+        """What the model is asked instead: about clips that are changed; or about silence as long as each, or nothing
+        where it reads words alone, with what is heard when in front of the prompt."""
+        if self.kind.tells:
+            rows = self.rows_of(clips)
+            told = _told(rows, prompts)
+            if self._gives_words_alone:
+                return [[] for _ in rows], told
+            rate = self.card.sample_rate
+            return silence_of([(round(float(row["duration"]) * rate), rate) for row in rows]), told
+        changed = [
+            [GivenClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate) for clip in some]
+            for some in clips
+        ]
+        return changed, prompts
+
+
+def _told(rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[str]:
+    """Prompts, each after what is heard when.
+
+    Raises:
+        ModelError: a row does not say what is heard, or how long its clip is.
+    """
+    for row in rows:
+        for column in ("events", "duration"):
+            if row.get(column) is None:
+                raise ModelError(
+                    f"row {row.get('id')!r} has no {column}; to be told as text, what is heard has to be known"
+                )
+    return [prompt_with_events(row["events"], prompt) for row, prompt in zip(rows, prompts, strict=True)]
+
+
+def _as_many(embeddings: FloatArray, count: int) -> FloatArray:
+    """So many rows: where there is one, it stands for all, so that they are the same to the last bit."""
+    return embeddings if len(embeddings) == count else np.repeat(embeddings, count, axis=0)
+
+
+def abilities_under(model: Model, kind: ControlKind) -> frozenset[str]:
+    """What a model can do under a control: what it can, as far as the control is of that.
+
+    Raises:
+        ModelError: there is nothing in it that the control is of.
+    """
+    name = f"'{kind.prefix}{model.card.id}': '{model.card.id}'"
+    able = model.abilities
+    if "labels" in able:
+        raise ModelError(f"{name} is told labels and hears nothing, so there is nothing to control")
+    if kind.texts is not None:
+        if "text" not in able:
+            raise ModelError(f"{name} embeds no text, so there is nothing to control")
+        return able & {"audio", "text"}
+    if kind.tells:
+        _check_tellable(model, name)
+        return able & {"answer", "score"} | {"labels"}
+    if kind.moves and "answer" not in able:
+        raise ModelError(f"{name} answers no questions, so none can be asked about another clip")
+    left = able & ({"answer", "score", "learn"} if kind.moves else {*_EMBEDS, "answer", "score", "learn"})
+    if not left:
+        raise ModelError(f"{name} neither embeds nor answers")
+    return left
+
+
+_EMBEDS = {"audio", "frames", "text"}
+
+
+def _check_tellable(model: Model, name: str) -> None:
+    """Refuse a model that does not answer, has learnt from what it hears, or is given something else already.
+
+    Raises:
+        ModelError: it is one.
+    """
+    if "answer" not in model.abilities:
+        raise ModelError(f"{name} answers no questions, so it cannot be told what is heard")
+    if "learn" in model.abilities:
+        raise ModelError(
+            f"{name} has learnt from questions without such a list, so it would not know what to do with it"
+        )
+    if isinstance(model, EventTextModel):
+        raise ModelError(f"{name} is told what a detector has heard; ask for '{EVENTS_AS_TEXT}:' of its language model")
+    if isinstance(model, Controlled):
+        raise ModelError(f"{name} is a control of what is heard, and here nothing is")
+
+
+def can_control(model: Model, kind: ControlKind) -> bool:
+    """Whether a control is of anything that a model can do; see `abilities_under`."""
+    try:
+        abilities_under(model, kind)
+    except ModelError:
+        return False
+    return True

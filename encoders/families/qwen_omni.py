@@ -1,0 +1,74 @@
+"""The thinkers of Qwen2.5-Omni (Xu et al., 2025, arXiv 2503.20215) and Qwen3-Omni (arXiv 2509.17765): what writes.
+
+Their processor of transformers needs torchvision for pictures; here the tokenizer, the chat template and Whisper's
+log-mel spectrogram take its place, and the audio token is repeated as often as the processor does.
+The part that speaks is not loaded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..language_models.listing import FrontEnd, LanguageFamily, LogMelFrontEnd
+
+if TYPE_CHECKING:
+    from ..language_models.transformers_model import LanguageCheckpoint
+
+
+class Omni25FrontEnd(LogMelFrontEnd):
+    """A token for each 40 ms."""
+
+    def token_count(self, frames: int) -> int:
+        """See `LogMelFrontEnd.token_count`."""
+        return ((frames - 1) // 2 - 1) // 2 + 1
+
+
+class Omni3FrontEnd(LogMelFrontEnd):
+    """13 tokens for each whole second, and a token for each 80 ms that are left or have begun."""
+
+    window = 100
+    """Frames that the audio encoder hears at a time; 13 tokens come of them."""
+
+    def kind(self, samples: int) -> int:
+        """See `FrontEnd.kind`: clips that do not fill a window are heard otherwise beside longer ones.
+
+        The encoder fills the last window of each clip up to the longest of the batch, and its convolutions make
+        something of that.
+        """
+        frames = samples // self._extractor.hop_length
+        return frames if frames < self.window else 0
+
+    def token_count(self, frames: int) -> int:
+        """See `LogMelFrontEnd.token_count`."""
+        whole, rest = divmod(frames, self.window)
+        for _ in range(3):
+            rest = (rest - 1) // 2 + 1
+        return 13 * whole + rest
+
+
+LIMIT_SECONDS = 2400
+"""Of Qwen3-Omni: 40 minutes, as its report says; that of Qwen2.5-Omni is the window of its feature extractor, 300 s."""
+
+
+def _front_end(checkpoint: LanguageCheckpoint) -> FrontEnd:
+    if checkpoint.config.model_type.startswith("qwen2_5"):
+        return Omni25FrontEnd(checkpoint, limit_seconds=None, pads=True)
+    return Omni3FrontEnd(checkpoint, limit_seconds=LIMIT_SECONDS, pads=False)
+
+
+THINKER_25 = "Qwen2_5OmniThinkerForConditionalGeneration"
+THINKER_3 = "Qwen3OmniMoeThinkerForConditionalGeneration"
+
+FAMILY = LanguageFamily(
+    "Qwen-Omni",
+    {
+        THINKER_25: THINKER_25,
+        "Qwen2_5OmniModel": THINKER_25,
+        "Qwen2_5OmniForConditionalGeneration": THINKER_25,
+        THINKER_3: THINKER_3,
+        "Qwen3OmniMoeForConditionalGeneration": THINKER_3,
+    },
+    _front_end,
+    part="thinker_config",
+    unused=("model.visual.",),
+)

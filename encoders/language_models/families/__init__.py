@@ -1,4 +1,0 @@
-"""One file a family of models that hear and answer: its declaration (`FAMILY`) and its front end.
-
-A new family is a new file; `listing.Family` says what it declares. It imports torch and transformers inside functions.
-"""

@@ -1,0 +1,260 @@
+"""Questions in batches: how these are formed and run, the likelihood of given answers, and what a batch may change."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from audio_compositionality.support.text import first_line
+
+from ..base import FloatArray
+from ..inference import free_memory, is_out_of_memory
+from .listing import FrontEnd, ModelInputs
+
+if TYPE_CHECKING:
+    import torch
+
+
+PerQuestion = TypeVar("PerQuestion")
+
+
+@dataclass(frozen=True)
+class ChatQuestion:
+    """A question that is ready to be put.
+
+    Attributes:
+        chat: see `FrontEnd.chat`.
+        clip: float32 [samples] at the model's rate.
+        continuations: tokens of the answers whose likelihood is asked for, of each a list; none where it writes itself.
+    """
+
+    chat: str
+    clip: FloatArray
+    continuations: tuple[list[int], ...] = field(default=())
+
+    @property
+    def length(self) -> tuple[int, int]:
+        """What it is sorted by: samples, then letters."""
+        return len(self.clip), len(self.chat)
+
+
+class QuestionBatches(Generic[PerQuestion]):
+    """Does work on questions, so many at a time.
+
+    Attributes:
+        size: how many at a time; it is halved whenever memory does not suffice, and stays so.
+    """
+
+    def __init__(self, front_end: FrontEnd, name: str, size: int) -> None:
+        """`name` is the model's, for messages."""
+        self.size = size
+        self._front_end = front_end
+        self._name = name
+
+    def run(
+        self,
+        questions: Sequence[ChatQuestion],
+        work: Callable[[Sequence[ChatQuestion], ModelInputs], Sequence[PerQuestion]],
+        on_outcomes: Callable[[Sequence[int], Sequence[PerQuestion]], object] | None = None,
+    ) -> list[PerQuestion]:
+        """The outcomes of work on questions, in their order.
+
+        Questions of similar length go together, the longest first: what memory does not suffice for shows at once.
+        A second thread prepares the next batch while the model works; it alone uses the front end meanwhile.
+
+        Args:
+            questions: any number.
+            work: from a batch and its input to an outcome each.
+            on_outcomes: called with the places of a batch and its outcomes when it is done, by the second thread, so
+                that the front end may be used.
+
+        Raises:
+            MemoryError: a single question is too much.
+        """
+        order = sorted(range(len(questions)), key=lambda place: questions[place].length, reverse=True)
+        outcomes: dict[int, PerQuestion] = {}
+        told: list[Future[object]] = []
+        with ThreadPoolExecutor(1) as ahead:
+            places = self._first(questions, order)
+            prepared = ahead.submit(self._prepare, questions, places)
+            while places:
+                inputs, following = prepared.result(), self._first(questions, order[len(places) :])
+                if following:
+                    prepared = ahead.submit(self._prepare, questions, following)
+                results = self._within_memory([questions[place] for place in places], inputs, work)
+                if results is None:
+                    del inputs
+                    free_memory()
+                    self.size = max(len(places) // 2, 1)
+                    places = places[: self.size]
+                    prepared = ahead.submit(self._prepare, questions, places)
+                    continue
+                outcomes.update(zip(places, results, strict=True))
+                if on_outcomes is not None:
+                    told.append(ahead.submit(on_outcomes, places, results))
+                order, places = order[len(places) :], following
+        for one in told:
+            one.result()
+        return [outcomes[place] for place in range(len(questions))]
+
+    def _first(self, questions: Sequence[ChatQuestion], order: Sequence[int]) -> Sequence[int]:
+        """The places of the first batch of those in an order: all of one kind, see `FrontEnd.kind`."""
+        kinds = [self._front_end.kind(len(questions[place].clip)) for place in order[: self.size]]
+        return [place for place, kind in zip(order, kinds, strict=False) if kind == kinds[0]]
+
+    def _prepare(self, questions: Sequence[ChatQuestion], places: Sequence[int]) -> ModelInputs:
+        batch = [questions[place] for place in places]
+        return self._front_end.encode([one.chat for one in batch], [one.clip for one in batch])
+
+    def _within_memory(
+        self,
+        batch: Sequence[ChatQuestion],
+        inputs: ModelInputs,
+        work: Callable[[Sequence[ChatQuestion], ModelInputs], Sequence[PerQuestion]],
+    ) -> Sequence[PerQuestion] | None:
+        """What work makes of a batch; None, with a warning, where memory does not suffice for it.
+
+        Raises:
+            MemoryError: it does not suffice for a single question.
+        """
+        try:
+            return work(batch, inputs)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            reason = first_line(error)
+        # Here the caught error is gone, whose traceback would keep the tensors that have to go.
+        if len(batch) == 1:
+            raise MemoryError(f"'{self._name}' runs out of memory with a single question: {reason}")
+        warnings.warn(
+            f"out of memory; '{self._name}' goes on with batches of {max(len(batch) // 2, 1)} ({reason})", stacklevel=2
+        )
+        return None
+
+
+class Forward(Protocol):
+    """A model that is called with its inputs and returns `logits` [n, tokens, vocabulary] and `past_key_values`."""
+
+    def __call__(self, inputs: ModelInputs, *, only_last: bool) -> Any:
+        """See `TransformersLanguageModel`."""
+
+
+def log_likelihoods(
+    forward: Forward, inputs: ModelInputs, continuations: Sequence[Sequence[Sequence[int]]], pad: int
+) -> list[list[float]]:
+    """The mean over its tokens of the log-likelihood of each continuation of each prompt.
+
+    Args:
+        forward: the model.
+        inputs: of prompts, padded on the left, where the model is.
+        continuations: of each prompt some, of each the numbers of its tokens, one or more.
+        pad: number of the token that fills up a batch.
+
+    Returns:
+        natural logarithms; of a continuation of one token that of the token.
+    """
+    import torch
+
+    mask = inputs["attention_mask"]
+    output = forward(inputs, only_last=True)
+    first = output.logits[:, -1].float().log_softmax(dim=-1)
+    sums = [[float(first[row, tokens[0]]) for tokens in some] for row, some in enumerate(continuations)]
+    places = [
+        (row, place) for row, some in enumerate(continuations) for place, tokens in enumerate(some) if len(tokens) > 1
+    ]
+    if places:
+        tails = [continuations[row][place] for row, place in places]
+        rows = torch.tensor([row for row, _ in places])
+        # Of a model over several GPUs each layer's part of the cache is on its own; those on the CPU go with all.
+        output.past_key_values.batch_select_indices(rows)
+        rest = _of_tails(forward, output.past_key_values, mask[rows], tails, pad)
+        for (row, place), value in zip(places, rest.tolist(), strict=True):
+            sums[row][place] += value
+    return [
+        [total / len(tokens) for total, tokens in zip(of_row, some, strict=True)]
+        for of_row, some in zip(sums, continuations, strict=True)
+    ]
+
+
+def _of_tails(
+    forward: Forward, cache: Any, mask: torch.Tensor, continuations: Sequence[Sequence[int]], pad: int
+) -> torch.Tensor:
+    """The summed log-likelihood of all tokens of continuations but the first, float32 [n]; the cache grows."""
+    import torch
+
+    longest = max(map(len, continuations))
+    ids = mask.new_full((len(continuations), longest), pad)
+    for row, tokens in enumerate(continuations):
+        ids[row, : len(tokens)] = ids.new_tensor(tokens)
+    lengths = ids.new_tensor([len(tokens) for tokens in continuations])[:, None]
+    there = torch.arange(longest, device=ids.device) < lengths
+    # The last token of a continuation is read by nobody.
+    given, wanted, counted = ids[:, :-1], ids[:, 1:], there[:, 1:]
+    steps = torch.arange(longest - 1, device=ids.device)
+    output = forward(
+        {
+            "input_ids": given,
+            "attention_mask": torch.cat([mask, counted.to(mask.dtype)], dim=1),
+            "position_ids": mask.long().sum(-1, keepdim=True) + steps,
+            "past_key_values": cache,
+        },
+        only_last=False,
+    )
+    values: torch.Tensor = output.logits.float().log_softmax(dim=-1).gather(-1, wanted[..., None])[..., 0]
+    return values.masked_fill(~counted, 0).sum(-1)
+
+
+SECONDS = (0.5, 2.0, 5.0, 10.0)
+"""Lengths of the clips, which the model's limit may cut."""
+
+_PROMPTS = (
+    "Is anything heard?",
+    "Which of these is heard?\nA. dog\nB. rain\nAnswer with one letter only.",
+    "How many different kinds of sound can be heard?\nA. one\nB. two\nC. three\nAnswer with one letter only.",
+    "What is heard first?",
+)
+
+
+def tolerance(precision: str) -> float:
+    """How much of the probability of the next token may move between alone and together.
+
+    The total variation distance, so that of so many answers at most one in 1/tolerance can change; rounding alone moves
+    about 1e-6 in float32 and some hundredths in bfloat16, and what is heard wrongly moves tenths.
+    """
+    return {"float32": 1e-3, "float16": 0.02}.get(precision, 0.1)
+
+
+def difference_alone_and_together(
+    front_end: FrontEnd,
+    batches: QuestionBatches[Any],
+    next_token: Callable[[Sequence[ChatQuestion], ModelInputs], Sequence[Any]],
+) -> float:
+    """The largest total variation distance, over four clips, of the next token alone and in a batch; NaN where one is.
+
+    Args:
+        front_end: of the model.
+        batches: of the model; their size may be halved on the way.
+        next_token: the probabilities of the next token of each question of a batch.
+    """
+    questions = [
+        ChatQuestion(front_end.chat(prompt), _clip(min(seconds, front_end.limit_seconds), front_end.sample_rate))
+        for prompt, seconds in zip(_PROMPTS, SECONDS, strict=True)
+    ]
+    alone = [batches.run([question], next_token)[0] for question in questions]
+    together = batches.run(questions, next_token)
+    differences = [float((one - other).abs().sum() / 2) for one, other in zip(alone, together, strict=True)]
+    # Python's own maximum of NaN and a number depends on their order.
+    return float(np.max(differences))
+
+
+def _clip(seconds: float, sample_rate: int) -> FloatArray:
+    """Bursts of noise, three a second."""
+    count = round(seconds * sample_rate)
+    noise = np.random.Generator(np.random.Philox(count)).standard_normal(count, np.float32)
+    bursts = np.maximum(np.sin(2 * np.pi * 3 * np.arange(count) / sample_rate), 0)
+    return (0.1 * noise * bursts).astype(np.float32)

@@ -1,0 +1,460 @@
+"""Models of transformers that hear and answer: their files, greedy answers, and the likelihood of given ones."""
+
+from __future__ import annotations
+
+import copy
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import AutoProcessor
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import first_line
+
+from ..base import (
+    LETTERS,
+    By,
+    ClipError,
+    FloatArray,
+    Model,
+    ModelCard,
+    ModelError,
+    check_sample_rate,
+    check_waveforms,
+    language_options,
+    resample,
+)
+from ..inference import inference
+from ..loading.beside_weights import TOKENIZER_FILES
+from ..loading.checkpoints import Checkpoint, quiet
+from ..options import EncoderOptions, LanguageOptions
+from .listing import FrontEnd, LanguageFamily, ModelInputs
+from .question_batches import ChatQuestion, QuestionBatches, difference_alone_and_together, log_likelihoods, tolerance
+
+TEMPLATES = ("chat_template.jinja", "chat_template.json")
+"""Files of which one may hold the chat template, the newer name first."""
+
+
+@dataclass(frozen=True)
+class LanguageCheckpoint(Checkpoint):
+    """A checkpoint of a model that answers."""
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint, part: str | None = None) -> LanguageCheckpoint:
+        """The same checkpoint; with the configuration of a part, an attribute of it, where one is named."""
+        made = cls(**{field.name: getattr(checkpoint, field.name) for field in fields(Checkpoint)})
+        inner = None if part is None else getattr(checkpoint.config, part, None)
+        return made if inner is None else replace(made, config=inner)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """See `Checkpoint`; tokens, template and what ends an answer decide as well."""
+        return (*super().settings, *TOKENIZER_FILES, *TEMPLATES, "generation_config.json", "tekken.json")
+
+    @cached_property
+    def chat_template(self) -> str | None:
+        """The chat template that stands in a file of its own; None where there is none.
+
+        Raises:
+            ModelError: the file cannot be had or read.
+        """
+        for name in TEMPLATES:
+            path = self.find(name)
+            if path is None:
+                continue
+            try:
+                text = path.read_text("utf-8")
+                template = text if path.suffix == ".jinja" else json.loads(text)["chat_template"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise ModelError(f"cannot read {name}, the chat template of '{self.name}': {error!r}") from error
+            return str(template)
+        return None
+
+    def load_processor(self) -> Any:
+        """The checkpoint's processor: tokenizer, feature extractor and chat template in one.
+
+        Raises:
+            ModelError: there is none, or it cannot be read.
+        """
+        try:
+            with quiet(self.source):
+                return AutoProcessor.from_pretrained(  # type: ignore[no-untyped-call]
+                    self.source, revision=self.commit, trust_remote_code=False
+                )
+        except Exception as error:
+            raise ModelError(f"cannot read the processor of '{self.name}': {first_line(error)}") from error
+
+    def load_chat_tokenizer(self) -> Any:
+        """The checkpoint's tokenizer, with its chat template.
+
+        Raises:
+            ModelError: there is no tokenizer, it cannot be read, or there is no template.
+        """
+        tokenizer = self._read_tokenizer(
+            f"'{self.name}' has no tokenizer: there must be tokenizer.json beside config.json"
+        )
+        if self.chat_template is not None:
+            tokenizer.chat_template = self.chat_template
+        if tokenizer.chat_template is None:
+            raise ModelError(
+                f"'{self.name}' has no chat template, so it is not known how a question is put to it: there must be "
+                f"{TEMPLATES[0]} beside config.json, or one in tokenizer_config.json"
+            )
+        return tokenizer
+
+    def load_language_model(self, model_class: Any, precision: str, device: torch.device, spread: bool) -> Any:
+        """The model in evaluation mode, its weights in a precision and on a device.
+
+        Args:
+            model_class: of transformers.
+            precision: ``float32``, ``bfloat16`` or ``float16``.
+            device: where it computes.
+            spread: lay it over all devices that there are instead.
+
+        Raises:
+            ModelError: as `Checkpoint.load_model`.
+        """
+        dtype: torch.dtype = getattr(torch, precision)
+        if self.twin is not None:
+            # Fresh and permuted weights are made on the CPU; they are the same whatever the model runs on.
+            return self.load_model(model_class).to(device=device, dtype=dtype).requires_grad_(False)
+        device_map: Any = "auto" if spread else {"": device} if device.type != "cpu" else None
+        return self.load_model(model_class, dtype=dtype, device_map=device_map).requires_grad_(False)
+
+
+SHORTEST_SECONDS = 0.1
+"""Of a clip: less is a token or none to some models, which then hear something else or fail."""
+
+CPU_BATCH_SIZE, GPU_BATCH_SIZE = 4, 16
+
+BATCHES_PER_CALL = 8
+
+
+class TransformersLanguageModel(Model):
+    """A model of transformers that answers questions about clips.
+
+    Decoding is greedy: the likeliest token each time, whatever generation_config.json says; of that only the tokens
+    that end an answer are taken. Penalties for repeating would act on the letters that the prompt holds.
+
+    Before the first batch of more than one question, four clips of different lengths are put to the model alone and
+    together; where that makes a difference beyond rounding, it goes on one question at a time, and warns.
+
+    Attributes:
+        card: what it is.
+        device: torch device that it computes on; of a model that is spread over several the first.
+        options: how it is run, the precision resolved.
+        front_end: turns clips and prompts into its input.
+    """
+
+    def __init__(
+        self, checkpoint: Checkpoint, family: LanguageFamily, device: torch.device, options: EncoderOptions
+    ) -> None:
+        """Load a model.
+
+        Args:
+            checkpoint: a folder or a repository.
+            family: of the model.
+            device: where it runs.
+            options: `LanguageOptions`, or those of any model.
+
+        Raises:
+            ModelError: a package is missing, files are missing or damaged, or it cannot be run with the options.
+        """
+        import transformers
+
+        wanted = language_options(options, checkpoint.id)
+        family.check_packages()
+        stated = next(name for name in checkpoint.config.architectures if name in family.architectures)
+        source = LanguageCheckpoint.of(checkpoint, family.part)
+        self.front_end: FrontEnd = family.front_end(source)
+        precision = wanted.precision_on(device.type)
+        self.options: LanguageOptions = wanted.changed(precision=precision)
+        model_class = getattr(transformers, family.architectures[stated])
+        self.model = source.load_language_model(model_class, precision, device, self.options.spread)
+        self.device = str(self.model.device)
+        self._ending = _ending_tokens(self.model, self.front_end.tokenizer)
+        self.card = _card(source, family, self.model, self.front_end.sample_rate, self.options)
+        automatic_size = CPU_BATCH_SIZE if device.type == "cpu" else GPU_BATCH_SIZE
+        self._batches: QuestionBatches[Any] = QuestionBatches(
+            self.front_end, self.card.id, self.options.batch_size or automatic_size
+        )
+        self.limit_seconds, self.new_tokens = self.front_end.limit_seconds, self.options.max_new_tokens
+        self._checked = False
+
+    @property
+    def batch_size(self) -> int:  # type: ignore[override]
+        """How many questions it is asked at a time."""
+        return self._batches.size
+
+    @property
+    def questions_per_call(self) -> int:  # type: ignore[override]
+        """How many questions it wants in a call: several batches, so that those of similar length go together."""
+        return BATCHES_PER_CALL * self.batch_size
+
+    def with_new_tokens(self, count: int) -> TransformersLanguageModel:
+        """The same model, its weights shared, whose answers may have so many tokens; its id says so.
+
+        Raises:
+            InputError: the count is no whole number of 1 or more.
+        """
+        model = copy.copy(self)
+        model.options, model.new_tokens = self.options.changed(max_new_tokens=count), count
+        plain_id = self.card.id.removesuffix(self.options.suffix)
+        model.card = replace(self.card, id=plain_id + model.options.suffix)
+        return model
+
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """Answer one prompt about each clip; see `Model.answer`.
+
+        Returns:
+            what the model writes, special tokens left out and else unchanged: at most `options.max_new_tokens` tokens.
+            Where its chat template begins a thought, the mark that does stands in front, so that a thought which does
+            not end is not taken for an answer.
+
+        Raises:
+            InputError: there are not as many clips as prompts, or a prompt is no text.
+            ClipError: a clip is too long for the model or too short, or not finite; it carries the row.
+            MemoryError: a single question is too much.
+        """
+        texts: dict[int, str] = {}
+
+        def decode(places: Sequence[int], written: Sequence[list[int]]) -> None:
+            # By the thread that prepares questions: a tokenizer is used by one thread at a time.
+            texts.update(
+                (place, openings[place] + self.front_end.tokenizer.decode(one, skip_special_tokens=True))
+                for place, one in zip(places, written, strict=True)
+            )
+            facts = map(self._facts_of, written)
+            self._tell([(place, texts[place], fact) for place, fact in zip(places, facts, strict=True)])
+
+        questions = self._questions(clips, prompts)
+        openings = [self.front_end.opening(question.chat) for question in questions]
+        self._run(questions, self._write, decode)
+        return [texts[place] for place in range(len(questions))]
+
+    def score_options(
+        self,
+        clips: Sequence[Sequence[Any]],
+        prompts: Sequence[str],
+        options: Sequence[Sequence[str]],
+        by: By = "letters",
+    ) -> list[list[float]]:
+        """The log-likelihood of each option of each prompt; see `Model.score_options`.
+
+        Raises:
+            InputError: as `answer`, or a prompt has less than two options, one without text, more than there are
+                letters, or `by` is neither of the two.
+            ModelError: two letters begin with the same token, so that they cannot be told apart, an option has no
+                tokens of its own behind the prompt, or the chat template has the model reason first.
+            ClipError, MemoryError: as `answer`.
+        """
+        _check_options(prompts, options, by)
+        questions = [
+            replace(question, continuations=self._continuations(question.chat, texts, by))
+            for question, texts in zip(self._questions(clips, prompts), options, strict=True)
+        ]
+        return self._run(
+            questions,
+            self._score,
+            lambda places, scores: self._tell([(*one, {}) for one in zip(places, scores, strict=True)]),
+        )
+
+    def _tell(self, answers: Sequence[tuple[int, str | list[float], dict[str, Any]]]) -> None:
+        if self.on_answers is not None:
+            self.on_answers(answers)
+
+    def _facts_of(self, written: Sequence[int]) -> dict[str, Any]:
+        """Why an answer ended, and of how many tokens it is, that which ends it among them."""
+        ending = self._ending["eos_token_id"]
+        ends = set(ending if isinstance(ending, list) else [ending])
+        count = next((place for place, token in enumerate(written, 1) if token in ends), None)
+        return {"finish_reason": "length" if count is None else "stop", "tokens": count or len(written)}
+
+    def _questions(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[ChatQuestion]:
+        """Questions that are known to be valid, their clips at the model's rate."""
+        if len(clips) != len(prompts):
+            raise InputError(f"there are {len(clips)} clips and {len(prompts)} prompts; there must be as many")
+        for row, prompt in enumerate(prompts):
+            if not isinstance(prompt, str) or not prompt.strip():
+                raise InputError(f"prompt {row} is {prompt!r}; it must be a text")
+        waveforms = [self._waveform(clip, row) for row, clip in enumerate(self.single_clips(clips))]
+        chats = [self.front_end.chat(prompt) for prompt in prompts]
+        return [ChatQuestion(chat, waveform) for chat, waveform in zip(chats, waveforms, strict=True)]
+
+    def _waveform(self, clip: Any, row: int) -> FloatArray:
+        rate = check_sample_rate(clip.sample_rate)
+        try:
+            given = check_waveforms(np.asarray(clip.waveform)[None])
+        except ClipError as error:
+            raise ClipError(error.reason, row) from error
+        seconds, front_end = given.shape[1] / rate, self.front_end
+        if seconds > front_end.limit_seconds:
+            raise ClipError(
+                f"it lasts {seconds:g} s, but '{self.card.id}' hears {front_end.limit_seconds:g} s at most and would "
+                "not hear the rest; cut it before",
+                row,
+            )
+        if seconds < SHORTEST_SECONDS:
+            raise ClipError(f"it lasts {seconds:g} s; at least {SHORTEST_SECONDS:g} s are needed", row)
+        waveform: FloatArray = resample(given, rate, front_end.sample_rate)[0]
+        # Resampled, a clip may be a sample longer than what the model hears.
+        return waveform[: round(front_end.limit_seconds * front_end.sample_rate)]
+
+    def _continuations(self, chat: str, texts: Sequence[str], by: By) -> tuple[list[int], ...]:
+        if self.front_end.opening(chat):
+            raise ModelError(
+                f"'{self.card.id}' begins each answer with a thought, which the likelihood of an answer in its place "
+                "tells nothing of; score it by what it writes"
+            )
+        if by == "options":
+            return tuple(self.front_end.continuation(chat, text) for text in texts)
+        first = [self.front_end.continuation(chat, letter)[:1] for letter in LETTERS[: len(texts)]]
+        for place, token in enumerate(first):
+            if token in first[:place]:
+                same = LETTERS[first.index(token)]
+                raise ModelError(
+                    f"the answers {same} and {LETTERS[place]} to '{self.card.id}' begin with the same token, "
+                    f"{self.front_end.tokenizer.convert_ids_to_tokens(token)[0]!r}: they cannot be told apart by "
+                    "letters; score by options"
+                )
+        return tuple(first)
+
+    def _run(self, questions: Sequence[ChatQuestion], work: Any, on_outcomes: Any) -> list[Any]:
+        if not self._checked and min(len(questions), self.batch_size) > 1:
+            self._check_batches()
+        return self._batches.run(questions, work, on_outcomes)
+
+    def _check_batches(self) -> None:
+        """Go on one question at a time where a batch changes what the model hears."""
+        self._checked = True
+        difference = difference_alone_and_together(self.front_end, self._batches, self._next_token)
+        allowed = tolerance(self.options.precision)
+        # NaN is not within it either.
+        if not difference <= allowed:
+            warnings.warn(
+                f"'{self.card.id}' answers otherwise in a batch than alone: of the probability of the next token "
+                f"{difference:.2g} moves, more than the {allowed:g} that rounding explains; it goes on one question at "
+                "a time, which takes longer",
+                stacklevel=4,
+            )
+            self._batches.size = 1
+
+    def _write(self, batch: Sequence[ChatQuestion], inputs: ModelInputs) -> list[list[int]]:
+        """The tokens of the answers."""
+        from transformers import GenerationConfig
+
+        greedy = GenerationConfig(  # type: ignore[no-untyped-call]
+            **self._ending, max_new_tokens=self.options.max_new_tokens, do_sample=False, num_beams=1, use_cache=True
+        )
+        with inference(self.device), self._last_logits():
+            written = self.model.generate(**self._on_device(inputs), generation_config=greedy)
+        numbers: list[list[int]] = written[:, inputs["input_ids"].shape[1] :].tolist()
+        return numbers
+
+    def _score(self, batch: Sequence[ChatQuestion], inputs: ModelInputs) -> list[list[float]]:
+        """The mean log-likelihood of the tokens of each continuation."""
+        continuations = [question.continuations for question in batch]
+        with inference(self.device):
+            pad = self._ending["pad_token_id"]
+            scores = log_likelihoods(self._forward, self._on_device(inputs), continuations, pad)
+        self._check_numbers([score for row in scores for score in row])
+        return scores
+
+    def _next_token(self, batch: Sequence[ChatQuestion], inputs: ModelInputs) -> list[Any]:
+        """The probabilities of the next token, float32 [tokens] each."""
+        with inference(self.device):
+            logits = self._forward(self._on_device(inputs), only_last=True).logits[:, -1]
+            probabilities = list(logits.float().softmax(dim=-1).cpu())
+        if len(batch) == 1:
+            self._check_numbers(probabilities[0])
+        return probabilities
+
+    def _check_numbers(self, numbers: Any) -> None:
+        """Refuse NaN, of which `generate` makes tokens, and whoever is told a likelihood a refusal."""
+        if np.isnan(np.asarray(numbers)).any():
+            raise ModelError(
+                f"'{self.card.id}' computes no numbers (NaN) in {self.options.precision}; another precision may do"
+            )
+
+    def _forward(self, inputs: ModelInputs, *, only_last: bool) -> Any:
+        """The output of the model, its logits those of the last token only where no others are needed."""
+        if not only_last:
+            return self.model(**inputs, use_cache=True)
+        mask = inputs["attention_mask"]
+        # As `generate` counts: the first token that is no padding has the position 0.
+        inputs = {**inputs, "position_ids": (mask.long().cumsum(-1) - 1).masked_fill(mask == 0, 0)}
+        keep = {"logits_to_keep": 1} if self.model._supports_logits_to_keep() else {}
+        with self._last_logits():
+            return self.model(**inputs, use_cache=True, **keep)
+
+    @contextmanager
+    def _last_logits(self) -> Iterator[None]:
+        """Let the head see the last token only, where transformers does not do so itself: Qwen2-Audio, Qwen-Omni.
+
+        Their logits of all tokens of a batch, of which one each is needed, are gigabytes.
+        """
+        if self.model._supports_logits_to_keep():
+            yield
+            return
+        head = self.model.get_output_embeddings()
+        hook = head.register_forward_pre_hook(lambda _, given: (given[0][:, -1:], *given[1:]))
+        try:
+            yield
+        finally:
+            hook.remove()
+
+    def _on_device(self, inputs: ModelInputs) -> ModelInputs:
+        """Inputs where the model is, what is floating in its precision."""
+        return {
+            name: value.to(self.model.device, self.model.dtype if value.is_floating_point() else None)
+            for name, value in inputs.items()
+        }
+
+
+def _check_options(prompts: Sequence[str], options: Sequence[Sequence[str]], by: str) -> None:
+    if by not in ("letters", "options"):
+        raise InputError(f"by is {by!r}; it must be 'letters' or 'options'")
+    if len(options) != len(prompts):
+        raise InputError(f"there are options for {len(options)} of {len(prompts)} prompts; each must have some")
+    for row, texts in enumerate(options):
+        if isinstance(texts, str) or len(texts) < 2:
+            raise InputError(f"the options of prompt {row} are {texts!r}; there must be two or more texts")
+        for text in texts:
+            if not isinstance(text, str) or not text.strip():
+                raise InputError(f"an option of prompt {row} is {text!r}; it must be a text")
+        if by == "letters" and len(texts) > len(LETTERS):
+            raise InputError(f"prompt {row} has {len(texts)} options, but there are {len(LETTERS)} letters")
+
+
+def _ending_tokens(model: Any, tokenizer: Any) -> dict[str, Any]:
+    """The tokens that end an answer and that fill up a batch; all else that generation_config.json says is dropped."""
+    from transformers import GenerationConfig
+
+    text_config = model.config.get_text_config()
+    stated = (model.generation_config.eos_token_id, text_config.eos_token_id, tokenizer.eos_token_id)
+    tokens = {
+        "eos_token_id": next((one for one in stated if one is not None), None),
+        "pad_token_id": tokenizer.pad_token_id,
+    }
+    # What `generate` is not told it would take from here.
+    model.generation_config = GenerationConfig(**tokens)  # type: ignore[no-untyped-call]
+    return tokens
+
+
+def _card(
+    checkpoint: Checkpoint, family: LanguageFamily, model: Any, sample_rate: int, options: LanguageOptions
+) -> ModelCard:
+    card = checkpoint.card(
+        sample_rate=sample_rate, output_dim=None, options=EncoderOptions(precision=options.precision), modules=[]
+    )
+    used = (weight.numel() for name, weight in model.named_parameters() if not name.startswith(family.unused or "/"))
+    return replace(
+        card, id=checkpoint.id + options.suffix, parameters=sum(used), paradigm=card.paradigm or "audio–language"
+    )

@@ -1,0 +1,186 @@
+"""Files that lie beside weights: those of the tokenizer, and the record of what `train` has trained them on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from audio_compositionality.support.checked_files import DamagedError, parsed_sealed_json
+from audio_compositionality.support.files import sha256_of_file
+from audio_compositionality.support.text import first_line, shortened
+
+from ..base import ModelError
+from .downloads import download_from_hub
+
+VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "sentencepiece.bpe.model", "spiece.model")
+"""Files of which a tokenizer has one. Without any, transformers makes one that knows no words, and says nothing."""
+
+TOKENIZER_FILES = (
+    *VOCABULARIES,
+    "merges.txt",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+)
+"""What decides which tokens a text has."""
+
+
+@dataclass(frozen=True)
+class PublishedTokenizer:
+    """The tokenizer of a published language model, for a model whose file of weights holds none.
+
+    Attributes:
+        repository: of the Hub that has it.
+        class_name: of transformers.
+        probe: a text.
+        tokens: the numbers of its tokens, by which another tokenizer is told from this one.
+    """
+
+    repository: str
+    class_name: str
+    probe: str
+    tokens: tuple[int, ...]
+
+    def load(self, folder: Path | None, model: str) -> Any:
+        """The tokenizer, from the folder where it holds one, else from the Hub.
+
+        Args:
+            folder: where the weights are; None where they were fetched.
+            model: the model's name, for messages.
+
+        Raises:
+            ModelError: it cannot be had or read, or is another.
+        """
+        import transformers
+
+        place = folder if folder is not None and has_vocabulary(folder) else self._fetched(model)
+        try:
+            tokenizer = getattr(transformers, self.class_name).from_pretrained(place)
+            tokens = tuple(tokenizer(self.probe)["input_ids"])
+        except Exception as error:
+            raise ModelError(f"cannot read the tokenizer in {place} for '{model}': {first_line(error)}") from error
+        if tokens != self.tokens:
+            raise ModelError(
+                f"the tokenizer in {place} is not that of {self.repository}, whose words '{model}' was trained with: "
+                f"'{self.probe}' has the tokens {list(tokens)}, but must have {list(self.tokens)}"
+            )
+        return tokenizer
+
+    def _fetched(self, model: str) -> Path:
+        try:
+            return download_from_hub(self.repository, "tokenizer.json").parent
+        except Exception as error:
+            raise ModelError(
+                f"'{model}' embeds text with the tokenizer of {self.repository}, which cannot be had: "
+                f"{first_line(error).rstrip('.')}. Without network, put its tokenizer.json beside the file of weights "
+                f"and pass {model}=/path/to/the file"
+            ) from error
+
+
+def has_vocabulary(folder: Path) -> bool:
+    """Whether a folder holds a tokenizer."""
+    return any((folder / name).is_file() for name in VOCABULARIES)
+
+
+def tokenise_with(tokenizer: Any, suffix: str = "") -> Callable[[list[str]], list[list[int]]]:
+    """The function of texts to the numbers of their tokens, special tokens among them, nothing padded or cut.
+
+    Args:
+        tokenizer: of transformers.
+        suffix: appended to each text.
+    """
+
+    def tokenise(texts: list[str]) -> list[list[int]]:
+        encoded = tokenizer(
+            [text + suffix for text in texts],
+            add_special_tokens=True,
+            padding=False,
+            truncation=False,
+            return_attention_mask=False,
+            # Of texts that are too long the encoder tells itself.
+            verbose=False,
+        )
+        return [list(numbers) for numbers in encoded["input_ids"]]
+
+    return tokenise
+
+
+def longest_text(tokenizer: Any, positions: int) -> int:
+    """Tokens that a text may have: what the tokenizer states, and no more than the network has positions for."""
+    return min(int(tokenizer.model_max_length), positions)
+
+
+RECORD = "training.json"
+
+RECORD_VERSION = 2
+"""Of the record; another has other names in it."""
+
+LONGEST = 300
+"""Characters that a card takes of it."""
+
+Find = Callable[[str], Path | None]
+"""The local path of a file beside the weights, None where there is none; see `Checkpoint.find`."""
+
+
+def recorded_data(find: Find, *, fresh: bool = False) -> str | None:
+    """What weights were trained on, in words, with the name of the recipe of the rows; None where nothing is recorded.
+
+    Args:
+        find: files beside the weights.
+        fresh: whether the stored weights are not going to be used.
+
+    Raises:
+        ModelError: the record cannot be read, or a file of the model is not the one that was written with it.
+    """
+    try:
+        path = find(RECORD)
+    except ModelError:
+        # Without network, what is in the cache is run all the same.
+        return None
+    if path is None:
+        return None
+    try:
+        values = read_record_values(path)
+        data, recipe = str(values["trained_on"]), values.get("recipe")
+    except DamagedError as error:
+        raise ModelError(f"{error}; get the model again, or train it again") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(f"{path} does not say what the weights beside it were trained on: {error!r}") from error
+    check_recorded_files(values, find, path.parent, fresh=fresh)
+    return shortened(data if not recipe or str(recipe) in data else f"{data} ({recipe})", LONGEST)
+
+
+def read_record_values(path: Path) -> dict[str, Any]:
+    """The values of a record.
+
+    Raises:
+        DamagedError: it is not what was written.
+        OSError: it cannot be read.
+    """
+    return parsed_sealed_json(path.read_bytes(), path)
+
+
+def check_recorded_files(values: Mapping[str, Any], find: Find, folder: Path, *, fresh: bool = False) -> None:
+    """Refuse files of a model that are not those that were written with its record.
+
+    Args:
+        values: of the record.
+        find: files beside it.
+        folder: where it lies, for messages.
+        fresh: leave out weights, which are not going to be used.
+
+    Raises:
+        ModelError: one was changed, or is missing.
+    """
+    for name, digest in values.get("files", {}).items():
+        if fresh and name.endswith(".safetensors"):
+            continue
+        path = find(name)
+        if path is None or sha256_of_file(path) != digest:
+            what = "is not there" if path is None else f"is damaged or was changed: its SHA-256 is not that in {RECORD}"
+            raise ModelError(
+                f"{folder / name} {what}; get the model again or train it again, or remove {RECORD} where the change "
+                "is meant"
+            )

@@ -1,0 +1,331 @@
+"""Twins of users' classes: of torch modules, of those that hold one, of those that say how; and what is refused."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from audio_compositionality.encoders.adapters.custom import ModelCodeError, weights_digest
+from audio_compositionality.encoders.adapters.custom_loading import twin_problem
+from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.loading.registry import has_twins, load_model
+from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
+from audio_compositionality.evaluator.results.result import Model as ResultModel
+
+Write = Callable[[str], str]
+
+HEAD = """
+import numpy as np
+import torch
+from torch import nn
+"""
+
+MODULE = (
+    HEAD
+    + """
+class Mine(nn.Module):
+    sample_rate, licence, trained_on, paradigm = 8_000, "MIT", "dogs", "self-supervised"
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(99)
+        self.layer = nn.Linear(80, 6)
+        self.norm = nn.BatchNorm1d(6)
+        self.attention = nn.MultiheadAttention(6, 2, batch_first=True)
+        self.eval()
+
+    def embed(self, waveforms, sample_rate):
+        frames = self.layer(torch.from_numpy(waveforms).unfold(1, 80, 80))
+        frames = self.norm(frames.mT).mT
+        return (frames + self.attention(frames, frames, frames)[0]).mean(dim=1)
+"""
+)
+
+HOLDER = (
+    HEAD
+    + """
+class Mine:
+    sample_rate, network = 8_000, "encoder"
+
+    def __init__(self):
+        self.encoder = nn.Linear(80, 6)
+        with torch.no_grad():
+            self.encoder.weight.copy_(torch.arange(480.0).view(6, 80))
+            self.encoder.bias.fill_(1)
+
+    def embed(self, waveforms, sample_rate):
+        return self.encoder(torch.from_numpy(waveforms).unfold(1, 80, 80)).mean(dim=1)
+"""
+)
+
+SAYS = """
+import numpy as np
+import torch
+
+class Mine:
+    sample_rate = 8_000
+
+    def __init__(self, weights=1.0):
+        self.weights = np.full(3, weights)
+
+    def embed(self, waveforms, sample_rate):
+        return waveforms[:, :3] * self.weights
+
+    def untrained(self):
+        return Mine(float(torch.rand(())))
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(text: str) -> str:
+        (tmp_path / "mine.py").write_text(text)
+        return f"{tmp_path / 'mine.py'}:Mine"
+
+    return write
+
+
+def clips() -> np.ndarray:
+    return np.random.default_rng(0).normal(0, 0.1, (3, 4_000)).astype(np.float32)
+
+
+def network(model: Any) -> Any:
+    return getattr(model.made, "encoder", model.made)
+
+
+@pytest.mark.parametrize("text", [MODULE, HOLDER], ids=["a module", "holds one"])
+def test_a_class_with_a_network_has_both_twins(write: Write, text: str) -> None:
+    spec = write(text)
+    assert has_twins(spec)
+    assert has_twins(spec, "shuffled:")
+    assert twin_problem(load_model(spec), "untrained:") is None
+    model, fresh, other, again = (
+        load_model(name, device="cpu", seed=seed)
+        for name, seed in ((spec, 0), (f"untrained:{spec}", 0), (f"untrained:{spec}", 1), (f"untrained:{spec}", 0))
+    )
+    mine, fresh_values = model.embed(clips(), 8_000), fresh.embed(clips(), 8_000)
+    np.testing.assert_array_equal(fresh_values, again.embed(clips(), 8_000))
+    assert weights_digest(network(fresh)) == weights_digest(network(again))
+    assert np.abs(fresh_values - mine).max() > 1e-3
+    assert np.abs(fresh_values - other.embed(clips(), 8_000)).max() > 1e-3
+    shuffled = load_model(f"shuffled:{spec}", device="cpu")
+    for (name, of_model), (_, of_twin) in zip(
+        network(model).named_parameters(), network(shuffled).named_parameters(), strict=True
+    ):
+        assert torch.equal(of_model, of_twin) == (of_model.ndim < 2), name
+        assert torch.equal(of_model.flatten().sort()[0], of_twin.flatten().sort()[0])
+
+
+@pytest.mark.parametrize("prefix", ["untrained:", "shuffled:"])
+def test_a_twin_leaves_the_random_numbers_of_torch_as_the_class_does(write: Write, prefix: str) -> None:
+    states = []
+    for name in (spec := write(HOLDER), prefix + spec):
+        torch.manual_seed(1)
+        load_model(name, device="cpu")
+        states.append(torch.random.get_rng_state())
+    assert torch.equal(*states)
+
+
+def test_fresh_weights_are_those_that_torch_draws(write: Write) -> None:
+    twin = load_model(f"untrained:{write(HOLDER)}", device="cpu", seed=5)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        linear = torch.nn.Linear(80, 6)
+    assert weights_digest(network(twin)) == weights_digest(linear)
+
+
+def test_what_cards_of_twins_say(write: Write) -> None:
+    spec = write(MODULE)
+    model = load_model(spec, device="cpu")
+    fresh, shuffled = (load_model(f"{kind}:{spec}", device="cpu", seed=3) for kind in ("untrained", "shuffled"))
+    assert (fresh.card.id, shuffled.card.id) == ("untrained:Mine", "shuffled:Mine")
+    assert fresh.card.revision == shuffled.card.revision == f"seed-3-{model.card.revision}"
+    assert (fresh.card.licence, shuffled.card.licence) == (None, "MIT")
+    assert fresh.card.paradigm == "untrained"
+    assert shuffled.card.paradigm == "untrained (weights shuffled)"
+    for card in (fresh.card, shuffled.card):
+        assert (card.weights_sha256, card.trained_on, card.output_dim) == (None, None, 6)
+        assert card.parameters == model.card.parameters
+        assert kind_of(ResultModel.of(card)) is ModelKind.UNTRAINED
+
+
+def test_controls_of_twins(write: Write) -> None:
+    model = load_model(f"reversed-audio:untrained:{write(HOLDER)}", device="cpu")
+    assert model.card.id == "reversed-audio:untrained:Mine"
+
+
+def test_a_class_that_says_how_has_an_untrained_twin_alone(write: Write) -> None:
+    spec = write(SAYS)
+    assert has_twins(spec)
+    assert twin_problem(load_model(spec), "untrained:") is None
+    assert twin_problem(load_model("random"), "untrained:") is None
+    assert not has_twins(spec, "shuffled:")
+    fresh, again, other = (load_model(f"untrained:{spec}", seed=seed) for seed in (0, 0, 1))
+    assert fresh.card.id == "untrained:Mine"
+    np.testing.assert_array_equal(fresh.embed(clips(), 8_000), again.embed(clips(), 8_000))
+    assert np.abs(fresh.embed(clips(), 8_000) - other.embed(clips(), 8_000)).max() > 1e-3
+    with pytest.raises(ModelError, match=r"so nothing here can shuffle its weights: derive it from torch\.nn"):
+        load_model(f"shuffled:{spec}")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "drawn"),
+    [
+        ("self", "float(torch.rand(()))"),
+        ("self", "np.random.normal()"),
+        ("self", "__import__('random').random()"),
+        ("self, seed", "np.random.default_rng(seed).normal()"),
+        ("self, *, seed=0", "np.random.default_rng(seed).normal()"),
+    ],
+)
+def test_the_untrained_of_a_class_depends_on_the_seed_alone(write: Write, parameters: str, drawn: str) -> None:
+    spec = f"untrained:{write(SAYS.replace('float(torch.rand(()))', drawn).replace('(self):', f'({parameters}):'))}"
+    before = (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist())  # noqa: NPY002
+    first, again, other = (load_model(spec, seed=seed).embed(clips(), 8_000) for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == before  # noqa: NPY002
+
+
+def test_a_class_of_neither_has_none(write: Write) -> None:
+    spec = write(SAYS.replace("def untrained", "def other"))
+    assert not has_twins(spec)
+    words = (
+        r"'untrained:.*mine\.py:Mine': '.*mine\.py:Mine' is made by code of its own, so nothing here can give it fresh "
+        r"weights: derive it from torch\.nn\.Module, name the attribute that holds one \(network = \"encoder\"\), or "
+        r"write def untrained\(self\), which returns the twin"
+    )
+    with pytest.raises(ModelError, match=words):
+        load_model(f"untrained:{spec}")
+
+
+def test_of_a_function_that_makes_one_nothing_is_known_before_it_is_called(write: Write) -> None:
+    spec = write(HOLDER).replace(":Mine", ":make")
+    write(HOLDER + "\n\ndef make():\n    return Mine()\n")
+    assert not has_twins(spec)
+    assert load_model(f"untrained:{spec}").card.id == "untrained:Mine"
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        ("self", "returned the same weights; a twin has the architecture of the model and weights that no"),
+        ("Mine(1.0)", "returned the same weights"),
+        ("None", "returned a NoneType, but must return the twin"),
+    ],
+)
+def test_an_untrained_that_returns_no_twin_is_refused(write: Write, returned: str, words: str) -> None:
+    with pytest.raises(ModelError, match=rf"mine\.py:Mine': untrained\(\) {words}"):
+        load_model(f"untrained:{write(SAYS.replace('Mine(float(torch.rand(())))', returned))}")
+
+
+def test_an_untrained_of_a_module_that_returns_the_same_weights_is_refused(write: Write) -> None:
+    with pytest.raises(ModelError, match=r"untrained\(\) returned the same weights"):
+        load_model(f"untrained:{write(MODULE + '    def untrained(self): return Mine()')}", device="cpu")
+    changed = "    def untrained(self):\n        self.layer.reset_parameters()\n        return self\n"
+    assert load_model(f"untrained:{write(MODULE + changed)}", device="cpu").card.id == "untrained:Mine"
+
+
+def test_an_error_of_untrained_names_its_line(write: Write) -> None:
+    with pytest.raises(ModelCodeError, match=r"ZeroDivisionError in mine\.py, line 15"):
+        load_model(f"untrained:{write(SAYS.replace('float(torch.rand(()))', '1 / 0'))}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "left"),
+    [
+        ("self.eval()", "self.token = nn.Parameter(torch.zeros(6)); self.eval()", "token"),
+        (
+            "self.layer = nn.Linear(80, 6)",
+            "self.layer = nn.utils.parametrizations.weight_norm(nn.Linear(80, 6))",
+            r"layer\.parametrizations\.weight\.original0, layer\.parametrizations\.weight\.original1",
+        ),
+    ],
+)
+def test_weights_that_nothing_says_how_to_draw_are_named(write: Write, old: str, new: str, left: str) -> None:
+    spec = write(MODULE.replace(old, new))
+    words = rf"nothing says how these of its weights are drawn: {left}\. Give the module that has them reset_parameters"
+    with pytest.raises(ModelError, match=words):
+        load_model(f"untrained:{spec}", device="cpu")
+    model = load_model(spec, device="cpu")
+    assert re.search(words, twin_problem(model, "untrained:") or "")
+    assert twin_problem(model, "shuffled:") is None
+    assert load_model(f"shuffled:{spec}", device="cpu").card.id == "shuffled:Mine"
+
+
+def test_a_module_says_how_its_own_weights_are_drawn(write: Write) -> None:
+    text = MODULE.replace("self.eval()", "self.token = nn.Parameter(torch.zeros(6)); self.eval()")
+    spec = write(text + "    def reset_parameters(self):\n        nn.init.normal_(self.token)\n")
+    assert float(load_model(f"untrained:{spec}", device="cpu").made.token.detach().abs().sum()) > 0  # type: ignore[attr-defined]
+
+
+def test_an_attribute_that_holds_no_module_is_named(write: Write) -> None:
+    text = HOLDER.replace('8_000, "encoder"', '8_000, "encodr"')
+    with pytest.raises(ModelError, match=r"network is 'encodr', and its attribute encodr is a NoneType; it must be a"):
+        load_model(f"untrained:{write(text)}")
+
+
+def test_a_model_of_transformers_within_is_drawn_as_a_new_one_of_its_configuration(write: Write) -> None:
+    text = (
+        HEAD
+        + """
+from transformers import WhisperConfig
+from transformers.models.whisper.modeling_whisper import WhisperEncoder
+
+class Mine:
+    sample_rate, network = 8_000, "encoder"
+
+    def __init__(self):
+        config = WhisperConfig(d_model=16, encoder_layers=1, encoder_attention_heads=2, encoder_ffn_dim=16,
+                               num_mel_bins=8, max_source_positions=50, attn_implementation="eager")
+        self.encoder = WhisperEncoder(config).eval()
+        with torch.no_grad():
+            for weight in self.encoder.parameters():
+                weight.fill_(0.5)
+
+    def embed(self, waveforms, sample_rate):
+        mel = torch.from_numpy(waveforms[:, :800]).view(len(waveforms), 8, 100)
+        return self.encoder(mel).last_hidden_state.mean(dim=1)
+"""
+    )
+    twin = load_model(f"untrained:{write(text)}", device="cpu")
+    weights = dict(network(twin).named_parameters())
+    assert float(weights["layers.0.fc1.weight"].detach().std()) > 0.005
+    assert float(weights["layers.0.fc1.bias"].detach().abs().sum()) == 0
+
+
+def test_a_file_that_fails_has_no_twins_and_says_why_when_it_is_loaded(write: Write) -> None:
+    spec = write("1 / 0")
+    assert not has_twins(spec)
+    with pytest.raises(ModelCodeError, match="ZeroDivisionError"):
+        load_model(f"untrained:{spec}")
+
+
+def test_a_model_of_ones_own_has_twins_too(write: Write) -> None:
+    text = (
+        HEAD
+        + """
+from audio_compositionality.encoders.base import ModelCard, WaveformEncoder
+
+class Mine(WaveformEncoder):
+    network = "layer"
+
+    def __init__(self):
+        self.card = ModelCard("mine", "r", 8_000, 6, licence="MIT")
+        self.layer = nn.Linear(80, 6)
+
+    def _run_model(self, features):
+        with torch.no_grad():
+            return self.layer(torch.from_numpy(features).unfold(1, 80, 80)).mean(dim=1).numpy()
+"""
+    )
+    spec = write(text)
+    assert has_twins(spec)
+    assert load_model(f"untrained:{spec}", seed=2).card.revision == "seed-2-r"

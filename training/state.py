@@ -1,0 +1,275 @@
+"""Where a training stands, in one file that is always whole: a run that was killed goes on from it.
+
+The file states its digest, and the one before it stays beside it: where a bit of the last has changed, the run goes on
+from the one before, and says so. It holds all that a run goes on from, the tables of its log and neighbours, too.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from audio_compositionality.support.checked_files import DIGEST, NO_DIGEST, check_sealed_file, write_sealed_file
+from audio_compositionality.support.files import remove_partial_files
+from audio_compositionality.support.text import first_line, shown
+
+from .model import TwoTowers
+from .settings import TrainingError
+
+FOLDER = "checkpoint"
+FILE, FILE_BEFORE = "state.safetensors", "state-before.safetensors"
+VERSION = 2
+"""Of the file's content; another is refused."""
+
+WEIGHT, MOMENT, TABLE = "weight/", "optimizer/", "table/"
+"""What stands in front of the names of weights and buffers, of what the optimizer keeps of each, and of tables."""
+
+NEIGHBOURS = "neighbours"
+
+_STATED = "state"
+"""Name of the file's only entry of text, JSON that begins with the digest."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a training stands, between two steps.
+
+    Attributes:
+        stage: number of the stage that comes next or goes on, from 0; that of stages where all are done.
+        step: steps of it that are done.
+        total: steps of the optimizer that were made in all stages.
+        best: the highest score of all evaluations; None before the first.
+        best_step: `total` at that time.
+        stage_best: the highest score in this stage.
+        stale: evaluations of this stage since.
+        seconds: that the training has taken.
+    """
+
+    stage: int = 0
+    step: int = 0
+    total: int = 0
+    best: float | None = None
+    best_step: int | None = None
+    stage_best: float | None = None
+    stale: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """What a file holds beside the weights and the optimizer's numbers.
+
+    Attributes:
+        position: where the training stands.
+        tables: of the log, text by the names of their files.
+        neighbours: of every row in the embedding that the stage began with, int64 [rows, count]; None where no stage
+            that needs them has begun.
+        path: of the file.
+    """
+
+    position: Position
+    tables: Mapping[str, str] = field(default_factory=dict)
+    neighbours: NDArray[np.int64] | None = None
+    path: Path = Path(FILE)
+
+
+def save_checkpoint(
+    out: Path,
+    checkpoint: TrainingState,
+    towers: TwoTowers,
+    optimizer: torch.optim.Optimizer | None,
+    scaler: torch.amp.GradScaler | None = None,
+) -> None:
+    """Write the state; the one before stays beside it.
+
+    Args:
+        out: folder of the run.
+        checkpoint: where it stands; its `path` is not looked at.
+        towers: with all weights, also those that are not trained: what a run began with may be gone when it goes on.
+        optimizer: None between two stages.
+        scaler: of float16, whose scale is then to be had again.
+    """
+    tensors = {WEIGHT + name: tensor.detach().cpu().contiguous() for name, tensor in _unique(towers).items()}
+    names = {id(weight): name for name, weight in towers.named_trained()}
+    for weight, state in optimizer.state.items() if optimizer is not None else ():
+        for key, value in state.items():
+            tensors[f"{MOMENT}{key}/{names[id(weight)]}"] = torch.as_tensor(value).detach().cpu().contiguous()
+    for name, text in checkpoint.tables.items():
+        tensors[TABLE + name] = torch.from_numpy(np.frombuffer(text.encode(), np.uint8).copy())
+    if checkpoint.neighbours is not None:
+        tensors[NEIGHBOURS] = torch.from_numpy(np.array(checkpoint.neighbours))
+    path = out / FOLDER / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_partial_files(path.parent)
+    scale = scaler.state_dict() if scaler is not None else {}
+    stated = {DIGEST: NO_DIGEST, "version": VERSION, "position": asdict(checkpoint.position), "scaler": scale}
+    try:
+        # A single entry: safetensors writes several in any order.
+        write_sealed_file(
+            path,
+            lambda partial: save_file(tensors, partial, {_STATED: json.dumps(stated)}),
+            before=path.with_name(FILE_BEFORE),
+        )
+    except SafetensorError as error:
+        raise OSError(f"cannot write {path}: {first_line(error)}") from error
+
+
+def find_checkpoint(out: Path) -> TrainingState | None:
+    """Where the training in a folder stands; None where it has not begun.
+
+    Of a file that is damaged the one before is taken, and a warning says so. Each file is read once from end to end.
+
+    Raises:
+        TrainingError: neither can be read, or is of this version.
+    """
+    path, before = out / FOLDER / FILE, out / FOLDER / FILE_BEFORE
+    if not path.exists() and not before.exists():
+        return None
+    try:
+        return _read(path)
+    except TrainingError:
+        raise
+    except _UNREADABLE as error:
+        try:
+            stored = _read(before)
+        except _UNREADABLE:
+            raise TrainingError(_unreadable(path, error)) from error
+        reason = "is not there" if isinstance(error, FileNotFoundError) else f"cannot be used ({first_line(error)})"
+        warnings.warn(
+            f"the last state of the training, {path}, {reason}: it goes on from the one before, of step "
+            f"{stored.position.total}",
+            stacklevel=2,
+        )
+        return stored
+
+
+def keep_checkpoint(checkpoint: TrainingState) -> None:
+    """Give a checkpoint that was found the name of the last: nothing damaged takes the place of a whole one."""
+    if checkpoint.path.name != FILE:
+        checkpoint.path.replace(checkpoint.path.with_name(FILE))
+
+
+_UNREADABLE = (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError)
+
+
+def _read(path: Path) -> TrainingState:
+    """The checkpoint in a file, which is as it was written."""
+    check_sealed_file(path)
+    with safe_open(path, "np") as stored:
+        stated = json.loads((stored.metadata() or {})[_STATED])
+        if stated["version"] != VERSION:
+            raise TrainingError(
+                f"{path} has the version {stated['version']}, and this program reads {VERSION}: go on with the "
+                "version that began the training, or begin again in another folder"
+            )
+        names = list(stored.keys())
+        tables = {
+            name.removeprefix(TABLE): stored.get_tensor(name).tobytes().decode()
+            for name in names
+            if name.startswith(TABLE)
+        }
+        neighbours = stored.get_tensor(NEIGHBOURS) if NEIGHBOURS in names else None
+    return TrainingState(_checked(stated["position"]), tables, neighbours, path)
+
+
+def load_checkpoint(
+    out: Path,
+    towers: TwoTowers,
+    optimizer: torch.optim.Optimizer | None,
+    scaler: torch.amp.GradScaler | None = None,
+) -> None:
+    """Give the towers, the optimizer and the scaler the state in a folder, bit for bit: that which `find_checkpoint`
+    has found to be whole, and `keep_checkpoint` has kept.
+
+    Args:
+        out: folder of the run.
+        towers: of the model that it began with.
+        optimizer: made for them; None between two stages.
+        scaler: of float16.
+
+    Raises:
+        TrainingError: the file cannot be read, or is not of this model.
+    """
+    path = out / FOLDER / FILE
+    trained = dict(towers.named_trained())
+    moments: dict[str, dict[str, torch.Tensor]] = {}
+    try:
+        with safe_open(path, "pt") as stored:
+            names = set(stored.keys())
+            expected = _unique(towers)
+            strange = sorted({WEIGHT + name for name in expected} ^ {name for name in names if name.startswith(WEIGHT)})
+            if strange:
+                raise TrainingError(f"{path} is of another model: {shown(strange)} does not stand in both")
+            with torch.no_grad():
+                for name, tensor in expected.items():
+                    tensor.copy_(_shaped(stored.get_tensor(WEIGHT + name), tensor, name))
+            for name in names if optimizer is not None else ():
+                if name.startswith(MOMENT):
+                    key, _, of_weight = name.removeprefix(MOMENT).partition("/")
+                    moment = stored.get_tensor(name)
+                    like = moment.new_zeros(()) if key == "step" else trained[of_weight]
+                    moments.setdefault(of_weight, {})[key] = _shaped(moment, like, name)
+            scale = json.loads((stored.metadata() or {})[_STATED])["scaler"]
+            if scaler is not None and scale:
+                scaler.load_state_dict(scale)
+    except (OSError, SafetensorError, RuntimeError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, TrainingError):
+            raise
+        raise TrainingError(_unreadable(path, error)) from error
+    if optimizer is not None:
+        for name, state in moments.items():
+            weight = trained[name]
+            # The optimizer counts its steps on the CPU.
+            optimizer.state[weight] = {k: v if k == "step" else v.to(weight.device) for k, v in state.items()}
+
+
+def _checked(values: Mapping[str, Any]) -> Position:
+    """A position whose values are of the right types.
+
+    Raises:
+        TypeError: they are not.
+    """
+    position = Position(**values)
+    for name in ("stage", "step", "total", "stale"):
+        value = getattr(position, name)
+        if not isinstance(value, int) or value < 0:
+            raise TypeError(f"{name} is {value!r}")
+    for name in ("best", "best_step", "stage_best", "seconds"):
+        value = getattr(position, name)
+        if not isinstance(value, int | float) and not (value is None and name != "seconds"):
+            raise TypeError(f"{name} is {value!r}")
+    return position
+
+
+def _shaped(tensor: torch.Tensor, like: torch.Tensor, name: str) -> torch.Tensor:
+    """A tensor that has the shape of another.
+
+    Raises:
+        TypeError: it has not.
+    """
+    if tensor.shape != like.shape:
+        raise TypeError(f"{name} has the shape {list(tensor.shape)}, but must have {list(like.shape)}")
+    return tensor
+
+
+def _unique(towers: TwoTowers) -> dict[str, torch.Tensor]:
+    """Weights and buffers by their names, each once where modules share it."""
+    state: dict[str, torch.Tensor] = dict(towers.named_parameters())
+    return {**state, **dict(towers.named_buffers())}
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    return (
+        f"cannot read the state of the training in {path}: {first_line(error)}. Delete the folder {path.parent} "
+        "to begin again, or give another --out"
+    )

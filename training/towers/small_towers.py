@@ -1,0 +1,168 @@
+"""The small towers that a training begins with by default, which learn order within minutes, and alignment.
+
+An audio encoder is aligned with text: its embeddings stay as they are, a linear map and a small text tower are learnt.
+How much order and binding can be read from an embedding? What the map cannot find, the embedding has not, or not in a
+form that is linear. A control is built in: statistics of a log-mel spectrogram over time cannot hold order.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from audio_compositionality.encoders.base import ModelCard
+from audio_compositionality.encoders.families.aligned import AlignedEncoder, FrozenEncoder
+from audio_compositionality.encoders.loading.names import absolute_name
+from audio_compositionality.encoders.networks.small_networks import (
+    AlignedConfig,
+    AlignedModel,
+    fresh_aligned,
+    tiny_tokenizer,
+)
+from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
+
+from ..batches import ArrayFeatures
+from ..data import TrainingData
+from ..model import TowersFamily, TwoTowers
+from ..settings import TINY, TrainingError
+
+if TYPE_CHECKING:
+    from audio_compositionality.encoders.base import Model
+    from audio_compositionality.encoders.loading.checkpoints import Checkpoint
+
+
+class AlignedTowers(TwoTowers):
+    """A linear map of frozen embeddings, and a text tower.
+
+    Attributes:
+        frozen: the encoder.
+    """
+
+    def __init__(self, frozen: FrozenEncoder, model: AlignedModel, tokenizer: Any) -> None:
+        """Take the parts; all weights of the model are trained. No embeddings have been measured yet."""
+        super().__init__(model, tokenizer, model.config.max_tokens, fresh=True)
+        self.frozen = frozen
+
+    def _measure(self, features: Tensor) -> None:
+        """Set mean and deviation of each dimension of the embeddings."""
+        self.model.measure(features)
+
+    def open_encoder(self) -> AlignedEncoder:
+        """The model as it is now, with copies of the weights."""
+        network = deepcopy(self.model).requires_grad_(requires_grad=False)
+        of_frozen = self.frozen.model.card
+        dim = int(network.config.projection_dim)
+        card = ModelCard("training", "now", of_frozen.sample_rate, dim, paradigm=self.frozen.described)
+        return AlignedEncoder.of_parts(card, self.frozen, network, self.tokenizer, str(self.device))
+
+
+def open_aligned(
+    encoder: str,
+    *,
+    seed: int = 0,
+    options: EncoderOptions = DEFAULT_OPTIONS,
+    device: str | torch.device | None = None,
+    train: str = "all",
+) -> AlignedTowers:
+    """What an alignment begins with; the map and the text tower are on the CPU.
+
+    Args:
+        encoder: name of any encoder of sound, as `load_model` takes it; `untrained:NAME` is its untrained twin.
+        seed: of the fresh weights, and of those of a twin.
+        options: layer and pooling of the encoder.
+        device: torch device of the encoder.
+        train: which weights are trained: all, nothing else is there.
+
+    Raises:
+        TrainingError: other weights than all are asked for.
+        ModelError: there is no such encoder, or it embeds no sound.
+    """
+    if train != "all":
+        raise TrainingError(f"train is {train!r}; what is aligned has a map and a text tower, which are both trained")
+    # The folder that is written is opened from anywhere.
+    name = absolute_name(encoder)
+    frozen = FrozenEncoder.load(name, seed=seed, options=options, device=device)
+    tokenizer = tiny_tokenizer()
+    config = AlignedConfig(
+        vocab_size=len(tokenizer),
+        encoder=name,
+        encoder_revision=frozen.revision,
+        encoder_seed=seed,
+        layer=options.layer,
+        pooling=options.pooling,
+        input_dim=frozen.dim,
+    )
+    return AlignedTowers(frozen, fresh_aligned(config, seed), tokenizer)
+
+
+def frozen_features(towers: AlignedTowers, data: TrainingData, *, progress: bool = False) -> ArrayFeatures:
+    """The embeddings of all clips, through the store of embeddings of evaluation: each is computed once.
+
+    Raises:
+        AudioCompositionalityError: a clip cannot be read or embedded.
+    """
+    from audio_compositionality.evaluator.run.embed import embed_configuration
+    from audio_compositionality.evaluator.run.options import RunOptions
+    from audio_compositionality.evaluator.run.store import store_root
+
+    options = RunOptions(progress=progress, store=store_root())
+    store = embed_configuration(towers.frozen.model, data.configuration, options)
+    return ArrayFeatures(store.load().embeddings)
+
+
+class SmallTowers(TwoTowers):
+    """The small towers of `encoders.networks.small_networks`; all of their weights are trained."""
+
+    def embed_audio(self, features: Tensor) -> Tensor:
+        """Embed clips: [B, D], of their log-mel spectrograms [B, 1, frames, bands] in decibels."""
+        return super().embed_audio(features[:, 0])
+
+    def _measure(self, features: Tensor) -> None:
+        """Set the mean and the deviation of the bands, over clips and frames."""
+        self.model.audio_model.measure(features)
+
+    def open_encoder(self) -> Model:
+        """See `TwoTowers`."""
+        from audio_compositionality.encoders.families.small_clap import SmallClapEncoder
+        from audio_compositionality.encoders.options import DEFAULT_OPTIONS
+
+        return SmallClapEncoder(self.checkpoint(), self.device, DEFAULT_OPTIONS)
+
+
+def fresh_small_towers(seed: int = 0) -> SmallTowers:
+    """Towers with fresh weights, on the CPU.
+
+    Args:
+        seed: of the weights.
+    """
+    from audio_compositionality.encoders.networks.small_networks import (
+        fresh_small_clap,
+        small_extractor,
+        tiny_tokenizer,
+    )
+
+    tokenizer = tiny_tokenizer()
+    model = fresh_small_clap(len(tokenizer), seed)
+    return SmallTowers(model, tokenizer, model.config.max_tokens, extractor=small_extractor(), fresh=True)
+
+
+def open_small_towers(checkpoint: Checkpoint, fresh: bool) -> SmallTowers:
+    """Towers of a checkpoint, on the CPU.
+
+    Args:
+        checkpoint: of such a model.
+        fresh: whether its weights are fresh.
+
+    Raises:
+        ModelError: its files cannot be had or are incomplete.
+    """
+    from audio_compositionality.encoders.families.small_clap import small_clap_parts
+
+    extractor, model, tokenizer = small_clap_parts(checkpoint.part(str, str))
+    return SmallTowers(model, tokenizer, model.config.max_tokens, extractor=extractor, fresh=fresh)
+
+
+TOWERS = TowersFamily("small_clap", TINY, fresh_small_towers, open_small_towers)
