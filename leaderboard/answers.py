@@ -26,7 +26,7 @@ from audio_compositionality.tasks.registry import list_tasks
 from . import model_page, texts
 from .entries import VERIFIED, Board, DataKey, Shown
 from .plots import MOST, Plots
-from .source import MAX_AGE, Reading, Source
+from .source import MAX_AGE, BoardReading, BoardSource
 from .table import LONGEST, Filters, board_csv, board_table, choices, columns, ordered, ranking_heading
 from .tabs import looks, task_choices
 
@@ -83,7 +83,7 @@ def _texts(value: Any) -> list[str]:
 class Answers:
     """What is needed to answer: the board, and what draws it."""
 
-    def __init__(self, source: Source, plots: Plots, results: Repository, org: str, checks: Callable[[], str]) -> None:
+    def __init__(self, source: BoardSource, plots: Plots, results: Repository, org: str, checks: Callable[[], str]) -> None:
         """Nothing is read yet.
 
         Args:
@@ -304,7 +304,7 @@ def _label(row: Shown) -> str:
     return f"{shortened(row.entry.model, LONGEST)} ({row.entry.status}, {row.entry.id[-16:][:8]})"
 
 
-def _state(reading: Reading, pending: bool) -> str:
+def _state(reading: BoardReading, pending: bool) -> str:
     """Commit, age and size of the board, and trouble with the Hub."""
     board = reading.board
     if reading.at is None:

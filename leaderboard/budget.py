@@ -7,17 +7,17 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-SECONDS = 2 * 3_600.0
-"""Of checks for one author within `WINDOW`; an entry that is under way is finished."""
+AUTHOR_SECONDS = 2 * 3_600.0
+"""Of checks for one author within `AUTHOR_WINDOW`; an entry that is under way is finished."""
 
-WINDOW = 24 * 3_600.0
+AUTHOR_WINDOW = 24 * 3_600.0
 
 
 class Budget:
     """Seconds of checks by author. It is kept in memory: a Space that starts anew has forgotten it."""
 
     def __init__(
-        self, seconds: float = SECONDS, window: float = WINDOW, clock: Callable[[], float] = time.monotonic
+        self, seconds: float = AUTHOR_SECONDS, window: float = AUTHOR_WINDOW, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Nobody has used any.
 

@@ -171,7 +171,7 @@ class Board:
         return sorted(entries, key=lambda entry: entry.result.key)
 
 
-EMPTY = Board("", (), ())
+EMPTY_BOARD = Board("", (), ())
 """Before anything was read."""
 
 

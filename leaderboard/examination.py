@@ -35,7 +35,7 @@ from audio_compositionality.hub.names import dataset_of
 from audio_compositionality.support.text import shortened
 
 from .own_process import DiedError, OverdueError, in_own_process
-from .reading import Contents, Folder, read_entry, read_verified
+from .reading import Contents, EntryFolder, read_listed_entry, read_verified
 
 SECONDS = 1_800.0
 """Time for one entry; the largest that was measured, 2,048 numbers a clip of the preset full, takes 10 minutes."""
@@ -112,7 +112,7 @@ class Examiner:
         self._recompute = recompute
         self._check_claim = check_claim
 
-    def examine(self, commit: str, entry: Folder, *, keep: bool = False) -> Examined:
+    def examine(self, commit: str, entry: EntryFolder, *, keep: bool = False) -> Examined:
         """Read an entry, and recompute it. Its data are a preset's or those that the organisation has published.
 
         Args:
@@ -168,7 +168,7 @@ class Examiner:
         reproduced = [duplicate for duplicate in of_task if duplicate.relation == "weights"]
         return replace(examined, reproduces=next(iter(reproduced), None))
 
-    def verified(self, commit: str, entry: Folder, verified: Folder) -> tuple[Record, Result] | None:
+    def verified(self, commit: str, entry: EntryFolder, verified: EntryFolder) -> tuple[Record, Result] | None:
         """What the checker has found of an entry of main, where the board takes it for verified."""
         try:
             contents: Contents = {}
@@ -177,7 +177,7 @@ class Examiner:
                 for name in folder.to_read:
                     file = folder.files[name]
                     contents[file.path, file.digest] = self._fetch(commit, folder.path, name, keep=True)
-            digests, reported = read_entry(entry, contents)
+            digests, reported = read_listed_entry(entry, contents)
             return read_verified(verified, contents, digests, reported, self._secret)
         except ResultError:
             return None

@@ -43,7 +43,7 @@ from .examination import (
     quoted,
     recompute_in_own_process,
 )
-from .reading import Files, Folder, folders_of
+from .reading import Files, EntryFolder, folders_of
 
 MAX_CHECKS = 20
 """Pull requests of which an entry is checked in a round, each of another author."""
@@ -98,8 +98,8 @@ class _Job:
 
     author: str
     head: str
-    entries: tuple[Folder, ...]
-    wanted: tuple[Folder, ...]
+    entries: tuple[EntryFolder, ...]
+    wanted: tuple[EntryFolder, ...]
     examined: tuple[Examined, ...] = ()
     left: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -390,7 +390,7 @@ class Checks:
                     self._recognised[entry.path] = Earlier(entry.path, result.task, model, date, record.sketch)
         return list(self._recognised.values())
 
-    def _merged(self, commit: str, entry: Folder, verified: Folder | None) -> Outcome:
+    def _merged(self, commit: str, entry: EntryFolder, verified: EntryFolder | None) -> Outcome:
         """Verify an entry of main."""
         if verified is not None and self._examiner.verified(commit, entry, verified) is not None:
             return Outcome(entry.path, "checked")
@@ -428,7 +428,7 @@ class Checks:
         return self._hub.commit(self._repository, files, message)
 
 
-def new_entries(base: Files, head: Files, main: Files) -> tuple[list[Folder], list[str]]:
+def new_entries(base: Files, head: Files, main: Files) -> tuple[list[EntryFolder], list[str]]:
     """What a pull request adds, and why that cannot be, from the names, sizes and hashes of files alone.
 
     Args:
@@ -492,7 +492,7 @@ def _paths(main: Files) -> set[str]:
     return {folder.path for folder in folders_of(main)[0].values()}
 
 
-def _is_verifiable(entry: Folder) -> bool:
+def _is_verifiable(entry: EntryFolder) -> bool:
     """Whether it has what scores can be computed of; what else is wrong with it is not looked at."""
     return any(name in entry.files for name in OUTPUTS)
 
@@ -506,7 +506,7 @@ def _named(result: Result) -> str:
     return f"{result.task} of {shortened(result.model.id, 150)}"
 
 
-def _digests(folder: Folder) -> dict[str, str]:
+def _digests(folder: EntryFolder) -> dict[str, str]:
     return {name: file.digest for name, file in folder.files.items()}
 
 

@@ -52,7 +52,7 @@ Contents = dict[FileKey, bytes | str]
 
 
 @dataclass(frozen=True)
-class Folder:
+class EntryFolder:
     """The files of an entry, or of its verification, at one commit.
 
     Attributes:
@@ -116,7 +116,7 @@ class Folder:
         return content
 
 
-def folders_of(tree: Files) -> tuple[dict[str, Folder], dict[str, Folder], list[str]]:
+def folders_of(tree: Files) -> tuple[dict[str, EntryFolder], dict[str, EntryFolder], list[str]]:
     """The files of the repository put in order.
 
     Returns:
@@ -135,13 +135,13 @@ def folders_of(tree: Files) -> tuple[dict[str, Folder], dict[str, Folder], list[
         grouped[parts.kind].setdefault(key, {})[parts.file] = file
         ids[key] = parts.id
     results, verified = (
-        {key: Folder(kind, f"{kind}/{key}", ids[key], content) for key, content in grouped[kind].items()}
+        {key: EntryFolder(kind, f"{kind}/{key}", ids[key], content) for key, content in grouped[kind].items()}
         for kind in grouped
     )
     return results, verified, foreign
 
 
-Place = tuple[Folder, Folder | None]
+ListedEntry = tuple[EntryFolder, EntryFolder | None]
 """An entry and its verification, if it has one."""
 
 
@@ -155,7 +155,7 @@ class _Read:
         rejected: what is not shown of it.
     """
 
-    place: Place | None
+    place: ListedEntry | None
     entry: Entry | None
     rejected: tuple[Rejected, ...]
 
@@ -202,7 +202,7 @@ class BoardReader:
         self._last = Board(commit, entries, tuple(rejected))
         return self._last
 
-    def _read_new(self, commit: str, places: Mapping[str, Place]) -> None:
+    def _read_new(self, commit: str, places: Mapping[str, ListedEntry]) -> None:
         """Read the places that are not what they were when they were last read."""
         self._read = {key: read for key, read in self._read.items() if places.get(key) == read.place}
         troubles: list[HubError] = []
@@ -219,7 +219,7 @@ class BoardReader:
         if troubles:
             raise troubles[0]
 
-    def _read_place(self, commit: str, place: Place) -> _Read:
+    def _read_place(self, commit: str, place: ListedEntry) -> _Read:
         contents = {}
         for folder in filter(None, place):
             for name, file in folder.files.items():
@@ -228,7 +228,7 @@ class BoardReader:
         folder, verification = place
         read = None if any(isinstance(content, str) for content in contents.values()) else place
         try:
-            digests, reported = read_entry(folder, contents)
+            digests, reported = read_listed_entry(folder, contents)
         except ResultError as error:
             return _Read(read, None, (Rejected(folder.path, _line(error)),))
         if verification is not None:
@@ -253,7 +253,7 @@ class BoardReader:
             raise HubError(f"could not read {path!r} from the cache: {error.strerror}") from error
 
 
-def read_entry(folder: Folder, contents: Contents) -> tuple[dict[str, str], Result]:
+def read_listed_entry(folder: EntryFolder, contents: Contents) -> tuple[dict[str, str], Result]:
     """What was reported, and the SHA-256 of all files of the entry. That of its samples is the one that it states.
 
     Raises:
@@ -276,7 +276,7 @@ def read_entry(folder: Folder, contents: Contents) -> tuple[dict[str, str], Resu
 
 
 def read_verified(
-    folder: Folder, contents: Contents, digests: Mapping[str, str], reported: Result, secret: str | None
+    folder: EntryFolder, contents: Contents, digests: Mapping[str, str], reported: Result, secret: str | None
 ) -> tuple[Record, Result]:
     """What the checker found of an entry whose files have these SHA-256.
 
@@ -302,7 +302,7 @@ def read_verified(
     return record, result
 
 
-def _entry(folder: Folder, reported: Result, verified: tuple[Record, Result] | None) -> Entry:
+def _entry(folder: EntryFolder, reported: Result, verified: tuple[Record, Result] | None) -> Entry:
     if verified is None:
         return Entry(
             folder=folder.path,

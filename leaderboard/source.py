@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from audio_compositionality.hub.errors import HubError
 
-from .entries import EMPTY, Board
+from .entries import EMPTY_BOARD, Board
 
 MAX_AGE = 300.0
 """Seconds after which the repository is read again."""
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Reading:
+class BoardReading:
     """A board and how it was come by.
 
     Attributes:
@@ -32,13 +32,13 @@ class Reading:
         since: when that began.
     """
 
-    board: Board = EMPTY
+    board: Board = EMPTY_BOARD
     at: datetime | None = None
     trouble: str | None = None
     since: datetime | None = None
 
 
-class Source:
+class BoardSource:
     """Reads the board again and again, in a thread of its own; nobody who looks at it waits."""
 
     def __init__(self, read: Callable[[], Board], max_age: float = MAX_AGE, min_age: float = MIN_AGE) -> None:
@@ -51,7 +51,7 @@ class Source:
         self._read = read
         self._max_age = max_age
         self._min_age = min_age
-        self._last = Reading()
+        self._last = BoardReading()
         self._reads = False
         self._expired = threading.Event()
         self._expired.set()
@@ -70,7 +70,7 @@ class Source:
             self._thread.join()
 
     @property
-    def last(self) -> Reading:
+    def last(self) -> BoardReading:
         """What was read last."""
         return self._last
 
@@ -83,7 +83,7 @@ class Source:
         """Have the board read again: something was added, or somebody wants to know."""
         self._expired.set()
 
-    def update(self) -> Reading:
+    def update(self) -> BoardReading:
         """Read the board now.
 
         Never raises: trouble with the Hub is told of in the reading, and the last board stays.
@@ -101,9 +101,9 @@ class Source:
             self._stop.wait(self._min_age)
             self._expired.wait(self._max_age - self._min_age)
 
-    def _next(self) -> Reading:
+    def _next(self) -> BoardReading:
         try:
-            return Reading(self._read(), datetime.now(UTC))
+            return BoardReading(self._read(), datetime.now(UTC))
         except HubError as error:
             trouble = str(error)
             _log.warning("the results cannot be read: %s", trouble)
@@ -112,4 +112,4 @@ class Source:
             _log.exception("the results cannot be read")
             trouble = "an unexpected error, which the log of this Space has"
         last = self._last
-        return Reading(last.board, last.at, trouble, last.since if last.trouble else datetime.now(UTC))
+        return BoardReading(last.board, last.at, trouble, last.since if last.trouble else datetime.now(UTC))

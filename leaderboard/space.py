@@ -19,7 +19,7 @@ from .page import blocks_of
 from .plots import Plots
 from .pull_requests import Checks
 from .reading import BoardReader
-from .source import Source
+from .source import BoardSource
 from .tabs import CSS
 
 _log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
         raise HubError("set SPACE_ID to ORG/NAME, as Spaces do: the results of ORG are shown")
     results, hub = results_of(org), Hub()
     secret, problem = signing_secret(checks)
-    source = Source(BoardReader(hub, results, secret))
+    source = BoardSource(BoardReader(hub, results, secret))
     source.start()
     checker = Checker(Checks(hub, org, secret), source.expire) if checks and secret else None
     if checker is not None:

@@ -29,7 +29,7 @@ from audio_compositionality.evaluator.submissions.choices import (
 )
 from audio_compositionality.evaluator.submissions.copies import sketch_of
 from audio_compositionality.evaluator.submissions.likeness import (
-    ALIKE,
+    ALIKE_RANKS,
     Shape,
     are_nearly_same,
     difference_of_ranks,
@@ -156,7 +156,7 @@ def print_honest(shapes: Mapping[tuple[str, str], Shape]) -> None:
     for name, some in (("other weights", [p for p in pairs if p not in of_one]), ("layers", sorted(of_one))):
         if not some:
             continue
-        alike = [pair for pair in some if values[pair][0] <= ALIKE]
+        alike = [pair for pair in some if values[pair][0] <= ALIKE_RANKS]
         least = min(some, key=lambda pair: values[pair][0])
         print(f"{name}: least difference {values[least][0]:.4f}, {least}; {len(alike)} pairs up to {ALIKE}")
         if alike:

@@ -29,7 +29,7 @@ from audio_compositionality.tasks.base import TaskInfo
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-NONE = "-"
+NO_CHOICE = "-"
 """In place of a choice that an answer does not make."""
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -44,7 +44,7 @@ HONEST = 0.75
 COPIED = 0.9
 """Kappa from which on they are taken for one, where chance does not explain it."""
 
-CHANCE = 1e-4
+CHANCE_AGREEMENT = 1e-4
 """Probability that models whose kappa is `HONEST` agree as often, above which agreement proves nothing."""
 
 Letters = Annotated[str, StringConstraints(strict=True, pattern="^[A-Z-]*$", max_length=20_000)]
@@ -67,7 +67,7 @@ class Choices(Strict):
     def _check(self) -> Choices:
         if not len(self.taken) == len(self.right) == len(self.last):
             raise ResultError("it has other numbers of choices, right ones and questions")
-        if any(NONE in letters for letters in (self.right, self.last)):
+        if any(NO_CHOICE in letters for letters in (self.right, self.last)):
             raise ResultError("a question has no right option")
         if any(max(one) > last for *one, last in zip(self.taken, self.right, self.last, strict=True)):
             raise ResultError("an option comes after the last one")
@@ -93,7 +93,7 @@ def taken_in(samples: SampleTable, info: TaskInfo) -> str | None:
     column = None if info.profile is None else samples.columns.get(info.profile.choices)
     if column is None:
         return None
-    return "".join(LETTERS[int(place)] if 0 <= place < len(LETTERS) else NONE for place in column)
+    return "".join(LETTERS[int(place)] if 0 <= place < len(LETTERS) else NO_CHOICE for place in column)
 
 
 def are_nearly_same_choices(one: Choices, other: Choices) -> bool:
@@ -103,7 +103,7 @@ def are_nearly_same_choices(one: Choices, other: Choices) -> bool:
     if one.taken == other.taken and len(one.taken) >= LEAST_SAME and not is_constant(one):
         return True
     kappa, probability = agreement_of_errors(one, other)
-    return kappa >= COPIED and probability <= CHANCE
+    return kappa >= COPIED and probability <= CHANCE_AGREEMENT
 
 
 def is_constant(choices: Choices) -> bool:
@@ -111,7 +111,7 @@ def is_constant(choices: Choices) -> bool:
     taken: dict[str, set[str]] = {}
     for letter, last in zip(choices.taken, choices.last, strict=True):
         taken.setdefault(last, set()).add(letter)
-    return all(len(letters - {NONE}) <= 1 for letters in taken.values())
+    return all(len(letters - {NO_CHOICE}) <= 1 for letters in taken.values())
 
 
 def agreement_of_errors(one: Choices, other: Choices) -> tuple[float, float]:

@@ -29,11 +29,11 @@ from .submission import Submission
 NUMBERS = 64
 """Quantiles in a sketch."""
 
-SAME = 1e-3
+SAME_RADII = 1e-3
 """Sorted distances that nowhere differ by more are the same. It is tight: sorting brings what differs together, and
 rounding to 16 bits changes a distance by at most 5e-4 of itself."""
 
-LEAST_SPREAD = 0.02
+LEAST_RADII_SPREAD = 0.02
 """Standard deviation of distances below which they tell nothing: clips are all equally far apart."""
 
 Distances = Annotated[list[Positive], Field(max_length=NUMBERS)]
@@ -214,10 +214,10 @@ def _kind(one: Sketch, other: Sketch) -> Literal["exact", "near", "permuted"] | 
     if one.shape is not None and other.shape is not None and are_nearly_same(one.shape, other.shape):
         return "near"
     radii, other_radii = (np.array(distances, np.float64) for distances in (one.radii, other.radii))
-    if _tells(radii, other_radii) and np.abs(radii - other_radii).max() <= SAME:
+    if _radii_tell(radii, other_radii) and np.abs(radii - other_radii).max() <= SAME_RADII:
         return "permuted"
     return None
 
 
-def _tells(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    return len(one) == len(other) > 1 and min(one.std(), other.std()) >= LEAST_SPREAD
+def _radii_tell(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    return len(one) == len(other) > 1 and min(one.std(), other.std()) >= LEAST_RADII_SPREAD

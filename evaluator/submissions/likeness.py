@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 ANCHORS = 96
 """Clips that are compared, at most: 4,560 distances."""
 
-BLOCK = 8
+ANCHOR_BLOCK = 8
 """Anchors that follow each other in the data, where rows are often of related clips, so that there are near ones."""
 
 DIMENSIONS = 48
@@ -43,18 +43,18 @@ DIMENSIONS = 48
 KEPT = 0.75
 """Share of the anchors that agree best, which are compared in the end."""
 
-SAME = 0.005
+SAME_RANKS = 0.005
 """Mean difference of ranks, 1 of independent embeddings, up to which they are the same but for rounding. Layers of
 untrained networks, which add next to nothing to each other, are the honest models that come nearest."""
 
 FAR = 0.8
 """The same, before rows are left out, from which on nothing else is compared."""
 
-ALIKE = 0.3
+ALIKE_RANKS = 0.3
 """The same up to which embeddings with noise are looked for."""
 
 STRUCTURE = 0.18
-"""What differs between embeddings that are `ALIKE` is noise where its structure is no larger."""
+"""What differs between embeddings that are `ALIKE_RANKS` is noise where its structure is no larger."""
 
 LEAST_ANCHORS = 64
 """Anchors without which structure tells nothing."""
@@ -65,7 +65,7 @@ SAME_DIMENSION = 0.999
 LEAST_DIMENSIONS = 6
 """Dimensions that have to be the same; of embeddings with fewer half of them, and 3 at least."""
 
-LEAST_SPREAD = 0.02
+LEAST_DISTANCE_SPREAD = 0.02
 """Standard deviation of distances, over their mean, below which they tell nothing: clips are all equally far apart."""
 
 Bytes = Annotated[str, StringConstraints(strict=True, pattern="^[A-Za-z0-9+/]*={0,2}$", max_length=50_000)]
@@ -128,8 +128,8 @@ def anchors_of(clips: int) -> NDArray[np.int64]:
     """Places of the clips that are compared: blocks at even distances, all where there are few."""
     if clips <= ANCHORS:
         return np.arange(clips)
-    starts = np.linspace(0, clips - BLOCK, ANCHORS // BLOCK).round().astype(np.int64)
-    return np.unique(starts[:, None] + np.arange(BLOCK))
+    starts = np.linspace(0, clips - ANCHOR_BLOCK, ANCHORS // ANCHOR_BLOCK).round().astype(np.int64)
+    return np.unique(starts[:, None] + np.arange(ANCHOR_BLOCK))
 
 
 def pair_distances(rows: Floats) -> Floats:
@@ -163,8 +163,8 @@ def are_nearly_same(new: Shape, earlier: Shape) -> bool:
     if new.anchors != earlier.anchors:
         return False
     difference, structure = difference_of_ranks(new, earlier)
-    is_noise = difference <= ALIKE and new.anchors >= LEAST_ANCHORS and structure <= STRUCTURE
-    return difference <= SAME or is_noise or have_same_dimensions(new, earlier)
+    is_noise = difference <= ALIKE_RANKS and new.anchors >= LEAST_ANCHORS and structure <= STRUCTURE
+    return difference <= SAME_RANKS or is_noise or have_same_dimensions(new, earlier)
 
 
 def have_same_dimensions(one: Shape, other: Shape) -> bool:
@@ -221,7 +221,7 @@ def _at_unit_length(distances: Floats, lengths: Floats) -> Floats:
 
 
 def _tells(distances: Floats) -> bool:
-    return len(distances) > 5 and float(distances.std()) >= LEAST_SPREAD * float(distances.mean()) > 0
+    return len(distances) > 5 and float(distances.std()) >= LEAST_DISTANCE_SPREAD * float(distances.mean()) > 0
 
 
 def _ranks(values: Floats) -> Floats:

@@ -18,7 +18,7 @@ MAX_ANSWER = 20_000
 MAX_ID = 300
 """Characters of a question's id."""
 
-REPLACED = "\N{REPLACEMENT CHARACTER}"
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 """In place of a character that cannot stand in a submission."""
 
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -60,7 +60,7 @@ class RawAnswers:
                     "evaluate it with fewer new tokens; without answers the result can be submitted, and stays "
                     "self-reported"
                 )
-        return cls(tuple(ids), tuple(_UNSAFE.sub(REPLACED, answer) for answer in answers))
+        return cls(tuple(ids), tuple(_UNSAFE.sub(REPLACEMENT, answer) for answer in answers))
 
     def dumps(self) -> bytes:
         """As JSON Lines in ASCII, ``{"id": …, "answer": …}`` each. Its bytes depend on its content alone."""

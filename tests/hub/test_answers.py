@@ -30,7 +30,7 @@ from audio_compositionality.leaderboard.model_page import number_rows, origin_ro
 from audio_compositionality.leaderboard.plots import Plots
 from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
 from audio_compositionality.leaderboard.reading import BoardReader
-from audio_compositionality.leaderboard.source import Source
+from audio_compositionality.leaderboard.source import BoardSource
 from audio_compositionality.leaderboard.table import board_csv, board_table
 from audio_compositionality.push_scripts.reports import submission_lines
 from audio_compositionality.push_scripts.submit import Submitted, submit_results
@@ -142,7 +142,7 @@ def test_the_page_shows_and_draws_them(results: Repository, evaluated: Path) -> 
     submit(evaluated)
     check()
     hub, repository = Hub(), results_of("lab")
-    source = Source(BoardReader(hub, repository, SECRET))
+    source = BoardSource(BoardReader(hub, repository, SECRET))
     source.update()
     page = Answers(source, Plots(hub, repository), repository, "lab", lambda: "")
     entries = page.board.entries

@@ -10,7 +10,7 @@ from audio_compositionality.leaderboard.answers import SOON, Answers, Selection
 from audio_compositionality.leaderboard.entries import Board, Rejected
 from audio_compositionality.leaderboard.page import blocks_of
 from audio_compositionality.leaderboard.plots import MOST, Drawing
-from audio_compositionality.leaderboard.source import MAX_AGE, Source
+from audio_compositionality.leaderboard.source import MAX_AGE, BoardSource
 
 GARBAGE = [None, 7, "x", [], [1, None], {"a": 1}, [["x"]], "\x00", "x" * 100_000]
 
@@ -48,7 +48,7 @@ def entries(make_entry):
 
 @pytest.fixture
 def page(entries):
-    source = Source(lambda: Board("c" * 40, tuple(entries), (Rejected("a\nb", "bad"),)))
+    source = BoardSource(lambda: Board("c" * 40, tuple(entries), (Rejected("a\nb", "bad"),)))
     source.update()
     return Answers(source, Plots(), RESULTS, "lab", lambda: "no checks")
 
@@ -108,7 +108,7 @@ def test_a_refresh_keeps_what_is_chosen_as_far_as_it_is_there(page, entries):
 
 
 def test_without_entries_all_tasks_can_be_looked_at(entries):
-    source = Source(lambda: Board("c" * 40, (), ()))
+    source = BoardSource(lambda: Board("c" * 40, (), ()))
     source.update()
     page = Answers(source, Plots(), RESULTS, "lab", lambda: "no checks")
     page_now = refreshed(page, "a_tre")
@@ -118,7 +118,7 @@ def test_without_entries_all_tasks_can_be_looked_at(entries):
 
 
 def test_before_the_first_reading_and_while_it_is_read_again_the_page_says_so_and_looks_again_soon(entries):
-    source = Source(lambda: Board("c" * 40, tuple(entries), ()))
+    source = BoardSource(lambda: Board("c" * 40, tuple(entries), ()))
     page = Answers(source, Plots(), RESULTS, "lab", lambda: "no checks")
 
     def seen():
@@ -139,7 +139,7 @@ def test_before_the_first_reading_and_while_it_is_read_again_the_page_says_so_an
 def test_tasks_are_sorted_at_first_by_what_they_rank_by(page, make_entry, tre):
     high = make_entry("org/high", 9, task="a_tre", measures={"a_tre_centred": 0.1})
     good = make_entry("org/good", 1, task="a_tre", measures={"a_tre_centred": 0.4})
-    page._source = Source(lambda: Board("c", (high, good), ()))
+    page._source = BoardSource(lambda: Board("c", (high, good), ()))
     page._source.update()
     page_now = refreshed(page, "a_tre")
     assert page_now["sort"]["value"] == tre.measure(tre.ranks_by).heading == "centred"
@@ -150,7 +150,7 @@ def test_tasks_are_sorted_at_first_by_what_they_rank_by(page, make_entry, tre):
 
 def test_an_older_version_is_a_table_of_its_own(page, entries, make_entry):
     older = make_entry("org/older", 0, task_version=99)
-    page._source = Source(lambda: Board("c", (older, *entries), ()))
+    page._source = BoardSource(lambda: Board("c", (older, *entries), ()))
     page._source.update()
     names, keys = zip(*refreshed(page)["data"]["choices"], strict=True)
     assert names == ("data abababab", "data abababab, older: version 99 of the task")

@@ -4,8 +4,8 @@ import time
 import pytest
 
 from audio_compositionality.hub.errors import HubError
-from audio_compositionality.leaderboard.entries import EMPTY, Board
-from audio_compositionality.leaderboard.source import Source
+from audio_compositionality.leaderboard.entries import EMPTY_BOARD, Board
+from audio_compositionality.leaderboard.source import BoardSource
 
 BOARD, NEXT = Board("1", (), ()), Board("2", (), ())
 
@@ -31,7 +31,7 @@ def started():
     sources = []
 
     def start(*arguments):
-        source = Source(*arguments)
+        source = BoardSource(*arguments)
         sources.append(source)
         source.start()
         return source
@@ -57,12 +57,12 @@ def test_visitors_see_what_there_is_before_and_while_it_is_read(started):
         assert done.acquire(timeout=30)
         return boards.pop(0)
 
-    source = Source(read)
-    assert source.last.board is EMPTY
+    source = BoardSource(read)
+    assert source.last.board is EMPTY_BOARD
     assert source.pending
     source = started(read, 600, 0)
     assert begun.acquire(timeout=30)
-    assert (source.last.board, source.last.at) == (EMPTY, None)
+    assert (source.last.board, source.last.at) == (EMPTY_BOARD, None)
     assert source.pending
     done.release()
     soon(lambda: not source.pending)
@@ -114,7 +114,7 @@ def test_what_is_added_while_it_is_read_is_read_next(started):
         return boards.pop()
 
     boards = [BOARD]
-    source = Source(read, 600, 0)
+    source = BoardSource(read, 600, 0)
     assert source.update().board is BOARD
     assert source.pending
     assert source.update().board is NEXT
@@ -123,7 +123,7 @@ def test_what_is_added_while_it_is_read_is_read_next(started):
 
 @pytest.mark.parametrize("error", [HubError("no answer"), RuntimeError("a mistake")])
 def test_trouble_leaves_the_last_board_with_a_note_of_since_when(error):
-    source = Source(Answers(BOARD, error, error, NEXT))
+    source = BoardSource(Answers(BOARD, error, error, NEXT))
     first, second, third, healed = (source.update() for _ in range(4))
     assert second.board is BOARD
     assert second.at == first.at
@@ -134,7 +134,7 @@ def test_trouble_leaves_the_last_board_with_a_note_of_since_when(error):
 
 
 def test_it_starts_without_the_hub():
-    source = Source(Answers(HubError("no answer"), BOARD))
-    assert source.update().board is EMPTY
+    source = BoardSource(Answers(HubError("no answer"), BOARD))
+    assert source.update().board is EMPTY_BOARD
     assert source.last.at is None
     assert source.update().board is BOARD
