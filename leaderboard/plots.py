@@ -20,14 +20,14 @@ from audio_compositionality.evaluator.figures.figures import diversity_panels, s
 from audio_compositionality.evaluator.figures.files import figure_style
 from audio_compositionality.evaluator.figures.kinds import FigureError
 from audio_compositionality.evaluator.results.result import ResultError
+from audio_compositionality.evaluator.submissions.layout import LIMITS, SAMPLES
 from audio_compositionality.evaluator.submissions.submission import preset_with, read_samples
-from audio_compositionality.evaluator.submissions.submission_files import SAMPLES_LIMIT
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.registry import load_task
 
-from .entries import Entry
+from .board import Entry
 
 MOST = 12
 """Entries in one plot."""
@@ -134,7 +134,7 @@ class Plots:
         return loaded, notes, trouble
 
     def _load(self, commit: str, entry: Entry) -> ComparedResult:
-        path = self._hub.download(self._repository, entry.samples, commit, limit=SAMPLES_LIMIT)
+        path = self._hub.download(self._repository, entry.samples, commit, limit=LIMITS[SAMPLES])
         table = read_samples(path.read_bytes(), entry.result)
         return ComparedResult(entry.id, entry.result, Path(entry.samples), table)
 

@@ -14,16 +14,29 @@ checked.
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.copies import Earlier
-from audio_compositionality.evaluator.submissions.record import verification_files, verification_folder
-from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES, OUTPUTS, parse_path, part_problem
-from audio_compositionality.evaluator.submissions.verification import Verification
+from audio_compositionality.evaluator.submissions.layout import (
+    MAX_ENTRIES,
+    EntryFolder,
+    folders_of,
+    parse_path,
+    part_problem,
+)
+from audio_compositionality.evaluator.submissions.verification import (
+    Verification,
+    verification_files,
+    verification_folder,
+)
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Commit, PullRequest
 from audio_compositionality.hub.errors import HubError
@@ -32,7 +45,7 @@ from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.registry import load_task
 
-from .budget import Budget
+from .board import Files
 from .examination import (
     CheckClaim,
     Examined,
@@ -43,7 +56,6 @@ from .examination import (
     quoted,
     recompute_in_own_process,
 )
-from .reading import Files, EntryFolder, folders_of
 
 MAX_CHECKS = 20
 """Pull requests of which an entry is checked in a round, each of another author."""
@@ -226,7 +238,7 @@ class Checks:
         outcomes: list[Outcome] = []
         # One whose check fails again and again must not keep the others from theirs.
         for key, entry in sorted(results.items(), key=lambda item: (self._failures[item[1].path], item[0])):
-            if not _is_verifiable(entry) or entry.path in self._settled:
+            if not entry.is_verifiable or entry.path in self._settled:
                 continue
             if most is not None and len(outcomes) >= most:
                 self._main_goes_on = any(outcome.action != "failed" for outcome in outcomes)
@@ -382,12 +394,13 @@ class Checks:
         """What the entries of main are recognised by, of all that are verified."""
         results, verified, _ = folders_of(main)
         for key, entry in results.items():
-            if key in verified and _is_verifiable(entry) and entry.path not in self._recognised:
+            if key in verified and entry.is_verifiable and entry.path not in self._recognised:
                 checked = self._examiner.verified(commit, entry, verified[key])
                 if checked is not None:
-                    record, result = checked
-                    model, date = result.model, record.date
-                    self._recognised[entry.path] = Earlier(entry.path, result.task, model, date, record.sketch)
+                    result, record = checked.result, checked.record
+                    self._recognised[entry.path] = Earlier(
+                        entry.path, result.task, result.model, record.date, record.sketch
+                    )
         return list(self._recognised.values())
 
     def _merged(self, commit: str, entry: EntryFolder, verified: EntryFolder | None) -> Outcome:
@@ -492,11 +505,6 @@ def _paths(main: Files) -> set[str]:
     return {folder.path for folder in folders_of(main)[0].values()}
 
 
-def _is_verifiable(entry: EntryFolder) -> bool:
-    """Whether it has what scores can be computed of; what else is wrong with it is not looked at."""
-    return any(name in entry.files for name in OUTPUTS)
-
-
 def _listed(reasons: Sequence[str]) -> str:
     more = [f"and {len(reasons) - MAX_REASONS:,} more"] if len(reasons) > MAX_REASONS else []
     return "\n".join(f"- {reason}" for reason in [*reasons[:MAX_REASONS], *more])
@@ -523,3 +531,142 @@ def _guarded(subject: str, check: Callable[[], Outcome]) -> Outcome:
 
 def _line(text: object) -> str:
     return shortened(str(text), 300)
+
+
+AUTHOR_SECONDS = 2 * 3_600.0
+"""Of checks for one author within `AUTHOR_WINDOW`; an entry that is under way is finished."""
+
+AUTHOR_WINDOW = 24 * 3_600.0
+
+
+class Budget:
+    """Seconds of checks by author. It is kept in memory: a Space that starts anew has forgotten it."""
+
+    def __init__(
+        self,
+        seconds: float = AUTHOR_SECONDS,
+        window: float = AUTHOR_WINDOW,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Nobody has used any.
+
+        Args:
+            seconds: for each author within a window.
+            window: seconds after which what was used counts no more.
+            clock: gives the time in seconds.
+        """
+        self._seconds = seconds
+        self._window = window
+        self._clock = clock
+        self._used: dict[str, deque[tuple[float, float]]] = {}
+
+    def is_spent(self, author: str) -> bool:
+        """Whether an author has to wait."""
+        used = self._used.get(author, deque())
+        while used and used[0][0] < self._clock() - self._window:
+            used.popleft()
+        return sum(seconds for _, seconds in used) >= self._seconds
+
+    @contextmanager
+    def spending(self, author: str) -> Iterator[None]:
+        """The time within is the author's."""
+        started = self._clock()
+        try:
+            yield
+        finally:
+            ended = self._clock()
+            self._used.setdefault(author, deque()).append((ended, ended - started))
+
+
+INTERVAL = 300.0
+"""Seconds between two rounds."""
+
+MOST_TOLD = 20
+"""Lines of what is told of the rounds."""
+
+
+class Checker:
+    """Checks in a thread of its own; trouble is logged and told, and ends nothing."""
+
+    def __init__(
+        self, checks: Checks, changed: Callable[[], object] = lambda: None, interval: float = INTERVAL
+    ) -> None:
+        """Nothing is checked yet.
+
+        Args:
+            checks: of a repository of results.
+            changed: called after a round that has added or verified something.
+            interval: seconds between two rounds.
+        """
+        self._checks = checks
+        self._changed = changed
+        self._interval = interval
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pull-requests", daemon=True)
+        self._state = "No round has ended yet."
+        self._not_verified: dict[str, Outcome] = {}
+        # When those that were checked are asked for new commits again.
+        self._next = 0.0
+        # Seconds until the next round.
+        self._pause = interval
+
+    def start(self) -> None:
+        """Begin; the first round is now."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the round that is going on."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def state(self) -> str:
+        """When the last round was, and what it found."""
+        return self._state
+
+    def round(self) -> list[Outcome]:
+        """One round: an entry that main has without a verification, then one of each author's pull requests.
+
+        Where there is more, the next round is at once; those that were checked are asked for new commits in rounds that
+        are an interval apart.
+
+        Raises:
+            HubError: the Hub cannot be read or written.
+        """
+        try:
+            merged = self._checks.verify_merged(most=1)
+        except HubError as error:
+            # No reason to let the pull requests wait.
+            merged = [Outcome("main", "failed", (str(error),))]
+        self._not_verified |= {outcome.subject: outcome for outcome in merged if outcome.action in ("refused", "left")}
+        again = time.monotonic() >= self._next
+        if again:
+            self._next = time.monotonic() + self._interval
+        return [*merged, *self._checks.check_pull_requests(again=again)]
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            lines = self._lines()
+            for line in lines:
+                _log.info("%s", line)
+            kept = "\n".join([*lines[:MOST_TOLD], *(["…"] if len(lines) > MOST_TOLD else [])])
+            left = [shortened(str(outcome), 300) for outcome in self._not_verified.values()][:MOST_TOLD]
+            not_verified = "\n".join(["", "On main, and not verified:", *left]) if left else ""
+            self._state = f"Last round {datetime.now(UTC):%Y-%m-%d %H:%M} UTC:\n{kept}{not_verified}"
+            self._stop.wait(self._pause)
+
+    def _lines(self) -> list[str]:
+        """What is to be told of a round, which is made."""
+        self._pause = self._interval
+        try:
+            outcomes = self.round()
+            if self._checks.goes_on:
+                self._pause = 0.0
+        except HubError as error:
+            return [f"the Hub cannot be used: {shortened(str(error), 300)}"]
+        except Exception:
+            _log.exception("a round of checks failed")
+            return ["the round failed; the log of this Space says why"]
+        if any(outcome.action in ("added", "verified") for outcome in outcomes):
+            self._changed()
+        return [shortened(str(outcome), 300) for outcome in outcomes] or ["no pull request is open"]

@@ -25,24 +25,51 @@ from audio_compositionality.tasks.base import Outputs, Scores, TaskError
 from audio_compositionality.tasks.registry import load_task
 
 from .differences import interval_tolerance, mean_problem
-from .raw_answers import RawAnswers, question_ids
-from .rounded import MAX_DIM, RoundedEmbeddings, clips_digest
-from .submission_files import (
+from .layout import (
     ANSWERS,
     EMBEDDINGS,
     FILES,
-    LIMITS,
     OUTPUTS,
     RESULT,
     SAMPLES,
+    EntryFolder,
+    Fetch,
     check_names,
+    check_place,
+    check_size,
+    digests_of,
     folder_of,
+    id_of,
     outputs_in,
     read_files,
-    submission_id,
 )
+from .outputs import MAX_DIM, RawAnswers, RoundedEmbeddings, clips_digest, question_ids
 
 Content = TypeVar("Content")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is known of a submission before its samples and what the model gave are read: all that a board lists.
+
+    Attributes:
+        result: what is submitted.
+        digests: SHA-256 of the submission's files, by their names; that of the samples may be the one that the result
+            states.
+    """
+
+    result: Result
+    digests: Mapping[str, str]
+
+    @property
+    def id(self) -> str:
+        """See `id_of`."""
+        return id_of(self.digests)
+
+    @property
+    def folder(self) -> str:
+        """Path of its folder in the results repository."""
+        return folder_of(self.result, self.id)
 
 
 @dataclass(frozen=True)
@@ -66,14 +93,19 @@ class Submission:
     answers: RawAnswers | None = None
 
     @cached_property
+    def claim(self) -> Claim:
+        """What is known of it without samples and outputs."""
+        return Claim(self.result, digests_of(self.files))
+
+    @property
     def id(self) -> str:
-        """See `submission_id`."""
-        return submission_id(self.files)
+        """See `id_of`."""
+        return self.claim.id
 
     @property
     def folder(self) -> str:
         """Path of its folder in the results repository."""
-        return folder_of(self.result, self.id)
+        return self.claim.folder
 
 
 def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Submission:
@@ -88,10 +120,7 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
     """
     check_names(files, FILES["results"], optional=OUTPUTS)
     given = outputs_in(files)
-    result = read_result(files[RESULT])
-    folder = folder_of(result, submission_id(files))
-    if name is not None and name != folder:
-        raise ResultError(f"its place is {shortened(name, 400)}, but its content belongs to {folder}")
+    result = read_claim(files[RESULT], digests_of(files), name).result
     samples = read_samples(files[SAMPLES], result)
     _check_means(result, samples)
     embeddings, answers = None, None
@@ -117,6 +146,41 @@ def read_submission(folder: Path, name: str | None = None) -> Submission:
         ResultError: it is no valid submission, or not that of its path.
     """
     return parse_submission(read_files(folder, FILES["results"]), name)
+
+
+def read_claim(content: bytes, digests: Mapping[str, str], name: str | None = None) -> Claim:
+    """The claim of a submission from its ``result.json`` alone.
+
+    Args:
+        content: of that file.
+        digests: SHA-256 of the submission's other files, by their names; of the samples that one is taken, where it is
+            missing, which the result states.
+        name: see `parse_submission`.
+
+    Raises:
+        ResultError: see `read_result`; or the content belongs to another path.
+    """
+    result = read_result(content)
+    claim = Claim(result, {SAMPLES: result.samples_sha256, **digests, **digests_of({RESULT: content})})
+    check_place(claim.folder, name)
+    return claim
+
+
+def read_listed_claim(folder: EntryFolder, fetch: Fetch) -> Claim:
+    """The claim of a submission that a listing of the repository has; samples and embeddings are not fetched.
+
+    Raises:
+        ResultError: it is not what a submission can be, or not that of its folder, or of a task that is not known.
+    """
+    folder.check()
+    outputs = folder.outputs
+    digests = {} if outputs is None else {outputs: folder.digest(outputs, fetch)}
+    claim = read_claim(folder.read(RESULT, fetch), digests, folder.path)
+    try:
+        load_task(claim.result.task)
+    except TaskError as error:
+        raise ResultError(str(error)) from None
+    return claim
 
 
 def read_result(content: bytes) -> Result:
@@ -157,8 +221,7 @@ def _check_means(result: Result, samples: SampleTable) -> None:
 
 def _named(name: str, content: bytes, read: Callable[[bytes], Content]) -> Content:
     """What a file holds; a `ResultError` about it begins with its name."""
-    if len(content) > LIMITS[name]:
-        raise ResultError(f"{name}: it has {len(content):,} bytes; at most {LIMITS[name]:,} can be")
+    check_size(name, len(content))
     try:
         return read(content)
     except ResultError as error:

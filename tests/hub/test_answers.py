@@ -24,14 +24,11 @@ from audio_compositionality.evaluator.submissions.verification import verify_fol
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.leaderboard.answers import Answers
-from audio_compositionality.leaderboard.entries import Board
+from audio_compositionality.leaderboard.board import Board, BoardReader, BoardSource
 from audio_compositionality.leaderboard.examination import check_claim
-from audio_compositionality.leaderboard.model_page import number_rows, origin_rows
 from audio_compositionality.leaderboard.plots import Plots
 from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
-from audio_compositionality.leaderboard.reading import BoardReader
-from audio_compositionality.leaderboard.source import BoardSource
-from audio_compositionality.leaderboard.table import board_csv, board_table
+from audio_compositionality.leaderboard.tables import board_csv, board_table, number_rows, origin_rows
 from audio_compositionality.push_scripts.reports import submission_lines
 from audio_compositionality.push_scripts.submit import Submitted, submit_results
 from audio_compositionality.tasks.registry import load_task

@@ -26,15 +26,10 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.leaderboard import pull_requests
-from audio_compositionality.leaderboard.budget import Budget
-from audio_compositionality.leaderboard.checker import Checker
-from audio_compositionality.leaderboard.entries import Board
-from audio_compositionality.leaderboard.examination import Examiner, check_claim
-from audio_compositionality.leaderboard.model_page import origin_rows
-from audio_compositionality.leaderboard.own_process import OverdueError, in_own_process
-from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
-from audio_compositionality.leaderboard.reading import BoardReader
-from audio_compositionality.leaderboard.table import notes
+from audio_compositionality.leaderboard.board import Board, BoardReader
+from audio_compositionality.leaderboard.examination import Examiner, OverdueError, check_claim, in_own_process
+from audio_compositionality.leaderboard.pull_requests import Budget, Checker, Checks, Outcome
+from audio_compositionality.leaderboard.tables import notes, origin_rows
 from audio_compositionality.tasks.registry import load_task, load_tasks
 
 from .discussions import open_pull_request

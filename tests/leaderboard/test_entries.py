@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from audio_compositionality.leaderboard.entries import Board, DataKey, is_older
+from audio_compositionality.leaderboard.board import Board, DataKey, is_older
 
 OLD, NEW = "2026-01-01T00:00:00+00:00", "2026-02-01T00:00:00+00:00"
 

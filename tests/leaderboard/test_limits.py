@@ -9,8 +9,8 @@ import pytest
 
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.hub.errors import HubError
-from audio_compositionality.leaderboard.budget import Budget
-from audio_compositionality.leaderboard.own_process import DiedError, OverdueError, in_own_process
+from audio_compositionality.leaderboard.examination import DiedError, OverdueError, in_own_process
+from audio_compositionality.leaderboard.pull_requests import Budget
 
 
 def test_what_a_function_returns_or_raises_arrives():

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from board_entries import below, entry, folder, made_up
 
-from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES
+from audio_compositionality.evaluator.submissions.layout import MAX_ENTRIES
 from audio_compositionality.hub.content import RemoteFile
 from audio_compositionality.leaderboard.examination import Examined, quoted
 from audio_compositionality.leaderboard.pull_requests import new_entries

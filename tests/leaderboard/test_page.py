@@ -7,10 +7,9 @@ import pytest
 
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.leaderboard.answers import SOON, Answers, Selection
-from audio_compositionality.leaderboard.entries import Board, Rejected
-from audio_compositionality.leaderboard.page import blocks_of
+from audio_compositionality.leaderboard.board import MAX_AGE, Board, BoardSource, Rejected
 from audio_compositionality.leaderboard.plots import MOST, Drawing
-from audio_compositionality.leaderboard.source import MAX_AGE, BoardSource
+from audio_compositionality.leaderboard.space import blocks_of
 
 GARBAGE = [None, 7, "x", [], [1, None], {"a": 1}, [["x"]], "\x00", "x" * 100_000]
 

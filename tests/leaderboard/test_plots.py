@@ -13,7 +13,7 @@ from audio_compositionality.evaluator.figures.figures import diversity_panels, s
 from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.leaderboard import plots as module
-from audio_compositionality.leaderboard.entries import Entry
+from audio_compositionality.leaderboard.board import Entry
 from audio_compositionality.leaderboard.plots import MOST, Plots, labels
 
 

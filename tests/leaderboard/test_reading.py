@@ -8,8 +8,7 @@ from submissions import written
 
 from audio_compositionality.hub.content import RemoteFile
 from audio_compositionality.hub.errors import HubError, Repository
-from audio_compositionality.leaderboard.entries import Board
-from audio_compositionality.leaderboard.reading import BoardReader
+from audio_compositionality.leaderboard.board import Board, BoardReader
 
 EMBEDDINGS = b"of all clips"
 

@@ -4,8 +4,7 @@ import time
 import pytest
 
 from audio_compositionality.hub.errors import HubError
-from audio_compositionality.leaderboard.entries import EMPTY_BOARD, Board
-from audio_compositionality.leaderboard.source import BoardSource
+from audio_compositionality.leaderboard.board import EMPTY_BOARD, Board, BoardSource
 
 BOARD, NEXT = Board("1", (), ()), Board("2", (), ())
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from audio_compositionality.leaderboard.entries import Shown
-from audio_compositionality.leaderboard.table import (
+from audio_compositionality.leaderboard.board import Shown
+from audio_compositionality.leaderboard.tables import (
     Filters,
     board_csv,
     board_table,

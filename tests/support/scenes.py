@@ -31,7 +31,7 @@ from audio_compositionality.evaluator.compare.loading import load_results
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions.making import make_submission
-from audio_compositionality.evaluator.submissions.verification_table import verify_paths
+from audio_compositionality.evaluator.submissions.verification import verify_paths
 from audio_compositionality.push_scripts.dataset import check_folder
 from audio_compositionality.studies.sounds.folder import make_folder
 from audio_compositionality.support.errors import AudioCompositionalityError

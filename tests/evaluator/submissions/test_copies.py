@@ -22,7 +22,7 @@ from audio_compositionality.evaluator.submissions.copies import (
     relation_of,
     sketch_of,
 )
-from audio_compositionality.evaluator.submissions.rounded import RoundedEmbeddings
+from audio_compositionality.evaluator.submissions.outputs import RoundedEmbeddings
 from audio_compositionality.studies.copies import MANIPULATIONS, manipulated
 from audio_compositionality.tasks.base import Outputs
 from audio_compositionality.tasks.registry import load_task

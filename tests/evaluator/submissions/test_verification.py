@@ -24,6 +24,7 @@ from submissions import (
 
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.evaluator.results.strict import ResultError
+from audio_compositionality.evaluator.submissions.layout import digests_of
 from audio_compositionality.evaluator.submissions.record import (
     Record,
     check,
@@ -32,14 +33,18 @@ from audio_compositionality.evaluator.submissions.record import (
     read_verification,
     secret_from_environment,
     sign,
-    verification_files,
-    verification_folder,
 )
 from audio_compositionality.evaluator.submissions.submission import parse_submission, read_submission
-from audio_compositionality.evaluator.submissions.submission_files import digests_of
+from audio_compositionality.evaluator.submissions.verification import (
+    LEGEND,
+    find_results,
+    verification_files,
+    verification_folder,
+    verify_folder,
+    verify_local,
+    verify_paths,
+)
 from audio_compositionality.evaluator.submissions.verification import verify as verify_submission
-from audio_compositionality.evaluator.submissions.verification import verify_folder, verify_local
-from audio_compositionality.evaluator.submissions.verification_table import LEGEND, find_results, verify_paths
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.table import to_csv
 from audio_compositionality.tasks.base import Inputs
@@ -351,10 +356,10 @@ def test_the_record_proves_which_files_were_checked(made, written):
 def test_a_board_needs_no_samples(made, written):
     submission = made["a_coat"]
     record = Record.loads(written["verification.json"])
-    result = check_record(record, digests_of(submission.files), submission.result, written["result.json"])
+    result = check_record(record, submission.claim, written["result.json"])
     assert result.score == pytest.approx(submission.result.score, abs=1e-12)
     with pytest.raises(ResultError, match="it is the record of other files"):
-        check_record(record, digests_of(made["guess"].files), submission.result, written["result.json"])
+        check_record(record, made["guess"].claim, written["result.json"])
 
 
 def test_only_the_secret_s_owner_signs(written):
