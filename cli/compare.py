@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
         captions = read_captions(options.training_captions)
     comparisons = compare_results(options.results, data=options.data)
     if captions is not None:
-        from audio_compositionality.evaluator.compare.frequencies import with_training_captions
+        from audio_compositionality.evaluator.compare.diversity import with_training_captions
 
         comparisons = [with_training_captions(comparison, captions) for comparison in comparisons]
     tell(comparisons, options.format, options.out, options.table)

@@ -13,11 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 
 from audio_compositionality.evaluator.results.result import Result, ResultError
-from audio_compositionality.evaluator.submissions.layout import (
-    SAMPLES,
-    EntryFolder,
-    folders_of,
-)
+from audio_compositionality.evaluator.submissions.layout import SAMPLES, EntryFolder, folders_of
 from audio_compositionality.evaluator.submissions.record import VerifiedClaim, read_signed_claim
 from audio_compositionality.evaluator.submissions.submission import read_listed_claim
 from audio_compositionality.hub.client import Hub

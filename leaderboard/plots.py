@@ -16,9 +16,8 @@ from matplotlib.figure import Figure
 from audio_compositionality.dataset_builder.opening import rendered_preset
 from audio_compositionality.evaluator.compare.comparison import OpenedData, compare_loaded, describe_data
 from audio_compositionality.evaluator.compare.loading import ComparedResult
-from audio_compositionality.evaluator.figures.figures import diversity_panels, score_boxes
-from audio_compositionality.evaluator.figures.files import figure_style
-from audio_compositionality.evaluator.figures.kinds import FigureError
+from audio_compositionality.evaluator.figures.samples import diversity_panels, score_boxes
+from audio_compositionality.evaluator.figures.style import FigureError, figure_style
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.evaluator.submissions.layout import LIMITS, SAMPLES
 from audio_compositionality.evaluator.submissions.submission import preset_with, read_samples

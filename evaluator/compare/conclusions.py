@@ -10,7 +10,7 @@ from audio_compositionality.dataset_builder.opening import is_preset
 from audio_compositionality.support.text import listed, shortened
 
 from .comparison import Comparison, View
-from .kinds import ModelKind, asked_of
+from .loading import ModelKind, asked_of
 from .statistics import SIGNIFICANT
 from .tables import versioned_title
 from .verdicts import (

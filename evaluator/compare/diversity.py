@@ -1,19 +1,123 @@
-"""How scores change with what is known of the samples: slopes against diversity, means of groups."""
+"""Straight lines through scores: how a score changes with what is known of the samples."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import stats
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg, stats
+
+from audio_compositionality.tasks.label_groups import frequency_groups
 
 from .comparison import Comparison
-from .lines import LineFit, fit_line
-from .statistics import Floats, GroupMean, group_means
+from .statistics import MIN_SAMPLES, ROUNDING, SIGNIFICANT, Floats, GroupMean, Interval, group_means
+
+MIN_CLUSTERS = 40
+"""Fewest clusters that a slope is given for where some hold several samples: with fewer than 20 to 50 its test rejects
+too often (Cameron and Miller 2015, section VI)."""
+
+
+@dataclass(frozen=True)
+class LineFit:
+    """A straight line through scores, by least squares; see `fit_line`.
+
+    Attributes:
+        n: number of samples that the fit rests on.
+        slope: change of the score for a change of x by 1.
+        slope_interval: its 95 % interval, Student's t.
+        p: two-sided, of slope 0.
+        intercept: at x = 0, covariates at their means.
+        r2: share of the variance that the whole fit explains.
+        covariance: [2, 2] of intercept and slope.
+        dof: degrees of freedom of interval and band.
+    """
+
+    n: int
+    slope: float
+    slope_interval: Interval
+    p: float
+    intercept: float
+    r2: float
+    covariance: Floats
+    dof: float
+
+    def band(self, x: ArrayLike) -> tuple[Floats, Floats, Floats]:
+        """The line at x [k], and the lower and upper end of the 95 % band of the mean there, each [k]."""
+        at = np.asarray(x, np.float64)
+        mean = self.intercept + self.slope * at
+        design = np.stack([np.ones_like(at), at], axis=1)
+        error = np.sqrt(np.einsum("ki,ij,kj->k", design, self.covariance, design))
+        half = stats.t.ppf(1 - SIGNIFICANT / 2, self.dof) * error
+        return mean, mean - half, mean + half
+
+
+def fit_line(
+    x: ArrayLike, y: ArrayLike, *, clusters: ArrayLike | None = None, covariates: ArrayLike | None = None
+) -> LineFit | None:
+    """Least squares of scores y on x, with covariates held fixed.
+
+    Ordinary least squares of statsmodels. The spread of scores changes with diversity, hence a covariance that does not
+    take it as constant: HC3 (MacKinnon and White 1985) where each cluster is one sample, else that of the clusters
+    (Cameron and Miller 2015), which needs `MIN_CLUSTERS`.
+
+    Args:
+        x: [n].
+        y: [n], scores.
+        clusters: [n]; default, every sample is its own.
+        covariates: [n, k], entered beside x.
+
+    Returns:
+        the fit, without samples that alone determine a covariate's coefficient and so tell nothing of the slope; None
+        where there are too few clusters, or x does not vary once covariates are held fixed.
+    """
+    from statsmodels.regression.linear_model import OLS
+
+    at, scores = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    extra = np.zeros((len(at), 0)) if covariates is None else np.asarray(covariates, np.float64)
+    names = np.arange(len(at)) if clusters is None else np.asarray(clusters)
+    design, telling = _design(at, extra)
+    while not telling.all():
+        at, scores, extra, names = at[telling], scores[telling], extra[telling], names[telling]
+        design, telling = _design(at, extra)
+    groups = np.unique(names, return_inverse=True)[1]
+    number = len(np.unique(groups))
+    enough = MIN_SAMPLES if number == len(at) else MIN_CLUSTERS
+    if number < max(enough, design.shape[1] + 2) or np.linalg.matrix_rank(design) < design.shape[1]:
+        return None
+    model = OLS(scores, design)
+    if number == len(at):
+        fitted, dof = model.fit(cov_type="HC3", use_t=True), len(at) - design.shape[1]
+    else:
+        fitted, dof = model.fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True), number - 1
+    low, high = fitted.conf_int(SIGNIFICANT)[1]
+    constant = float(np.ptp(scores)) <= ROUNDING
+    return LineFit(
+        n=len(at),
+        slope=float(fitted.params[1]),
+        slope_interval=(float(low), float(high)),
+        p=1.0 if constant else float(fitted.pvalues[1]),
+        intercept=float(fitted.params[0]),
+        r2=0.0 if constant else float(fitted.rsquared),
+        covariance=np.asarray(fitted.cov_params())[:2, :2],
+        dof=float(dof),
+    )
+
+
+def _design(x: Floats, covariates: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """1, x and the covariates that the others do not make up, about their means, and the rows that others bear on."""
+    centred = covariates - covariates.mean(axis=0) if len(covariates) else covariates
+    if centred.size:
+        r, order = linalg.qr(centred, mode="r", pivoting=True)
+        size = np.abs(np.diagonal(r))
+        centred = centred[:, np.sort(order[: int((size > ROUNDING * max(size.max(), 1.0)).sum())])]
+    design = np.hstack([np.ones((len(x), 1)), x[:, None], centred])
+    basis = np.linalg.svd(design, full_matrices=False)[0][:, : np.linalg.matrix_rank(design)]
+    # A leverage of 1: the fit goes through this sample, whatever the others are.
+    return design, 1 - np.einsum("ij,ij->i", basis, basis) > ROUNDING
 
 
 @dataclass(frozen=True)
@@ -112,3 +216,21 @@ def group_order(label: str) -> tuple[float, str]:
     """What labels are ordered by: those with a number in front by its size, words by their letters after them."""
     match = _NUMBER.match(label)
     return (math.inf if match is None else float(match[0]), label)
+
+
+GROUPING = "training captions that name the rarer sound"
+
+
+def with_training_captions(comparison: Comparison, captions: Sequence[str]) -> Comparison:
+    """A comparison whose samples are also told apart by how often the rarer one of their labels is in captions.
+
+    Args:
+        comparison: of a task; one whose samples have no labels gets a note that says so, and no groups.
+        captions: of the training of its models.
+    """
+    samples = comparison.samples
+    groups = () if samples is None else frequency_groups(samples.rows, captions)
+    if samples is None or not groups:
+        note = "no labels of its samples are known, so that nothing can be counted in training captions"
+        return replace(comparison, notes=(*comparison.notes, note))
+    return replace(comparison, samples=replace(samples, groups={**samples.groups, GROUPING: groups}))

@@ -8,8 +8,7 @@ from audio_compositionality.support.table import MISSING, Cell, Column, Row, Tab
 from audio_compositionality.support.text import listed, number_text
 
 from .comparison import Comparison
-from .diversity import Diversity, diversity
-from .lines import LineFit
+from .diversity import Diversity, LineFit, diversity
 from .perception import perception_tables
 from .statistics import SIGNIFICANT, GroupMean
 from .tables import interval_text, outside_sentence, p_cell, pair_table, score_table, view_title

@@ -12,9 +12,8 @@ from audio_compositionality.tasks.base import Measure, Number, TaskInfo
 from audio_compositionality.tasks.nulls import nulls_of
 from audio_compositionality.tasks.registry import load_task
 
-from .baselines import fixed_by_construction
 from .comparison import Comparison, View
-from .loading import ComparedResult
+from .loading import ComparedResult, fixed_by_construction
 from .statistics import MIN_SAMPLES, Interval
 
 MOST_PAIRS = 45
@@ -339,3 +338,21 @@ def interval_text(interval: Interval | None, digits: int = 3) -> str:
 def p_cell(value: float | None) -> Cell:
     """The cell of a p value."""
     return Cell(value, "< 0.001" if value is not None and value < 0.001 else None)
+
+
+def printed_table(info: TaskInfo) -> Table | None:
+    """The figures that a task knows to have been printed, a row a model; None where it knows of none."""
+    printed = info.printed
+    if printed is None:
+        return None
+    measures = [info.measure(name) for name in printed.measures]
+    columns = (
+        Column("model, as printed", numeric=False),
+        *(Column(measure.heading, digits=measure.digits) for measure in measures),
+    )
+    rows = tuple(
+        Row((Cell(model), *(Cell(values.get(measure.name)) for measure in measures)))
+        for model, values in printed.figures.items()
+    )
+    legend = (printed.beside, *printed.remarks.values())
+    return Table(f"Not comparable: {printed.source}", columns, rows, legend, f"{info.name}-printed")

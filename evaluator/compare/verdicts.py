@@ -14,9 +14,8 @@ from audio_compositionality.support.text import listed, number_text, shortened
 from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo
 from audio_compositionality.tasks.nulls import least_of
 
-from .baselines import description_names, descriptions_in, level_names, levels_in
 from .comparison import Comparison, View
-from .kinds import ModelKind
+from .loading import ModelKind, description_names, descriptions_in, level_names, levels_in
 from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval, mean_intervals, paired_t_test
 
 MATTERS = 0.05
@@ -169,7 +168,7 @@ def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
     of energy also where it is above every baseline among the results that hears levels alone, as above any other model.
     Where there is neither such a value nor such a baseline, it cannot be told.
     """
-    levels = levels_in(comparison) if comparison.info.floor == ENERGY else []
+    levels = levels_in(comparison.results) if comparison.info.floor == ENERGY else []
     floor = _floor_checks(comparison, levels)
     return tuple(
         Verdict(
@@ -229,7 +228,7 @@ def _twin_question(comparison: Comparison, place: int) -> Question:
 
 
 def _description_question(comparison: Comparison, place: int) -> Question:
-    references = descriptions_in(comparison)
+    references = descriptions_in(comparison.results, comparison.info)
     if not references:
         words = question_words(comparison.info)["description"]
         sentence = f"The results of {words} are missing: it may score as high."

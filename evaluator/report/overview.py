@@ -9,9 +9,8 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from audio_compositionality.encoders.loading.listing import named_models
-from audio_compositionality.evaluator.compare.baselines import descriptions_in, fixed_by_construction
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
-from audio_compositionality.evaluator.compare.kinds import ModelKind
+from audio_compositionality.evaluator.compare.loading import ModelKind, descriptions_in, fixed_by_construction
 from audio_compositionality.evaluator.compare.tables import interval_text, view_title
 from audio_compositionality.evaluator.compare.verdicts import twins_of
 from audio_compositionality.evaluator.figures.layout import short_label
@@ -181,7 +180,9 @@ class _Scale:
 
 def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> Line:
     is_trained = comparison.results[place].kind is ModelKind.TRAINED
-    twins, descriptions = (twins_of(comparison, place), descriptions_in(comparison)) if is_trained else ([], [])
+    twins, descriptions = (
+        (twins_of(comparison, place), descriptions_in(comparison.results, comparison.info)) if is_trained else ([], [])
+    )
     rest = [
         k
         for k, result in enumerate(comparison.results)
@@ -212,7 +213,7 @@ def _kind(comparison: Comparison, place: int) -> str:
     if kind is ModelKind.CONTROL:
         return "baseline"
     if kind is ModelKind.BASELINE:
-        return "description" if place in descriptions_in(comparison) else "baseline"
+        return "description" if place in descriptions_in(comparison.results, comparison.info) else "baseline"
     return "model" if kind is ModelKind.TRAINED else "twin"
 
 

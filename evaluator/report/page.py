@@ -26,11 +26,10 @@ from tqdm.auto import tqdm
 from audio_compositionality.dataset_builder.opening import RenderedData, is_preset
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
 from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, judged_by_kind, model_verdicts
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
-from audio_compositionality.evaluator.compare.lines import MIN_CLUSTERS
-from audio_compositionality.evaluator.compare.series import layer_table, size_table
+from audio_compositionality.evaluator.compare.diversity import MIN_CLUSTERS
+from audio_compositionality.evaluator.compare.loading import ModelKind, kind_of
 from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, RESAMPLES
-from audio_compositionality.evaluator.compare.summary import summary_table, verdict_tables
+from audio_compositionality.evaluator.compare.summary import layer_table, size_table, summary_table, verdict_tables
 from audio_compositionality.evaluator.compare.tables import NOT_INCLUDED
 from audio_compositionality.evaluator.compare.verdicts import MATTERS
 from audio_compositionality.evaluator.figures.layout import short_label
@@ -41,11 +40,10 @@ from audio_compositionality.support.text import listed, number_text, plain, shor
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.groups import benchmark_info
 
-from .benchmarks import BenchmarkSection, benchmark_sections, is_long
 from .facts import LONGEST_TEXT, counted, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
 from .overview import named_baselines
-from .sections import STEPS, Section, page_sections, title_of
+from .sections import STEPS, BenchmarkSection, Section, benchmark_sections, is_long, page_sections, title_of
 
 MOST_BYTES = 4_900_000
 """Of a page, which has to stay below 5 MB."""

@@ -23,7 +23,7 @@ from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
 from audio_compositionality.encoders.check import all_passed, check_model
 from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_model
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
+from audio_compositionality.evaluator.compare.loading import ModelKind, kind_of
 from audio_compositionality.tasks.answerers.detector import DetectorAnswerer
 
 FOLDER = Path(__file__).parents[2] / "examples"

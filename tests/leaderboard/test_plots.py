@@ -9,7 +9,7 @@ from board_entries import folder, made_up
 from PIL import Image
 
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.evaluator.figures.figures import diversity_panels, score_boxes
+from audio_compositionality.evaluator.figures.samples import diversity_panels, score_boxes
 from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.leaderboard import plots as module

@@ -16,7 +16,7 @@ from audio_compositionality.encoders.adapters.custom import ModelCodeError, weig
 from audio_compositionality.encoders.adapters.custom_twins import twin_problem
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.registry import has_twins, load_model
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
+from audio_compositionality.evaluator.compare.loading import ModelKind, kind_of
 from audio_compositionality.evaluator.results.result import Model as ResultModel
 
 Write = Callable[[str], str]

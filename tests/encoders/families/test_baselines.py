@@ -9,7 +9,7 @@ import scipy.stats
 from audio_compositionality.encoders.families.baselines import fourier_resample
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
+from audio_compositionality.evaluator.compare.loading import ModelKind, kind_of
 
 RATE = 32_000
 

@@ -18,7 +18,7 @@ from audio_compositionality.encoders.loading.registry import has_twins, load_enc
 from audio_compositionality.encoders.loading.twins import TWINS, UNTRAINED, Twin, shuffle_matrices
 from audio_compositionality.encoders.loading.weights import Weights
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
+from audio_compositionality.evaluator.compare.loading import ModelKind, kind_of
 from audio_compositionality.support.files import sha256_of_file
 
 Saved = Callable[[str], Path]

@@ -15,8 +15,7 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare import comparison as module
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.diversity import diversity
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
-from audio_compositionality.evaluator.compare.loading import load_results
+from audio_compositionality.evaluator.compare.loading import ModelKind, kind_of, load_results
 from audio_compositionality.evaluator.results.result import Model, ResultError, SampleTable, load_result, save_result
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.tasks.registry import load_task

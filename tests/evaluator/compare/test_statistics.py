@@ -11,7 +11,7 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from audio_compositionality.evaluator.compare.lines import fit_line
+from audio_compositionality.evaluator.compare.diversity import fit_line
 from audio_compositionality.evaluator.compare.statistics import (
     MIN_SAMPLES,
     RESAMPLES,

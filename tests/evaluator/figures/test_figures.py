@@ -19,15 +19,11 @@ from matplotlib.text import Text
 from PIL import Image
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.kinds import ModelKind
-from audio_compositionality.evaluator.compare.lines import fit_line
+from audio_compositionality.evaluator.compare.diversity import fit_line
+from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.statistics import PairedTest
 from audio_compositionality.evaluator.figures import catalogue
 from audio_compositionality.evaluator.figures.catalogue import described_figures, write_figures
-from audio_compositionality.evaluator.figures.controls import control_scatter
-from audio_compositionality.evaluator.figures.figures import diversity_panels, score_boxes, task_panels
-from audio_compositionality.evaluator.figures.files import figure_style, figure_svg, save_figure
-from audio_compositionality.evaluator.figures.kinds import LOOKS, FigureError
 from audio_compositionality.evaluator.figures.layout import (
     COLUMN,
     LONGEST,
@@ -37,8 +33,9 @@ from audio_compositionality.evaluator.figures.layout import (
     short_labels,
     title_lines,
 )
-from audio_compositionality.evaluator.figures.one_sample import sample_panels
-from audio_compositionality.evaluator.figures.pairs import dots_of, significance_map
+from audio_compositionality.evaluator.figures.models import control_scatter, dots_of, significance_map
+from audio_compositionality.evaluator.figures.samples import diversity_panels, sample_panels, score_boxes, task_panels
+from audio_compositionality.evaluator.figures.style import LOOKS, FigureError, figure_style, figure_svg, save_figure
 from audio_compositionality.evaluator.results.result import SampleTable
 from audio_compositionality.support.errors import AudioCompositionalityError
 

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
-from audio_compositionality.evaluator.compare.benchmarks import by_benchmark
-from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.compare.comparison import by_benchmark, compare_results
 from audio_compositionality.evaluator.compare.conclusions import judged_by_kind, model_verdicts
-from audio_compositionality.evaluator.compare.kinds import ModelKind
+from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.summary import short_table, verdict_tables
 from audio_compositionality.evaluator.compare.tables import score_table
 from audio_compositionality.evaluator.compare.verdicts import Answer, verdicts
-from audio_compositionality.evaluator.figures.benchmarks import benchmark_figures
+from audio_compositionality.evaluator.figures.catalogue import benchmark_figures
 from audio_compositionality.evaluator.report.overview import overviews
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.tasks.base import Outputs

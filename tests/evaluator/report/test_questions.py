@@ -14,9 +14,9 @@ from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.group_tables import comparison_tables
 from audio_compositionality.evaluator.compare.tables import score_table
 from audio_compositionality.evaluator.compare.verdicts import Answer, verdicts
+from audio_compositionality.evaluator.report.listening import heard_question
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.evaluator.report.profiles import model_profiles
-from audio_compositionality.evaluator.report.questions import heard_question
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.tasks.question_prompts import read_prompt

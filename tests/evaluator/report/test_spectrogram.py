@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from audio_compositionality.evaluator.report.spectrogram import FLOOR, HEIGHT, WIDTH, spectrogram, spectrogram_png
+from audio_compositionality.evaluator.report.listening import FLOOR, HEIGHT, WIDTH, spectrogram, spectrogram_png
 from audio_compositionality.support.errors import InputError
 
 SAMPLE_RATE = 32_000

@@ -9,7 +9,7 @@ from audio_compositionality.encoders.base import ENCODER, LANGUAGE_MODEL
 from audio_compositionality.encoders.loading.listing import named_models
 from audio_compositionality.encoders.loading.names import check_name, list_models
 from audio_compositionality.encoders.loading.registry import has_twins, load_model
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
+from audio_compositionality.evaluator.compare.loading import ModelKind, kind_of
 from audio_compositionality.evaluator.results.result import Model as ResultModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.question_prompts import direct_prompt
