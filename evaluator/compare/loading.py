@@ -102,12 +102,16 @@ class ComparedResult:
         """A measure of each sample, [n]; None where the result has it not by sample."""
         return None if measure.column is None else self.samples.columns.get(measure.column)
 
+    def scores(self, measure: Measure) -> Floats:
+        """A measure of the samples that it is a mean over, [k]; k is 0 where the result has it not by sample."""
+        column = self.column(measure)
+        return np.zeros(0) if column is None else column[measure.places(self.samples.columns)]
+
     def value(self, measure: Measure) -> float | bool | None:
         """A measure: the mean over these samples, or those among them that it is of, where it is one, else what the
         result states for all of its own."""
-        column = self.column(measure)
-        places = np.zeros(0, np.int64) if column is None else measure.places(self.samples.columns)
-        return float(column[places].mean()) if column is not None and len(places) else self.stated(measure)
+        scores = self.scores(measure)
+        return float(scores.mean()) if len(scores) else self.stated(measure)
 
     def stated(self, measure: Measure) -> float | bool | None:
         """A measure as the result states it, for all of its own samples."""

@@ -14,11 +14,15 @@ from tqdm.auto import tqdm
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.compare.comparison import BenchmarkResults, Comparison, by_benchmark
 from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, judged_by_kind, leading_sentences
-from audio_compositionality.evaluator.compare.diversity import diversity
-from audio_compositionality.evaluator.compare.group_tables import attribute_table, group_tables, slope_table
 from audio_compositionality.evaluator.compare.loading import ModelKind, asked_of
 from audio_compositionality.evaluator.compare.summary import short_table
-from audio_compositionality.evaluator.compare.tables import pair_table, printed_table, score_table, versioned_title
+from audio_compositionality.evaluator.compare.tables import (
+    diversity_tables,
+    pair_table,
+    printed_table,
+    score_table,
+    versioned_title,
+)
 from audio_compositionality.evaluator.figures.catalogue import (
     benchmark_figures,
     benchmark_prefix,
@@ -188,7 +192,7 @@ def page_sections(
         samples = _samples(comparison, places)
         bar.update()
         pairs = tuple(pair_table(comparison, view, MOST_PAIRS) for view in comparison.recommended)
-        tables = tuple(_diversity_tables(comparison))
+        tables = tuple(diversity_tables(comparison))
         bar.update()
         drawn = list(drawn_pictures(described_figures(comparison), file_prefix(comparison, comparisons), folder))
         bar.update()
@@ -246,18 +250,6 @@ def _samples(comparison: Comparison, places: Sequence[int]) -> list[ChosenSample
         return choose_samples(comparison, view, places)
     except (DatasetError, OSError) as error:
         return str(error)
-
-
-def _diversity_tables(comparison: Comparison) -> Iterator[Table]:
-    for view in comparison.told_apart:
-        name = view.measure.name
-        slopes = diversity(comparison, name)
-        if slopes is None:
-            continue
-        if slopes.slopes:
-            yield slope_table(comparison, name, slopes)
-            yield attribute_table(comparison, name, slopes)
-        yield from group_tables(comparison, name, slopes)
 
 
 def drawn_pictures(figures: Iterable[Described], prefix: str, folder: Path | None) -> Iterator[Picture | str]:

@@ -10,7 +10,7 @@ from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.diversity import GROUPING, with_training_captions
-from audio_compositionality.evaluator.compare.group_tables import comparison_tables
+from audio_compositionality.evaluator.compare.formats import comparison_tables
 
 CAPTIONS = ("a marimba", "a marimba and a bell", "a bell")
 

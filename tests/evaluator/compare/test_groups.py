@@ -9,8 +9,8 @@ import pytest
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.diversity import Diversity, group_order
-from audio_compositionality.evaluator.compare.group_tables import MOST_GROUPS, group_tables
 from audio_compositionality.evaluator.compare.statistics import GroupMean, mean_intervals
+from audio_compositionality.evaluator.compare.tables import MOST_GROUPS, group_tables
 from audio_compositionality.evaluator.run.evaluate import intervals_of
 from audio_compositionality.tasks.base import Measure, Scores
 from audio_compositionality.tasks.registry import load_task

@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.data import Clip, check_range
 from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.evaluator.compare import comparison as comparison_module
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.group_tables import comparison_tables
+from audio_compositionality.evaluator.compare.formats import comparison_tables
 from audio_compositionality.evaluator.compare.tables import score_table
 from audio_compositionality.evaluator.compare.verdicts import Answer, verdicts
 from audio_compositionality.evaluator.report.listening import heard_question
