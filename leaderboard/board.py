@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 
+from audio_compositionality.evaluator.compare.frame import ScoresByMeasure, stated_scores
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.layout import SAMPLES, EntryFolder, folders_of
 from audio_compositionality.evaluator.submissions.record import VerifiedClaim, read_signed_claim
@@ -24,8 +25,6 @@ from audio_compositionality.tasks.registry import load_task
 
 VERIFIED, REPORTED = "verified", "reported"
 """The statuses: recomputed from the submitted embeddings or answers by the checker, or the submitter's word."""
-
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, order=True)
@@ -83,9 +82,10 @@ class Entry:
         """Which of the task's tables it belongs to."""
         return DataKey(self.result.fingerprint, self.result.task_version)
 
-    def interval(self, measure: str) -> Interval | None:
-        """95 % interval of a measure; None where there is none."""
-        return self.result.intervals.get(measure)
+    @cached_property
+    def scores(self) -> ScoresByMeasure:
+        """The frame's row of each measure of `result`, by its name."""
+        return stated_scores(self.result)
 
     @property
     def same(self) -> tuple[object, ...]:

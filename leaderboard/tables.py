@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
 from huggingface_hub import constants
 
 from audio_compositionality.encoders.loading.names import hub_id_of
+from audio_compositionality.evaluator.compare.frame import FrameRow, stated_scores
 from audio_compositionality.evaluator.results.result import Skipped
 from audio_compositionality.evaluator.submissions.submission import preset_with
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.support.table import Cell, Column, Row, Table, to_csv
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import Measure, TaskInfo
-from audio_compositionality.tasks.nulls import least_of
 from audio_compositionality.tasks.registry import load_task
 
 from .board import Board, DataKey, Entry, Shown, is_older
@@ -152,26 +154,30 @@ class Filters:
 def _shown(task: TaskInfo) -> Values:
     """The scores first, those that rank before the others: a phone shows two or three columns."""
     ranking = task.measure(task.ranks_by)
-    scores = []
+    sampled, scores = _sampled(task), []
     for measure in (ranking, *(measure for measure in task.shown if measure != ranking)):
-        scores.append(_number(measure))
-        if measure == _sampled(task):
+        scores.append(_number(measure, measure.heading))
+        if measure == sampled:
             meaning = f"of {measure.heading}: BCa bootstrap over {task.samples}"
-            scores.append((_text("95 % interval", meaning), _interval(measure)))
+            scores.append((_text("95 % interval", meaning), _score(measure, _interval(measure.digits))))
         if measure == ranking and measure.floor is not None:
-            scores.append(_least(measure, task))
+            # A row's own numbers may raise it over chance.
+            nulls = " and ".join(task.measure(one).heading for one in (measure.null, measure.floor) if one is not None)
+            meaning = f"what {measure.heading} has to be above: the larger of {nulls}"
+            column = Column("to be above", meaning, digits=measure.digits)
+            scores.append((column, _score(measure, partial(FrameRow.least, measure=measure, info=task))))
     return _by_heading(
         (_text("model", "by the id that its submitter gives"), lambda row: row.entry.model),
         *scores,
         (_text("status", "verified: recomputed here; reported: the submitter's word"), lambda row: row.entry.status),
         (_text("submitted by", "who opened the pull request"), lambda row: row.entry.submitter or NOT_KNOWN),
-        (Column("dim", "numbers of an embedding", digits=0), lambda row: row.entry.result.model.output_dim),
-        (Column("parameters", "of what is run", digits=0), lambda row: row.entry.result.model.parameters),
+        (_count("dim", "numbers of an embedding"), lambda row: row.entry.result.model.output_dim),
+        (_count("parameters", "of what is run"), lambda row: row.entry.result.model.parameters),
         (_text("paradigm", "how the model was trained"), lambda row: row.entry.result.model.paradigm or NOT_STATED),
         (_text("licence", "of its weights"), lambda row: row.entry.result.model.licence or NOT_STATED),
         (_text("date", "of the evaluation"), lambda row: row.entry.result.date[:10]),
         (_text("notes", "how it departs from others"), lambda row: ", ".join(notes(row.entry, task))),
-        (Column("entries", "results that differ in nothing but their date", digits=0), lambda row: row.count),
+        (_count("entries", "results that differ in nothing but their date"), lambda row: row.count),
         (_text("entry", "its name in the repository of results"), lambda row: row.entry.id),
     )
 
@@ -179,17 +185,14 @@ def _shown(task: TaskInfo) -> Values:
 def _in_files(task: TaskInfo, commit: str) -> Values:
     """What CSV has beside the columns that are shown."""
     hidden = [measure for measure in task.measures if not measure.shown and measure.name != task.ranks_by]
-    sampled = _sampled(task)
-    ends = () if sampled is None else ((Column("95 % low"), _end(sampled, 0)), (Column("95 % high"), _end(sampled, 1)))
+    sampled, ends = _sampled(task), (("95 % low", attrgetter("low")), ("95 % high", attrgetter("high")))
     return _by_heading(
-        *ends,
-        *((Column(measure.name, measure.meaning, digits=measure.digits), _measured(measure)) for measure in hidden),
-        (Column("n", digits=0), lambda row: row.entry.result.n),
-        (Column("task version", digits=0), lambda row: row.entry.result.task_version),
+        *((Column(heading), _score(sampled, end)) for heading, end in ends if sampled is not None),
+        *(_number(measure, measure.name) for measure in hidden),
+        (_count("n"), lambda row: row.entry.result.n),
+        (_count("task version"), lambda row: row.entry.result.task_version),
         (_text("revision"), lambda row: row.entry.result.model.revision),
-        (_text("layer"), lambda row: _option(row, "layer")),
-        (_text("pooling"), lambda row: _option(row, "pooling")),
-        (_text("precision"), lambda row: _option(row, "precision")),
+        *((_text(name), partial(_option, name=name)) for name in ("layer", "pooling", "precision")),
         (_text("fingerprint"), lambda row: row.entry.result.fingerprint),
         (_text("folder"), lambda row: row.entry.folder),
         (_text("commit"), lambda row: commit),
@@ -218,28 +221,29 @@ def _text(heading: str, meaning: str = "") -> Column:
     return Column(heading, meaning, numeric=False)
 
 
-def _number(measure: Measure) -> tuple[Column, Callable[[Shown], Value]]:
-    return Column(measure.heading, measure.meaning, digits=measure.digits), _measured(measure)
+def _count(heading: str, meaning: str = "") -> Column:
+    return Column(heading, meaning, digits=0)
 
 
-def _measured(measure: Measure) -> Callable[[Shown], Value]:
+def _score(measure: Measure, read: Callable[[FrameRow], Value]) -> Callable[[Shown], Value]:
+    """What is read off the frame's row of a measure; None of an entry without it."""
+
     def value(row: Shown) -> Value:
-        number = row.entry.result.measures.get(measure.name)
-        return None if number is None else float(number)
+        score = row.entry.scores.get(measure.name)
+        return None if score is None else read(score)
 
     return value
 
 
-def _least(measure: Measure, task: TaskInfo) -> tuple[Column, Callable[[Shown], Value]]:
-    """What a measure with a floor has to be above: a row's own numbers may raise it over chance."""
+def _number(measure: Measure, heading: str) -> tuple[Column, Callable[[Shown], Value]]:
+    def number(row: FrameRow) -> Value:
+        return None if row.value is None else float(row.value)
 
-    def value(row: Shown) -> Value:
-        least = least_of(measure, task, row.entry.result.measures)
-        return None if least is None else least[1]
+    return Column(heading, measure.meaning, digits=measure.digits), _score(measure, number)
 
-    names = " and ".join(task.measure(name).heading for name in (measure.null, measure.floor) if name is not None)
-    meaning = f"what {measure.heading} has to be above: the larger of {names}"
-    return Column("to be above", meaning, digits=measure.digits), value
+
+def _interval(digits: int) -> Callable[[FrameRow], Value]:
+    return lambda row: None if row.interval is None else interval_words(row.interval, digits)
 
 
 def _sampled(task: TaskInfo) -> Measure | None:
@@ -248,23 +252,7 @@ def _sampled(task: TaskInfo) -> Measure | None:
     return ranking if ranking.column is not None else next(iter(task.sampled), None)
 
 
-def _interval(measure: Measure) -> Callable[[Shown], Value]:
-    def value(row: Shown) -> Value:
-        ends = row.entry.interval(measure.name)
-        return None if ends is None else interval_text(ends, measure.digits)
-
-    return value
-
-
-def _end(measure: Measure, place: int) -> Callable[[Shown], Value]:
-    def value(row: Shown) -> Value:
-        ends = row.entry.interval(measure.name)
-        return None if ends is None else ends[place]
-
-    return value
-
-
-def interval_text(ends: tuple[float, float], digits: int = 3) -> str:
+def interval_words(ends: tuple[float, float], digits: int = 3) -> str:
     """An interval in words: a dash could be taken for a minus."""
     low, high = (f"{end:.3g}" if abs(end) >= 1e12 else number_text(end, digits, minus="−") for end in ends)
     return f"{low} to {high}"
@@ -313,11 +301,11 @@ def entry_rows(board: Board, model: str) -> list[list[str]]:
 
 def _entry_row(board: Board, entry: Entry) -> list[str]:
     info = load_task(entry.result.task).info
-    score, ends = info.score, entry.interval(info.score.name)
+    score = entry.scores.get(info.score.name)
     return [
         info.title,
-        _shown_model_page(entry.result.measures.get(score.name), score.digits),
-        "–" if ends is None else interval_text(ends, score.digits),
+        _shown_value(score, info.score.digits),
+        _shown_ends(score, info.score.digits),
         data_name(info.name, entry.data),
         entry.status,
         shortened(entry.submitter or NOT_KNOWN, LONGEST),
@@ -331,21 +319,18 @@ def _entry_row(board: Board, entry: Entry) -> list[str]:
 
 def number_rows(entry: Entry) -> list[list[str]]:
     """Every measure of an entry, a row of `NUMBER_HEADINGS` each; those that its task does not know by their names."""
-    info = load_task(entry.result.task).info
-    described = {measure.name: measure for measure in info.measures}
-    rows = []
-    for name in dict.fromkeys([*described, *entry.result.measures, *entry.reported.measures]):
-        ends, measure = entry.interval(name), described.get(name)
-        rows.append(
-            [
-                shortened(name, LONGEST) if measure is None else measure.heading,
-                _shown_model_page(entry.result.measures.get(name)),
-                _shown_model_page(entry.reported.measures.get(name)),
-                "–" if ends is None else interval_text(ends, 6),
-                "" if measure is None else measure.meaning,
-            ]
-        )
-    return rows
+    described = {measure.name: measure for measure in load_task(entry.result.task).info.measures}
+    scores, reported = entry.scores, stated_scores(entry.reported)
+    return [
+        [
+            described[name].heading if name in described else shortened(name, LONGEST),
+            _shown_value(scores.get(name)),
+            _shown_value(reported.get(name)),
+            _shown_ends(scores.get(name)),
+            described[name].meaning if name in described else "",
+        ]
+        for name in dict.fromkeys([*described, *scores, *reported])
+    ]
 
 
 def origin_rows(entry: Entry) -> list[list[str]]:
@@ -361,7 +346,7 @@ def origin_rows(entry: Entry) -> list[list[str]]:
         ["reproduction of", shortened(entry.reproduces or "no other entry", LONGEST)],
         ["folder", entry.folder],
     ]
-    rows += [[name, shortened(_text_model_page(value), _MOST_WORDS)] for name, value in {**model, **values}.items()]
+    rows += [[name, shortened(_stated_text(value), _MOST_WORDS)] for name, value in {**model, **values}.items()]
     return [*rows, ["clips left out", _skipped(entry.result.skipped)]]
 
 
@@ -381,7 +366,8 @@ def query_of(model: str) -> str:
     return f"?model={quote(model, safe='')}"
 
 
-def _shown_model_page(value: float | bool | None, digits: int = 6) -> str:
+def _shown_value(row: FrameRow | None, digits: int = 6) -> str:
+    value = None if row is None else row.value
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is not None and abs(value) >= 1e12:
@@ -389,7 +375,11 @@ def _shown_model_page(value: float | bool | None, digits: int = 6) -> str:
     return number_text(value, 0 if isinstance(value, int) else digits, minus="−")
 
 
-def _text_model_page(value: object) -> str:
+def _shown_ends(row: FrameRow | None, digits: int = 6) -> str:
+    return "–" if row is None or row.interval is None else interval_words(row.interval, digits)
+
+
+def _stated_text(value: object) -> str:
     if value is None:
         return "not stated"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

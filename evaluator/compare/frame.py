@@ -172,7 +172,7 @@ def score_rows(
             measure=measure.name,
             quantity="mean" if count else "stated",
             n=count or result.result.n,
-            value=result.value(measure),
+            value=result.value(measure) if view is None else float(view.means[place]),
             **_bounds(comparison.interval(place, measure)),
             group=view.letters[place] if view is not None and measure.name in grouped else None,
             **_beside(measure, result.result.measures),

@@ -74,7 +74,7 @@ class TestGood:
         stated = json.loads(files["result.json"])
         assert (shown.folder, shown.status, shown.is_verifiable) == (folder(files), "reported", True)
         assert shown.result.score == stated["measures"]["a_coat"]
-        assert shown.interval("a_coat") == tuple(stated["intervals"]["a_coat"])
+        assert shown.scores["a_coat"].interval == tuple(stated["intervals"]["a_coat"])
         assert shown.submitter is None
         assert shown.samples == f"{folder(files)}/samples.csv"
         assert board.rejected == ()
