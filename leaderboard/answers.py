@@ -24,10 +24,10 @@ from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.registry import list_tasks
 
 from .board import MAX_AGE, VERIFIED, Board, BoardReading, BoardSource, DataKey, Shown
-from .components import caption, looks, task_choices
-from .plots import MOST, Plots
+from .components import looks, task_caption, task_choices
+from .plots import MOST_PLOTTED, Plots
 from .tables import (
-    LONGEST,
+    LONGEST_SHOWN,
     Filters,
     board_csv,
     board_table,
@@ -94,7 +94,7 @@ def _texts(value: Any) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-class Answers:
+class PageAnswers:
     """What is needed to answer: the board, and what draws it."""
 
     def __init__(
@@ -133,7 +133,7 @@ class Answers:
 
     def models(self) -> list[tuple[str, str]]:
         """Options of the list of models."""
-        return [(shortened(id, LONGEST), id) for id in self.board.models]
+        return [(shortened(id, LONGEST_SHOWN), id) for id in self.board.models]
 
     def _task(self, name: str) -> TaskInfo:
         """The task of a name, where the board has entries of it; else the first that it has entries of."""
@@ -182,7 +182,7 @@ class Answers:
             gr.update(choices=headings, value=kept.sort),
             table,
             csv,
-            caption(task),
+            task_caption(task),
             gr.update(choices=[(_label(row), row.entry.id) for row in best], value=kept.picked),
             gr.update(choices=measures, value=kept.measure or None),
         ]
@@ -212,8 +212,8 @@ class Answers:
             return gr.skip(), gr.skip()
         if entry.id in picked:
             return [id for id in picked if id != entry.id], gr.skip()
-        if len(picked) >= MOST:
-            gr.Info(f"{MOST} entries are the most in a plot: take one out first.")
+        if len(picked) >= MOST_PLOTTED:
+            gr.Info(f"{MOST_PLOTTED} entries are the most in a plot: take one out first.")
             return gr.skip(), entry.model
         return [*picked, entry.id], entry.model
 
@@ -315,7 +315,7 @@ def _cells(table: Table) -> dict[str, Any]:
 
 
 def _label(row: Shown) -> str:
-    return f"{shortened(row.entry.model, LONGEST)} ({row.entry.status}, {row.entry.id[-16:][:8]})"
+    return f"{shortened(row.entry.model, LONGEST_SHOWN)} ({row.entry.status}, {row.entry.id[-16:][:8]})"
 
 
 def _state(reading: BoardReading, pending: bool) -> str:

@@ -15,10 +15,10 @@ from audio_compositionality.support.table import Column
 from audio_compositionality.tasks.base import TaskInfo
 
 from .board import REPORTED, VERIFIED
-from .plots import MOST
+from .plots import MOST_PLOTTED
 from .tables import ENTRY_HEADINGS, NUMBER_HEADINGS, columns
 
-CSS = """
+BOARD_CSS = """
 .gradio-container { max-width: 1500px !important; }
 .virtual-row, .header-table th { font-family: var(--font) !important; font-variant-numeric: tabular-nums; }
 .plot { background: white; }
@@ -116,7 +116,7 @@ class TableTab:
         self.picked = gr.Dropdown(
             [],
             multiselect=True,
-            max_choices=MOST,
+            max_choices=MOST_PLOTTED,
             label="Plotted (click on a row of the table to add it or take it out)",
             elem_id="picked",
             **options,
@@ -278,7 +278,7 @@ def introduction(results: Repository) -> str:
     return _INTRODUCTION.substitute(results=results.id, url=results.url)
 
 
-def caption(task: TaskInfo) -> str:
+def task_caption(task: TaskInfo) -> str:
     """What has to be known to read the table of a task."""
     ranking = task.measure(task.ranks_by)
     measures = "\n".join(f"- *{measure.heading}*: {measure.meaning}" for measure in task.shown)

@@ -22,11 +22,11 @@ from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.evaluator.submissions.copies import Duplicate, Earlier, duplicates_of, may_be_copied
 from audio_compositionality.evaluator.submissions.layout import (
     EMBEDDINGS,
-    LIMITS,
+    FILE_LIMITS,
     RESULT,
     EntryFolder,
-    digests_of,
     outputs_in,
+    sha256_by_name,
 )
 from audio_compositionality.evaluator.submissions.record import VerifiedClaim, read_signed_claim
 from audio_compositionality.evaluator.submissions.submission import (
@@ -131,7 +131,7 @@ def _portable(error: Exception) -> Exception:
 # ----- Entries
 
 
-SECONDS = 1_800.0
+ENTRY_SECONDS = 1_800.0
 """Time for one entry; the largest that was measured, 2,048 numbers a clip of the preset full, takes 10 minutes."""
 
 CLAIM_SECONDS = 600.0
@@ -140,7 +140,7 @@ CLAIM_SECONDS = 600.0
 Recompute = Callable[..., Verification]
 """Called like `verify_folder`."""
 
-recompute_in_own_process: Recompute = partial(in_own_process, verify_folder, seconds=SECONDS)
+recompute_in_own_process: Recompute = partial(in_own_process, verify_folder, seconds=ENTRY_SECONDS)
 
 CheckClaim = Callable[[Mapping[str, bytes], str, str | None], str]
 """Called like `check_claim`."""
@@ -219,7 +219,9 @@ class Examiner:
             ResultError: it is no valid submission, or its data are not known.
             HubError: files or data cannot be fetched.
         """
-        files = {name: self._fetch(commit, f"{entry.path}/{name}", LIMITS[name], keep=keep) for name in entry.files}
+        files = {
+            name: self._fetch(commit, f"{entry.path}/{name}", FILE_LIMITS[name], keep=keep) for name in entry.files
+        }
         result = read_result(files[RESULT])
         data = None
         if preset_with(result.recipe, result.fingerprint) is None:
@@ -243,8 +245,8 @@ class Examiner:
             HubError: files cannot be fetched, or are not those that were examined.
         """
         digests = examined.verification.digests
-        files = {name: self._fetch(commit, f"{examined.folder}/{name}", LIMITS[name]) for name in digests}
-        if digests_of(files) != dict(digests):
+        files = {name: self._fetch(commit, f"{examined.folder}/{name}", FILE_LIMITS[name]) for name in digests}
+        if sha256_by_name(files) != dict(digests):
             raise HubError(f"could not commit {examined.folder}: its files are not those that were checked")
         return files
 
@@ -299,14 +301,14 @@ class Examiner:
                 file.unlink(missing_ok=True)
 
 
-def quoted(text: object) -> str:
+def as_code(text: object) -> str:
     """Strangers' text as code in a comment: it is neither formatted nor does it call anybody."""
     return f"`{shortened(str(text), 300).replace('`', chr(0x2018))}`"
 
 
 def _counted(duplicates: Sequence[Duplicate]) -> str:
     more = f", and {len(duplicates) - 1} more" if len(duplicates) > 1 else ""
-    return f"{quoted(duplicates[0])}{more}"
+    return f"{as_code(duplicates[0])}{more}"
 
 
 def check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> str:

@@ -14,9 +14,9 @@ from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.support.errors import InputError
 
-from .answers import Answers, Selection
+from .answers import PageAnswers, Selection
 from .board import MAX_AGE, BoardReader, BoardSource
-from .components import CSS, TITLE, ModelTab, TableTab, how_to_submit, introduction
+from .components import BOARD_CSS, TITLE, ModelTab, TableTab, how_to_submit, introduction
 from .plots import Plots
 from .pull_requests import Checker, Checks
 
@@ -24,7 +24,7 @@ AT_ONCE, DRAWN_AT_ONCE, WAITING = 16, 4, 500
 """Events that are answered at the same time, drawings among them, and events that wait: more are turned away."""
 
 
-def blocks_of(answers: Answers, results: Repository, org: str) -> gr.Blocks:
+def page_blocks(answers: PageAnswers, results: Repository, org: str) -> gr.Blocks:
     """The page as Gradio's blocks.
 
     Args:
@@ -54,11 +54,11 @@ class _Components:
 
     @property
     def filled(self) -> list[Any]:
-        """What `Answers.refreshed` fills."""
+        """What `PageAnswers.refreshed` fills."""
         return [self.state, self.rejected, self.checks, self.timer, self.model.name, *self.shown.filled]
 
 
-def _lay_out(answers: Answers, results: Repository, org: str) -> _Components:
+def _lay_out(answers: PageAnswers, results: Repository, org: str) -> _Components:
     # Names and links of the page's own; what is filled in comes with the event `load`.
     gr.Markdown(introduction(results))
     with gr.Tabs(selected="table") as tabs:
@@ -91,7 +91,7 @@ def _lay_out(answers: Answers, results: Repository, org: str) -> _Components:
     return _Components(tabs, shown, model, rejected, checks, state, again, gr.Timer(MAX_AGE))
 
 
-def _connect(blocks: gr.Blocks, components: _Components, answers: Answers) -> None:
+def _connect(blocks: gr.Blocks, components: _Components, answers: PageAnswers) -> None:
     shown, model, filled = components.shown, components.model, components.filled
     filters = shown.filters
 
@@ -166,11 +166,11 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
     if checker is not None:
         checker.start()
     state = checker.state if checker else (lambda: problem)
-    answers = Answers(source, Plots(hub, results), results, org, state)
-    blocks_of(answers, results, org).launch(
+    answers = PageAnswers(source, Plots(hub, results), results, org, state)
+    page_blocks(answers, results, org).launch(
         # Strings are fonts of the visitor's system: nothing is asked of another host.
         theme=gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace")),
-        css=CSS,
+        css=BOARD_CSS,
         footer_links=[],
         ssr_mode=False,
         # Gradio takes uploads whether a page asks for any or not.

@@ -24,9 +24,9 @@ from audio_compositionality.tasks.registry import load_task
 
 from .board import Board, DataKey, Entry, Shown, is_older
 
-Value = str | float | int | None
+BoardValue = str | float | int | None
 
-LONGEST = 80
+LONGEST_SHOWN = 80
 """Characters of a stranger's text in a cell, an option or a line of a list."""
 
 NOT_STATED = "not stated"
@@ -35,7 +35,7 @@ NOT_STATED = "not stated"
 NOT_KNOWN = "not known"
 """In place of a submitter that is not known; no user of the Hub has a name with a blank."""
 
-Values = Mapping[str, tuple[Column, Callable[[Shown], Value]]]
+Values = Mapping[str, tuple[Column, Callable[[Shown], BoardValue]]]
 """Columns by their headings, each with its value of a row."""
 
 
@@ -199,7 +199,7 @@ def _in_files(task: TaskInfo, commit: str) -> Values:
     )
 
 
-def _by_heading(*pairs: tuple[Column, Callable[[Shown], Value]]) -> Values:
+def _by_heading(*pairs: tuple[Column, Callable[[Shown], BoardValue]]) -> Values:
     return {column.heading: (column, value) for column, value in pairs}
 
 
@@ -208,9 +208,9 @@ def _table(task: TaskInfo, rows: Sequence[Shown], values: Values) -> Table:
     return Table(f"{task.title}: {task.question}", tuple(column for column, _ in values.values()), lines)
 
 
-def _cell(value: Value, column: Column) -> Cell:
+def _cell(value: BoardValue, column: Column) -> Cell:
     if isinstance(value, str):
-        return Cell(value, shortened(value, LONGEST))
+        return Cell(value, shortened(value, LONGEST_SHOWN))
     if isinstance(value, float) and abs(value) >= 1e12:
         # A reported result can have anything of JSON's numbers.
         return Cell(value, f"{value:.3g}")
@@ -225,24 +225,24 @@ def _count(heading: str, meaning: str = "") -> Column:
     return Column(heading, meaning, digits=0)
 
 
-def _score(measure: Measure, read: Callable[[FrameRow], Value]) -> Callable[[Shown], Value]:
+def _score(measure: Measure, read: Callable[[FrameRow], BoardValue]) -> Callable[[Shown], BoardValue]:
     """What is read off the frame's row of a measure; None of an entry without it."""
 
-    def value(row: Shown) -> Value:
+    def value(row: Shown) -> BoardValue:
         score = row.entry.scores.get(measure.name)
         return None if score is None else read(score)
 
     return value
 
 
-def _number(measure: Measure, heading: str) -> tuple[Column, Callable[[Shown], Value]]:
-    def number(row: FrameRow) -> Value:
+def _number(measure: Measure, heading: str) -> tuple[Column, Callable[[Shown], BoardValue]]:
+    def number(row: FrameRow) -> BoardValue:
         return None if row.value is None else float(row.value)
 
     return Column(heading, measure.meaning, digits=measure.digits), _score(measure, number)
 
 
-def _interval(digits: int) -> Callable[[FrameRow], Value]:
+def _interval(digits: int) -> Callable[[FrameRow], BoardValue]:
     return lambda row: None if row.interval is None else interval_words(row.interval, digits)
 
 
@@ -264,7 +264,7 @@ def _option(row: Shown, name: str) -> str | None:
 
 
 def _stated(entry: Entry, name: str) -> str:
-    return shortened(getattr(entry.result.model, name) or NOT_STATED, LONGEST)
+    return shortened(getattr(entry.result.model, name) or NOT_STATED, LONGEST_SHOWN)
 
 
 ENTRY_HEADINGS = (
@@ -308,9 +308,9 @@ def _entry_row(board: Board, entry: Entry) -> list[str]:
         _shown_ends(score, info.score.digits),
         data_name(info.name, entry.data),
         entry.status,
-        shortened(entry.submitter or NOT_KNOWN, LONGEST),
+        shortened(entry.submitter or NOT_KNOWN, LONGEST_SHOWN),
         entry.result.date[:10],
-        shortened(entry.result.model.revision, LONGEST),
+        shortened(entry.result.model.revision, LONGEST_SHOWN),
         ", ".join(notes(entry, info)),
         "yes" if entry.id in board.in_table else "no, it has others before it",
         entry.id,
@@ -323,7 +323,7 @@ def number_rows(entry: Entry) -> list[list[str]]:
     scores, reported = entry.scores, stated_scores(entry.reported)
     return [
         [
-            described[name].heading if name in described else shortened(name, LONGEST),
+            described[name].heading if name in described else shortened(name, LONGEST_SHOWN),
             _shown_value(scores.get(name)),
             _shown_value(reported.get(name)),
             _shown_ends(scores.get(name)),
@@ -342,8 +342,8 @@ def origin_rows(entry: Entry) -> list[list[str]]:
     rows = [
         ["status", entry.status],
         ["verified on", entry.verified_on or "not verified"],
-        ["submitted by", shortened(entry.submitter or NOT_KNOWN, LONGEST)],
-        ["reproduction of", shortened(entry.reproduces or "no other entry", LONGEST)],
+        ["submitted by", shortened(entry.submitter or NOT_KNOWN, LONGEST_SHOWN)],
+        ["reproduction of", shortened(entry.reproduces or "no other entry", LONGEST_SHOWN)],
         ["folder", entry.folder],
     ]
     rows += [[name, shortened(_stated_text(value), _MOST_WORDS)] for name, value in {**model, **values}.items()]
@@ -387,6 +387,8 @@ def _stated_text(value: object) -> str:
 
 def _skipped(skipped: Sequence[Skipped]) -> str:
     def listed(items: Iterable[Skipped]) -> str:
-        return "; ".join(f"{shortened(item.id, LONGEST)} ({shortened(item.reason, LONGEST)})" for item in items)
+        return "; ".join(
+            f"{shortened(item.id, LONGEST_SHOWN)} ({shortened(item.reason, LONGEST_SHOWN)})" for item in items
+        )
 
     return "none" if not skipped else f"{len(skipped):,}: {listed(skipped[:5])}{'; …' if len(skipped) > 5 else ''}"

@@ -16,7 +16,7 @@ from audio_compositionality.evaluator.run.evaluate import Report, differences, e
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import store_root
-from audio_compositionality.evaluator.submissions.layout import LIMITS, MAX_ENTRIES, RESULT, folders_of
+from audio_compositionality.evaluator.submissions.layout import FILE_LIMITS, MAX_ENTRIES, RESULT, folders_of
 from audio_compositionality.evaluator.submissions.submission import read_result
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import Repository
@@ -148,7 +148,7 @@ def _results_there(hub: Hub, repository: Repository, models: Collection[str]) ->
         if folder.encoder in names and RESULT in folder.files:
             path = folder.files[RESULT].path
             try:
-                results.append(read_result(hub.download(repository, path, limit=LIMITS[RESULT]).read_bytes()))
+                results.append(read_result(hub.download(repository, path, limit=FILE_LIMITS[RESULT]).read_bytes()))
             except ResultError:
                 continue
     return results

@@ -196,7 +196,7 @@ def _on_models(
     return {model: submit_model_results(hub, org, model, results, revision) for model, results in models.items()}
 
 
-FOLDER = ".eval_results"
+EVAL_RESULTS_FOLDER = ".eval_results"
 
 _LIMIT = 1_000_000
 """Bytes of a file of results, at most; an entry has about 400."""
@@ -258,7 +258,7 @@ def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequenc
         raise ResultError(f"{model.id} has results of {len(variants)} variants (layer, pooling, precision); submit one")
     variant = variants.pop()
     name = re.sub(r"[^a-z0-9]+", "_", f"audio_compositionality_{variant}".lower()).strip("_")
-    path = f"{FOLDER}/{name}.yaml"
+    path = f"{EVAL_RESULTS_FOLDER}/{name}.yaml"
     entries = model_entries(org, results, revision)
     subjects = {(entry["dataset"]["id"], entry["dataset"]["task_id"]) for entry in entries}
     title = f"Results on {dataset_of(org).id}"

@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 FULL_PRECISION = "float32"
 
-LONGEST_NAME = 60
+LONGEST_DATA_NAME = 60
 """Characters of the name of data beside their fingerprint."""
 
 
@@ -228,7 +228,7 @@ def _named_apart(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Comparisons that are told apart by task, version and name of the data."""
     names = Counter((one.info.name, one.version, one.dataset) for one in comparisons)
     return [
-        replace(one, data_name=f"{shortened(one.dataset, LONGEST_NAME)} (data {one.fingerprint[:8]})")
+        replace(one, data_name=f"{shortened(one.dataset, LONGEST_DATA_NAME)} (data {one.fingerprint[:8]})")
         if names[one.info.name, one.version, one.dataset] > 1
         else one
         for one in comparisons

@@ -14,7 +14,7 @@ from scipy import linalg, stats
 from audio_compositionality.tasks.label_groups import frequency_groups
 
 from .comparison import Comparison
-from .statistics import MIN_SAMPLES, ROUNDING, SIGNIFICANT, Floats, GroupMean, Interval, group_means
+from .statistics import MIN_SAMPLES, SCORE_ROUNDING, SIGNIFICANT, Floats, GroupMean, Interval, group_means
 
 MIN_CLUSTERS = 40
 """Fewest clusters that a slope is given for where some hold several samples: with fewer than 20 to 50 its test rejects
@@ -94,7 +94,7 @@ def fit_line(
     else:
         fitted, dof = model.fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True), number - 1
     low, high = fitted.conf_int(SIGNIFICANT)[1]
-    constant = float(np.ptp(scores)) <= ROUNDING
+    constant = float(np.ptp(scores)) <= SCORE_ROUNDING
     return LineFit(
         n=len(at),
         slope=float(fitted.params[1]),
@@ -113,11 +113,11 @@ def _design(x: Floats, covariates: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     if centred.size:
         r, order = linalg.qr(centred, mode="r", pivoting=True)
         size = np.abs(np.diagonal(r))
-        centred = centred[:, np.sort(order[: int((size > ROUNDING * max(size.max(), 1.0)).sum())])]
+        centred = centred[:, np.sort(order[: int((size > SCORE_ROUNDING * max(size.max(), 1.0)).sum())])]
     design = np.hstack([np.ones((len(x), 1)), x[:, None], centred])
     basis = np.linalg.svd(design, full_matrices=False)[0][:, : np.linalg.matrix_rank(design)]
     # A leverage of 1: the fit goes through this sample, whatever the others are.
-    return design, 1 - np.einsum("ij,ij->i", basis, basis) > ROUNDING
+    return design, 1 - np.einsum("ij,ij->i", basis, basis) > SCORE_ROUNDING
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def comparison_tables(comparison: Comparison, *, brief: bool = False) -> list[Ta
     return [score_table(comparison), *pairs, *known, *perception_tables(comparison)]
 
 
-def check_format(format: str) -> None:
+def check_table_format(format: str) -> None:
     """Refuse an unknown format with InputError."""
     if format not in FORMATS:
         raise InputError(f"unknown format {format!r}; {nearest(format, FORMATS)}")
@@ -83,7 +83,7 @@ def write_table(comparisons: Sequence[Comparison], format: str, name: str, width
     Raises:
         InputError: unknown format, or no table of that name.
     """
-    check_format(format)
+    check_table_format(format)
     tables = named_tables(comparisons, name)
     if format == "json":
         return to_json(tables)
@@ -102,7 +102,7 @@ def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int
     Raises:
         InputError: unknown format.
     """
-    check_format(format)
+    check_table_format(format)
     if format == "json":
         return json.dumps([_as_json(comparison) for comparison in comparisons], indent=1, allow_nan=False) + "\n"
     if format == "csv":

@@ -18,7 +18,7 @@ from audio_compositionality.tasks.registry import load_task
 
 from .comparison import Comparison, View
 from .diversity import Diversity, diversity
-from .loading import fixed_by_construction, kind_of
+from .loading import fixed_by_construction, model_kind
 from .statistics import Interval
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def stated_rows(result: Result, label: str | None = None) -> Iterator[FrameRow]:
         quantity="stated",
         model=result.model.id if label is None else label,
         n=result.n,
-        kind=kind_of(result.model).value,
+        kind=model_kind(result.model).value,
     )
     for name, value in result.measures.items():
         bounds = _bounds(result.intervals.get(name))

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from audio_compositionality.encoders.base import kind_name
 from audio_compositionality.encoders.loading.listing import ModelListing, named_models
 from audio_compositionality.evaluator.results.result import (
-    Model,
     Result,
     ResultError,
     SampleTable,
+    ScoredModel,
     is_result_file,
     load_result,
     samples_path,
@@ -49,7 +49,7 @@ class ModelKind(Enum):
     CONTROL = "control"
 
 
-def kind_of(model: Model) -> ModelKind:
+def model_kind(model: ScoredModel) -> ModelKind:
     """The kind of a model, from what its card says of its training."""
     first = (model.paradigm or "").split(" ")[0]
     if first == UNTRAINED_PARADIGM:
@@ -84,7 +84,7 @@ class ComparedResult:
     @property
     def kind(self) -> ModelKind:
         """The kind of its model."""
-        return kind_of(self.result.model)
+        return model_kind(self.result.model)
 
     @property
     def ids(self) -> tuple[str, ...]:

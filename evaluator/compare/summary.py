@@ -135,7 +135,7 @@ OUTPUT = "output"
 
 
 @dataclass(frozen=True)
-class Layer:
+class ModelLayer:
     """A result's model as one of several layers.
 
     Attributes:
@@ -149,7 +149,7 @@ class Layer:
     layer: int | None
 
     @classmethod
-    def of(cls, result: ComparedResult) -> Layer:
+    def of(cls, result: ComparedResult) -> ModelLayer:
         """That of a result."""
         card = result.result.model
         options = EncoderOptions(**card.options.model_dump())
@@ -162,7 +162,7 @@ def layer_table(comparisons: Sequence[Comparison]) -> Table | None:
 
     The columns are the measures to trust of all tasks.
     """
-    layers = {result.label: Layer.of(result) for comparison in comparisons for result in comparison.results}
+    layers = {result.label: ModelLayer.of(result) for comparison in comparisons for result in comparison.results}
     models: dict[tuple[str, str], list[str]] = defaultdict(list)
     for label, layer in layers.items():
         models[layer.model, layer.revision].append(label)
@@ -184,7 +184,7 @@ def layer_table(comparisons: Sequence[Comparison]) -> Table | None:
     return Table("Layers", (*headings, *columns), tuple(rows), legend, "layers")
 
 
-def _depth(layer: Layer) -> tuple[bool, int]:
+def _depth(layer: ModelLayer) -> tuple[bool, int]:
     return layer.layer is None, layer.layer or 0
 
 
@@ -197,9 +197,9 @@ def size_table(comparisons: Sequence[Comparison]) -> Table | None:
     models: dict[tuple[str, str], ComparedResult] = {}
     for result in (result for comparison in comparisons for result in comparison.results):
         if result.result.model.parameters is not None:
-            layer = Layer.of(result)
+            layer = ModelLayer.of(result)
             other = models.get((layer.model, layer.revision))
-            if other is None or _depth(layer) > _depth(Layer.of(other)):
+            if other is None or _depth(layer) > _depth(ModelLayer.of(other)):
                 models[layer.model, layer.revision] = result
     sized = sorted(models.values(), key=lambda result: (_size(result), result.kind is not ModelKind.TRAINED))
     if len({_size(result) for result in sized if result.kind is ModelKind.TRAINED}) < 2:

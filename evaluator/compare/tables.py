@@ -18,13 +18,13 @@ from .frame import FrameRow, ScoresByMeasure, difference_rows, group_rows, model
 from .loading import ComparedResult, ModelKind
 from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval
 
-MOST_PAIRS = 45
+MOST_LISTED_PAIRS = 45
 """Tables for people list the tests of up to so many pairs, those of ten models; CSV and JSON have all."""
 
 MANY = 0.1
 """A share of answers that tells more of a model than its score does: of those that cannot be read, or refuse."""
 
-LONGEST_LABEL = 80
+LONGEST_LEGEND_NAME = 80
 """Characters of a stranger's name in a sentence of a legend."""
 
 NOT_INCLUDED = (
@@ -231,7 +231,7 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
     deviation = result.precision_deviation
     if deviation is not None:
         remarks.append(
-            f"computed in {shortened(result.model.options.precision, LONGEST_LABEL)}; the embeddings of "
+            f"computed in {shortened(result.model.options.precision, LONGEST_LEGEND_NAME)}; the embeddings of "
             f"{deviation.clips:,} clips are "
             f"{deviation.relative_mean:.2%} (at most {deviation.relative_max:.2%}) from those in float32, "
             f"{deviation.spread_ratio:.2%} of what clips differ by"
@@ -247,7 +247,7 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
             "choice count as wrong"
         )
     if result.skipped:
-        names = shown([shortened(clip.id, LONGEST_LABEL) for clip in result.skipped], 3)
+        names = shown([shortened(clip.id, LONGEST_LEGEND_NAME) for clip in result.skipped], 3)
         remarks.append(f"n = {result.n:,}, without the clips that could not be embedded: {names}")
     return remarks
 
@@ -255,7 +255,7 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
 def remark_sentences(results: Iterable[tuple[str, Result]], info: TaskInfo) -> list[str]:
     """`result_remarks` of several results, each with its label, as sentences of a legend."""
     return [
-        f"{shortened(label, LONGEST_LABEL)}: {remark}."
+        f"{shortened(label, LONGEST_LEGEND_NAME)}: {remark}."
         for label, result in results
         for remark in result_remarks(result, info)
     ]
@@ -325,7 +325,7 @@ def view_title(comparison: Comparison, measure: str) -> str:
     return title if view is comparison.info.score else f"{title}, {view.heading}"
 
 
-def pair_table(comparison: Comparison, view: View, most: int = MOST_PAIRS) -> Table:
+def pair_table(comparison: Comparison, view: View, most: int = MOST_LISTED_PAIRS) -> Table:
     """The paired tests of every two results by a measure; without rows where there are more than `most`."""
     n, tests = len(comparison.ids), view.tests
     count = "1 pair" if len(tests) == 1 else f"{len(tests):,} pairs"

@@ -18,12 +18,12 @@ from audio_compositionality.evaluator.compare.tables import outside_sentence
 from audio_compositionality.tasks.base import TaskError, TaskInfo
 from audio_compositionality.tasks.groups import BenchmarkDrawing, DrawnModel
 
-from .layout import COLUMN, LINE, PAGE, Key, in_points, number_points, short_labels, text_width, title_lines
-from .models import MARKER, control_scatter, significance_map
+from .layout import COLUMN, LINE, PAGE, NumberKey, in_points, number_points, short_labels, text_width, title_lines
+from .models import MARKER_SIZE, control_scatter, significance_map
 from .samples import diversity_panels, score_boxes, task_panels
 from .style import LOOKS, Described, FigureError, figure_style, measure_name, save_figure
 
-KINDS: dict[ModelKind, Literal["trained", "untrained", "baseline", "control"]] = {
+DRAWN_KINDS: dict[ModelKind, Literal["trained", "untrained", "baseline", "control"]] = {
     ModelKind.TRAINED: "trained",
     ModelKind.UNTRAINED: "untrained",
     ModelKind.BASELINE: "baseline",
@@ -47,11 +47,11 @@ class HouseSheet:
     def number(self, axes: Axes, x: Sequence[float], y: Sequence[float], numbers: Sequence[int]) -> None:
         """Write numbers near points, so that they cover no point and no other number."""
         points = in_points(axes, np.asarray(x, np.float64), np.asarray(y, np.float64))
-        number_points(axes, points, numbers, np.array(MARKER / 2 + 1))
+        number_points(axes, points, numbers, np.array(MARKER_SIZE / 2 + 1))
 
-    def key(self, names: Sequence[str], width: float) -> Key:
+    def key(self, names: Sequence[str], width: float) -> NumberKey:
         """A key of numbers from 1, for the foot of a figure so wide."""
-        return Key(names, columns=1 if width <= COLUMN else 3, width=width)
+        return NumberKey(names, columns=1 if width <= COLUMN else 3, width=width)
 
 
 def drawn_models(results: BenchmarkResults) -> list[DrawnModel]:
@@ -61,7 +61,7 @@ def drawn_models(results: BenchmarkResults) -> list[DrawnModel]:
     return [
         DrawnModel(
             label=name,
-            kind=KINDS[model.first.kind],
+            kind=DRAWN_KINDS[model.first.kind],
             measures={task: model.measures(comparisons[task]) for task in model.results},
             is_reference=model.is_reference,
             twins=twin_places(models, place) if model.first.kind is ModelKind.TRAINED else (),

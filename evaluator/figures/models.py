@@ -28,7 +28,7 @@ from .layout import (
     PAGE,
     SMALLEST,
     Grid,
-    Key,
+    NumberKey,
     even_columns,
     in_points,
     limits,
@@ -54,11 +54,11 @@ Floats = NDArray[np.float64]
 FEW = 8
 """So many models are drawn in a column."""
 
-MARKER = 3
+MARKER_SIZE = 3
 """Points (1/72 inch), the size of a model's marker."""
 
 EQUAL: dict[str, Any] = {"color": "#888888", "linewidth": 0.7, "linestyle": "--", "zorder": 1}
-CHANCE: dict[str, Any] = {"color": "#888888", "linewidth": 0.7, "linestyle": ":", "zorder": 1}
+CHANCE_LINE: dict[str, Any] = {"color": "#888888", "linewidth": 0.7, "linestyle": ":", "zorder": 1}
 """Lines that are no model's."""
 
 
@@ -88,7 +88,7 @@ def control_scatter(comparison: Comparison) -> Figure:
     few = len(scores) <= FEW
     with figure_style():
         width = COLUMN if few else PAGE
-        key = Key(comparison.labels, columns=1 if few else 3, width=width)
+        key = NumberKey(comparison.labels, columns=1 if few else 3, width=width)
         grid = Grid(
             len(controls),
             columns=2 if few else even_columns(len(controls), 3),
@@ -138,9 +138,9 @@ def _prepare(
         axes.plot(line, line, **EQUAL)
         lines[f"score = {measure.heading}"] = EQUAL
     if null is not None:
-        axes.axvline(null, **CHANCE)
+        axes.axvline(null, **CHANCE_LINE)
         assert measure.null is not None
-        lines[null_name(measure, comparison.info.measure(measure.null))] = CHANCE
+        lines[null_name(measure, comparison.info.measure(measure.null))] = CHANCE_LINE
     return lines
 
 
@@ -156,7 +156,7 @@ def _common_null(comparison: Comparison, measure: Measure) -> float | None:
 def _draw_legend(
     figure: Figure, looks: Sequence[Look], lines: Mapping[str, dict[str, Any]], above: float, columns: int
 ) -> None:
-    handles = [Line2D([], [], color=k.colour, marker=k.marker, linestyle="", markersize=MARKER) for k in looks]
+    handles = [Line2D([], [], color=k.colour, marker=k.marker, linestyle="", markersize=MARKER_SIZE) for k in looks]
     figure.legend(
         [*handles, *(Line2D([], [], **style) for style in lines.values())],
         [*(look.name for look in looks), *lines],
@@ -176,15 +176,15 @@ def _draw_points(
     ends = np.array([intervals[k] or (scores[k], scores[k]) for k in places])
     for k, at, middle, interval in zip(places, x, y, ends, strict=True):
         axes.plot((at, at), interval, color=looks[k].colour, linewidth=0.6)
-        axes.plot(at, middle, looks[k].marker, color=looks[k].colour, markersize=MARKER)
+        axes.plot(at, middle, looks[k].marker, color=looks[k].colour, markersize=MARKER_SIZE)
     points = in_points(axes, x, y)
     reach = np.max([np.abs(in_points(axes, x, end) - points) for end in ends.T], axis=0)
-    number_points(axes, points, [k + 1 for k in places], np.maximum(reach, MARKER / 2 + 0.5))
+    number_points(axes, points, [k + 1 for k in places], np.maximum(reach, MARKER_SIZE / 2 + 0.5))
 
 
 Integers = NDArray[np.int64]
 
-LEVELS = (0.05, 0.01, 0.001)
+P_LEVELS = (0.05, 0.01, 0.001)
 """Corrected p of at most this has a dot, two or three."""
 
 DIVERGING = "PuOr"
@@ -248,11 +248,14 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
             0.5, 0.42 / height, f"{measure_name(comparison, view.measure)}: row − column", ha="center", fontsize=7
         )
         figure.legend(
-            [Line2D([], [], **_dot_style(number, LARGEST_CELL), color="black") for number in range(1, len(LEVELS) + 1)],
-            [f"p ≤ {level:g}" for level in LEVELS],
+            [
+                Line2D([], [], **_dot_style(number, LARGEST_CELL), color="black")
+                for number in range(1, len(P_LEVELS) + 1)
+            ],
+            [f"p ≤ {level:g}" for level in P_LEVELS],
             loc="lower center",
             bbox_to_anchor=(0.5, 0.2 / height),
-            ncols=len(LEVELS),
+            ncols=len(P_LEVELS),
             borderaxespad=0,
         )
         figure.text(0.5, 0.05 / height, note, ha="center", fontsize=SMALLEST)
@@ -276,14 +279,14 @@ def dots_of(tests: Sequence[PairedTest], order: Sequence[int]) -> Integers:
     dots = np.zeros((len(order), len(order)), np.int64)
     for test in tests:
         if test.p_adjusted is not None:
-            count = sum(test.p_adjusted <= level for level in LEVELS)
+            count = sum(test.p_adjusted <= level for level in P_LEVELS)
             dots[test.first, test.second] = dots[test.second, test.first] = count
     return dots[np.ix_(order, order)]
 
 
 def _draw_dots(axes: Axes, image: AxesImage, difference: NDArray[np.float64], dots: Integers, cell: float) -> None:
     dark = image.to_rgba(difference)[..., :3] @ _LUMINANCE < 0.4
-    for number in range(1, len(LEVELS) + 1):
+    for number in range(1, len(P_LEVELS) + 1):
         for ground, colour in ((dark, "white"), (~dark, "black")):
             y, x = np.nonzero((dots == number) & ground)
             axes.plot(x, y, **_dot_style(number, cell), color=colour)

@@ -84,13 +84,13 @@ WIDTH, HEIGHT = 320, 120
 LOWEST, HIGHEST = 50.0, 16_000.0
 """Hz, the bottom and the top edge. The lowest tone of the data is at 65 Hz, and its clips are sampled at 32 kHz."""
 
-FLOOR = -80.0
+LOWEST_LEVEL = -80.0
 """dB, drawn darkest; 0 dB, a full-scale sine, is drawn brightest."""
 
-COLOURS = "viridis"
+SPECTROGRAM_COLOURS = "viridis"
 """Of Matplotlib: its lightness rises evenly, also to eyes that do not tell red from green."""
 
-WINDOW = 0.1
+SPECTROGRAM_WINDOW = 0.1
 """Seconds of the Hann window, which resolves 20 Hz; the shortest tone of the data, at 3 Hz, lasts 0.17 s."""
 
 _LEVELS = 28  # of colour, 3 dB each: more make the file larger than the eye notices
@@ -142,9 +142,9 @@ def spectrogram_png(waveform: ArrayLike, sample_rate: int) -> bytes:
     Raises:
         InputError: as `spectrogram`.
     """
-    levels = np.rint((1 - spectrogram(waveform, sample_rate) / FLOOR) * (_LEVELS - 1)).astype(np.uint8)
+    levels = np.rint((1 - spectrogram(waveform, sample_rate) / LOWEST_LEVEL) * (_LEVELS - 1)).astype(np.uint8)
     image = Image.frombytes("P", (WIDTH, HEIGHT), levels.tobytes())
-    colours = matplotlib.colormaps[COLOURS](np.linspace(0, 1, _LEVELS), bytes=True)
+    colours = matplotlib.colormaps[SPECTROGRAM_COLOURS](np.linspace(0, 1, _LEVELS), bytes=True)
     image.putpalette(colours[:, :3].tobytes())
     file = io.BytesIO()
     image.save(file, "PNG", optimize=True)
@@ -153,7 +153,7 @@ def spectrogram_png(waveform: ArrayLike, sample_rate: int) -> bytes:
 
 def _levels(samples: Floats, sample_rate: int) -> tuple[Floats, Floats]:
     """Frequencies [bins] in Hz, and the level of each at the middle of each column, [bins, WIDTH]."""
-    size = round(WINDOW * sample_rate)
+    size = round(SPECTROGRAM_WINDOW * sample_rate)
     padded = np.pad(samples, (0, max(0, size - len(samples))))
     hop = max(1, len(padded) // WIDTH)
     window = get_window("hann", size)
@@ -164,7 +164,7 @@ def _levels(samples: Floats, sample_rate: int) -> tuple[Floats, Floats]:
     magnitude = np.abs(np.fft.rfft(frames * (window / window.sum()), bins)).T
     magnitude[1:-1] *= 2  # the other half of the spectrum: a sine has its amplitude
     frequencies: Floats = np.fft.rfftfreq(bins, 1 / sample_rate).astype(np.float64)
-    return frequencies, 20 * np.log10(np.clip(magnitude, 10 ** (FLOOR / 20), 1))
+    return frequencies, 20 * np.log10(np.clip(magnitude, 10 ** (LOWEST_LEVEL / 20), 1))
 
 
 def _interpolated(level: Floats, at: Floats, frequencies: Floats) -> Floats:
@@ -173,7 +173,7 @@ def _interpolated(level: Floats, at: Floats, frequencies: Floats) -> Floats:
     below = np.minimum(place.astype(np.int64), len(level) - 2)
     share = np.minimum(place - below, 1)[:, None]
     values: Floats = (1 - share) * level[below] + share * level[below + 1]
-    values[at > frequencies[-1]] = FLOOR
+    values[at > frequencies[-1]] = LOWEST_LEVEL
     return values
 
 

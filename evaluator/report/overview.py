@@ -20,7 +20,7 @@ from audio_compositionality.tasks.nulls import least_of
 MOST_LINES = 12
 """Models of a picture, the highest first; tables have all."""
 
-LONGEST_NAME = 26
+LONGEST_LINE_NAME = 26
 """Characters of a name above its line, which fit a phone beside a score with its interval."""
 
 EDGE = 2.0
@@ -53,7 +53,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Line:
+class OverviewLine:
     """A model beside what it has to be above.
 
     Attributes:
@@ -91,7 +91,7 @@ class Overview:
 
     title: str
     meaning: str
-    lines: tuple[Line, ...]
+    lines: tuple[OverviewLine, ...]
     ticks: tuple[tuple[float, str], ...]
     chance: float | None
     left_out: int
@@ -100,7 +100,7 @@ class Overview:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedBaseline:
     """A baseline in the legend.
 
     Attributes:
@@ -116,7 +116,7 @@ class Named:
     words: str
 
 
-def named_baselines(comparisons: Sequence[Comparison]) -> tuple[Named, ...]:
+def named_baselines(comparisons: Sequence[Comparison]) -> tuple[NamedBaseline, ...]:
     """All baselines and the controls that have a name of their own, those that describe a sound first."""
     entries: dict[str, tuple[str, str]] = {}
     for comparison in comparisons:
@@ -126,7 +126,7 @@ def named_baselines(comparisons: Sequence[Comparison]) -> tuple[Named, ...]:
                 entries[result.label] = (_kind(comparison, place), "" if listing is None else listing.description)
     order = sorted(entries, key=lambda label: (entries[label][0] != "description", label))
     return tuple(
-        Named(entries[label][0], SHAPES[number % len(SHAPES)], label, entries[label][1])
+        NamedBaseline(entries[label][0], SHAPES[number % len(SHAPES)], label, entries[label][1])
         for number, label in enumerate(order)
     )
 
@@ -178,7 +178,7 @@ class _Scale:
         return round(EDGE + (100 - 2 * EDGE) * share, 2)
 
 
-def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> Line:
+def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> OverviewLine:
     is_trained = comparison.results[place].kind is ModelKind.TRAINED
     twins, descriptions = (
         (twins_of(comparison, place), descriptions_in(comparison.results, comparison.info)) if is_trained else ([], [])
@@ -192,8 +192,8 @@ def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> Line
     marks = tuple(_mark(comparison, view, k, kind, scale) for kind, members in kinds for k in members)
     reached = [mark.high for mark in marks[:-1] if not mark.fixed]
     least = _least(comparison, view, place)
-    return Line(
-        name=short_label(view.labels[place], LONGEST_NAME),
+    return OverviewLine(
+        name=short_label(view.labels[place], LONGEST_LINE_NAME),
         text=marks[-1].text,
         least=None if least is None else scale.at(least),
         least_text="" if least is None else number_text(least, view.measure.digits, minus="−"),
@@ -225,7 +225,7 @@ def _mark(comparison: Comparison, view: View, place: int, kind: str, scale: _Sca
     return Mark(kind, view.labels[place], text, scale.at(mean), scale.at(low), scale.at(high), fixed)
 
 
-def _words(line: Line) -> str:
+def _words(line: OverviewLine) -> str:
     names: Sequence[Mark] = line.marks[::-1]
     marks = [f"{short_label(mark.name)} {mark.text}{f' ({mark.fixed})' if mark.fixed else ''}" for mark in names]
     least = [f"has to be above {line.least_text}"] if line.least_text else []

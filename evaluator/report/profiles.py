@@ -69,7 +69,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Part:
+class ProfilePart:
     """The bars of a grouping.
 
     Attributes:
@@ -115,7 +115,7 @@ class ModelProfile:
     label: str
     kind: str
     numbers: tuple[ProfileNumber, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ProfilePart, ...]
     tallies: tuple[Table, ...]
 
 
@@ -166,7 +166,7 @@ def _nulls(measure: Measure, result: ComparedResult, info: TaskInfo) -> Iterator
             yield null_name(measure, null), number_text(value, null.digits, minus="−")
 
 
-def _parts(comparison: Comparison, view: View, place: int, groupings: Sequence[str]) -> Iterator[Part]:
+def _parts(comparison: Comparison, view: View, place: int, groupings: Sequence[str]) -> Iterator[ProfilePart]:
     samples = comparison.samples
     if samples is None:
         return
@@ -184,7 +184,7 @@ def _parts(comparison: Comparison, view: View, place: int, groupings: Sequence[s
             f"{bar.name}, n = {bar.n:,}: {bar.text}, " + ", ".join(f"{one.name} {one.text}" for one in bar.beside)
             for bar in bars
         )
-        yield Part(title, bars, f"{title}: {words}")
+        yield ProfilePart(title, bars, f"{title}: {words}")
 
 
 def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDArray[np.int64]) -> Bar:

@@ -107,10 +107,10 @@ def _section(
     )
 
 
-MOST_PAIRS = 500
+MOST_PAGE_PAIRS = 500
 """Paired tests that a page lists, those of 32 models; CSV and JSON have all."""
 
-STEPS = 3
+SECTION_STEPS = 3
 """Steps of a progress bar for each comparison: clips, tables, figures."""
 
 
@@ -186,12 +186,12 @@ def page_sections(
     evident = {group.kind: group.evident for group in judged_by_kind(comparisons, judged)}
     sections = []
     for number, comparison in enumerate(comparisons, 1):
-        title = title_of(comparison)
+        title = section_title(comparison)
         bar.set_postfix_str(title)
         chosen_by, places = _chosen_by(comparison, model)
         samples = _samples(comparison, places)
         bar.update()
-        pairs = tuple(pair_table(comparison, view, MOST_PAIRS) for view in comparison.recommended)
+        pairs = tuple(pair_table(comparison, view, MOST_PAGE_PAIRS) for view in comparison.recommended)
         tables = tuple(diversity_tables(comparison))
         bar.update()
         drawn = list(drawn_pictures(described_figures(comparison), file_prefix(comparison, comparisons), folder))
@@ -220,7 +220,7 @@ def page_sections(
     return sections
 
 
-def title_of(comparison: Comparison) -> str:
+def section_title(comparison: Comparison) -> str:
     """Task and data."""
     title = versioned_title(comparison.info, comparison.version)
     return f"{title} on {shortened(comparison.data_name, LONGEST_TEXT)}"

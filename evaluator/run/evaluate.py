@@ -28,7 +28,7 @@ from audio_compositionality.evaluator.results.result import (
     result_path,
     save_result,
 )
-from audio_compositionality.evaluator.results.result import Model as ResultModel
+from audio_compositionality.evaluator.results.result import ScoredModel as ResultModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import nearest, shortened

@@ -45,7 +45,8 @@ from numpy.typing import NDArray
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 from scipy import stats
 
-from audio_compositionality.evaluator.results.result import Model, SampleTable
+from audio_compositionality.encoders.base import LETTERS
+from audio_compositionality.evaluator.results.result import SampleTable, ScoredModel
 from audio_compositionality.evaluator.results.strict import Count, Positive, ResultError, Sha256, Strict
 from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.tasks.base import TaskInfo
@@ -59,8 +60,6 @@ Floats = NDArray[np.float64]
 NO_CHOICE = "-"
 """In place of a choice that an answer does not make."""
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Of the positions of options."""
 
 LEAST_SAME = 30
 """Questions of which all choices have to be the same."""
@@ -571,7 +570,7 @@ class Earlier:
 
     name: str
     task: str
-    model: Model
+    model: ScoredModel
     date: str
     sketch: Sketch
 
@@ -604,7 +603,7 @@ class Duplicate:
         return f"its {what} {alike[self.kind]} of {of}{whose}"
 
 
-def duplicates_of(sketch: Sketch, model: Model, earlier: Iterable[Earlier]) -> list[Duplicate]:
+def duplicates_of(sketch: Sketch, model: ScoredModel, earlier: Iterable[Earlier]) -> list[Duplicate]:
     """The earlier submissions that embeddings or answers may be copied from, the first owner first.
 
     Args:
@@ -621,7 +620,7 @@ def duplicates_of(sketch: Sketch, model: Model, earlier: Iterable[Earlier]) -> l
     return sorted(duplicates, key=lambda duplicate: (order.index(duplicate.kind), duplicate.earlier.date))
 
 
-def relation_of(one: Model, other: Model) -> Literal["weights", "model", "other"]:
+def relation_of(one: ScoredModel, other: ScoredModel) -> Literal["weights", "model", "other"]:
     """What two submissions state of each other's model; see `Duplicate`. The same revision of a model, or the same
     digest, are the same weights."""
     same_digest = one.weights_sha256 is not None and one.weights_sha256 == other.weights_sha256

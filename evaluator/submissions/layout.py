@@ -24,7 +24,7 @@ from audio_compositionality.support.text import shortened
 RESULT, SAMPLES, EMBEDDINGS, ANSWERS = "result.json", "samples.csv", "embeddings.safetensors", "answers.jsonl"
 VERIFICATION = "verification.json"
 
-LIMITS: Mapping[str, int] = MappingProxyType(
+FILE_LIMITS: Mapping[str, int] = MappingProxyType(
     {RESULT: 100_000, SAMPLES: 16_000_000, EMBEDDINGS: 64_000_000, ANSWERS: 16_000_000, VERIFICATION: 100_000}
 )
 """Bytes of a file, at most. A result has a few kB; what makes one large, clips that are left out, no submission has.
@@ -116,7 +116,7 @@ def folder_of(result: Result, id: str, kind: str = "results") -> str:
     return PathParts(kind, safe_file_name(model.id), safe_file_name(model.revision), result.task, id).folder
 
 
-def digests_of(files: Mapping[str, bytes]) -> dict[str, str]:
+def sha256_by_name(files: Mapping[str, bytes]) -> dict[str, str]:
     """SHA-256 of each file, in hexadecimal."""
     return {name: sha256_of(content) for name, content in files.items()}
 
@@ -208,7 +208,7 @@ class EntryFolder:
 
     def read(self, name: str, fetch: Fetch) -> bytes:
         """The content of one of its files."""
-        return fetch(self.files[name].path, LIMITS[name])
+        return fetch(self.files[name].path, FILE_LIMITS[name])
 
     def digest(self, name: str, fetch: Fetch) -> str:
         """The SHA-256 of one of its files, which is read where it is too small for large file storage."""
@@ -262,8 +262,8 @@ def read_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
 
 def check_size(name: str, size: int) -> None:
     """Refuse a file with more bytes than one of its name can have, with ResultError."""
-    if size > LIMITS[name]:
-        raise ResultError(f"{name} has {size:,} bytes; at most {LIMITS[name]:,} can be")
+    if size > FILE_LIMITS[name]:
+        raise ResultError(f"{name} has {size:,} bytes; at most {FILE_LIMITS[name]:,} can be")
 
 
 def check_place(folder: str, name: str | None) -> None:
@@ -294,7 +294,7 @@ def _read_file(path: Path) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise ResultError(f"{path.name} is no regular file")
         check_size(path.name, status.st_size)
-        content = stream.read(LIMITS[path.name] + 1)
+        content = stream.read(FILE_LIMITS[path.name] + 1)
     # It may have grown meanwhile.
     check_size(path.name, len(content))
     return content

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.encoders.inference import resolve_device
-from audio_compositionality.evaluator.results.result import Model, Result, ResultError, SampleTable, load_result
+from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, ScoredModel, load_result
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import Outputs
 from audio_compositionality.tasks.registry import load_task
 
-from .layout import ANSWERS, EMBEDDINGS, LIMITS, RESULT, SAMPLES, digests_of
+from .layout import ANSWERS, EMBEDDINGS, FILE_LIMITS, RESULT, SAMPLES, sha256_by_name
 from .outputs import RawAnswers, RoundedEmbeddings, question_ids
 from .submission import Submission, open_with_choices, policy_problem, preset_with, read_claim, submitted_outputs
 
@@ -77,7 +77,7 @@ def make_submission(
     files |= {RESULT: result.dumps().encode(), SAMPLES: samples.dumps().encode()}
     try:
         # Whatever the checks of what strangers send would refuse is refused here already.
-        _ = read_claim(files[RESULT], digests_of(files)).folder
+        _ = read_claim(files[RESULT], sha256_by_name(files)).folder
     except ResultError as error:
         raise ResultError(f"{path}: {error}") from None
     return replace(submission, files=files, result=result, samples=samples)
@@ -118,11 +118,11 @@ def _stated(local: Result, dataset: str, paradigm: str | None, licence: str | No
     for name, text in stated.items():
         if text is not None and not (0 < len(text) <= 500 and text.isprintable()):
             raise ResultError(f"the {name} is {shortened(repr(text), 80)}; give 1 to 500 printable characters")
-    return local.model_copy(update={"dataset": dataset, "model": Model.model_validate(model)})
+    return local.model_copy(update={"dataset": dataset, "model": ScoredModel.model_validate(model)})
 
 
 def _check_size(path: str | Path, name: str, size: int) -> None:
-    what, limit = name.partition(".")[0], LIMITS[name]
+    what, limit = name.partition(".")[0], FILE_LIMITS[name]
     if size > limit:
         raise ResultError(
             f"{path}: its {what} have {size:,} bytes{' in 16 bits' if name == EMBEDDINGS else ''}, at most {limit:,} "

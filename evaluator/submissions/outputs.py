@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from audio_compositionality.evaluator.results.strict import ResultError, read_json, told
+from audio_compositionality.evaluator.results.strict import ResultError, read_strict_json, stated_text
 from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.support.text import shortened
 
@@ -147,7 +147,7 @@ def _check_header(content: bytes) -> tuple[str, int]:
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > min(MAX_HEADER, len(content) - 8):
         raise ResultError(f"its header has {length:,} bytes; at most {MAX_HEADER:,} can be, in a file of as many")
-    header = read_json(content[8 : 8 + length])
+    header = read_strict_json(content[8 : 8 + length])
     types = _TEXT_TYPES if isinstance(header, dict) and "text_offset" in header else _TYPES
     if not isinstance(header, dict) or set(header) != {"__metadata__", *types}:
         raise ResultError(f"its header does not name {', '.join(_TYPES)} and nothing else, or text_offset beside them")
@@ -289,13 +289,13 @@ def _line(id: str, text: str) -> str:
 
 def _read(line: str) -> tuple[str, str]:
     """The id and the answer of a line."""
-    values = read_json(line)
+    values = read_strict_json(line)
     if not isinstance(values, dict) or set(values) != {"id", "answer"}:
-        raise ResultError(f"it is {told(values)}; it must be an object with id and answer, and nothing else")
+        raise ResultError(f"it is {stated_text(values)}; it must be an object with id and answer, and nothing else")
     for name, limit in (("id", MAX_ID), ("answer", MAX_ANSWER)):
         text = values[name]
         if not isinstance(text, str):
-            raise ResultError(f"its {name} is {told(text)}; it must be a text")
+            raise ResultError(f"its {name} is {stated_text(text)}; it must be a text")
         if len(text) > limit:
             raise ResultError(f"its {name} has {len(text):,} characters; at most {limit:,} can be")
         unsafe = _UNSAFE.search(text)
@@ -303,7 +303,7 @@ def _read(line: str) -> tuple[str, str]:
             raise ResultError(f"its {name} has the character U+{ord(unsafe.group()):04X}, which no text needs")
     id, answer = values["id"], values["answer"]
     if not (id and id.isprintable()):
-        raise ResultError(f"its id is {told(id)}; it must have printable characters, and one at least")
+        raise ResultError(f"its id is {stated_text(id)}; it must have printable characters, and one at least")
     if _line(id, answer) != f"{line}\n":
         raise ResultError("it is not written as `submit` writes it: a name, a blank or an escape is other")
     return id, answer

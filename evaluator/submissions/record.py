@@ -25,8 +25,8 @@ from audio_compositionality.evaluator.results.strict import (
     Sha256,
     Strict,
     Text,
-    read_json,
-    told,
+    read_strict_json,
+    stated_text,
     validated,
 )
 from audio_compositionality.support.errors import InputError
@@ -46,12 +46,12 @@ from .layout import (
     check_names,
     check_place,
     check_size,
-    digests_of,
     folder_of,
     id_of,
     read_files,
+    sha256_by_name,
 )
-from .submission import Claim, Submission, is_date, read_result, read_samples
+from .submission import Claim, Submission, is_date, read_result, read_sample_table
 
 RECORD_SCHEMA_VERSION = 2
 """Of the record. It rises with any change to the fields."""
@@ -67,7 +67,7 @@ STATED = ("task", "task_version", "n", "settings", "model", "precision_deviation
 Submitter = Annotated[Text, StringConstraints(max_length=100)]
 
 
-class Record(Strict):
+class VerificationRecord(Strict):
     """The content of ``verification.json``: that a submission was recomputed.
 
     Attributes:
@@ -96,7 +96,7 @@ class Record(Strict):
     signature: Sha256 | None
 
     @model_validator(mode="after")
-    def _check(self) -> Record:
+    def _check(self) -> VerificationRecord:
         # Without what the model gave nothing is recomputed.
         whole = [{given, RESULT, SAMPLES} for given in OUTPUTS]
         if set(self.submission) not in whole or set(self.files) != {RESULT, SAMPLES}:
@@ -112,7 +112,7 @@ class Record(Strict):
         return json.dumps(self.model_dump(mode="json"), indent=1, allow_nan=False) + "\n"
 
     @classmethod
-    def loads(cls, content: bytes) -> Record:
+    def loads(cls, content: bytes) -> VerificationRecord:
         """The record in a file; `check` says whether it is the checker's.
 
         Raises:
@@ -120,10 +120,12 @@ class Record(Strict):
         """
         check_size(VERIFICATION, len(content))
         try:
-            values = read_json(content)
+            values = read_strict_json(content)
             version = values.get("schema_version") if isinstance(values, dict) else None
             if version != RECORD_SCHEMA_VERSION:
-                raise ResultError(f"it is no record of schema version {RECORD_SCHEMA_VERSION} but of {told(version)}")
+                raise ResultError(
+                    f"it is no record of schema version {RECORD_SCHEMA_VERSION} but of {stated_text(version)}"
+                )
             record = validated(cls, values)
             if record.dumps().encode() != content:
                 raise ResultError("it is not as a checker writes it: it was changed or damaged after it was written")
@@ -153,14 +155,14 @@ def _key(secret: str) -> bytes:
     return secret.encode()
 
 
-def _signature(record: Record, secret: str) -> str:
+def _signature(record: VerificationRecord, secret: str) -> str:
     """HMAC-SHA256 (RFC 2104) of the record as JSON without its signature, names sorted."""
     values: dict[str, Any] = record.model_dump(mode="json", exclude={"signature"})
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hmac.new(_key(secret), b"audio-compositionality verification\n" + text.encode(), hashlib.sha256).hexdigest()
 
 
-def sign(record: Record, secret: str) -> Record:
+def sign(record: VerificationRecord, secret: str) -> VerificationRecord:
     """The record with the signature of a secret.
 
     Raises:
@@ -169,7 +171,7 @@ def sign(record: Record, secret: str) -> Record:
     return record.model_copy(update={"signature": _signature(record, secret)})
 
 
-def check(record: Record, secret: str | None) -> bool:
+def check(record: VerificationRecord, secret: str | None) -> bool:
     """Whether a record is signed with a secret.
 
     Returns:
@@ -188,7 +190,7 @@ def check(record: Record, secret: str | None) -> bool:
     return True
 
 
-def check_record(record: Record, claim: Claim, recomputed: bytes, *, is_signed: bool = False) -> Result:
+def check_record(record: VerificationRecord, claim: Claim, recomputed: bytes, *, is_signed: bool = False) -> Result:
     """The result that a checker computed for a submission. No samples are needed, so that a board can list it.
 
     Args:
@@ -200,7 +202,7 @@ def check_record(record: Record, claim: Claim, recomputed: bytes, *, is_signed: 
 
     Raises:
         ResultError: the record is of other files, the two results are not of the same model, data and task, or the
-            claim differs from what was computed; `Record.signature` is not looked at, see `check`.
+            claim differs from what was computed; `VerificationRecord.signature` is not looked at, see `check`.
     """
     if record.submission != dict(claim.digests):
         raise ResultError(f"{VERIFICATION}: it is the record of other files")
@@ -214,8 +216,8 @@ def check_record(record: Record, claim: Claim, recomputed: bytes, *, is_signed: 
     return result
 
 
-def _recomputed(record: Record, content: bytes) -> Result:
-    if digests_of({RESULT: content})[RESULT] != record.files[RESULT]:
+def _recomputed(record: VerificationRecord, content: bytes) -> Result:
+    if sha256_by_name({RESULT: content})[RESULT] != record.files[RESULT]:
         raise ResultError(f"{RESULT} is another file than {VERIFICATION} speaks of")
     result = read_result(content)
     if record.files[SAMPLES] != result.samples_sha256:
@@ -256,7 +258,7 @@ def _check_differences(differences: tuple[Difference, ...]) -> None:
 class VerifiedClaim:
     """What the checker wrote for a submission: the record, and the result that it computed."""
 
-    record: Record
+    record: VerificationRecord
     result: Result
 
 
@@ -270,9 +272,9 @@ def read_verified_claim(content: bytes, recomputed: bytes, claim: Claim, name: s
         name: path of the folder in the repository, which has to be that of its content; None where it has none.
 
     Raises:
-        ResultError: see `Record.loads` and `check_record`; or the content belongs to another path.
+        ResultError: see `VerificationRecord.loads` and `check_record`; or the content belongs to another path.
     """
-    record = Record.loads(content)
+    record = VerificationRecord.loads(content)
     return _placed(record, check_record(record, claim, recomputed), name)
 
 
@@ -284,13 +286,13 @@ def read_signed_claim(folder: EntryFolder, fetch: Fetch, claim: Claim, secret: s
             signed with the secret.
     """
     folder.check()
-    record = Record.loads(folder.read(VERIFICATION, fetch))
+    record = VerificationRecord.loads(folder.read(VERIFICATION, fetch))
     if not check(record, secret):
         raise ResultError("no secret is set here, so that its signature cannot be checked")
     return _placed(record, check_record(record, claim, folder.read(RESULT, fetch), is_signed=True), folder.path)
 
 
-def _placed(record: Record, result: Result, name: str | None) -> VerifiedClaim:
+def _placed(record: VerificationRecord, result: Result, name: str | None) -> VerifiedClaim:
     check_place(folder_of(result, record.id, "verified"), name)
     return VerifiedClaim(record, result)
 
@@ -316,7 +318,7 @@ def parse_verification(files: Mapping[str, bytes], name: str | None, submission:
     """
     check_names(files, FILES["verified"], optional=())
     verified = read_verified_claim(files[VERIFICATION], files[RESULT], submission.claim, name)
-    info, samples = _info(verified.result), read_samples(files[SAMPLES], verified.result)
+    info, samples = _info(verified.result), read_sample_table(files[SAMPLES], verified.result)
     problem = sample_problem(submission.samples, samples)
     if problem is not None:
         raise ResultError(f"{SAMPLES} beside {VERIFICATION}: {problem}")

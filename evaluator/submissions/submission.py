@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.opening import is_preset
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, check_samples
-from audio_compositionality.evaluator.results.strict import told
+from audio_compositionality.evaluator.results.strict import stated_text
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shortened
@@ -37,15 +37,15 @@ from .layout import (
     check_names,
     check_place,
     check_size,
-    digests_of,
     folder_of,
     id_of,
     outputs_in,
     read_files,
+    sha256_by_name,
 )
 from .outputs import MAX_DIM, RawAnswers, RoundedEmbeddings, clips_digest, question_ids
 
-Content = TypeVar("Content")
+Held = TypeVar("Content")
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Submission:
     @cached_property
     def claim(self) -> Claim:
         """What is known of it without samples and outputs."""
-        return Claim(self.result, digests_of(self.files))
+        return Claim(self.result, sha256_by_name(self.files))
 
     @property
     def id(self) -> str:
@@ -120,8 +120,8 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
     """
     check_names(files, FILES["results"], optional=OUTPUTS)
     given = outputs_in(files)
-    result = read_claim(files[RESULT], digests_of(files), name).result
-    samples = read_samples(files[SAMPLES], result)
+    result = read_claim(files[RESULT], sha256_by_name(files), name).result
+    samples = read_sample_table(files[SAMPLES], result)
     _check_means(result, samples)
     embeddings, answers = None, None
     if given == ANSWERS:
@@ -161,7 +161,7 @@ def read_claim(content: bytes, digests: Mapping[str, str], name: str | None = No
         ResultError: see `read_result`; or the content belongs to another path.
     """
     result = read_result(content)
-    claim = Claim(result, {SAMPLES: result.samples_sha256, **digests, **digests_of({RESULT: content})})
+    claim = Claim(result, {SAMPLES: result.samples_sha256, **digests, **sha256_by_name({RESULT: content})})
     check_place(claim.folder, name)
     return claim
 
@@ -199,7 +199,7 @@ def read_result(content: bytes) -> Result:
     return result
 
 
-def read_samples(content: bytes, result: Result) -> SampleTable:
+def read_sample_table(content: bytes, result: Result) -> SampleTable:
     """The samples of a result, as a stranger sent them.
 
     Raises:
@@ -219,7 +219,7 @@ def _check_means(result: Result, samples: SampleTable) -> None:
         raise ResultError(f"{SAMPLES}: {problem}")
 
 
-def _named(name: str, content: bytes, read: Callable[[bytes], Content]) -> Content:
+def _named(name: str, content: bytes, read: Callable[[bytes], Held]) -> Held:
     """What a file holds; a `ResultError` about it begins with its name."""
     check_size(name, len(content))
     try:
@@ -333,7 +333,7 @@ def open_with_choices(result: Result, data: Data) -> OpenedTask:
     requested = {name: result.settings[name] for name in task.info.choices if name in result.settings}
     for name, value in requested.items():
         if isinstance(value, bool) or not isinstance(value, (str, int)):
-            raise ResultError(f"its setting {name} is {told(value)}, which {task.info.name} does not take")
+            raise ResultError(f"its setting {name} is {stated_text(value)}, which {task.info.name} does not take")
     try:
         return open_task(task, data, requested)
     except (InputError, TaskError) as error:
@@ -383,15 +383,15 @@ def data_with(recipe: str, fingerprint: str, source: str | Path | None = None) -
     if preset is not None:
         return _opened_preset(preset)
     presets = ", ".join(_presets(recipe))
-    told = f"it is of data with the fingerprint {fingerprint[:12]}…"
+    claim = f"it is of data with the fingerprint {fingerprint[:12]}…"
     if source is None:
-        raise ResultError(f"{told}, which are those of no preset ({presets}): --data says where they are")
+        raise ResultError(f"{claim}, which are those of no preset ({presets}): --data says where they are")
     from audio_compositionality.dataset_builder.open_data import open_data
 
     data = open_data(source)
     other = data.configuration(recipe).fingerprint
     if other != fingerprint:
-        raise ResultError(f"{told}, which neither a preset ({presets}) nor {source} ({other[:12]}…) has")
+        raise ResultError(f"{claim}, which neither a preset ({presets}) nor {source} ({other[:12]}…) has")
     return data
 
 

@@ -24,9 +24,9 @@ from audio_compositionality.tasks.registry import list_tasks, load_task
 
 from .copies import Sketch, sketch_of_submission
 from .differences import Difference, differences_of, sample_differences, sample_problem
-from .layout import RESULT, SAMPLES, VERIFICATION, digests_of, folder_of, parse_path
+from .layout import RESULT, SAMPLES, VERIFICATION, folder_of, parse_path, sha256_by_name
 from .making import rescored, stored_outputs
-from .record import RECORD_SCHEMA_VERSION, Record, check, read_verification, secret_from_environment, sign
+from .record import RECORD_SCHEMA_VERSION, VerificationRecord, check, read_verification, secret_from_environment, sign
 from .submission import (
     Submission,
     claim_problem,
@@ -100,7 +100,7 @@ def verify(
     submission: Submission, *, data: str | Path | None = None, device: str | None = None, progress: bool = False
 ) -> Verification:
     """`verify_folder` of a submission that was read already."""
-    result, digests = submission.result, digests_of(submission.files)
+    result, digests = submission.result, sha256_by_name(submission.files)
     opened = open_result_task(result, data)
     problem = policy_problem(result, opened) or claim_problem(submission, opened) or outputs_problem(submission, opened)
     outputs = None if problem is not None else submitted_outputs(submission, opened)
@@ -207,7 +207,7 @@ def verification_files(
         "schema_version": RECORD_SCHEMA_VERSION,
         "id": verification.id,
         "submission": dict(verification.digests),
-        "files": digests_of(files),
+        "files": sha256_by_name(files),
         "sketch": sketch.model_dump(),
         "versions": library_versions(),
         "date": (date or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
@@ -215,7 +215,7 @@ def verification_files(
         "reproduces": reproduces,
         "signature": None,
     }
-    record = validated(Record, values)
+    record = validated(VerificationRecord, values)
     return {VERIFICATION: (sign(record, secret) if secret else record).dumps().encode(), **files}
 
 
@@ -247,7 +247,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PathOutcome:
     """What verifying one result gave.
 
     Attributes:
@@ -300,7 +300,7 @@ def verify_paths(
     store: str | Path | None = None,
     device: str | None = None,
     progress: bool = False,
-) -> Iterator[Outcome]:
+) -> Iterator[PathOutcome]:
     """Verify results one after the other. One that cannot be read is told and keeps no other from being verified.
 
     Args:
@@ -317,7 +317,7 @@ def verify_paths(
         where = shortened(str(path), 300)
         try:
             if (path / VERIFICATION).exists():
-                yield Outcome(path, _record_table(path, secret, where), True)
+                yield PathOutcome(path, _record_table(path, secret, where), True)
                 continue
             if path.is_dir():
                 name = name_in_repository(path)
@@ -325,9 +325,9 @@ def verify_paths(
             else:
                 verification = verify_local(path, data=data, store=store, device=device, progress=progress)
         except (OSError, AudioCompositionalityError) as error:
-            yield Outcome(path, error=f"{where}: {shortened(str(error).removeprefix(f'{path}: '), 600)}")
+            yield PathOutcome(path, error=f"{where}: {shortened(str(error).removeprefix(f'{path}: '), 600)}")
             continue
-        yield Outcome(path, verification_table(verification, where), verification.verified)
+        yield PathOutcome(path, verification_table(verification, where), verification.verified)
 
 
 def verification_table(verification: Verification, where: str) -> Table:

@@ -9,7 +9,7 @@ from board_entries import below, entry, folder, made_up
 
 from audio_compositionality.evaluator.submissions.layout import MAX_ENTRIES
 from audio_compositionality.hub.content import RemoteFile
-from audio_compositionality.leaderboard.examination import Examined, quoted
+from audio_compositionality.leaderboard.examination import Examined, as_code
 from audio_compositionality.leaderboard.pull_requests import new_entries
 
 README = {"README.md": b"card", ".gitattributes": b"*.safetensors"}
@@ -125,8 +125,8 @@ def test_nothing():
 
 
 def test_quoted_text_neither_formats_nor_calls():
-    assert quoted("a`b @everyone\n<!-- x -->") == "`a‘b @everyone <!-- x -->`"
-    assert len(quoted("x" * 10_000)) < 400
+    assert as_code("a`b @everyone\n<!-- x -->") == "`a‘b @everyone <!-- x -->`"
+    assert len(as_code("x" * 10_000)) < 400
 
 
 def test_who_came_first_is_told_by_the_check_and_not_by_the_claim():

@@ -6,10 +6,10 @@ import gradio as gr
 import pytest
 
 from audio_compositionality.hub.errors import Repository
-from audio_compositionality.leaderboard.answers import SOON, Answers, Selection
+from audio_compositionality.leaderboard.answers import SOON, PageAnswers, Selection
 from audio_compositionality.leaderboard.board import MAX_AGE, Board, BoardSource, Rejected
-from audio_compositionality.leaderboard.plots import MOST, Drawing
-from audio_compositionality.leaderboard.space import blocks_of
+from audio_compositionality.leaderboard.plots import MOST_PLOTTED, EntryPlots
+from audio_compositionality.leaderboard.space import page_blocks
 
 GARBAGE = [None, 7, "x", [], [1, None], {"a": 1}, [["x"]], "\x00", "x" * 100_000]
 
@@ -37,7 +37,7 @@ class Plots:
 
     def draw(self, commit, entries, measure):
         self.drawn.append(([entry.id for entry in entries], measure))
-        return Drawing(None, None, ())
+        return EntryPlots(None, None, ())
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def entries(make_entry):
 def page(entries):
     source = BoardSource(lambda: Board("c" * 40, tuple(entries), (Rejected("a\nb", "bad"),)))
     source.update()
-    return Answers(source, Plots(), RESULTS, "lab", lambda: "no checks")
+    return PageAnswers(source, Plots(), RESULTS, "lab", lambda: "no checks")
 
 
 def clicked(*row):
@@ -71,14 +71,14 @@ def test_garbage_is_answered(page, garbage):
 
 
 def test_the_page_is_made_of_its_components(page):
-    assert blocks_of(page, RESULTS, "lab").fns
+    assert page_blocks(page, RESULTS, "lab").fns
 
 
 def test_a_row_is_picked_and_taken_out_again(page, entries):
     one, two = entries[:2]
     assert page.toggled([two.id], clicked("org/e00", 0.5, one.id)) == ([two.id, one.id], "org/e00")
     assert page.toggled([two.id, one.id], clicked("org/e00", 0.5, one.id))[0] == [two.id]
-    many = [entry.id for entry in entries[1 : MOST + 1]]
+    many = [entry.id for entry in entries[1 : MOST_PLOTTED + 1]]
     assert page.toggled(many, clicked(one.id))[0] == gr.skip()
 
 
@@ -109,7 +109,7 @@ def test_a_refresh_keeps_what_is_chosen_as_far_as_it_is_there(page, entries):
 def test_without_entries_all_tasks_can_be_looked_at(entries):
     source = BoardSource(lambda: Board("c" * 40, (), ()))
     source.update()
-    page = Answers(source, Plots(), RESULTS, "lab", lambda: "no checks")
+    page = PageAnswers(source, Plots(), RESULTS, "lab", lambda: "no checks")
     page_now = refreshed(page, "a_tre")
     assert {name for _, name in page_now["task"]["choices"]} >= {"a_coat", "a_tre"}
     assert page_now["task"]["value"] == "a_tre"
@@ -118,7 +118,7 @@ def test_without_entries_all_tasks_can_be_looked_at(entries):
 
 def test_before_the_first_reading_and_while_it_is_read_again_the_page_says_so_and_looks_again_soon(entries):
     source = BoardSource(lambda: Board("c" * 40, tuple(entries), ()))
-    page = Answers(source, Plots(), RESULTS, "lab", lambda: "no checks")
+    page = PageAnswers(source, Plots(), RESULTS, "lab", lambda: "no checks")
 
     def seen():
         page_now = refreshed(page)

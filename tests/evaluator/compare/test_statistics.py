@@ -13,8 +13,8 @@ from statsmodels.stats.multitest import multipletests
 
 from audio_compositionality.evaluator.compare.diversity import fit_line
 from audio_compositionality.evaluator.compare.statistics import (
+    BOOTSTRAP_RESAMPLES,
     MIN_SAMPLES,
-    RESAMPLES,
     PairedTest,
     bca_interval,
     bootstrap_means,
@@ -80,7 +80,7 @@ def test_intervals_are_scipys_at_the_expanded_level(scores):
     expected = stats.bootstrap(
         (scores[:, 0],),
         np.mean,
-        n_resamples=RESAMPLES,
+        n_resamples=BOOTSTRAP_RESAMPLES,
         method="BCa",
         confidence_level=expanded_level(40),
         rng=np.random.default_rng(0),

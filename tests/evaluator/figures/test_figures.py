@@ -26,7 +26,7 @@ from audio_compositionality.evaluator.figures import catalogue
 from audio_compositionality.evaluator.figures.catalogue import described_figures, write_figures
 from audio_compositionality.evaluator.figures.layout import (
     COLUMN,
-    LONGEST,
+    LONGEST_SHORT_NAME,
     PAGE,
     label_places,
     short_label,
@@ -489,7 +489,7 @@ class TestNames:
     def test_are_shortened_in_their_middle(self):
         assert short_label("a" * 40) == "a" * 40
         short = short_label("begin" + "x" * 300 + "end")
-        assert len(short) == LONGEST
+        assert len(short) == LONGEST_SHORT_NAME
         assert short.startswith("begin")
         assert short.endswith("end")
         assert "…" in short
@@ -498,7 +498,7 @@ class TestNames:
         long = ["a" * 30 + str(k) + "b" * 30 for k in range(3)]
         short = short_labels([*long, "other"])
         assert len(set(short)) == 4
-        assert max(map(len, short)) <= LONGEST
+        assert max(map(len, short)) <= LONGEST_SHORT_NAME
         assert short[3] == "other"
 
     def test_that_are_not_seen_are_replaced(self):

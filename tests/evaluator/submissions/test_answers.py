@@ -127,7 +127,7 @@ def test_what_a_submission_cannot_hold_is_replaced_or_refused(made, folder, data
     assert given("\x1b[2J\ud800\tno\n\N{EURO SIGN}").answers.texts[0] == "\ufffd[2J\ufffd\tno\n\N{EURO SIGN}"
     with pytest.raises(ResultError, match=r"has 20,001 characters, at most 20,000 can be .* without answers"):
         given("A" * (MAX_ANSWER + 1))
-    monkeypatch.setattr(making, "LIMITS", {"answers.jsonl": 1_000})
+    monkeypatch.setattr(making, "FILE_LIMITS", {"answers.jsonl": 1_000})
     with pytest.raises(ResultError, match=r"its answers have 2,\d+ bytes, at most 1,000 can be submitted"):
         given(answers[0])
 

@@ -24,9 +24,9 @@ from submissions import (
 
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.evaluator.results.strict import ResultError
-from audio_compositionality.evaluator.submissions.layout import digests_of
+from audio_compositionality.evaluator.submissions.layout import sha256_by_name
 from audio_compositionality.evaluator.submissions.record import (
-    Record,
+    VerificationRecord,
     check,
     check_record,
     parse_verification,
@@ -340,11 +340,11 @@ def test_what_the_checker_writes_is_read_again(made, verified, written, tmp_path
     assert entry.record.submitter == "eve"
     assert {"numpy", "torch", "audio-compositionality"} <= set(entry.record.versions)
     assert check(entry.record, SECRET)
-    assert Record.loads(verification_files(verification)["verification.json"]).signature is None
+    assert VerificationRecord.loads(verification_files(verification)["verification.json"]).signature is None
 
 
 def test_the_record_proves_which_files_were_checked(made, written):
-    record = Record.loads(written["verification.json"])
+    record = VerificationRecord.loads(written["verification.json"])
     assert record.submission == {
         name: hashlib.sha256(content).hexdigest() for name, content in made["a_coat"].files.items()
     }
@@ -355,7 +355,7 @@ def test_the_record_proves_which_files_were_checked(made, written):
 
 def test_a_board_needs_no_samples(made, written):
     submission = made["a_coat"]
-    record = Record.loads(written["verification.json"])
+    record = VerificationRecord.loads(written["verification.json"])
     result = check_record(record, submission.claim, written["result.json"])
     assert result.score == pytest.approx(submission.result.score, abs=1e-12)
     with pytest.raises(ResultError, match="it is the record of other files"):
@@ -363,7 +363,7 @@ def test_a_board_needs_no_samples(made, written):
 
 
 def test_only_the_secret_s_owner_signs(written):
-    record = Record.loads(written["verification.json"])
+    record = VerificationRecord.loads(written["verification.json"])
     assert check(record, SECRET) is True
     assert check(record, None) is False
     with pytest.raises(ResultError, match="its signature is not the checker's"):
@@ -397,8 +397,8 @@ def forged(made, **changes):
 def record_of(written, submission, files, **changes):
     """A record of some files with right digests and no right signature."""
     values = json.loads(written["verification.json"])
-    values["submission"] = digests_of(submission.files)
-    values["files"] = digests_of({name: files[name] for name in ("result.json", "samples.csv")})
+    values["submission"] = sha256_by_name(submission.files)
+    values["files"] = sha256_by_name({name: files[name] for name in ("result.json", "samples.csv")})
     content = (json.dumps(values | changes, indent=1) + "\n").encode()
     return {**files, "verification.json": content}
 
@@ -508,7 +508,7 @@ def test_what_is_no_record_is_refused(made, written):
         b" " * 100_001,
     ):
         with pytest.raises(ResultError, match=r"verification\.json"):
-            Record.loads(content)
+            VerificationRecord.loads(content)
     with pytest.raises(ResultError, match=r"it has no samples\.csv"):
         parse_verification({name: written[name] for name in ("verification.json", "result.json")}, None, made["a_coat"])
     with pytest.raises(ResultError, match="its content belongs to verified/org__short/1/a_coat-"):
