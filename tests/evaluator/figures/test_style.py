@@ -1,5 +1,7 @@
 """Figures made small for a page: they look the same, whatever stands in them."""
 
+from __future__ import annotations
+
 import base64
 import io
 from urllib.parse import unquote
