@@ -34,6 +34,7 @@ from audio_compositionality.evaluator.submissions.layout import (
 )
 from audio_compositionality.evaluator.submissions.verification import (
     Verification,
+    interval_phrase,
     verification_files,
     verification_folder,
 )
@@ -491,8 +492,7 @@ def figures(verifications: Iterable[Verification]) -> str:
         if one.recomputed is None:
             continue
         info, model = load_task(one.result.task).info, one.result.model
-        ends = one.recomputed.intervals.get(info.score.name)
-        interval = "" if ends is None else f", 95 % interval {ends[0]:.4f} to {ends[1]:.4f}"
+        interval = interval_phrase(one.recomputed.intervals.get(info.score.name))
         lines.append(
             f"- {info.title} of {as_code(model.id)}, revision {as_code(model.revision)}: recomputed "
             f"{number_text(one.recomputed.score, 6)}, reported {number_text(one.result.score, 6)}{interval}"

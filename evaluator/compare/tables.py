@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from audio_compositionality.dataset_builder.sounds.published.__init__ import Container
 from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table
 from audio_compositionality.support.text import listed, number_text, shortened, shown
@@ -376,6 +375,12 @@ def interval_text(interval: Interval | None, digits: int = 3) -> str:
     if interval is None:
         return ""
     return f"[{number_text(interval[0], digits, minus='−')}, {number_text(interval[1], digits, minus='−')}]"
+
+
+def score_words(value: Number, interval: Interval | None, digits: int, interval_digits: int | None = None) -> str:
+    """A number with its interval behind it, where there is one; of the interval other digits may be wanted."""
+    ends = interval_text(interval, digits if interval_digits is None else interval_digits)
+    return f"{number_text(value, digits, minus='−')} {ends}".strip()
 
 
 def p_cell(value: float | None) -> Cell:

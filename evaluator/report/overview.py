@@ -10,12 +10,12 @@ from matplotlib.ticker import MaxNLocator
 
 from audio_compositionality.encoders.loading.listing import named_models
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
-from audio_compositionality.evaluator.compare.loading import ModelKind, descriptions_in, fixed_by_construction
-from audio_compositionality.evaluator.compare.tables import interval_text, view_title
+from audio_compositionality.evaluator.compare.frame import FrameRow, score_rows
+from audio_compositionality.evaluator.compare.loading import ModelKind, descriptions_in
+from audio_compositionality.evaluator.compare.tables import score_words, view_title
 from audio_compositionality.evaluator.compare.verdicts import twins_of
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.text import number_text
-from audio_compositionality.tasks.nulls import least_of
 
 MOST_LINES = 12
 """Models of a picture, the highest first; tables have all."""
@@ -138,14 +138,15 @@ def overviews(comparison: Comparison) -> list[Overview]:
 
 def _overview(comparison: Comparison, view: View) -> Overview:
     trained = [k for k, result in enumerate(comparison.results) if result.kind is ModelKind.TRAINED]
-    places = sorted(trained or range(len(comparison.results)), key=lambda k: -float(view.means[k]))
-    ends = [end for k, interval in enumerate(view.intervals) for end in interval or (float(view.means[k]),)]
-    chance = _chance(comparison, view)
-    at_least = [least for place in places[:MOST_LINES] if (least := _least(comparison, view, place)) is not None]
+    scores = [row for k in range(len(comparison.results)) for row in score_rows(comparison, k, [view.measure])]
+    places = sorted(trained or range(len(scores)), key=lambda k: -float(view.means[k]))
+    ends = [end for row in scores for end in row.interval or (float(row.value or 0.0),)]
+    chance = _chance(view, scores)
+    at_least = [least for k in places[:MOST_LINES] if (least := _least(comparison, view, scores[k])) is not None]
     shown = [0.0, *ends, *view.means.tolist(), *at_least, *(() if chance is None else (chance,))]
     low, high = min(shown), max(shown)
     scale = _Scale(low, high if high > low else low + 1.0)
-    lines = tuple(_line(comparison, view, place, scale) for place in places[:MOST_LINES])
+    lines = tuple(_line(comparison, view, scores, place, scale) for place in places[:MOST_LINES])
     steps = np.asarray(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(scale.low, scale.high))
     inside = [step for step in steps.tolist() if scale.low <= step <= scale.high]
     ticks = tuple((scale.at(step), f"{step:.4g}".replace("-", "−")) for step in inside)
@@ -159,13 +160,10 @@ def _overview(comparison: Comparison, view: View) -> Overview:
     return Overview(title, view.measure.meaning, lines, ticks, at_chance, len(places) - len(lines), notes, alternative)
 
 
-def _chance(comparison: Comparison, view: View) -> float | None:
+def _chance(view: View, scores: Sequence[FrameRow]) -> float | None:
     """The null of a measure, where all results have the same; one with a floor has its own at each result."""
-    if view.measure.floor is not None:
-        return None
-    nulls = {result.result.measures.get(view.measure.null or "") for result in comparison.results}
-    null = next(iter(nulls))
-    return None if len(nulls) > 1 or null is None else float(null)
+    nulls = {row.null for row in scores}
+    return next(iter(nulls)) if view.measure.floor is None and len(nulls) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -178,7 +176,7 @@ class _Scale:
         return round(EDGE + (100 - 2 * EDGE) * share, 2)
 
 
-def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> OverviewLine:
+def _line(comparison: Comparison, view: View, scores: Sequence[FrameRow], place: int, scale: _Scale) -> OverviewLine:
     is_trained = comparison.results[place].kind is ModelKind.TRAINED
     twins, descriptions = (
         (twins_of(comparison, place), descriptions_in(comparison.results, comparison.info)) if is_trained else ([], [])
@@ -189,9 +187,9 @@ def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> Over
         if is_trained and result.kind is ModelKind.BASELINE and k not in descriptions
     ]
     kinds = (("baseline", rest), ("description", descriptions), ("twin", twins), (_kind(comparison, place), [place]))
-    marks = tuple(_mark(comparison, view, k, kind, scale) for kind, members in kinds for k in members)
+    marks = tuple(_mark(view, scores[k], kind, scale) for kind, members in kinds for k in members)
     reached = [mark.high for mark in marks[:-1] if not mark.fixed]
-    least = _least(comparison, view, place)
+    least = _least(comparison, view, scores[place])
     return OverviewLine(
         name=short_label(view.labels[place], LONGEST_LINE_NAME),
         text=marks[-1].text,
@@ -202,10 +200,9 @@ def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> Over
     )
 
 
-def _least(comparison: Comparison, view: View, place: int) -> float | None:
+def _least(comparison: Comparison, view: View, row: FrameRow) -> float | None:
     """What a result has to be above by its own numbers; None where the measure has no floor."""
-    least = least_of(view.measure, comparison.info, comparison.results[place].result.measures)
-    return None if view.measure.floor is None or least is None else least[1]
+    return None if view.measure.floor is None else row.least(view.measure, comparison.info)
 
 
 def _kind(comparison: Comparison, place: int) -> str:
@@ -217,12 +214,11 @@ def _kind(comparison: Comparison, place: int) -> str:
     return "model" if kind is ModelKind.TRAINED else "twin"
 
 
-def _mark(comparison: Comparison, view: View, place: int, kind: str, scale: _Scale) -> Mark:
-    mean, interval = float(view.means[place]), view.intervals[place]
-    low, high = interval or (mean, mean)
-    text = f"{number_text(mean, view.measure.digits, minus='−')} {interval_text(interval, 2)}".strip()
-    fixed = fixed_by_construction(comparison.results[place], view.measure)
-    return Mark(kind, view.labels[place], text, scale.at(mean), scale.at(low), scale.at(high), fixed)
+def _mark(view: View, row: FrameRow, kind: str, scale: _Scale) -> Mark:
+    mean = float(row.value or 0.0)
+    low, high = row.interval or (mean, mean)
+    text = score_words(mean, row.interval, view.measure.digits, 2)
+    return Mark(kind, row.model, text, scale.at(mean), scale.at(low), scale.at(high), row.fixed or "")
 
 
 def _words(line: OverviewLine) -> str:

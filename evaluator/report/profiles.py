@@ -14,7 +14,7 @@ from audio_compositionality.evaluator.compare.diversity import group_order
 from audio_compositionality.evaluator.compare.loading import ComparedResult
 from audio_compositionality.evaluator.compare.perception import perception_table
 from audio_compositionality.evaluator.compare.statistics import Interval, mean_intervals
-from audio_compositionality.evaluator.compare.tables import interval_text, null_name
+from audio_compositionality.evaluator.compare.tables import interval_text, null_name, score_words
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import number_text
 from audio_compositionality.tasks.base import Measure, TaskInfo
@@ -144,8 +144,7 @@ def _numbers(comparison: Comparison, place: int, result: ComparedResult) -> Iter
         value = result.value(measure)
         if value is None:
             continue
-        interval = interval_text(comparison.interval(place, measure), measure.digits)
-        text = f"{number_text(value, measure.digits, minus='−')} {interval}".strip()
+        text = score_words(value, comparison.interval(place, measure), measure.digits)
         beside = ", ".join(f"{name} {null}" for name, null in _nulls(measure, result, info))
         yield ProfileNumber(measure.heading, text, beside, measure.meaning)
     assert info.profile is not None

@@ -1,7 +1,7 @@
 """A submission: a result, its samples and what the model gave, as a stranger sent it, and what all of them must have.
 
 It holds ``result.json``, ``samples.csv`` and, unless the result is to stay self-reported, ``embeddings.safetensors``
-or ``answers.jsonl``, see `submission_files`. Whatever is wrong with what is read ends in a `ResultError`.
+or ``answers.jsonl``, see `layout`. Whatever is wrong with what is read ends in a `ResultError`.
 """
 
 from __future__ import annotations

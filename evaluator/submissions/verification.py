@@ -339,12 +339,16 @@ def verification_table(verification: Verification, where: str) -> Table:
         value = verification.recomputed.measures[info.ranks_by]
         interval = verification.recomputed.intervals.get(info.ranks_by)
         number = number_text(None if value is None else float(value), 6)
-        ends = "" if interval is None else f", 95 % interval {interval[0]:.4f} to {interval[1]:.4f}"
-        legend.append(f"verified: {info.measure(info.ranks_by).heading} {number}{ends}")
+        legend.append(f"verified: {info.measure(info.ranks_by).heading} {number}{interval_phrase(interval)}")
     else:
         legend.append("not verified")
     rows = tuple(Row(_cells(difference)) for difference in verification.differences)
     return Table(_caption(result.task, result.model.id, where), _COLUMNS, rows, tuple(legend))
+
+
+def interval_phrase(interval: tuple[float, float] | None) -> str:
+    """An interval behind a number in a sentence; empty where there is none."""
+    return "" if interval is None else f", 95 % interval {interval[0]:.4f} to {interval[1]:.4f}"
 
 
 def _caption(task: str, model: str, where: str) -> str:
