@@ -24,17 +24,18 @@ from submissions import (
 
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.evaluator.results.strict import ResultError
-from audio_compositionality.evaluator.submissions.layout import sha256_by_name
+from audio_compositionality.evaluator.submissions.layout import folders_of, sha256_by_name
 from audio_compositionality.evaluator.submissions.record import (
     VerificationRecord,
     check,
     check_record,
     parse_verification,
+    read_signed_claim,
     read_verification,
     secret_from_environment,
     sign,
 )
-from audio_compositionality.evaluator.submissions.submission import parse_submission, read_submission
+from audio_compositionality.evaluator.submissions.submission import parse_submission, read_listed_claim, read_submission
 from audio_compositionality.evaluator.submissions.verification import (
     LEGEND,
     find_results,
@@ -45,6 +46,7 @@ from audio_compositionality.evaluator.submissions.verification import (
     verify_paths,
 )
 from audio_compositionality.evaluator.submissions.verification import verify as verify_submission
+from audio_compositionality.hub.content import RemoteFile, digest_of
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.table import to_csv
 from audio_compositionality.tasks.base import Inputs
@@ -360,6 +362,34 @@ def test_a_board_needs_no_samples(made, written):
     assert result.score == pytest.approx(submission.result.score, abs=1e-12)
     with pytest.raises(ResultError, match="it is the record of other files"):
         check_record(record, made["guess"].claim, written["result.json"])
+
+
+def test_a_listing_is_read_as_the_whole_folder_is(made, written):
+    submission = made["a_coat"]
+    entry = submission.folder.removeprefix("results/")
+    held = {f"results/{entry}/{name}": content for name, content in submission.files.items()}
+    held |= {f"verified/{entry}/{name}": content for name, content in written.items()}
+    kinds = {path: "sha256" if path.endswith(".safetensors") else "git" for path in held}
+    tree = {path: RemoteFile(path, len(held[path]), digest_of(held[path], kind)) for path, kind in kinds.items()}
+    fetched = []
+
+    def fetch(path, limit):
+        fetched.append(path.rpartition("/")[2])
+        assert len(held[path]) <= limit
+        return held[path]
+
+    results, verified, foreign = folders_of(tree)
+    assert (list(results), list(verified), foreign) == ([entry], [entry], [])
+    claim = read_listed_claim(results[entry], fetch)
+    assert (claim, claim.folder, claim.id) == (submission.claim, submission.folder, submission.id)
+    signed = read_signed_claim(verified[entry], fetch, claim, SECRET)
+    whole = parse_verification(written, f"verified/{entry}", submission)
+    assert (signed.record, signed.result) == (whole.record, whole.result)
+    assert sorted(fetched) == ["result.json", "result.json", "verification.json"]
+    with pytest.raises(ResultError, match="its signature is not the checker's"):
+        read_signed_claim(verified[entry], fetch, claim, SECRET[::-1])
+    with pytest.raises(ResultError, match="no secret is set here"):
+        read_signed_claim(verified[entry], fetch, claim, None)
 
 
 def test_only_the_secret_s_owner_signs(written):
