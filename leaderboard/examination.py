@@ -30,13 +30,12 @@ from audio_compositionality.evaluator.submissions.layout import (
 )
 from audio_compositionality.evaluator.submissions.record import VerifiedClaim, read_signed_claim
 from audio_compositionality.evaluator.submissions.submission import (
-    claim_problem,
     open_result_task,
     parse_submission,
-    policy_problem,
     preset_with,
     read_listed_claim,
     read_result,
+    submission_problem,
 )
 from audio_compositionality.evaluator.submissions.verification import Verification, verify_folder
 from audio_compositionality.hub.client import Hub
@@ -328,7 +327,7 @@ def check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> str:
     """
     submission = parse_submission(files, name)
     opened = open_result_task(submission.result, data)
-    problem = policy_problem(submission.result, opened) or claim_problem(submission, opened)
+    problem = submission_problem(submission, opened)
     if problem is not None:
         raise ResultError(problem)
     return "answers" if opened.prompts else "embeddings"

@@ -36,8 +36,8 @@ DPI = 220
 
 _SAMPLES_KEPT, _DRAWINGS_KEPT = 200, 40
 
-KeptKey = TypeVar("Key")
-KeptValue = TypeVar("Value")
+KeptKey = TypeVar("KeptKey")
+KeptValue = TypeVar("KeptValue")
 
 
 @dataclass(frozen=True)

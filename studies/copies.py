@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from audio_compositionality.encoders.base import LETTERS
 from audio_compositionality.evaluator.submissions.copies import (
     ALIKE_RANKS,
     COPIED,
-    LETTERS,
     Choices,
     Shape,
     agreement_of_errors,

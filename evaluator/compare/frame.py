@@ -93,15 +93,15 @@ ScoresByMeasure = Mapping[str, FrameRow]
 """The rows of one model's scores, by the name of the measure."""
 
 
-def _bounds(interval: Interval | None) -> dict[str, float | None]:
+def _bounds(interval: Interval | None) -> dict[str, Any]:
     return dict(zip(("low", "high"), interval or (None, None), strict=True))
 
 
-def _beside(measure: Measure | None, stated: Mapping[str, Number]) -> dict[str, float | None]:
-    """The null and the floor of a measure, as a result states them."""
-    names = {"null": measure and measure.null, "floor": measure and measure.floor}
-    values = {column: None if name is None else stated.get(name) for column, name in names.items()}
-    return {column: None if value is None else float(value) for column, value in values.items()}
+def _beside(measure: Measure | None, stated: Mapping[str, Number]) -> dict[str, Any]:
+    """The null and the floor of a measure, as a result states them; nothing of a measure that is not known."""
+    names = {} if measure is None else {"null": measure.null, "floor": measure.floor}
+    values = {column: stated.get(name) for column, name in names.items() if name is not None}
+    return {column: float(value) for column, value in values.items() if value is not None}
 
 
 # ----- Results as they are

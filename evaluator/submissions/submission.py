@@ -45,7 +45,7 @@ from .layout import (
 )
 from .outputs import MAX_DIM, RawAnswers, RoundedEmbeddings, clips_digest, question_ids
 
-Held = TypeVar("Content")
+Held = TypeVar("Held")
 
 
 @dataclass(frozen=True)
@@ -234,6 +234,15 @@ def is_date(text: str) -> bool:
         return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="seconds") == text
     except (ValueError, OverflowError):
         return False
+
+
+def submission_problem(submission: Submission, opened: OpenedTask) -> str | None:
+    """Why a submission cannot be verified for a task with its data; None where it can, or lacks what the model gave."""
+    return (
+        policy_problem(submission.result, opened)
+        or claim_problem(submission, opened)
+        or outputs_problem(submission, opened)
+    )
 
 
 def policy_problem(result: Result, opened: OpenedTask) -> str | None:

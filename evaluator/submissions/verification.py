@@ -29,11 +29,10 @@ from .making import rescored, stored_outputs
 from .record import RECORD_SCHEMA_VERSION, VerificationRecord, check, read_verification, secret_from_environment, sign
 from .submission import (
     Submission,
-    claim_problem,
     open_result_task,
-    outputs_problem,
     policy_problem,
     read_submission,
+    submission_problem,
     submitted_outputs,
 )
 
@@ -102,7 +101,7 @@ def verify(
     """`verify_folder` of a submission that was read already."""
     result, digests = submission.result, sha256_by_name(submission.files)
     opened = open_result_task(result, data)
-    problem = policy_problem(result, opened) or claim_problem(submission, opened) or outputs_problem(submission, opened)
+    problem = submission_problem(submission, opened)
     outputs = None if problem is not None else submitted_outputs(submission, opened)
     if outputs is None:
         lacking = f"it has no {'answers' if opened.prompts else 'embeddings'}"
@@ -155,23 +154,17 @@ def _compared(
 ) -> Verification:
     """A claim with what was computed from what the model gave, and how far the two are apart."""
     result, info = claim.result, opened.task.info
-    fit_device = str(resolve_device(device))
+    fit_device, given = str(resolve_device(device)), "answers" if opened.prompts else "embeddings"
     try:
         recomputed, table = rescored(result, opened, outputs, fit_device, progress)
     except (FloatingPointError, ValueError) as error:
-        return _with_problem(
-            claim, f"its {'answers' if opened.prompts else 'embeddings'} cannot be scored: {shortened(str(error), 300)}"
-        )
+        return replace(claim, problems=(f"its {given} cannot be scored: {shortened(str(error), 300)}",))
     problem = sample_problem(samples, table)
     if problem is not None:
-        return _with_problem(claim, problem)
+        return replace(claim, problems=(problem,))
     differences = (*differences_of(info, result, recomputed), *sample_differences(info, samples, table))
     problems = tuple(str(difference) for difference in differences if not difference.holds)
-    return Verification(claim.id, result, claim.digests, recomputed, table, differences, problems)
-
-
-def _with_problem(claim: Verification, problem: str) -> Verification:
-    return Verification(claim.id, claim.result, claim.digests, problems=(problem,))
+    return replace(claim, recomputed=recomputed, samples=table, differences=differences, problems=problems)
 
 
 # ----- The files that the checker writes
