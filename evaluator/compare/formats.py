@@ -67,8 +67,8 @@ REST = "{} are in the other formats (--format markdown, latex, csv, json) and in
 def comparison_tables(comparison: Comparison, *, brief: bool = False) -> list[Table]:
     """The tables of a comparison; `brief` leaves out what depends on single attributes and groups of samples."""
     pairs = (pair_table(comparison, view) for view in comparison.recommended)
-    known = diversity_tables(comparison, brief=brief)
-    return [score_table(comparison), *pairs, *known, *perception_tables(comparison)]
+    changes = diversity_tables(comparison, brief=brief)
+    return [score_table(comparison), *pairs, *changes, *perception_tables(comparison)]
 
 
 def check_table_format(format: str) -> None:

@@ -114,7 +114,7 @@ def stated_rows(result: Result, label: str | None = None) -> Iterator[FrameRow]:
         result: which one.
         label: of its model; by default its id.
     """
-    known = {measure.name: measure for measure in load_task(result.task).info.measures}
+    described = {measure.name: measure for measure in load_task(result.task).info.measures}
     first = FrameRow(
         task=result.task,
         task_version=result.task_version,
@@ -127,7 +127,7 @@ def stated_rows(result: Result, label: str | None = None) -> Iterator[FrameRow]:
     )
     for name, value in result.measures.items():
         bounds = _bounds(result.intervals.get(name))
-        yield replace(first, measure=name, value=value, **bounds, **_beside(known.get(name), result.measures))
+        yield replace(first, measure=name, value=value, **bounds, **_beside(described.get(name), result.measures))
 
 
 def stated_scores(result: Result) -> ScoresByMeasure:
@@ -204,10 +204,10 @@ def difference_rows(comparison: Comparison, view: View) -> Iterator[FrameRow]:
         )
 
 
-def slope_rows(comparison: Comparison, measure: str, known: Diversity) -> Iterator[FrameRow]:
+def slope_rows(comparison: Comparison, measure: str, slopes: Diversity) -> Iterator[FrameRow]:
     """How a measure changes with diversity: a row a model, kind of diversity and fit; none where there is no fit."""
     first = replace(_first(comparison), measure=measure)
-    for slope in known.slopes:
+    for slope in slopes.slopes:
         fits = (("slope", slope.fit, slope.p_adjusted), ("slope within", slope.fit_within, slope.p_adjusted_within))
         for quantity, fit, p_adjusted in fits:
             if fit is not None:
@@ -223,10 +223,10 @@ def slope_rows(comparison: Comparison, measure: str, known: Diversity) -> Iterat
                 )
 
 
-def group_rows(comparison: Comparison, measure: str, known: Diversity, grouping: str) -> Iterator[FrameRow]:
+def group_rows(comparison: Comparison, measure: str, slopes: Diversity, grouping: str) -> Iterator[FrameRow]:
     """Means of a measure over the groups of one grouping, model by model."""
     first = replace(_first(comparison), measure=measure, quantity="group mean")
-    for label, groups in known.groups[grouping].items():
+    for label, groups in slopes.groups[grouping].items():
         for group in groups:
             other = f"{grouping} = {group.label}"
             yield replace(first, model=label, other=other, n=group.n, value=group.mean, **_bounds(group.interval))
@@ -239,10 +239,10 @@ def comparison_rows(comparison: Comparison) -> Iterator[FrameRow]:
     for name, view in comparison.views.items():
         yield from (row for place in places for row in score_rows(comparison, place, [view.measure], (name,)))
         yield from difference_rows(comparison, view)
-        known = diversity(comparison, name)
-        if known is not None:
-            yield from slope_rows(comparison, name, known)
-            yield from (row for grouping in known.groups for row in group_rows(comparison, name, known, grouping))
+        slopes = diversity(comparison, name)
+        if slopes is not None:
+            yield from slope_rows(comparison, name, slopes)
+            yield from (row for grouping in slopes.groups for row in group_rows(comparison, name, slopes, grouping))
     parts = [measure for measure in comparison.info.measures if measure.within is not None]
     for place in places:
         yield from (row for row in score_rows(comparison, place, parts) if row.quantity == "mean")

@@ -419,26 +419,26 @@ def diversity_tables(comparison: Comparison, *, brief: bool = False) -> Iterator
     """How measures change with what is known of samples; `brief` leaves out single attributes and groups of samples."""
     for view in comparison.told_apart:
         name = view.measure.name
-        known = diversity(comparison, name)
-        if known is None:
+        slopes = diversity(comparison, name)
+        if slopes is None:
             continue
-        if known.slopes:
-            yield slope_table(comparison, name, known)
-            if not brief and len({slope.diversity for slope in known.slopes}) > 1:
-                yield attribute_table(comparison, name, known)
+        if slopes.slopes:
+            yield slope_table(comparison, name, slopes)
+            if not brief and len({slope.diversity for slope in slopes.slopes}) > 1:
+                yield attribute_table(comparison, name, slopes)
         if not brief:
-            yield from group_tables(comparison, name, known)
+            yield from group_tables(comparison, name, slopes)
 
 
-def slope_table(comparison: Comparison, measure: str, known: Diversity) -> Table:
+def slope_table(comparison: Comparison, measure: str, slopes: Diversity) -> Table:
     """Slopes of a measure against the diversity that figures show, as it is and with numbers held fixed."""
     samples = comparison.samples
     assert samples is not None
-    first, held = known.slopes[0].diversity, listed(list(samples.held_fixed))
+    first, held = slopes.slopes[0].diversity, listed(list(samples.held_fixed))
     columns = [MODEL, Column("slope"), Column("p")]
     if held:
         columns += [Column("slope within", f"with {held} held fixed"), Column("p within")]
-    fits = {(row.quantity, row.model): row for row in slope_rows(comparison, measure, known) if row.other == first}
+    fits = {(row.quantity, row.model): row for row in slope_rows(comparison, measure, slopes) if row.other == first}
     quantities = ("slope", "slope within") if held else ("slope",)
     rows = tuple(
         Row((Cell(label), *(cell for quantity in quantities for cell in _slope_cells(fits.get((quantity, label))))))
@@ -463,14 +463,14 @@ def _slope_cells(row: FrameRow | None) -> tuple[Cell, Cell]:
     return Cell(row.value, note=interval_text(row.interval)), p_cell(row.p_adjusted)
 
 
-def attribute_table(comparison: Comparison, measure: str, known: Diversity) -> Table:
+def attribute_table(comparison: Comparison, measure: str, slopes: Diversity) -> Table:
     """Slopes of a measure against each kind of diversity, with numbers held fixed where the task names such."""
     samples = comparison.samples
     assert samples is not None
     held = listed(list(samples.held_fixed))
-    kinds = tuple(dict.fromkeys(slope.diversity for slope in known.slopes))
+    kinds = tuple(dict.fromkeys(slope.diversity for slope in slopes.slopes))
     quantity = "slope within" if held else "slope"
-    fits = {(row.model, row.other): row for row in slope_rows(comparison, measure, known) if row.quantity == quantity}
+    fits = {(row.model, row.other): row for row in slope_rows(comparison, measure, slopes) if row.quantity == quantity}
     rows = tuple(
         Row((Cell(label), *(_starred(fits.get((label, kind))) for kind in kinds))) for label in comparison.labels
     )
@@ -490,12 +490,12 @@ def _starred(row: FrameRow | None) -> Cell:
     return Cell(row.value, f"{number_text(row.value, minus='−')} *" if is_sure else None, interval_text(row.interval))
 
 
-def group_tables(comparison: Comparison, measure: str, known: Diversity) -> Iterator[Table]:
+def group_tables(comparison: Comparison, measure: str, slopes: Diversity) -> Iterator[Table]:
     """Means of a measure over groups of samples, a table a grouping."""
-    for number, (grouping, by_label) in enumerate(known.groups.items(), 1):
+    for number, (grouping, by_label) in enumerate(slopes.groups.items(), 1):
         headings = [f"{group.label} (n = {group.n:,})" for group in next(iter(by_label.values()))]
         means: dict[str, list[Cell]] = {label: [] for label in by_label}
-        for row in group_rows(comparison, measure, known, grouping):
+        for row in group_rows(comparison, measure, slopes, grouping):
             means[row.model].append(Cell(row.value, note=interval_text(row.interval) or "too few"))
         if len(headings) > MOST_GROUPS:
             # Many groups are read down a page, not across it.
