@@ -199,6 +199,9 @@ def is_older(task: str, data: DataKey) -> bool:
     return data.version != load_task(task).info.version
 
 
+# ----- Reading: everything in the repository is a stranger's, and nothing in it may take the board down
+
+
 MOST_LISTED = 500
 """Rejected files that are listed; of more, the number is."""
 
@@ -349,6 +352,9 @@ def _line(text: object) -> str:
 def is_of_file(error: HubError) -> bool:
     """Whether an error is about one file, which the Hub does not have or give; else the Hub itself is in trouble."""
     return error.status in (400, 403, 404, 410, 416)
+
+
+# ----- One thread reads the board, visitors look at what it read last
 
 
 MAX_AGE = 300.0

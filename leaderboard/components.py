@@ -205,6 +205,9 @@ def _width(column: Column) -> int:
     return _WIDTHS.get(column.heading, max(80, 30 + 9 * len(column.heading)))
 
 
+# ----- Words
+
+
 TITLE = "audio-compositionality leaderboard"
 
 _PACKAGE = "audio-compositionality"

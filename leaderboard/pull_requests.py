@@ -533,6 +533,9 @@ def _line(text: object) -> str:
     return shortened(str(text), 300)
 
 
+# ----- The time of the checker that each author has
+
+
 AUTHOR_SECONDS = 2 * 3_600.0
 """Of checks for one author within `AUTHOR_WINDOW`; an entry that is under way is finished."""
 
@@ -576,6 +579,9 @@ class Budget:
         finally:
             ended = self._clock()
             self._used.setdefault(author, deque()).append((ended, ended - started))
+
+
+# ----- The thread of the Space that makes the rounds
 
 
 INTERVAL = 300.0

@@ -267,6 +267,9 @@ def _stated(entry: Entry, name: str) -> str:
     return shortened(getattr(entry.result.model, name) or NOT_STATED, LONGEST_SHOWN)
 
 
+# ----- The page of a model
+
+
 ENTRY_HEADINGS = (
     "task",
     "score",

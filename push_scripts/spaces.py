@@ -239,6 +239,9 @@ def _push(
     return SpacePush(repository, commit.changes, commit)
 
 
+# ----- The package as a wheel, for Spaces that run it
+
+
 DISTRIBUTION = "audio-compositionality"
 
 SETUPTOOLS = 77

@@ -196,6 +196,9 @@ def _on_models(
     return {model: submit_model_results(hub, org, model, results, revision) for model, results in models.items()}
 
 
+# ----- The page of a model: `.eval_results/*.yaml` (https://huggingface.co/docs/hub/eval-results)
+
+
 EVAL_RESULTS_FOLDER = ".eval_results"
 
 _LIMIT = 1_000_000

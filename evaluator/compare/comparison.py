@@ -372,6 +372,9 @@ def _notes(results: Sequence[ComparedResult], info: TaskInfo, n: int) -> Iterabl
         yield f"compared on the {n:,} samples that all results have, of {most:,}"
 
 
+# ----- Comparisons by benchmark
+
+
 @dataclass(frozen=True)
 class BenchmarkModel:
     """A model with its results of all tasks of a benchmark.

@@ -1,4 +1,4 @@
-"""Straight lines through scores: how a score changes with what is known of the samples."""
+"""How scores change with what is known of the samples: straight lines against diversity, means of groups."""
 
 from __future__ import annotations
 
@@ -118,6 +118,9 @@ def _design(x: Floats, covariates: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     basis = np.linalg.svd(design, full_matrices=False)[0][:, : np.linalg.matrix_rank(design)]
     # A leverage of 1: the fit goes through this sample, whatever the others are.
     return design, 1 - np.einsum("ij,ij->i", basis, basis) > SCORE_ROUNDING
+
+
+# ----- Slopes and groups of a comparison
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""All tables of comparisons by their names."""
+"""Comparisons as text: all tables or one by its name, for the terminal, for papers and for programs."""
 
 from __future__ import annotations
 

@@ -130,6 +130,9 @@ def _verdict_table(judged: Judged, groups: Sequence[Judged]) -> Table:
     return Table(f"Is each model above what needs no learning?{which}", columns, tuple(rows), (note,), "verdicts")
 
 
+# ----- Series: layers of one model, models of several sizes
+
+
 OUTPUT = "output"
 """What stands for the layer of a model's output."""
 

@@ -1,4 +1,4 @@
-"""The tables of results and comparisons, made of what tasks say of their measures."""
+"""The tables of one task's results, as they are or compared, printed from the rows of `frame`."""
 
 from __future__ import annotations
 
@@ -77,6 +77,7 @@ MODEL = Column("model", numeric=False)
 """The column that names the rows of most tables."""
 
 GROUPS = "models that share a letter are not distinguishable by the measure before it"
+"""The meaning of a column of letters."""
 
 
 def score_columns(measures: Sequence[Measure], info: TaskInfo, grouped: Container[str] = ()) -> list[Column]:

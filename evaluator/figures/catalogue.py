@@ -1,4 +1,4 @@
-"""The figures of benchmarks, of several tasks each; what they show is said by the benchmarks."""
+"""All figures of benchmarks and of comparisons with their words: those of every task, and those of their own."""
 
 from __future__ import annotations
 

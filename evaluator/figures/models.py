@@ -184,6 +184,10 @@ def _draw_points(
 
 Integers = NDArray[np.int64]
 
+
+# ----- The map of paired tests
+
+
 P_LEVELS = (0.05, 0.01, 0.001)
 """Corrected p of at most this has a dot, two or three."""
 

@@ -1,4 +1,8 @@
-"""The style of all figures, what they are drawn from, and their files, also small for pages that hold many."""
+"""The one style of all figures, and their files, also small for pages that hold many.
+
+All figures are drawn in figures.mplstyle, whatever the user has set, and without pyplot, for a paper's column or page
+and for the report. Untrained networks and baselines are told from other models by colour and by hatch or marker.
+"""
 
 from __future__ import annotations
 
@@ -205,6 +209,9 @@ def _closeness(values: Floats) -> Floats:
 
 def _from_closeness(closeness: Floats) -> Floats:
     return 1 + _NEAREST - 10 ** -np.asarray(closeness)
+
+
+# ----- SVG files made small: what they show stays the same
 
 
 DECIMALS = 2

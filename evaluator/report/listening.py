@@ -1,4 +1,4 @@
-"""What is asked about a sample of a report, and who took which of the options."""
+"""The samples of a report that can be listened to: the highest- and lowest-scoring, their clips and questions."""
 
 from __future__ import annotations
 

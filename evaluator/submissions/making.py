@@ -167,6 +167,9 @@ def rescored(
     return computed.model_copy(update={name: getattr(result, name) for name in kept}), samples
 
 
+# ----- What a local result was computed from: embeddings and answers in the stores; no model is run
+
+
 def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | None = None) -> NDArray[np.floating]:
     """The embeddings that a local result was computed from, [clips and different texts of the task, dim]; see
     `OpenedTask.embedded_ids`.

@@ -187,6 +187,9 @@ def _shape_of(name: str, described: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
+# ----- Answers
+
+
 MAX_ANSWER = 20_000
 """Characters of an answer; a thought of 1,024 tokens has about 5,000."""
 
