@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from audio_compositionality.support.text import number_text, plain
+from audio_compositionality.support.text import plain
 
 if TYPE_CHECKING:
     from audio_compositionality.evaluator.results.result import Result
@@ -26,16 +26,15 @@ def kept_outputs(tasks: Sequence[Task]) -> str:
 def result_line(result: Result) -> str:
     """A result in one line: model, task, the measure that it is ranked by with its interval, its score, and
     of which kinds of samples they are where not all are there."""
-    from audio_compositionality.evaluator.compare.tables import interval_text, kinds_there
+    from audio_compositionality.evaluator.compare.tables import kinds_there, score_words
     from audio_compositionality.tasks.registry import load_task
 
     info = load_task(result.task).info
     named = dict.fromkeys((info.ranks_by, info.score.name))
     numbers = []
     for measure in map(info.measure, named):
-        interval = interval_text(result.intervals.get(measure.name), measure.digits)
-        number = number_text(result.measures[measure.name], measure.digits, minus="−")
-        numbers.append(f"{measure.heading} {number} {interval}".rstrip())
+        words = score_words(result.measures[measure.name], result.intervals.get(measure.name), measure.digits)
+        numbers.append(f"{measure.heading} {words}")
     there = kinds_there(result, info)
     return f"{plain(result.model.id)}, {info.title}: {', '.join(numbers)}{f' ({there})' if there else ''}"
 

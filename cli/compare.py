@@ -65,9 +65,9 @@ def run(options: argparse.Namespace) -> None:
     """Compare the results, and print or write the tables."""
     arguments.check_results(options.results)
     from audio_compositionality.evaluator.compare.comparison import compare_results
-    from audio_compositionality.evaluator.compare.formats import check_format
+    from audio_compositionality.evaluator.compare.formats import check_table_format
 
-    check_format(options.format)
+    check_table_format(options.format)
     arguments.check_file(options.out)
     captions = None
     if options.training_captions is not None:
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
         captions = read_captions(options.training_captions)
     comparisons = compare_results(options.results, data=options.data)
     if captions is not None:
-        from audio_compositionality.evaluator.compare.frequencies import with_training_captions
+        from audio_compositionality.evaluator.compare.diversity import with_training_captions
 
         comparisons = [with_training_captions(comparison, captions) for comparison in comparisons]
     tell(comparisons, options.format, options.out, options.table)

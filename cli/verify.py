@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Verify the results one after the other, and print what came out."""
     arguments.check_results(options.results)
-    from audio_compositionality.evaluator.submissions.verification_table import LEGEND, verify_paths
+    from audio_compositionality.evaluator.submissions.verification import LEGEND, verify_paths
     from audio_compositionality.support.table import print_table
 
     status = 0

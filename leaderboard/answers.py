@@ -23,12 +23,26 @@ from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.registry import list_tasks
 
-from . import model_page, texts
-from .entries import VERIFIED, Board, DataKey, Shown
-from .plots import MOST, Plots
-from .source import MAX_AGE, Reading, Source
-from .table import LONGEST, Filters, board_csv, board_table, choices, columns, ordered, ranking_heading
-from .tabs import looks, task_choices
+from .board import MAX_AGE, VERIFIED, Board, BoardReading, BoardSource, DataKey, Shown
+from .components import looks, task_caption, task_choices
+from .plots import MOST_PLOTTED, Plots
+from .tables import (
+    LONGEST_SHOWN,
+    Filters,
+    board_csv,
+    board_table,
+    choices,
+    columns,
+    data_name,
+    entry_rows,
+    folder_url,
+    hub_url,
+    number_rows,
+    ordered,
+    origin_rows,
+    query_of,
+    ranking_heading,
+)
 
 PICKED_AT_FIRST = 5
 """Rows that are plotted before the visitor has picked any."""
@@ -80,10 +94,12 @@ def _texts(value: Any) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-class Answers:
+class PageAnswers:
     """What is needed to answer: the board, and what draws it."""
 
-    def __init__(self, source: Source, plots: Plots, results: Repository, org: str, checks: Callable[[], str]) -> None:
+    def __init__(
+        self, source: BoardSource, plots: Plots, results: Repository, org: str, checks: Callable[[], str]
+    ) -> None:
         """Nothing is read yet.
 
         Args:
@@ -117,7 +133,7 @@ class Answers:
 
     def models(self) -> list[tuple[str, str]]:
         """Options of the list of models."""
-        return [(shortened(id, LONGEST), id) for id in self.board.models]
+        return [(shortened(id, LONGEST_SHOWN), id) for id in self.board.models]
 
     def _task(self, name: str) -> TaskInfo:
         """The task of a name, where the board has entries of it; else the first that it has entries of."""
@@ -160,15 +176,13 @@ class Answers:
             gr.Timer(SOON if pending else MAX_AGE),
             gr.update(choices=self.models()),
             gr.update(choices=task_choices(self._filled()), value=task.name),
-            gr.update(
-                choices=[(model_page.data_name(task.name, key), str(key)) for key in keys], value=kept.data or None
-            ),
+            gr.update(choices=[(data_name(task.name, key), str(key)) for key in keys], value=kept.data or None),
             gr.update(choices=paradigms, value=kept.paradigms),
             gr.update(choices=licences, value=kept.licences),
             gr.update(choices=headings, value=kept.sort),
             table,
             csv,
-            texts.caption(task),
+            task_caption(task),
             gr.update(choices=[(_label(row), row.entry.id) for row in best], value=kept.picked),
             gr.update(choices=measures, value=kept.measure or None),
         ]
@@ -185,7 +199,7 @@ class Answers:
         data = _key(selection.data, board.data.get(task.name, ()))
         left = [] if data is None else list(filter(filters.keep, board.rows(task.name, data)))
         rows = ordered(task, left, selection.sort, ascending=selection.ascending)
-        name = "none" if data is None else re.sub("[^a-z0-9]+", "-", model_page.data_name(task.name, data))
+        name = "none" if data is None else re.sub("[^a-z0-9]+", "-", data_name(task.name, data))
         path = self._files.write(f"{task.name}-{name}.csv", board_csv(task, rows, board.commit).encode())
         return gr.Dataframe(_cells(board_table(task, rows)), **looks(task)), gr.DownloadButton(value=str(path))
 
@@ -198,8 +212,8 @@ class Answers:
             return gr.skip(), gr.skip()
         if entry.id in picked:
             return [id for id in picked if id != entry.id], gr.skip()
-        if len(picked) >= MOST:
-            gr.Info(f"{MOST} entries are the most in a plot: take one out first.")
+        if len(picked) >= MOST_PLOTTED:
+            gr.Info(f"{MOST_PLOTTED} entries are the most in a plot: take one out first.")
             return gr.skip(), entry.model
         return [*picked, entry.id], entry.model
 
@@ -224,13 +238,13 @@ class Answers:
         board, model = self.board, _text(sent)
         entries = board.of_model(model)
         labels = [
-            f"{self._tasks[entry.result.task].title}, {model_page.data_name(entry.result.task, entry.data)}, "
+            f"{self._tasks[entry.result.task].title}, {data_name(entry.result.task, entry.data)}, "
             f"{entry.status}, {entry.result.date[:10]}, {entry.id}"
             for entry in entries
         ]
         options = list(zip(labels, (entry.id for entry in entries), strict=True))
         first = options[0][1] if options else None
-        rows, query = model_page.entry_rows(board, model), model_page.query_of(model)
+        rows, query = entry_rows(board, model), query_of(model)
         address = f"{leaderboard_of(self._org).url}{query}" if entries else ""
         return rows, address, gr.Button(link=query, visible=bool(entries)), gr.update(choices=options, value=first)
 
@@ -240,11 +254,11 @@ class Answers:
         entry = board.by_id.get(_text(sent))
         if entry is None:
             return [], [], gr.Button(visible=False), gr.Button(visible=False)
-        hub = model_page.hub_url(entry)
+        hub = hub_url(entry)
         return (
-            model_page.number_rows(entry),
-            model_page.origin_rows(entry),
-            gr.Button(link=model_page.folder_url(self._results, board.commit, entry), visible=True),
+            number_rows(entry),
+            origin_rows(entry),
+            gr.Button(link=folder_url(self._results, board.commit, entry), visible=True),
             gr.Button(link=hub, visible=hub is not None),
         )
 
@@ -301,10 +315,10 @@ def _cells(table: Table) -> dict[str, Any]:
 
 
 def _label(row: Shown) -> str:
-    return f"{shortened(row.entry.model, LONGEST)} ({row.entry.status}, {row.entry.id[-16:][:8]})"
+    return f"{shortened(row.entry.model, LONGEST_SHOWN)} ({row.entry.status}, {row.entry.id[-16:][:8]})"
 
 
-def _state(reading: Reading, pending: bool) -> str:
+def _state(reading: BoardReading, pending: bool) -> str:
     """Commit, age and size of the board, and trouble with the Hub."""
     board = reading.board
     if reading.at is None:

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import pickle
 import tempfile
+import threading
+import time
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any, TypeVar
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.evaluator.results.result import Result, ResultError
+from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.evaluator.submissions.copies import Duplicate, Earlier, duplicates_of, may_be_copied
-from audio_compositionality.evaluator.submissions.record import Record
+from audio_compositionality.evaluator.submissions.layout import (
+    EMBEDDINGS,
+    FILE_LIMITS,
+    RESULT,
+    EntryFolder,
+    outputs_in,
+    sha256_by_name,
+)
+from audio_compositionality.evaluator.submissions.record import VerifiedClaim, read_signed_claim
 from audio_compositionality.evaluator.submissions.submission import (
-    claim_problem,
     open_result_task,
     parse_submission,
-    policy_problem,
     preset_with,
+    read_listed_claim,
     read_result,
-)
-from audio_compositionality.evaluator.submissions.submission_files import (
-    EMBEDDINGS,
-    LIMITS,
-    RESULT,
-    digests_of,
-    outputs_in,
+    submission_problem,
 )
 from audio_compositionality.evaluator.submissions.verification import Verification, verify_folder
 from audio_compositionality.hub.client import Hub
@@ -34,10 +43,94 @@ from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import dataset_of
 from audio_compositionality.support.text import shortened
 
-from .own_process import DiedError, OverdueError, in_own_process
-from .reading import Contents, Folder, read_entry, read_verified
+# ----- A function in a process of its own, which is ended when its time is up
 
-SECONDS = 1_800.0
+
+Returned = TypeVar("Returned")
+
+NICE = 10
+"""How much a process yields to others, where the system knows that: visitors of the board do not wait for checks."""
+
+
+class OverdueError(Exception):
+    """The function had not returned when its time was up."""
+
+
+class DiedError(Exception):
+    """The process ended without an answer: the system had no memory left for it, or a library crashed."""
+
+
+def in_own_process(function: Callable[..., Returned], *arguments: Any, seconds: float, **options: Any) -> Returned:
+    """What a function returns, or the error that it raises.
+
+    Args:
+        function: of a module; it, its arguments and what it returns are pickled.
+        arguments: its positional arguments.
+        seconds: wall-clock time that it may take, with the imports of a fresh Python.
+        options: its keyword arguments.
+
+    Raises:
+        OverdueError: it took longer; the process is gone.
+        DiedError: the process ended without an answer.
+    """
+    # A fork would copy the locks that threads of this process hold.
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(sender, function, arguments, options), daemon=True)
+    started = time.monotonic()
+    process.start()
+    sender.close()
+    # Of an answer that has begun to come as well: one that never ends would be waited for.
+    overdue = threading.Event()
+
+    def end() -> None:
+        overdue.set()
+        process.kill()
+
+    alarm = threading.Timer(seconds, end)
+    alarm.start()
+    try:
+        returned, answer = receiver.recv()
+    except (EOFError, OSError):
+        process.join()
+        if overdue.is_set():
+            raise OverdueError(f"it was ended after {time.monotonic() - started:.0f} s") from None
+        raise DiedError(f"its process ended with the exit code {process.exitcode} and no answer") from None
+    finally:
+        alarm.cancel()
+        process.kill()
+        process.join()
+        receiver.close()
+    if not returned:
+        raise answer
+    result: Returned = answer
+    return result
+
+
+def _answer(sender: Connection, function: Callable[..., Any], arguments: Any, options: Any) -> None:
+    if hasattr(os, "nice"):
+        os.nice(NICE)
+    try:
+        answer = (True, function(*arguments, **options))
+    except Exception as error:
+        answer = (False, _portable(error))
+    sender.send(answer)
+
+
+def _portable(error: Exception) -> Exception:
+    """An error that arrives as it is; of one that cannot be sent, its traceback."""
+    try:
+        if isinstance(pickle.loads(pickle.dumps(error)), type(error)):
+            return error
+    except Exception:  # whatever its constructor does with what pickle gives it
+        pass
+    return RuntimeError("".join(traceback.format_exception(error)))
+
+
+# ----- Entries
+
+
+ENTRY_SECONDS = 1_800.0
 """Time for one entry; the largest that was measured, 2,048 numbers a clip of the preset full, takes 10 minutes."""
 
 CLAIM_SECONDS = 600.0
@@ -46,7 +139,7 @@ CLAIM_SECONDS = 600.0
 Recompute = Callable[..., Verification]
 """Called like `verify_folder`."""
 
-recompute_in_own_process: Recompute = partial(in_own_process, verify_folder, seconds=SECONDS)
+recompute_in_own_process: Recompute = partial(in_own_process, verify_folder, seconds=ENTRY_SECONDS)
 
 CheckClaim = Callable[[Mapping[str, bytes], str, str | None], str]
 """Called like `check_claim`."""
@@ -112,7 +205,7 @@ class Examiner:
         self._recompute = recompute
         self._check_claim = check_claim
 
-    def examine(self, commit: str, entry: Folder, *, keep: bool = False) -> Examined:
+    def examine(self, commit: str, entry: EntryFolder, *, keep: bool = False) -> Examined:
         """Read an entry, and recompute it. Its data are a preset's or those that the organisation has published.
 
         Args:
@@ -125,7 +218,9 @@ class Examiner:
             ResultError: it is no valid submission, or its data are not known.
             HubError: files or data cannot be fetched.
         """
-        files = {name: self._fetch(commit, entry.path, name, keep=keep) for name in entry.files}
+        files = {
+            name: self._fetch(commit, f"{entry.path}/{name}", FILE_LIMITS[name], keep=keep) for name in entry.files
+        }
         result = read_result(files[RESULT])
         data = None
         if preset_with(result.recipe, result.fingerprint) is None:
@@ -149,8 +244,8 @@ class Examiner:
             HubError: files cannot be fetched, or are not those that were examined.
         """
         digests = examined.verification.digests
-        files = {name: self._fetch(commit, examined.folder, name) for name in digests}
-        if digests_of(files) != dict(digests):
+        files = {name: self._fetch(commit, f"{examined.folder}/{name}", FILE_LIMITS[name]) for name in digests}
+        if sha256_by_name(files) != dict(digests):
             raise HubError(f"could not commit {examined.folder}: its files are not those that were checked")
         return files
 
@@ -168,17 +263,14 @@ class Examiner:
         reproduced = [duplicate for duplicate in of_task if duplicate.relation == "weights"]
         return replace(examined, reproduces=next(iter(reproduced), None))
 
-    def verified(self, commit: str, entry: Folder, verified: Folder) -> tuple[Record, Result] | None:
+    def verified(self, commit: str, entry: EntryFolder, verified: EntryFolder) -> VerifiedClaim | None:
         """What the checker has found of an entry of main, where the board takes it for verified."""
+
+        def fetch(path: str, limit: int) -> bytes:
+            return self._fetch(commit, path, limit, keep=True)
+
         try:
-            contents: Contents = {}
-            for folder in (entry, verified):
-                folder.check()
-                for name in folder.to_read:
-                    file = folder.files[name]
-                    contents[file.path, file.digest] = self._fetch(commit, folder.path, name, keep=True)
-            digests, reported = read_entry(entry, contents)
-            return read_verified(verified, contents, digests, reported, self._secret)
+            return read_signed_claim(verified, fetch, read_listed_claim(entry, fetch), self._secret)
         except ResultError:
             return None
 
@@ -197,25 +289,25 @@ class Examiner:
         except (OverdueError, DiedError) as error:
             raise LeftError(f"it could not be checked here: {error}") from error
 
-    def _fetch(self, commit: str, folder: str, name: str, *, keep: bool = False) -> bytes:
-        path = self._hub.download(self._repository, f"{folder}/{name}", commit, limit=LIMITS[name])
+    def _fetch(self, commit: str, path: str, limit: int, *, keep: bool = False) -> bytes:
+        file = self._hub.download(self._repository, path, commit, limit=limit)
         try:
-            return path.read_bytes()
+            return file.read_bytes()
         finally:
-            if name == EMBEDDINGS or not keep:
+            if path.endswith(f"/{EMBEDDINGS}") or not keep:
                 # Nobody needs them again, and the disk of a Space is small: the file, and the link to it.
-                path.resolve().unlink(missing_ok=True)
-                path.unlink(missing_ok=True)
+                file.resolve().unlink(missing_ok=True)
+                file.unlink(missing_ok=True)
 
 
-def quoted(text: object) -> str:
+def as_code(text: object) -> str:
     """Strangers' text as code in a comment: it is neither formatted nor does it call anybody."""
     return f"`{shortened(str(text), 300).replace('`', chr(0x2018))}`"
 
 
 def _counted(duplicates: Sequence[Duplicate]) -> str:
     more = f", and {len(duplicates) - 1} more" if len(duplicates) > 1 else ""
-    return f"{quoted(duplicates[0])}{more}"
+    return f"{as_code(duplicates[0])}{more}"
 
 
 def check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> str:
@@ -235,7 +327,7 @@ def check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> str:
     """
     submission = parse_submission(files, name)
     opened = open_result_task(submission.result, data)
-    problem = policy_problem(submission.result, opened) or claim_problem(submission, opened)
+    problem = submission_problem(submission, opened)
     if problem is not None:
         raise ResultError(problem)
     return "answers" if opened.prompts else "embeddings"

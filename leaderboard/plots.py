@@ -16,20 +16,19 @@ from matplotlib.figure import Figure
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.evaluator.compare.comparison import OpenedData, compare_loaded, describe_data
 from audio_compositionality.evaluator.compare.loading import ComparedResult
-from audio_compositionality.evaluator.figures.figures import diversity_panels, score_boxes
-from audio_compositionality.evaluator.figures.files import figure_style
-from audio_compositionality.evaluator.figures.kinds import FigureError
+from audio_compositionality.evaluator.figures.samples import diversity_panels, score_boxes
+from audio_compositionality.evaluator.figures.style import FigureError, figure_style
 from audio_compositionality.evaluator.results.result import ResultError
-from audio_compositionality.evaluator.submissions.submission import preset_with, read_samples
-from audio_compositionality.evaluator.submissions.submission_files import SAMPLES_LIMIT
+from audio_compositionality.evaluator.submissions.layout import FILE_LIMITS, SAMPLES
+from audio_compositionality.evaluator.submissions.submission import preset_with, read_sample_table
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.registry import load_task
 
-from .entries import Entry
+from .board import Entry
 
-MOST = 12
+MOST_PLOTTED = 12
 """Entries in one plot."""
 
 DPI = 220
@@ -37,12 +36,12 @@ DPI = 220
 
 _SAMPLES_KEPT, _DRAWINGS_KEPT = 200, 40
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
+KeptKey = TypeVar("KeptKey")
+KeptValue = TypeVar("KeptValue")
 
 
 @dataclass(frozen=True)
-class Drawing:
+class EntryPlots:
     """The plots of some entries.
 
     Attributes:
@@ -73,19 +72,19 @@ class Plots:
         # Matplotlib's settings are those of the whole process. Nothing is fetched while one holds it.
         self._drawing = threading.Lock()
         self._samples: _Kept[tuple[str, str], ComparedResult] = _Kept(_SAMPLES_KEPT)
-        self._drawings: _Kept[tuple[str, frozenset[tuple[str, str]]], Drawing] = _Kept(_DRAWINGS_KEPT)
+        self._drawings: _Kept[tuple[str, frozenset[tuple[str, str]]], EntryPlots] = _Kept(_DRAWINGS_KEPT)
         self._data: _Kept[tuple[str, str], OpenedData] = _Kept(8)
 
-    def draw(self, commit: str, entries: Sequence[Entry], measure: str) -> Drawing:
+    def draw(self, commit: str, entries: Sequence[Entry], measure: str) -> EntryPlots:
         """The plots of entries of one version of a task and data; none of no entries.
 
         Args:
             commit: of the repository that they were read from.
-            entries: at most `MOST`; further ones are left out, with a note.
+            entries: at most `MOST_PLOTTED`; further ones are left out, with a note.
             measure: name of one that is a mean over samples.
         """
         if not entries:
-            return Drawing(None, None, ())
+            return EntryPlots(None, None, ())
         key = (measure, frozenset((entry.id, entry.status) for entry in entries))
         drawing = self._drawings.get(key, lambda: self._draw(commit, entries, measure))
         if drawing.lacks_files:
@@ -93,17 +92,17 @@ class Plots:
             self._drawings.drop(key)
         return drawing
 
-    def _draw(self, commit: str, entries: Sequence[Entry], measure: str) -> Drawing:
-        notes = [] if len(entries) <= MOST else [f"Only the first {MOST} of {len(entries)} are drawn."]
+    def _draw(self, commit: str, entries: Sequence[Entry], measure: str) -> EntryPlots:
+        notes = [] if len(entries) <= MOST_PLOTTED else [f"Only the first {MOST_PLOTTED} of {len(entries)} are drawn."]
         data = self.data(entries[0])
-        loaded, troubles, trouble = self._loaded(commit, entries[:MOST], data)
+        loaded, troubles, trouble = self._loaded(commit, entries[:MOST_PLOTTED], data)
         notes += troubles
         if not loaded:
-            return Drawing(None, None, tuple(notes), trouble)
+            return EntryPlots(None, None, tuple(notes), trouble)
         try:
             comparison = compare_loaded(loaded, data)
         except ResultError as error:
-            return Drawing(None, None, (*notes, f"Not drawn: {shortened(str(error), 300)}"), trouble)
+            return EntryPlots(None, None, (*notes, f"Not drawn: {shortened(str(error), 300)}"), trouble)
         notes += [f"Note: {shortened(note, 300)}." for note in comparison.notes]
         images: list[bytes | None] = []
         for draw in (score_boxes, diversity_panels):
@@ -113,7 +112,7 @@ class Plots:
             except (FigureError, ResultError) as error:
                 images.append(None)
                 notes.append(f"Not drawn: {shortened(str(error), 300)}.")
-        return Drawing(images[0], images[1], tuple(notes), trouble)
+        return EntryPlots(images[0], images[1], tuple(notes), trouble)
 
     def _loaded(
         self, commit: str, entries: Sequence[Entry], data: OpenedData
@@ -134,8 +133,8 @@ class Plots:
         return loaded, notes, trouble
 
     def _load(self, commit: str, entry: Entry) -> ComparedResult:
-        path = self._hub.download(self._repository, entry.samples, commit, limit=SAMPLES_LIMIT)
-        table = read_samples(path.read_bytes(), entry.result)
+        path = self._hub.download(self._repository, entry.samples, commit, limit=FILE_LIMITS[SAMPLES])
+        table = read_sample_table(path.read_bytes(), entry.result)
         return ComparedResult(entry.id, entry.result, Path(entry.samples), table)
 
     def data(self, entry: Entry) -> OpenedData:
@@ -171,15 +170,15 @@ def _png(figure: Figure) -> bytes:
     return file.getvalue()
 
 
-class _Kept(Generic[Key, Value]):
+class _Kept(Generic[KeptKey, KeptValue]):
     """So many values at most, those used last, for any number of threads."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._values: OrderedDict[Key, Value] = OrderedDict()
+        self._values: OrderedDict[KeptKey, KeptValue] = OrderedDict()
 
-    def get(self, key: Key, make: Callable[[], Value]) -> Value:
+    def get(self, key: KeptKey, make: Callable[[], KeptValue]) -> KeptValue:
         """The value of a key, made where it is not there; nobody waits for what another thread makes."""
         with self._lock:
             if key in self._values:
@@ -193,7 +192,7 @@ class _Kept(Generic[Key, Value]):
                 self._values.popitem(last=False)
             return value
 
-    def drop(self, key: Key) -> None:
+    def drop(self, key: KeptKey) -> None:
         """Keep a value no longer."""
         with self._lock:
             self._values.pop(key, None)

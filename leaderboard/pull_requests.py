@@ -14,16 +14,30 @@ checked.
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.copies import Earlier
-from audio_compositionality.evaluator.submissions.record import verification_files, verification_folder
-from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES, OUTPUTS, parse_path, part_problem
-from audio_compositionality.evaluator.submissions.verification import Verification
+from audio_compositionality.evaluator.submissions.layout import (
+    MAX_ENTRIES,
+    EntryFolder,
+    folders_of,
+    parse_path,
+    part_problem,
+)
+from audio_compositionality.evaluator.submissions.verification import (
+    Verification,
+    interval_phrase,
+    verification_files,
+    verification_folder,
+)
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Commit, PullRequest
 from audio_compositionality.hub.errors import HubError
@@ -32,18 +46,17 @@ from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.registry import load_task
 
-from .budget import Budget
+from .board import Files
 from .examination import (
     CheckClaim,
     Examined,
     Examiner,
     LeftError,
     Recompute,
+    as_code,
     check_claim_in_own_process,
-    quoted,
     recompute_in_own_process,
 )
-from .reading import Files, Folder, folders_of
 
 MAX_CHECKS = 20
 """Pull requests of which an entry is checked in a round, each of another author."""
@@ -62,7 +75,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CheckOutcome:
     """What became of a pull request, or of an entry that main has.
 
     Attributes:
@@ -98,8 +111,8 @@ class _Job:
 
     author: str
     head: str
-    entries: tuple[Folder, ...]
-    wanted: tuple[Folder, ...]
+    entries: tuple[EntryFolder, ...]
+    wanted: tuple[EntryFolder, ...]
     examined: tuple[Examined, ...] = ()
     left: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -165,7 +178,7 @@ class Checks:
             not self._budget.is_spent(self._jobs[number].author) for number in self._going_on
         )
 
-    def check_pull_requests(self, *, again: bool = True) -> list[Outcome]:
+    def check_pull_requests(self, *, again: bool = True) -> list[CheckOutcome]:
         """Check an entry of open pull requests whose head was not checked yet: of each author one, and `MAX_CHECKS` in
         all.
 
@@ -186,17 +199,17 @@ class Checks:
         # Of an author that goes on which was begun, before another.
         self._going_on &= set(self._jobs)
         begun = {self._jobs[number].author: number for number in self._going_on}
-        outcomes: dict[int, Outcome] = {}
+        outcomes: dict[int, CheckOutcome] = {}
         looks, busy = 0, set[str]()
         for number in [*(number for number in requests if number not in self._heads), *self._heads]:
             request, subject = requests[number], f"#{number}"
             if self._heads.get(number) and not again:
-                outcomes[number] = Outcome(subject, "checked")
+                outcomes[number] = CheckOutcome(subject, "checked")
                 continue
             # Who has to wait asks nothing of the Hub: hundreds of such an author keep nobody from a look.
             if self._budget.is_spent(request.author):
                 far = [self._jobs[number].progress] if number in self._jobs else []
-                outcomes[number] = Outcome(subject, "waiting", (*far, _SPENT))
+                outcomes[number] = CheckOutcome(subject, "waiting", (*far, _SPENT))
             elif (
                 looks < MAX_LOOKS
                 and len(busy) < MAX_CHECKS
@@ -206,9 +219,9 @@ class Checks:
                 looks += 1
                 outcomes[number] = _guarded(subject, partial(self._look, request, user, history, busy))
         later = "its turn is in a later round"
-        return [outcomes.get(number, Outcome(f"#{number}", "waiting", (later,))) for number in requests]
+        return [outcomes.get(number, CheckOutcome(f"#{number}", "waiting", (later,))) for number in requests]
 
-    def verify_merged(self, *, most: int | None = None) -> list[Outcome]:
+    def verify_merged(self, *, most: int | None = None) -> list[CheckOutcome]:
         """Verify the entries of main that can be verified and have no valid verification: those that maintainers add.
 
         Args:
@@ -223,10 +236,10 @@ class Checks:
         self._main_goes_on = False
         commit = self._hub.head(self._repository)
         results, verified, _ = folders_of(self._hub.files(self._repository, commit))
-        outcomes: list[Outcome] = []
+        outcomes: list[CheckOutcome] = []
         # One whose check fails again and again must not keep the others from theirs.
         for key, entry in sorted(results.items(), key=lambda item: (self._failures[item[1].path], item[0])):
-            if not _is_verifiable(entry) or entry.path in self._settled:
+            if not entry.is_verifiable or entry.path in self._settled:
                 continue
             if most is not None and len(outcomes) >= most:
                 self._main_goes_on = any(outcome.action != "failed" for outcome in outcomes)
@@ -240,25 +253,25 @@ class Checks:
                 outcomes.append(outcome)
         return outcomes
 
-    def _look(self, request: PullRequest, user: str, history: Collection[str], busy: set[str]) -> Outcome:
+    def _look(self, request: PullRequest, user: str, history: Collection[str], busy: set[str]) -> CheckOutcome:
         """See whether a pull request is to be checked; its author is busy then."""
         subject, number = f"#{request.number}", request.number
         self._heads[number] = self._heads.pop(number, "")
         self._going_on.discard(number)
         head = self._hub.head(self._repository, request.revision)
         if self._heads[number] == head:
-            return Outcome(subject, "checked")
+            return CheckOutcome(subject, "checked")
         marker = f"\n{_MARKER.format(head=head)}"
         said = [comment.text for comment in self._hub.comments(self._repository, number) if comment.author == user]
         said = [text for text in said if text.rstrip().endswith(marker)]
         if any(text.startswith(_ADDED) for text in said):
             # The checker was killed before it could.
             self._hub.close(self._repository, number)
-            return Outcome(subject, "added")
+            return CheckOutcome(subject, "added")
         if said:
-            outcome = Outcome(subject, "checked")
+            outcome = CheckOutcome(subject, "checked")
         elif self._hub.status(self._repository, number) != "open":
-            return Outcome(subject, "waiting", ("it is a draft",))
+            return CheckOutcome(subject, "waiting", ("it is a draft",))
         else:
             busy.add(request.author)
             with self._budget.spending(request.author):
@@ -270,17 +283,17 @@ class Checks:
             self._jobs.pop(number, None)
         return outcome
 
-    def _check(self, request: PullRequest, head: str, history: Collection[str]) -> Outcome:
+    def _check(self, request: PullRequest, head: str, history: Collection[str]) -> CheckOutcome:
         hub, repository, subject = self._hub, self._repository, f"#{request.number}"
         marker = _MARKER.format(head=head)
 
         def say(*parts: str) -> None:
             hub.comment(repository, request.number, "\n\n".join([part for part in parts if part] + [marker]))
 
-        def refuse(reasons: Sequence[str]) -> Outcome:
+        def refuse(reasons: Sequence[str]) -> CheckOutcome:
             advice = "Push a commit that mends it: it is checked again by itself."
             say("This cannot be added as it is:", _listed(reasons), advice)
-            return Outcome(subject, "refused", tuple(reasons))
+            return CheckOutcome(subject, "refused", tuple(reasons))
 
         job = self._jobs.get(request.number)
         if job is None or job.head != head:
@@ -292,7 +305,7 @@ class Checks:
             job = self._jobs[request.number] = self._with_next(job)
         if not job.is_done:
             self._going_on.add(request.number)
-            return Outcome(subject, "waiting", (f"{job.progress}, goes on in the next round",))
+            return CheckOutcome(subject, "waiting", (f"{job.progress}, goes on in the next round",))
         if job.reasons:
             return refuse(job.reasons)
         main = self._hub.head(repository)
@@ -301,9 +314,9 @@ class Checks:
         if left:
             text = "Maintainers decide about this. What they merge is verified by the checker, where it can be."
             say(text, _listed(left), numbers)
-            return Outcome(subject, "left", tuple(left))
+            return CheckOutcome(subject, "left", tuple(left))
         if hub.head(repository, request.revision) != head or hub.status(repository, request.number) != "open":
-            return Outcome(subject, "waiting", ("it has changed while it was checked",))
+            return CheckOutcome(subject, "waiting", ("it has changed while it was checked",))
         by = f"(#{request.number} by {shortened(request.author, 100)})"
         commits = [
             self._add(f"Add {_named(one.verification.result)} {by}", one.verification, one, request, head)
@@ -315,16 +328,16 @@ class Checks:
             numbers,
             _listed(
                 [
-                    f"{quoted(one.folder)} is a reproduction: {quoted(one.reproduces)}"
+                    f"{as_code(one.folder)} is a reproduction: {as_code(one.reproduces)}"
                     for one in examined
                     if one.reproduces is not None
                 ]
             ),
-            _listed([f"{quoted(entry.path)} was there already" for entry in job.entries if entry.path in present]),
+            _listed([f"{as_code(entry.path)} was there already" for entry in job.entries if entry.path in present]),
             "Entries are committed as they were checked; the pull request is closed, not merged.",
         )
         hub.close(repository, request.number)
-        return Outcome(subject, "added")
+        return CheckOutcome(subject, "added")
 
     def _begun(self, request: PullRequest, head: str, history: Collection[str]) -> tuple[_Job, list[str]]:
         """What is to be checked of a pull request, and why nothing is."""
@@ -343,14 +356,14 @@ class Checks:
         entry, after = job.wanted[job.checked], replace(job, checked=job.checked + 1)
         try:
             one = self._examiner.examine(job.head, entry)
-            problems = [f"{quoted(entry.path)}: {quoted(problem)}" for problem in one.verification.problems]
+            problems = [f"{as_code(entry.path)}: {as_code(problem)}" for problem in one.verification.problems]
             return replace(after, examined=(*job.examined, one), reasons=(*job.reasons, *problems))
         except LeftError as error:
-            return replace(after, left=(*job.left, f"{quoted(entry.path)}: {error}"))
+            return replace(after, left=(*job.left, f"{as_code(entry.path)}: {error}"))
         except HubError:
             raise
         except AudioCompositionalityError as error:
-            return replace(after, reasons=(*job.reasons, f"{quoted(entry.path)}: {quoted(error)}"))
+            return replace(after, reasons=(*job.reasons, f"{as_code(entry.path)}: {as_code(error)}"))
 
     def _without_copies(self, job: _Job, commit: str) -> tuple[list[Examined], list[str], set[str]]:
         """Of the entries of a job those that main still lacks and that are no copies, why maintainers have to decide
@@ -367,7 +380,7 @@ class Checks:
                     before = [*earlier, *filter(None, (other.earlier for other in examined))]
                     examined.append(self._examiner.compared(one, before))
                 except LeftError as error:
-                    left.append(f"{quoted(one.folder)}: {error}")
+                    left.append(f"{as_code(one.folder)}: {error}")
         return examined, left, present
 
     def _tell_progress(self, request: PullRequest, job: _Job) -> None:
@@ -382,31 +395,32 @@ class Checks:
         """What the entries of main are recognised by, of all that are verified."""
         results, verified, _ = folders_of(main)
         for key, entry in results.items():
-            if key in verified and _is_verifiable(entry) and entry.path not in self._recognised:
+            if key in verified and entry.is_verifiable and entry.path not in self._recognised:
                 checked = self._examiner.verified(commit, entry, verified[key])
                 if checked is not None:
-                    record, result = checked
-                    model, date = result.model, record.date
-                    self._recognised[entry.path] = Earlier(entry.path, result.task, model, date, record.sketch)
+                    result, record = checked.result, checked.record
+                    self._recognised[entry.path] = Earlier(
+                        entry.path, result.task, result.model, record.date, record.sketch
+                    )
         return list(self._recognised.values())
 
-    def _merged(self, commit: str, entry: Folder, verified: Folder | None) -> Outcome:
+    def _merged(self, commit: str, entry: EntryFolder, verified: EntryFolder | None) -> CheckOutcome:
         """Verify an entry of main."""
         if verified is not None and self._examiner.verified(commit, entry, verified) is not None:
-            return Outcome(entry.path, "checked")
+            return CheckOutcome(entry.path, "checked")
         try:
             entry.check()
             verification = self._examiner.examine(commit, entry, keep=True).verification
         except LeftError as error:
-            return Outcome(entry.path, "left", (str(error),))
+            return CheckOutcome(entry.path, "left", (str(error),))
         except HubError:
             raise
         except AudioCompositionalityError as error:
-            return Outcome(entry.path, "refused", (_line(error),))
+            return CheckOutcome(entry.path, "refused", (_line(error),))
         if verification.problems:
-            return Outcome(entry.path, "refused", tuple(map(_line, verification.problems)))
+            return CheckOutcome(entry.path, "refused", tuple(map(_line, verification.problems)))
         self._add(f"Verify {_named(verification.result)}", verification)
-        return Outcome(entry.path, "verified")
+        return CheckOutcome(entry.path, "verified")
 
     def _add(
         self,
@@ -428,7 +442,7 @@ class Checks:
         return self._hub.commit(self._repository, files, message)
 
 
-def new_entries(base: Files, head: Files, main: Files) -> tuple[list[Folder], list[str]]:
+def new_entries(base: Files, head: Files, main: Files) -> tuple[list[EntryFolder], list[str]]:
     """What a pull request adds, and why that cannot be, from the names, sizes and hashes of files alone.
 
     Args:
@@ -440,7 +454,7 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[Folder], li
         the entries, and the reasons; without a reason the entries may be fetched.
     """
     reasons = [
-        f"it {'changes' if path in head else 'deletes'} {quoted(path)}; nothing is ever replaced or deleted here"
+        f"it {'changes' if path in head else 'deletes'} {as_code(path)}; nothing is ever replaced or deleted here"
         for path in base
         if path not in head or head[path].digest != base[path].digest
     ]
@@ -449,11 +463,11 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[Folder], li
         parts = parse_path(path)
         too_long = part_problem(path)
         if too_long is not None:
-            reasons.append(f"a part of the path {quoted(path)} is too long: {too_long}")
+            reasons.append(f"a part of the path {as_code(path)} is too long: {too_long}")
         elif parts is None or parts.file is None:
-            reasons.append(f"{quoted(path)} is no file of an entry, results/<model>/<revision>/<task>-<id>/…")
+            reasons.append(f"{as_code(path)} is no file of an entry, results/<model>/<revision>/<task>-<id>/…")
         elif parts.kind != "results":
-            reasons.append(f"it adds {quoted(path)}; only the checker writes to verified/")
+            reasons.append(f"it adds {as_code(path)}; only the checker writes to verified/")
     entries = folders_of(added)[0]
     if len(entries) > MAX_ENTRIES:
         reasons.append(f"it adds {len(entries):,} entries; at most {MAX_ENTRIES} can be in one pull request")
@@ -461,11 +475,11 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[Folder], li
     before, there = folders_of(base)[0], folders_of(main)[0]
     for key, entry in entries.items():
         if key in before or (key in there and _digests(there[key]) != _digests(entry)):
-            reasons.append(f"{quoted(entry.path)} is there already")
+            reasons.append(f"{as_code(entry.path)} is there already")
         try:
             entry.check()
         except ResultError as error:
-            reasons.append(f"{quoted(entry.path)}: {quoted(error)}")
+            reasons.append(f"{as_code(entry.path)}: {as_code(error)}")
     if not entries and not reasons:
         reasons.append("it adds nothing")
     return list(entries.values()), reasons
@@ -478,10 +492,9 @@ def figures(verifications: Iterable[Verification]) -> str:
         if one.recomputed is None:
             continue
         info, model = load_task(one.result.task).info, one.result.model
-        ends = one.recomputed.intervals.get(info.score.name)
-        interval = "" if ends is None else f", 95 % interval {ends[0]:.4f} to {ends[1]:.4f}"
+        interval = interval_phrase(one.recomputed.intervals.get(info.score.name))
         lines.append(
-            f"- {info.title} of {quoted(model.id)}, revision {quoted(model.revision)}: recomputed "
+            f"- {info.title} of {as_code(model.id)}, revision {as_code(model.revision)}: recomputed "
             f"{number_text(one.recomputed.score, 6)}, reported {number_text(one.result.score, 6)}{interval}"
         )
     return "\n".join(lines)
@@ -490,11 +503,6 @@ def figures(verifications: Iterable[Verification]) -> str:
 def _paths(main: Files) -> set[str]:
     """The folders of the entries of main."""
     return {folder.path for folder in folders_of(main)[0].values()}
-
-
-def _is_verifiable(entry: Folder) -> bool:
-    """Whether it has what scores can be computed of; what else is wrong with it is not looked at."""
-    return any(name in entry.files for name in OUTPUTS)
 
 
 def _listed(reasons: Sequence[str]) -> str:
@@ -506,20 +514,165 @@ def _named(result: Result) -> str:
     return f"{result.task} of {shortened(result.model.id, 150)}"
 
 
-def _digests(folder: Folder) -> dict[str, str]:
+def _digests(folder: EntryFolder) -> dict[str, str]:
     return {name: file.digest for name, file in folder.files.items()}
 
 
-def _guarded(subject: str, check: Callable[[], Outcome]) -> Outcome:
+def _guarded(subject: str, check: Callable[[], CheckOutcome]) -> CheckOutcome:
     try:
         return check()
     except HubError as error:
-        return Outcome(subject, "failed", (str(error),))
+        return CheckOutcome(subject, "failed", (str(error),))
     except Exception:
         # Nothing of a stranger's may keep the others from being checked.
         _log.exception("the check of %s failed", subject)
-        return Outcome(subject, "failed", ("an unexpected error, which the log has",))
+        return CheckOutcome(subject, "failed", ("an unexpected error, which the log has",))
 
 
 def _line(text: object) -> str:
     return shortened(str(text), 300)
+
+
+# ----- The time of the checker that each author has
+
+
+AUTHOR_SECONDS = 2 * 3_600.0
+"""Of checks for one author within `AUTHOR_WINDOW`; an entry that is under way is finished."""
+
+AUTHOR_WINDOW = 24 * 3_600.0
+
+
+class Budget:
+    """Seconds of checks by author. It is kept in memory: a Space that starts anew has forgotten it."""
+
+    def __init__(
+        self,
+        seconds: float = AUTHOR_SECONDS,
+        window: float = AUTHOR_WINDOW,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Nobody has used any.
+
+        Args:
+            seconds: for each author within a window.
+            window: seconds after which what was used counts no more.
+            clock: gives the time in seconds.
+        """
+        self._seconds = seconds
+        self._window = window
+        self._clock = clock
+        self._used: dict[str, deque[tuple[float, float]]] = {}
+
+    def is_spent(self, author: str) -> bool:
+        """Whether an author has to wait."""
+        used = self._used.get(author, deque())
+        while used and used[0][0] < self._clock() - self._window:
+            used.popleft()
+        return sum(seconds for _, seconds in used) >= self._seconds
+
+    @contextmanager
+    def spending(self, author: str) -> Iterator[None]:
+        """The time within is the author's."""
+        started = self._clock()
+        try:
+            yield
+        finally:
+            ended = self._clock()
+            self._used.setdefault(author, deque()).append((ended, ended - started))
+
+
+# ----- The thread of the Space that makes the rounds
+
+
+INTERVAL = 300.0
+"""Seconds between two rounds."""
+
+MOST_TOLD = 20
+"""Lines of what is told of the rounds."""
+
+
+class Checker:
+    """Checks in a thread of its own; trouble is logged and told, and ends nothing."""
+
+    def __init__(
+        self, checks: Checks, changed: Callable[[], object] = lambda: None, interval: float = INTERVAL
+    ) -> None:
+        """Nothing is checked yet.
+
+        Args:
+            checks: of a repository of results.
+            changed: called after a round that has added or verified something.
+            interval: seconds between two rounds.
+        """
+        self._checks = checks
+        self._changed = changed
+        self._interval = interval
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pull-requests", daemon=True)
+        self._state = "No round has ended yet."
+        self._not_verified: dict[str, CheckOutcome] = {}
+        # When those that were checked are asked for new commits again.
+        self._next = 0.0
+        # Seconds until the next round.
+        self._pause = interval
+
+    def start(self) -> None:
+        """Begin; the first round is now."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the round that is going on."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def state(self) -> str:
+        """When the last round was, and what it found."""
+        return self._state
+
+    def round(self) -> list[CheckOutcome]:
+        """One round: an entry that main has without a verification, then one of each author's pull requests.
+
+        Where there is more, the next round is at once; those that were checked are asked for new commits in rounds that
+        are an interval apart.
+
+        Raises:
+            HubError: the Hub cannot be read or written.
+        """
+        try:
+            merged = self._checks.verify_merged(most=1)
+        except HubError as error:
+            # No reason to let the pull requests wait.
+            merged = [CheckOutcome("main", "failed", (str(error),))]
+        self._not_verified |= {outcome.subject: outcome for outcome in merged if outcome.action in ("refused", "left")}
+        again = time.monotonic() >= self._next
+        if again:
+            self._next = time.monotonic() + self._interval
+        return [*merged, *self._checks.check_pull_requests(again=again)]
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            lines = self._lines()
+            for line in lines:
+                _log.info("%s", line)
+            kept = "\n".join([*lines[:MOST_TOLD], *(["…"] if len(lines) > MOST_TOLD else [])])
+            left = [shortened(str(outcome), 300) for outcome in self._not_verified.values()][:MOST_TOLD]
+            not_verified = "\n".join(["", "On main, and not verified:", *left]) if left else ""
+            self._state = f"Last round {datetime.now(UTC):%Y-%m-%d %H:%M} UTC:\n{kept}{not_verified}"
+            self._stop.wait(self._pause)
+
+    def _lines(self) -> list[str]:
+        """What is to be told of a round, which is made."""
+        self._pause = self._interval
+        try:
+            outcomes = self.round()
+            if self._checks.goes_on:
+                self._pause = 0.0
+        except HubError as error:
+            return [f"the Hub cannot be used: {shortened(str(error), 300)}"]
+        except Exception:
+            _log.exception("a round of checks failed")
+            return ["the round failed; the log of this Space says why"]
+        if any(outcome.action in ("added", "verified") for outcome in outcomes):
+            self._changed()
+        return [shortened(str(outcome), 300) for outcome in outcomes] or ["no pull request is open"]

@@ -1,26 +1,145 @@
-"""Starts the leaderboard."""
+"""The Space: the page in Gradio, which answer fills which of its components, and what starts it."""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
 
 from audio_compositionality.evaluator.submissions.record import secret_from_environment
 from audio_compositionality.hub.client import Hub
-from audio_compositionality.hub.errors import HubError
+from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.support.errors import InputError
 
-from .answers import Answers
-from .checker import Checker
-from .page import blocks_of
+from .answers import PageAnswers, Selection
+from .board import MAX_AGE, BoardReader, BoardSource
+from .components import BOARD_CSS, TITLE, ModelTab, TableTab, how_to_submit, introduction
 from .plots import Plots
-from .pull_requests import Checks
-from .reading import BoardReader
-from .source import Source
-from .tabs import CSS
+from .pull_requests import Checker, Checks
+
+AT_ONCE, DRAWN_AT_ONCE, WAITING = 16, 4, 500
+"""Events that are answered at the same time, drawings among them, and events that wait: more are turned away."""
+
+
+def page_blocks(answers: PageAnswers, results: Repository, org: str) -> gr.Blocks:
+    """The page as Gradio's blocks.
+
+    Args:
+        answers: what fills it.
+        results: the repository that is shown.
+        org: whose leaderboard it is.
+    """
+    with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=(3600, 6 * 3600)) as blocks:
+        components = _lay_out(answers, results, org)
+        _connect(blocks, components, answers)
+    page: gr.Blocks = blocks.queue(max_size=WAITING, default_concurrency_limit=AT_ONCE)
+    return page
+
+
+@dataclass(frozen=True)
+class _Components:
+    """What the page consists of."""
+
+    tabs: gr.Tabs
+    shown: TableTab
+    model: ModelTab
+    rejected: gr.Dataframe
+    checks: gr.Textbox
+    state: gr.Textbox
+    again: gr.Button
+    timer: gr.Timer
+
+    @property
+    def filled(self) -> list[Any]:
+        """What `PageAnswers.refreshed` fills."""
+        return [self.state, self.rejected, self.checks, self.timer, self.model.name, *self.shown.filled]
+
+
+def _lay_out(answers: PageAnswers, results: Repository, org: str) -> _Components:
+    # Names and links of the page's own; what is filled in comes with the event `load`.
+    gr.Markdown(introduction(results))
+    with gr.Tabs(selected="table") as tabs:
+        with gr.Tab("Table", id="table"):
+            shown = TableTab(answers.tasks)
+        with gr.Tab("Model", id="model"):
+            model = ModelTab()
+        with gr.Tab("How to submit", id="submit"):
+            gr.Markdown(how_to_submit(org, results))
+        with gr.Tab("Not shown", id="rejected"):
+            gr.Markdown(
+                "Files of the results repository that are not shown, each with the reason, and how the checks of pull "
+                "requests are going."
+            )
+            rejected = gr.Dataframe(
+                headers=["path", "reason"],
+                datatype="str",
+                type="array",
+                interactive=False,
+                wrap=True,
+                column_widths=["40%", "60%"],
+                label="Not shown",
+                elem_id="rejected",
+            )
+            checks = gr.Textbox(label="Checks of pull requests", interactive=False, elem_id="checks")
+    # Below: a phone shows scores first.
+    with gr.Row():
+        state = gr.Textbox(show_label=False, container=False, interactive=False, elem_id="state", scale=5)
+        again = gr.Button("Read again", size="sm", scale=1, min_width=110)
+    return _Components(tabs, shown, model, rejected, checks, state, again, gr.Timer(MAX_AGE))
+
+
+def _connect(blocks: gr.Blocks, components: _Components, answers: PageAnswers) -> None:
+    shown, model, filled = components.shown, components.model, components.filled
+    filters = shown.filters
+
+    def refresh(*values: Any) -> list[Any]:
+        return answers.refreshed(Selection.of(*values))
+
+    def refresh_now(*values: Any) -> list[Any]:
+        answers.read_again()
+        return answers.refreshed(Selection.of(*values))
+
+    def change_task(*values: Any) -> list[Any]:
+        return answers.refreshed(replace(Selection.of(*values), sort="", measure=""))
+
+    def open_page(request: gr.Request, *values: Any) -> list[Any]:
+        wanted = request.query_params.get("model", "")
+        updates = answers.refreshed(Selection.of(*values))
+        if wanted in answers.board.models:
+            updates[filled.index(model.name)] = gr.update(choices=answers.models(), value=wanted)
+            return [*updates, gr.Tabs(selected="model")]
+        return [*updates, gr.Tabs()]
+
+    def narrow(*values: Any) -> tuple[Any, Any]:
+        return answers.filtered(Selection.of(*values))
+
+    # Choices follow the board, and may change while a visitor's is under way: Gradio would answer that with an error.
+    # So what is sent arrives as it is, and who gets it looks whether it is still there.
+    options: dict[str, Any] = {"preprocess": False, "show_progress": "hidden", "trigger_mode": "always_last"}
+    blocks.load(open_page, filters, [*filled, components.tabs], **options)
+    components.again.click(refresh_now, filters, filled, preprocess=False)
+    components.timer.tick(refresh, filters, filled, **options)
+    shown.task.input(change_task, filters, filled, **options)
+    shown.data.input(refresh, filters, filled, **options)
+    gr.on(shown.narrowed, narrow, filters, [shown.table, shown.csv], **options)
+    shown.table.select(answers.toggled, [shown.picked], [shown.picked, model.name], **options)
+    gr.on(
+        [shown.picked.change, shown.measure.change],
+        answers.drawn,
+        [shown.picked, shown.measure],
+        [shown.boxes, shown.diversity, shown.notes],
+        preprocess=False,
+        trigger_mode="always_last",
+        concurrency_limit=DRAWN_AT_ONCE,
+    )
+    listed = [model.entries, model.link, model.open, model.entry]
+    model.name.change(answers.of_model, model.name, listed, **options)
+    detailed = [model.numbers, model.origin, model.files, model.hub]
+    model.entry.change(answers.of_entry, model.entry, detailed, **options)
+
 
 _log = logging.getLogger(__name__)
 
@@ -41,17 +160,17 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
         raise HubError("set SPACE_ID to ORG/NAME, as Spaces do: the results of ORG are shown")
     results, hub = results_of(org), Hub()
     secret, problem = signing_secret(checks)
-    source = Source(BoardReader(hub, results, secret))
+    source = BoardSource(BoardReader(hub, results, secret))
     source.start()
     checker = Checker(Checks(hub, org, secret), source.expire) if checks and secret else None
     if checker is not None:
         checker.start()
     state = checker.state if checker else (lambda: problem)
-    answers = Answers(source, Plots(hub, results), results, org, state)
-    blocks_of(answers, results, org).launch(
+    answers = PageAnswers(source, Plots(hub, results), results, org, state)
+    page_blocks(answers, results, org).launch(
         # Strings are fonts of the visitor's system: nothing is asked of another host.
         theme=gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace")),
-        css=CSS,
+        css=BOARD_CSS,
         footer_links=[],
         ssr_mode=False,
         # Gradio takes uploads whether a page asks for any or not.

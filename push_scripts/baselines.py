@@ -16,8 +16,8 @@ from audio_compositionality.evaluator.run.evaluate import Report, differences, e
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import store_root
+from audio_compositionality.evaluator.submissions.layout import FILE_LIMITS, MAX_ENTRIES, RESULT, folders_of
 from audio_compositionality.evaluator.submissions.submission import read_result
-from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES, RESULT, RESULT_LIMIT, parse_path
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.hub.names import results_of
@@ -144,11 +144,11 @@ def _results_there(hub: Hub, repository: Repository, models: Collection[str]) ->
     """The results of some models that a repository has on its branch main; what is damaged counts as not there."""
     names = {safe_file_name(model) for model in models}
     results = []
-    for path in hub.files_if_any(repository) or {}:
-        parts = parse_path(path)
-        if parts is not None and (parts.kind, parts.file) == ("results", RESULT) and parts.encoder in names:
+    for folder in folders_of(hub.files_if_any(repository) or {})[0].values():
+        if folder.encoder in names and RESULT in folder.files:
+            path = folder.files[RESULT].path
             try:
-                results.append(read_result(hub.download(repository, path, limit=RESULT_LIMIT).read_bytes()))
+                results.append(read_result(hub.download(repository, path, limit=FILE_LIMITS[RESULT]).read_bytes()))
             except ResultError:
                 continue
     return results

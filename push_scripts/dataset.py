@@ -83,7 +83,7 @@ def push_dataset(
     """
     hub = hub or Hub()
     repository = dataset_of(org)
-    manifest = check_folder(Path(folder), progress=progress)
+    manifest = check_built_folder(Path(folder), progress=progress)
     content = dataset_files(Path(folder), manifest)
     if not dry_run:
         hub.create(repository, private=private)
@@ -142,7 +142,7 @@ def _scored_split(manifest: Manifest, recipe: str) -> str:
     return SCORED_SPLIT if SCORED_SPLIT in splits else splits[-1]
 
 
-def check_folder(folder: Path, *, progress: bool = True) -> Manifest:
+def check_built_folder(folder: Path, *, progress: bool = True) -> Manifest:
     """The manifest of a built folder, if its shards are what the manifest says, and its card states the fingerprint.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from audio_compositionality.evaluator.submissions.submission_files import ANSWERS
+from audio_compositionality.evaluator.submissions.layout import ANSWERS
 from audio_compositionality.hub.content import Changes, Commit, size_of
 from audio_compositionality.support.text import number_text, plain
 from audio_compositionality.tasks.registry import load_task

@@ -1,25 +1,34 @@
-"""Submit results to a leaderboard, with samples and what the model gave: by a pull request, or to the branch main."""
+"""Results sent to a leaderboard, with samples and outputs of the model, and to the page of the model on the Hub."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import yaml
+from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
 from audio_compositionality.dataset_builder.data import Data
+from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
+from audio_compositionality.encoders.loading.names import hub_id_of
 from audio_compositionality.evaluator.compare.loading import load_results
 from audio_compositionality.evaluator.results.result import Result, ResultError
+from audio_compositionality.evaluator.submissions.layout import MAX_ENTRIES, OUTPUTS, folders_of, outputs_in
 from audio_compositionality.evaluator.submissions.making import make_submission
 from audio_compositionality.evaluator.submissions.submission import Submission, data_with
-from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES, OUTPUTS, RESULT, outputs_in
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Commit, RemoteFile, digest_of
 from audio_compositionality.hub.errors import HubError, Repository
-from audio_compositionality.hub.names import results_of
+from audio_compositionality.hub.names import dataset_of, leaderboard_of, results_of
+from audio_compositionality.support.text import number_text
+from audio_compositionality.tasks.registry import load_task
 
-from .model_results import check_data, model_of, submit_model_results
+from .dataset import MANIFEST_LIMIT
 
 
 @dataclass(frozen=True)
@@ -163,19 +172,19 @@ def _check_new(present: Mapping[str, RemoteFile], submissions: Sequence[Submissi
     A commit leaves out what is there. Only equal files are noticed here; the checker of the leaderboard compares what
     is in them.
     """
-    stored = [file for path, file in present.items() if path.rpartition("/")[2] in OUTPUTS]
+    folders = list(folders_of(present)[0].values())
     for made in submissions:
-        if pull_request and f"{made.folder}/{RESULT}" in present:
+        if pull_request and any(folder.path == made.folder for folder in folders):
             raise ResultError(f"the leaderboard has this result already: {made.folder}")
         given = outputs_in(made.files)
         if given is None:
             continue
         digests = {digest_of(made.files[given], kind) for kind in ("sha256", "git")}
-        for file in stored:
-            folder, _, _ = file.path.rpartition("/")
-            if file.digest in digests and folder.split("/")[1] != made.folder.split("/")[1]:
+        for folder in folders:
+            stored = {folder.files[name].digest for name in OUTPUTS if name in folder.files}
+            if stored & digests and folder.encoder != made.folder.split("/")[1]:
                 warnings.warn(
-                    f"{made.folder} has the same {given.partition('.')[0]} as {folder}, which is another model: "
+                    f"{made.folder} has the same {given.partition('.')[0]} as {folder.path}, which is another model: "
                     "maintainers decide about it",
                     stacklevel=3,
                 )
@@ -185,3 +194,134 @@ def _on_models(
     hub: Hub, org: str, models: Mapping[Repository, Sequence[Result]], revision: str
 ) -> dict[Repository, Commit | None]:
     return {model: submit_model_results(hub, org, model, results, revision) for model, results in models.items()}
+
+
+# ----- The page of a model: `.eval_results/*.yaml` (https://huggingface.co/docs/hub/eval-results)
+
+
+EVAL_RESULTS_FOLDER = ".eval_results"
+
+_LIMIT = 1_000_000
+"""Bytes of a file of results, at most; an entry has about 400."""
+
+_EXPLANATION = "What the scores mean, the controls beside them, and whether they were recomputed: {space}"
+
+
+def model_of(result: Result) -> Repository:
+    """The Hub repository of the model that a result is of.
+
+    Raises:
+        ResultError: it has none: a baseline, an untrained network, a class of one's own, weights from elsewhere.
+    """
+    id = hub_id_of(result.model.id)
+    if id is None:
+        raise ResultError(
+            f"{result.model.id} has no model repository on the Hub; --model-card is for models that are loaded "
+            "from one, such as whisper-base or ORG/NAME"
+        )
+    return Repository("model", id)
+
+
+def check_data(hub: Hub, org: str, results: Sequence[Result]) -> str:
+    """The commit of the data set that results are to be shown on, if its data are theirs.
+
+    Raises:
+        ResultError: it has other data.
+        HubError: it does not exist.
+    """
+    repository = dataset_of(org)
+    head = hub.head(repository)
+    manifest = Manifest.load(hub.download(repository, MANIFEST_NAME, head, limit=MANIFEST_LIMIT))
+    stored = {} if manifest is None else {name: recipe.fingerprint for name, recipe in manifest.recipes.items()}
+    for result in results:
+        if stored.get(result.recipe) != result.fingerprint:
+            theirs = f"the data {stored[result.recipe][:12]}" if result.recipe in stored else "no such data"
+            raise ResultError(
+                f"the result of {result.model.id} is of the data {result.fingerprint[:12]}, and {repository.id} has "
+                f"{theirs}: the page of a model can only show results on {repository.id}"
+            )
+    return head
+
+
+def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequence[Result], revision: str) -> Commit:
+    """Open a pull request on a model's repository with its results.
+
+    Entries that the file has for other data sets or tasks stay; those of the same are replaced, since there is one
+    value for each.
+
+    Args:
+        hub: as whom.
+        org: below which the data set is.
+        model: repository of the model.
+        results: of that model, on that data set.
+        revision: commit of the data set.
+    """
+    variants = {variant_of(result) for result in results}
+    if len(variants) > 1:
+        raise ResultError(f"{model.id} has results of {len(variants)} variants (layer, pooling, precision); submit one")
+    variant = variants.pop()
+    name = re.sub(r"[^a-z0-9]+", "_", f"audio_compositionality_{variant}".lower()).strip("_")
+    path = f"{EVAL_RESULTS_FOLDER}/{name}.yaml"
+    entries = model_entries(org, results, revision)
+    subjects = {(entry["dataset"]["id"], entry["dataset"]["task_id"]) for entry in entries}
+    title = f"Results on {dataset_of(org).id}"
+    # The user's open pull request, where there is one, is what is added to.
+    request = hub.own_request(model, title)
+    present = _present(hub, model, path, request.revision if request else "main")
+    kept = [entry for entry in present if _subject(entry) not in subjects]
+    text = yaml.safe_dump([*kept, *entries], sort_keys=False, allow_unicode=True)
+    scores = ", ".join(f"{load_task(result.task).info.title} {number_text(result.score)}" for result in results)
+    return hub.commit(
+        model,
+        {path: text.encode()},
+        title,
+        description=f"{scores}.\n\n{_EXPLANATION.format(space=leaderboard_of(org).url)}",
+        pull_request=True,
+    )
+
+
+def model_entries(org: str, results: Sequence[Result], revision: str) -> list[dict[str, Any]]:
+    """The entries of some results, as the Hub reads them."""
+    space = leaderboard_of(org)
+    entries = [
+        EvalResultEntry(
+            dataset_id=dataset_of(org).id,
+            task_id=result.task,
+            value=round(result.score, 6),
+            dataset_revision=revision,
+            date=result.date,
+            source_url=space.url,
+            source_name="audio-compositionality leaderboard",
+            source_org=org,
+            notes=variant_of(result) or None,
+        )
+        for result in results
+    ]
+    return eval_result_entries_to_yaml(entries)
+
+
+def variant_of(result: Result) -> str:
+    """How a result departs from the model's defaults, such as "layer 3, max pooling"; empty where it does not."""
+    options = result.model.options
+    parts = [
+        f"layer {options.layer}" if options.layer is not None else "",
+        f"{options.pooling} pooling" if options.pooling is not None else "",
+        options.precision if options.precision != "float32" else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _present(hub: Hub, model: Repository, path: str, revision: str) -> list[Any]:
+    """The entries of the file that is there; none where it is no list."""
+    if path not in hub.files(model, revision):
+        return []
+    try:
+        values = yaml.safe_load(hub.download(model, path, revision, limit=_LIMIT).read_text("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise ResultError(f"{path} of {model.id} is no YAML that can be added to: mend it there first") from error
+    return values if isinstance(values, list) else []
+
+
+def _subject(entry: Any) -> tuple[Any, Any] | None:
+    dataset = entry.get("dataset") if isinstance(entry, dict) else None
+    return (dataset.get("id"), dataset.get("task_id")) if isinstance(dataset, dict) else None

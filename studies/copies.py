@@ -1,4 +1,4 @@
-"""How far copies of embeddings and of answers are from honest models, and where the limits of `likeness` and `choices`
+"""How far copies of embeddings and of answers are from honest models, and where the limits of `submissions.copies`
 lie between them.
 
 `python -m studies.copies embeddings --store DIR MODEL …` embeds 32 quadruples of the preset mini
@@ -20,22 +20,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audio_compositionality.evaluator.submissions.choices import (
+from audio_compositionality.encoders.base import LETTERS
+from audio_compositionality.evaluator.submissions.copies import (
+    ALIKE_RANKS,
     COPIED,
-    LETTERS,
     Choices,
-    agreement_of_errors,
-    are_nearly_same_choices,
-)
-from audio_compositionality.evaluator.submissions.copies import sketch_of
-from audio_compositionality.evaluator.submissions.likeness import (
-    ALIKE,
     Shape,
+    agreement_of_errors,
     are_nearly_same,
+    are_nearly_same_choices,
     difference_of_ranks,
     same_dimensions,
+    sketch_of,
 )
-from audio_compositionality.evaluator.submissions.rounded import RoundedEmbeddings
+from audio_compositionality.evaluator.submissions.outputs import RoundedEmbeddings
 
 Floats = NDArray[np.floating]
 Generator = np.random.Generator
@@ -156,9 +154,9 @@ def print_honest(shapes: Mapping[tuple[str, str], Shape]) -> None:
     for name, some in (("other weights", [p for p in pairs if p not in of_one]), ("layers", sorted(of_one))):
         if not some:
             continue
-        alike = [pair for pair in some if values[pair][0] <= ALIKE]
+        alike = [pair for pair in some if values[pair][0] <= ALIKE_RANKS]
         least = min(some, key=lambda pair: values[pair][0])
-        print(f"{name}: least difference {values[least][0]:.4f}, {least}; {len(alike)} pairs up to {ALIKE}")
+        print(f"{name}: least difference {values[least][0]:.4f}, {least}; {len(alike)} pairs up to {ALIKE_RANKS}")
         if alike:
             structure = min(alike, key=lambda pair: values[pair][1])
             print(f"  of these the least structure {values[structure][1]:.3f}, {structure}")

@@ -20,10 +20,9 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.base import ValidatedRecipe
 from audio_compositionality.dataset_builder.rendered import RenderedConfiguration
 from audio_compositionality.dataset_builder.scenes.captioned import leaves, parts
-from audio_compositionality.dataset_builder.texts.truth import HeardEvent
 from audio_compositionality.dataset_builder.texts.caption_reading import UnreadableError, read, vocabulary_of
 from audio_compositionality.dataset_builder.texts.captions import caption
-from audio_compositionality.dataset_builder.texts.truth import SAME_WORDS, draw_wording, is_true, negatives
+from audio_compositionality.dataset_builder.texts.truth import SAME_WORDS, HeardEvent, draw_wording, is_true, negatives
 from audio_compositionality.encoders.base import TEXT_ENCODER, Model
 from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.support.errors import InputError

@@ -10,23 +10,23 @@ from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.support.text import listed, shortened
 
 from .comparison import Comparison, View
-from .kinds import ModelKind, asked_of
+from .loading import ModelKind, asked_of
 from .statistics import SIGNIFICANT
 from .tables import versioned_title
 from .verdicts import (
     LONGEST_NAME,
     QUESTIONS,
-    Answer,
-    Check,
-    Question,
     Verdict,
+    VerdictAnswer,
+    VerdictCheck,
+    VerdictQuestion,
     combined,
     paired_check,
     question_words,
     verdicts,
 )
 
-MOST = 0.5
+MOST_UNREAD = 0.5
 """The share of answers without a choice above which a score says how a model writes, and not what it hears."""
 
 
@@ -64,7 +64,7 @@ class ModelVerdict:
         return question_words(self.tasks[0].comparison.info)
 
     @property
-    def questions(self) -> dict[str, Answer]:
+    def questions(self) -> dict[str, VerdictAnswer]:
         """For each of `QUESTIONS` its answer over the tasks that decide; `told` has that of each of them."""
         return {
             name: combined([task.verdict.questions[number].answer for task in self.tasks])
@@ -74,7 +74,7 @@ class ModelVerdict:
     def told(self, name: str) -> tuple[Told, ...]:
         """What the tasks that decide say of one of `QUESTIONS`, those that say the same together."""
         number = QUESTIONS.index(name)
-        said: dict[tuple[Answer, bool], list[str]] = {}
+        said: dict[tuple[VerdictAnswer, bool], list[str]] = {}
         for title, task in zip(self.titles, self.tasks, strict=True):
             question = task.verdict.questions[number]
             said.setdefault((question.answer, question.is_below), []).append(title)
@@ -157,7 +157,7 @@ class Told:
     """
 
     tasks: str
-    answer: Answer
+    answer: VerdictAnswer
     is_below: bool
 
     @property
@@ -177,7 +177,7 @@ def _kind(verdict: Verdict) -> str:
     """How a conclusion begins."""
     if verdict.is_evidence:
         return _ABOVE
-    return _NOTHING if verdict.flags or any(one.answer is Answer.NO for one in verdict.questions) else _OPEN
+    return _NOTHING if verdict.flags or any(one.answer is VerdictAnswer.NO for one in verdict.questions) else _OPEN
 
 
 def _found(verdict: Verdict) -> str:
@@ -191,21 +191,21 @@ def _found(verdict: Verdict) -> str:
     reasons = (*([f"it is {' and '.join(placed)}"] if placed else []), *verdict.flags)
     if reasons:
         return "; ".join(reasons)
-    open_ = [question.words for question in verdict.questions if question.answer is Answer.UNKNOWN]
+    open_ = [question.words for question in verdict.questions if question.answer is VerdictAnswer.UNKNOWN]
     return f"whether it is above {' and above '.join(open_)} cannot be told"
 
 
-def _references(question: Question, *, is_below: bool) -> list[str]:
+def _references(question: VerdictQuestion, *, is_below: bool) -> list[str]:
     """What a model is surely below, by all that is compared, or otherwise not above, of what a question names."""
-    checks: dict[str, list[Check]] = {}
+    checks: dict[str, list[VerdictCheck]] = {}
     for check in question.checks:
         if check.decides:
             checks.setdefault(_reference(question, check), []).append(check)
-    failed = {name: alike for name, alike in checks.items() if any(check.answer is Answer.NO for check in alike)}
+    failed = {name: alike for name, alike in checks.items() if any(check.answer is VerdictAnswer.NO for check in alike)}
     return [name for name, alike in failed.items() if all(check.is_lower for check in alike) == is_below]
 
 
-def _reference(question: Question, check: Check) -> str:
+def _reference(question: VerdictQuestion, check: VerdictCheck) -> str:
     return question.words if question.name == "floor" else check.reference
 
 
@@ -340,7 +340,7 @@ def _unread(task: TaskVerdict) -> str:
     # The first share is of all that name none, refusals among them.
     for name, whole in () if info.profile is None else info.profile.shares[:1]:
         part, every = measures.get(name), measures.get(whole)
-        if part and every and part > every * MOST:
+        if part and every and part > every * MOST_UNREAD:
             return f"{part:,.0f} of {every:,.0f} ({info.title})"
     return ""
 

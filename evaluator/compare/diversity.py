@@ -1,19 +1,160 @@
-"""How scores change with what is known of the samples: slopes against diversity, means of groups."""
+"""How scores change with what is known of the samples: straight lines against diversity, means of groups."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import stats
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg, stats
+
+from audio_compositionality.tasks.label_groups import frequency_groups
 
 from .comparison import Comparison
-from .lines import LineFit, fit_line
-from .statistics import Floats, GroupMean, group_means
+from .statistics import MIN_SAMPLES, SCORE_ROUNDING, SIGNIFICANT, Floats, GroupMean, Interval, group_means
+
+MIN_CLUSTERS = 40
+"""Fewest clusters that a slope is given for where some hold several samples: with fewer than 20 to 50 its test rejects
+too often (Cameron and Miller 2015, section VI)."""
+
+
+@dataclass(frozen=True)
+class LineFit:
+    """A straight line through scores, by least squares; see `fit_line`.
+
+    Attributes:
+        n: number of samples that the fit rests on.
+        slope: change of the score for a change of x by 1.
+        slope_interval: its 95 % interval, Student's t.
+        p: two-sided, of slope 0.
+        intercept: at x = 0, covariates at their means.
+        r2: share of the variance that the whole fit explains.
+        covariance: [2, 2] of intercept and slope.
+        dof: degrees of freedom of interval and band.
+    """
+
+    n: int
+    slope: float
+    slope_interval: Interval
+    p: float
+    intercept: float
+    r2: float
+    covariance: Floats
+    dof: float
+
+    def band(self, x: ArrayLike) -> tuple[Floats, Floats, Floats]:
+        """The line at x [k], and the lower and upper end of the 95 % band of the mean there, each [k]."""
+        at = np.asarray(x, np.float64)
+        mean = self.intercept + self.slope * at
+        design = np.stack([np.ones_like(at), at], axis=1)
+        error = np.sqrt(np.einsum("ki,ij,kj->k", design, self.covariance, design))
+        half = stats.t.ppf(1 - SIGNIFICANT / 2, self.dof) * error
+        return mean, mean - half, mean + half
+
+
+def fit_line(
+    x: ArrayLike, y: ArrayLike, *, clusters: ArrayLike | None = None, covariates: ArrayLike | None = None
+) -> LineFit | None:
+    """Least squares of scores y on x, with covariates held fixed.
+
+    Ordinary least squares. The spread of scores changes with diversity, hence a covariance that does not take it as
+    constant: HC3 (MacKinnon and White 1985) where each cluster is one sample, else that of the clusters
+    (Cameron and Miller 2015), which needs `MIN_CLUSTERS`.
+
+    Args:
+        x: [n].
+        y: [n], scores.
+        clusters: [n]; default, every sample is its own.
+        covariates: [n, k], entered beside x.
+
+    Returns:
+        the fit, without samples that alone determine a covariate's coefficient and so tell nothing of the slope; None
+        where there are too few clusters, or x does not vary once covariates are held fixed.
+    """
+    at, scores = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    extra = np.zeros((len(at), 0)) if covariates is None else np.asarray(covariates, np.float64)
+    names = np.arange(len(at)) if clusters is None else np.asarray(clusters)
+    design, telling = _design(at, extra)
+    while not telling.all():
+        at, scores, extra, names = at[telling], scores[telling], extra[telling], names[telling]
+        design, telling = _design(at, extra)
+    groups = np.unique(names, return_inverse=True)[1]
+    number = len(np.unique(groups))
+    enough = MIN_SAMPLES if number == len(at) else MIN_CLUSTERS
+    if number < max(enough, design.shape[1] + 2) or np.linalg.matrix_rank(design) < design.shape[1]:
+        return None
+    inverse: Floats = np.asarray(np.linalg.pinv(design), np.float64)
+    coefficients = inverse @ scores
+    residuals = scores - design @ coefficients
+    if number == len(at):
+        covariance, dof = _covariance_hc3(design, inverse, residuals), len(at) - design.shape[1]
+    else:
+        covariance, dof = _covariance_of_clusters(design, inverse, residuals, groups), number - 1
+    slope, error = float(coefficients[1]), float(np.sqrt(covariance[1, 1]))
+    half = float(stats.t.ppf(1 - SIGNIFICANT / 2, dof)) * error
+    constant = float(np.ptp(scores)) <= SCORE_ROUNDING
+    return LineFit(
+        n=len(at),
+        slope=slope,
+        slope_interval=(slope - half, slope + half),
+        p=1.0 if constant else 2 * float(stats.t.sf(abs(slope) / error, dof)) if error else float(slope == 0),
+        intercept=float(coefficients[0]),
+        r2=0.0 if constant else 1 - float(residuals @ residuals) / float(((scores - scores.mean()) ** 2).sum()),
+        covariance=covariance[:2, :2],
+        dof=float(dof),
+    )
+
+
+def _covariance_hc3(design: Floats, inverse: Floats, residuals: Floats) -> Floats:
+    """HC3 covariance [k, k] of the coefficients (MacKinnon and White 1985).
+
+    (XᵀX)⁻¹ Xᵀ diag(e² / (1 - h)²) X (XᵀX)⁻¹: each residual over the share that its sample leaves to the others.
+
+    Args:
+        design: X, [n, k].
+        inverse: its pseudoinverse, (XᵀX)⁻¹ Xᵀ, [k, n].
+        residuals: e, [n].
+    """
+    leverage = np.einsum("ij,ji->i", design, inverse)
+    spread = inverse * (residuals / (1 - leverage))
+    return np.asarray(spread @ spread.T)
+
+
+def _covariance_of_clusters(design: Floats, inverse: Floats, residuals: Floats, groups: NDArray[np.int64]) -> Floats:
+    """Covariance [k, k] of the coefficients where samples of a cluster depend on each other.
+
+    (XᵀX)⁻¹ Σ_g X_gᵀ e_g e_gᵀ X_g (XᵀX)⁻¹ times G / (G - 1) · (n - 1) / (n - k) for G clusters (Cameron and Miller
+    2015, equations 11 and 12).
+
+    Args:
+        design, inverse, residuals: as for `_covariance_hc3`.
+        groups: cluster of each sample, numbered from 0, [n].
+    """
+    n, k = design.shape
+    number = int(groups.max()) + 1
+    moments = np.zeros((number, k))
+    np.add.at(moments, groups, design * residuals[:, None])
+    spread = inverse @ inverse.T @ moments.T
+    return np.asarray(spread @ spread.T * (number / (number - 1) * (n - 1) / (n - k)))
+
+
+def _design(x: Floats, covariates: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """1, x and the covariates that the others do not make up, about their means, and the rows that others bear on."""
+    centred = covariates - covariates.mean(axis=0) if len(covariates) else covariates
+    if centred.size:
+        r, order = linalg.qr(centred, mode="r", pivoting=True)
+        size = np.abs(np.diagonal(r))
+        centred = centred[:, np.sort(order[: int((size > SCORE_ROUNDING * max(size.max(), 1.0)).sum())])]
+    design = np.hstack([np.ones((len(x), 1)), x[:, None], centred])
+    basis = np.linalg.svd(design, full_matrices=False)[0][:, : np.linalg.matrix_rank(design)]
+    # A leverage of 1: the fit goes through this sample, whatever the others are.
+    return design, 1 - np.einsum("ij,ij->i", basis, basis) > SCORE_ROUNDING
+
+
+# ----- Slopes and groups of a comparison
 
 
 @dataclass(frozen=True)
@@ -112,3 +253,21 @@ def group_order(label: str) -> tuple[float, str]:
     """What labels are ordered by: those with a number in front by its size, words by their letters after them."""
     match = _NUMBER.match(label)
     return (math.inf if match is None else float(match[0]), label)
+
+
+GROUPING = "training captions that name the rarer sound"
+
+
+def with_training_captions(comparison: Comparison, captions: Sequence[str]) -> Comparison:
+    """A comparison whose samples are also told apart by how often the rarer one of their labels is in captions.
+
+    Args:
+        comparison: of a task; one whose samples have no labels gets a note that says so, and no groups.
+        captions: of the training of its models.
+    """
+    samples = comparison.samples
+    groups = () if samples is None else frequency_groups(samples.rows, captions)
+    if samples is None or not groups:
+        note = "no labels of its samples are known, so that nothing can be counted in training captions"
+        return replace(comparison, notes=(*comparison.notes, note))
+    return replace(comparison, samples=replace(samples, groups={**samples.groups, GROUPING: groups}))

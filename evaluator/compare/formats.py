@@ -1,14 +1,15 @@
-"""Comparisons as text: for the terminal, for those who write papers, and tidy for programs."""
+"""Comparisons as text: all tables or one by its name, for the terminal, for papers and for programs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import (
     PIPED_WIDTH,
+    Table,
     frame_to_csv,
     records,
     to_csv,
@@ -19,41 +20,58 @@ from audio_compositionality.support.table import (
 )
 from audio_compositionality.support.text import nearest
 
-from .comparison import Comparison, View
-from .diversity import diversity
-from .group_tables import comparison_tables
-from .named import named_tables
-from .statistics import Interval
+from .comparison import Comparison
+from .conclusions import model_verdicts
+from .frame import tidy_frame
+from .perception import perception_tables
+from .summary import layer_table, short_table, size_table, summary_table, verdict_tables
+from .tables import diversity_tables, pair_table, score_table
 
 if TYPE_CHECKING:
-    import pandas
+    pass
+
+
+SERIES: dict[str, tuple[Callable[[Sequence[Comparison]], Table | None], str]] = {
+    "layers": (layer_table, "none of their models has several layers, which --layer 0,2,4 or --layer all gives"),
+    "sizes": (size_table, "no two of their trained models differ in their number of parameters"),
+}
+"""Tables of series of results, and why there may be none."""
+
+
+def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
+    """The tables of a name: one a comparison, or one of all.
+
+    Raises:
+        InputError: there is no such table; the error says which there are.
+    """
+    series = {series: make(comparisons) for series, (make, _) in SERIES.items()}
+    if name in SERIES and series[name] is None:
+        raise InputError(f"there is no table {name!r} of these results: {SERIES[name][1]}")
+    tables = [summary_table(comparisons), *verdict_tables(comparisons, model_verdicts(comparisons))]
+    tables += [table for table in series.values() if table is not None]
+    for comparison in comparisons:
+        tables += [short_table(comparison), *comparison_tables(comparison)]
+    named = [table for table in tables if table.name == name]
+    if not named:
+        names = list(dict.fromkeys(table.name for table in tables))
+        raise InputError(f"there is no table {name!r}; {nearest(name, names)}")
+    return named
+
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
-
-TIDY_COLUMNS = (
-    "task",
-    "task_version",
-    "fingerprint",
-    "measure",
-    "quantity",
-    "model",
-    "other",
-    "n",
-    "value",
-    "low",
-    "high",
-    "p",
-    "p_adjusted",
-    "t",
-    "effect_size",
-    "group",
-)
 
 REST = "{} are in the other formats (--format markdown, latex, csv, json) and in `audio-compositionality report`."
 """What the terminal leaves out, where there is any."""
 
 
-def check_format(format: str) -> None:
+def comparison_tables(comparison: Comparison, *, brief: bool = False) -> list[Table]:
+    """The tables of a comparison; `brief` leaves out what depends on single attributes and groups of samples."""
+    pairs = (pair_table(comparison, view) for view in comparison.recommended)
+    changes = diversity_tables(comparison, brief=brief)
+    return [score_table(comparison), *pairs, *changes, *perception_tables(comparison)]
+
+
+def check_table_format(format: str) -> None:
     """Refuse an unknown format with InputError."""
     if format not in FORMATS:
         raise InputError(f"unknown format {format!r}; {nearest(format, FORMATS)}")
@@ -65,7 +83,7 @@ def write_table(comparisons: Sequence[Comparison], format: str, name: str, width
     Raises:
         InputError: unknown format, or no table of that name.
     """
-    check_format(format)
+    check_table_format(format)
     tables = named_tables(comparisons, name)
     if format == "json":
         return to_json(tables)
@@ -84,7 +102,7 @@ def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int
     Raises:
         InputError: unknown format.
     """
-    check_format(format)
+    check_table_format(format)
     if format == "json":
         return json.dumps([_as_json(comparison) for comparison in comparisons], indent=1, allow_nan=False) + "\n"
     if format == "csv":
@@ -105,18 +123,6 @@ def _rest(comparisons: Sequence[Comparison]) -> list[str]:
     return [REST.format(" and ".join(names).capitalize())] if names else []
 
 
-def tidy_frame(comparisons: Sequence[Comparison]) -> pandas.DataFrame:
-    """One table, a row for each mean, difference, slope and group mean of each measure by sample, and for each measure
-    that a result states; ``quantity`` says which.
-
-    ``other`` is what a model is compared with: another model, a kind of diversity, a group.
-    """
-    import pandas
-
-    rows = [row for comparison in comparisons for row in _rows(comparison)]
-    return pandas.DataFrame(rows, columns=list(TIDY_COLUMNS))
-
-
 def _as_json(comparison: Comparison) -> dict[str, Any]:
     shared = ("task", "task_version", "fingerprint")
     frame = tidy_frame([comparison]).drop(columns=list(shared))
@@ -131,73 +137,3 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         },
         "rows": [{name: value for name, value in row.items() if value is not None} for row in records(frame)],
     }
-
-
-def _rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    shared = {
-        "task": comparison.info.name,
-        "task_version": comparison.version,
-        "fingerprint": comparison.fingerprint,
-        "n": len(comparison.ids),
-    }
-    for name, view in comparison.views.items():
-        for row in (*_view_rows(view), *_diversity_rows(comparison, name)):
-            yield {**shared, "measure": name, **row}
-    for result in comparison.results:
-        for name, value in result.result.measures.items():
-            number = None if value is None else float(value)
-            stated = {"quantity": "stated", "measure": name, "model": result.label, "value": number}
-            yield {**shared, **stated, "n": result.result.n}
-
-
-def _bounds(interval: Interval | None) -> dict[str, Any]:
-    return dict(zip(("low", "high"), interval or (None, None), strict=True))
-
-
-def _view_rows(view: View) -> Iterator[dict[str, Any]]:
-    for label, mean, interval, letters in zip(
-        view.labels, view.means.tolist(), view.intervals, view.letters, strict=True
-    ):
-        yield {"quantity": "mean", "model": label, "value": mean, "group": letters, **_bounds(interval)}
-    for test in view.tests:
-        yield {
-            "quantity": "difference",
-            "model": view.labels[test.first],
-            "other": view.labels[test.second],
-            "value": test.difference,
-            **_bounds(test.interval),
-            "p": test.p,
-            "p_adjusted": test.p_adjusted,
-            "t": test.t,
-            "effect_size": test.effect_size,
-        }
-
-
-def _diversity_rows(comparison: Comparison, measure: str) -> Iterator[dict[str, Any]]:
-    slopes = diversity(comparison, measure)
-    if slopes is None:
-        return
-    for slope in slopes.slopes:
-        fits = (("slope", slope.fit, slope.p_adjusted), ("slope within", slope.fit_within, slope.p_adjusted_within))
-        for quantity, fit, p_adjusted in fits:
-            if fit is not None:
-                yield {
-                    "quantity": quantity,
-                    "model": slope.label,
-                    "other": slope.diversity,
-                    "value": fit.slope,
-                    **_bounds(fit.slope_interval),
-                    "p": fit.p,
-                    "p_adjusted": p_adjusted,
-                }
-    for grouping, by_label in slopes.groups.items():
-        for label, groups in by_label.items():
-            for group in groups:
-                yield {
-                    "quantity": "group mean",
-                    "model": label,
-                    "other": f"{grouping} = {group.label}",
-                    "n": group.n,
-                    "value": group.mean,
-                    **_bounds(group.interval),
-                }

@@ -1,4 +1,4 @@
-"""Results read from files for a comparison."""
+"""Results read from files for a comparison, and the kinds of their models: trained, untrained, baselines, controls."""
 
 from __future__ import annotations
 
@@ -6,24 +6,58 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from audio_compositionality.encoders.base import kind_name
+from audio_compositionality.encoders.loading.listing import ModelListing, named_models
 from audio_compositionality.evaluator.results.result import (
     Result,
     ResultError,
     SampleTable,
+    ScoredModel,
     is_result_file,
     load_result,
     samples_path,
 )
-from audio_compositionality.support.text import shown
-from audio_compositionality.tasks.base import Measure
+from audio_compositionality.support.text import listed, shown
+from audio_compositionality.tasks.base import Measure, TaskInfo
 from audio_compositionality.tasks.registry import list_tasks, task_names
 
-from .kinds import ModelKind, kind_of
+
+def asked_of(info: TaskInfo) -> str:
+    """What a task asks models to be, in words."""
+    return kind_name(info.needs).replace("encoder", "encoders").replace("model", "models")
+
+
+UNTRAINED_PARADIGM = "untrained"
+BASELINE_PARADIGMS = ("baseline", "none")
+"""The first words that cards use for how a model was trained, where it was not."""
+CONTROL_PARADIGM = "control"
+"""The first word that the card of a model says whose input is changed: its texts sorted, its clips reversed."""
+
+
+class ModelKind(Enum):
+    """What a model's score can be evidence of; the value is its name for people."""
+
+    TRAINED = "model"
+    UNTRAINED = "untrained network"
+    BASELINE = "baseline"
+    CONTROL = "control"
+
+
+def model_kind(model: ScoredModel) -> ModelKind:
+    """The kind of a model, from what its card says of its training."""
+    first = (model.paradigm or "").split(" ")[0]
+    if first == UNTRAINED_PARADIGM:
+        return ModelKind.UNTRAINED
+    if first == CONTROL_PARADIGM:
+        return ModelKind.CONTROL
+    return ModelKind.BASELINE if first in BASELINE_PARADIGMS else ModelKind.TRAINED
+
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +84,7 @@ class ComparedResult:
     @property
     def kind(self) -> ModelKind:
         """The kind of its model."""
-        return kind_of(self.result.model)
+        return model_kind(self.result.model)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -68,12 +102,16 @@ class ComparedResult:
         """A measure of each sample, [n]; None where the result has it not by sample."""
         return None if measure.column is None else self.samples.columns.get(measure.column)
 
+    def scores(self, measure: Measure) -> Floats:
+        """A measure of the samples that it is a mean over, [k]; k is 0 where the result has it not by sample."""
+        column = self.column(measure)
+        return np.zeros(0) if column is None else column[measure.places(self.samples.columns)]
+
     def value(self, measure: Measure) -> float | bool | None:
         """A measure: the mean over these samples, or those among them that it is of, where it is one, else what the
         result states for all of its own."""
-        column = self.column(measure)
-        places = np.zeros(0, np.int64) if column is None else measure.places(self.samples.columns)
-        return float(column[places].mean()) if column is not None and len(places) else self.stated(measure)
+        scores = self.scores(measure)
+        return float(scores.mean()) if len(scores) else self.stated(measure)
 
     def stated(self, measure: Measure) -> float | bool | None:
         """A measure as the result states it, for all of its own samples."""
@@ -145,3 +183,55 @@ def _result_files(path: Path, tasks: Sequence[str]) -> list[Path]:
 def _pass_over(files: Sequence[Path]) -> None:
     names = shown(sorted({file.stem for file in files}))
     warnings.warn(f"results of tasks that are not installed here are left out: {names}", stacklevel=3)
+
+
+# ----- What is known of baselines before they are scored
+
+
+FIXED_WITHIN = 0.01
+"""A score this near to what construction gives is fixed by it. Where each clip has a level of its own, it is no sum
+of sources: a linear encoder then stays farther away (0.84 instead of 1), and its score is one like any."""
+
+
+def baseline_listing(result: ComparedResult) -> ModelListing | None:
+    """What the listing of models says of a baseline; None of what is no baseline, or is not listed."""
+    if result.kind is not ModelKind.BASELINE:
+        return None
+    return named_models().get(result.result.model.id)
+
+
+def descriptions_in(results: Sequence[ComparedResult], info: TaskInfo) -> list[int]:
+    """Places of the baselines that describe plainly what the task scores, as the listing of models says."""
+    listings = map(baseline_listing, results)
+    return [k for k, one in enumerate(listings) if one is not None and _describes(one, info)]
+
+
+def _describes(listing: ModelListing, info: TaskInfo) -> bool:
+    """Whether a baseline does plainly what a task scores: describe sound, or sound and texts, or answer."""
+    can_do = (listing.embeds_text, listing.answers)
+    return listing.is_reference and can_do == ("text" in info.needs, "answer" in info.needs)
+
+
+def description_names(info: TaskInfo) -> str:
+    """Names of all baselines that describe plainly what a task scores, in words."""
+    names = [listing.name for listing in named_models().values() if _describes(listing, info)]
+    return listed(names) if names else "a plain baseline"
+
+
+def levels_in(results: Sequence[ComparedResult]) -> list[int]:
+    """Places of the baselines that hear nothing but how loud a clip is, as the listing of models says."""
+    listings = map(baseline_listing, results)
+    return [k for k, listing in enumerate(listings) if listing is not None and listing.is_level]
+
+
+def level_names() -> str:
+    """Names of all baselines that hear nothing but how loud a clip is, in words: one of them or another."""
+    return " or ".join(listing.name for listing in named_models().values() if listing.is_level)
+
+
+def fixed_by_construction(result: ComparedResult, measure: Measure) -> str:
+    """Why a score of a baseline is none to reach, in words: it has it by construction; empty where it has not."""
+    listing, value = baseline_listing(result), result.value(measure)
+    if listing is None or not listing.is_linear or measure.linear is None or value is None:
+        return ""
+    return f"linear: {measure.linear:g} by construction" if abs(value - measure.linear) <= FIXED_WITHIN else ""

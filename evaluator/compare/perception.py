@@ -20,7 +20,7 @@ from audio_compositionality.support.text import number_text
 
 from .comparison import Comparison
 from .diversity import group_order
-from .kinds import ModelKind
+from .loading import ModelKind
 from .statistics import mean_intervals
 from .tables import interval_text
 

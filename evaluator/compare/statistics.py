@@ -25,11 +25,11 @@ a bootstrap of so few values can be relied on."""
 SIGNIFICANT = 0.05
 """Level of the corrected tests; intervals are 1 - 0.05 = 95 %."""
 
-RESAMPLES = 4_000
+BOOTSTRAP_RESAMPLES = 4_000
 """Bootstrap resamples. The end of a 95 % interval then has a Monte Carlo error of about 4 % of a standard error:
 sqrt(0.025 * 0.975 / R) / phi(1.96), with phi the normal density."""
 
-ROUNDING = 1e-7
+SCORE_ROUNDING = 1e-7
 """Scores that nowhere differ by more are taken as equal: embeddings in float32 are rounded at 2^-24 = 6e-8."""
 
 _BLOCK = 500  # resamples weighted at once
@@ -103,7 +103,7 @@ class GroupMean:
 
 
 def bootstrap_means(
-    values: ArrayLike, clusters: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
+    values: ArrayLike, clusters: ArrayLike, *, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = 0
 ) -> BootstrapMeans:
     """Means over samples when K clusters are drawn again from the K that there are, with replacement.
 
@@ -151,7 +151,7 @@ def bca_interval(estimate: float, resampled: Floats, jackknifed: Floats, level: 
     Returns:
         the ends; twice the estimate where resampling changes nothing.
     """
-    if np.ptp(resampled) <= ROUNDING * max(1.0, abs(estimate)) * 1e-3:
+    if np.ptp(resampled) <= SCORE_ROUNDING * max(1.0, abs(estimate)) * 1e-3:
         return estimate, estimate
     below = (np.mean(resampled < estimate) + np.mean(resampled <= estimate)) / 2
     bias = special.ndtri(below)
@@ -243,15 +243,15 @@ def paired_t_test(difference: ArrayLike, clusters: ArrayLike) -> tuple[float, fl
         clusters: [n].
     """
     values, index = _checked(np.reshape(difference, (-1, 1)), clusters)
-    if np.abs(values).max() <= ROUNDING:
+    if np.abs(values).max() <= SCORE_ROUNDING:
         return 0.0, 1.0
     mean, number = float(values.mean()), int(index.max()) + 1
     sums = _cluster_sums(values - mean, index)
     error = math.sqrt(number / (number - 1) * float((sums**2).sum())) / len(values)
-    if max(error, abs(mean)) <= ROUNDING:
+    if max(error, abs(mean)) <= SCORE_ROUNDING:
         # In each cluster the differences cancel out, but for rounding.
         return 0.0, 1.0
-    if error <= ROUNDING * abs(mean) * 1e-3:
+    if error <= SCORE_ROUNDING * abs(mean) * 1e-3:
         return math.copysign(math.inf, mean), 0.0
     t = mean / error
     return t, float(2 * special.stdtr(number - 1, -abs(t)))
@@ -414,10 +414,10 @@ def _cluster_sums(scores: Floats, index: NDArray[np.int64]) -> Floats:
 
 
 def _effect_size(difference: Floats) -> float:
-    if np.abs(difference).max() <= ROUNDING:
+    if np.abs(difference).max() <= SCORE_ROUNDING:
         return 0.0
     mean, deviation = float(difference.mean()), float(difference.std(ddof=1))
-    return mean / deviation if deviation > ROUNDING * abs(mean) * 1e-3 else math.copysign(math.inf, mean)
+    return mean / deviation if deviation > SCORE_ROUNDING * abs(mean) * 1e-3 else math.copysign(math.inf, mean)
 
 
 def _letter(number: int) -> str:

@@ -1,58 +1,57 @@
-"""The tables of a first look: the scores to trust, verdicts, all tasks beside each other."""
+"""The tables of a first look over all tasks: the scores to trust, verdicts, layers of a model, models by size."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.table import Cell, Column, Row, Table
-from audio_compositionality.tasks.base import Measure
 
-from .baselines import fixed_by_construction
 from .comparison import Comparison
 from .conclusions import Judged, ModelVerdict, judged_by_kind
-from .loading import ComparedResult
-from .tables import interval_text, measure_cell, measure_column, null_note, nulls_legend, training_note, versioned_title
+from .frame import model_scores
+from .loading import ComparedResult, ModelKind
+from .tables import (
+    MODEL,
+    comparison_caption,
+    kind_note,
+    measure_column,
+    nulls_legend,
+    score_cells,
+    score_columns,
+    stated_measures,
+    training_note,
+    versioned_title,
+)
 
 MOST_COLUMNS = 5
 """Of the table of the scores to trust."""
-
-_GROUPS = "models that share a letter are not distinguishable by the measure before it"
 
 
 def short_table(comparison: Comparison) -> Table:
     """The measures to trust with intervals and groups, and the score that the task is named for with its null."""
     info = comparison.info
-    columns = [Column("model", numeric=False)]
-    measures = [measure for measure in (*info.recommended, info.score) if _is_stated(comparison, measure)]
-    view = comparison.views.get(info.ranks_by)
-    has_groups = view is not None and len(comparison.results) > 1
-    measures = list(dict.fromkeys(measures))[: MOST_COLUMNS - 1 - has_groups]
-    for measure in measures:
-        columns.append(measure_column(measure, order=measure.name == info.ranks_by))
-        if has_groups and measure.name == info.ranks_by:
-            columns.append(Column("groups", _GROUPS, numeric=False))
+    stated = stated_measures((*info.recommended, info.score), [result.result.measures for result in comparison.results])
+    grouped = {info.ranks_by} if info.ranks_by in comparison.views and len(comparison.results) > 1 else set()
+    measures = list(dict.fromkeys(stated))[: MOST_COLUMNS - 1 - len(grouped)]
     rows = []
     for place, result in enumerate(comparison.results):
-        kind = "" if result.kind.value == "model" else result.kind.value
-        cells = [Cell(result.label, note="\n".join(filter(None, (kind, training_note(result.result, info)))))]
-        for measure in measures:
-            cells.append(_cell(comparison, place, result, measure))
-            if view is not None and has_groups and measure.name == info.ranks_by:
-                cells.append(Cell(view.letters[place]))
-        rows.append(Row(tuple(cells)))
-    caption = f"{versioned_title(info, comparison.version)} on {comparison.data_name}, n = {len(comparison.ids):,}"
+        notes = filter(None, (kind_note(result), training_note(result.result, info)))
+        scores = model_scores(comparison, place, measures, grouped)
+        cells = score_cells(scores, measures, info, grouped, shown_too=True)
+        rows.append(Row((Cell(result.label, note="\n".join(notes)), *cells)))
+    columns = (MODEL, *score_columns(measures, info, grouped))
     legend = ("Below a score: its 95 % interval.", *nulls_legend(measures, info, shown_too=True))
-    return Table(caption, tuple(columns), tuple(rows), legend, f"{info.name}-short")
+    return Table(comparison_caption(comparison), columns, tuple(rows), legend, f"{info.name}-short")
 
 
 def summary_table(comparisons: Sequence[Comparison]) -> Table:
     """All models beside each other by the measures to trust of all tasks: the table that a paper prints."""
     columns, by_label, legend = trusted_measures(comparisons, order=True)
     rows = tuple(Row((Cell(label), *cells)) for label, cells in by_label.items())
-    return Table(
-        "The scores to trust, of all tasks", (Column("model", numeric=False), *columns), rows, legend, "summary"
-    )
+    return Table("The scores to trust, of all tasks", (MODEL, *columns), rows, legend, "summary")
 
 
 def trusted_measures(
@@ -74,16 +73,17 @@ def trusted_measures(
         title = versioned_title(comparison.info, comparison.version)
         if titles[comparison.info.title] > 1:
             title += f" ({comparison.fingerprint[:8]})"
-        for measure in comparison.info.recommended:
+        measures = comparison.info.recommended
+        for measure in measures:
             named_alike = comparison.info.title.startswith(measure.heading)
-            heading, meaning = title if named_alike else f"{title}, {measure.heading}", measure.meaning
-            columns.append(Column(heading, meaning, digits=measure.digits or None, order=order and not columns))
-            cells = {
-                result.label: _cell(comparison, place, result, measure)
-                for place, result in enumerate(comparison.results)
-            }
-            for label, row in by_label.items():
-                row.append(cells.get(label, Cell(None)))
+            heading = title if named_alike else f"{title}, {measure.heading}"
+            columns.append(replace(measure_column(measure, order=order and not columns), heading=heading))
+        cells = {
+            label: score_cells(model_scores(comparison, place, measures), measures, comparison.info, shown_too=True)
+            for place, label in enumerate(comparison.labels)
+        }
+        for label, row in by_label.items():
+            row += cells.get(label, [Cell(None)] * len(measures))
     nulls = [
         sentence
         for comparison in comparisons
@@ -105,7 +105,7 @@ def verdict_tables(comparisons: Sequence[Comparison], judged: Sequence[ModelVerd
 
 def _verdict_table(judged: Judged, groups: Sequence[Judged]) -> Table:
     columns = (
-        Column("model", numeric=False),
+        MODEL,
         *(Column(f"above {words}?", numeric=False) for words in judged.words.values()),
         Column("so", numeric=False),
     )
@@ -130,14 +130,91 @@ def _verdict_table(judged: Judged, groups: Sequence[Judged]) -> Table:
     return Table(f"Is each model above what needs no learning?{which}", columns, tuple(rows), (note,), "verdicts")
 
 
-def _is_stated(comparison: Comparison, measure: Measure) -> bool:
-    return any(result.result.measures.get(measure.name) is not None for result in comparison.results)
+# ----- Series: layers of one model, models of several sizes
 
 
-def _cell(comparison: Comparison, place: int, result: ComparedResult, measure: Measure) -> Cell:
-    interval = comparison.interval(place, measure)
-    null = null_note(measure, result.result.measures, comparison.info, shown_too=True)
-    fixed = fixed_by_construction(result, measure)
-    return measure_cell(
-        result.value(measure), measure, "\n".join(filter(None, (interval_text(interval, measure.digits), null, fixed)))
+OUTPUT = "output"
+"""What stands for the layer of a model's output."""
+
+
+@dataclass(frozen=True)
+class ModelLayer:
+    """A result's model as one of several layers.
+
+    Attributes:
+        model: its id with its options, less the layer.
+        revision: of the model.
+        layer: None for the output.
+    """
+
+    model: str
+    revision: str
+    layer: int | None
+
+    @classmethod
+    def of(cls, result: ComparedResult) -> ModelLayer:
+        """That of a result."""
+        card = result.result.model
+        options = EncoderOptions(**card.options.model_dump())
+        name = card.id.removesuffix(options.suffix) + options.changed(layer=None).suffix
+        return cls(name, card.revision, options.layer)
+
+
+def layer_table(comparisons: Sequence[Comparison]) -> Table | None:
+    """Models of which there are several layers, a row a layer; None where there is none.
+
+    The columns are the measures to trust of all tasks.
+    """
+    layers = {result.label: ModelLayer.of(result) for comparison in comparisons for result in comparison.results}
+    models: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for label, layer in layers.items():
+        models[layer.model, layer.revision].append(label)
+    several = {model: labels for model, labels in models.items() if len(labels) > 1}
+    if not several:
+        return None
+    columns, cells, legend = trusted_measures(comparisons)
+    names = [name for name, _ in several]
+    rows = []
+    for (name, revision), labels in several.items():
+        shown = name if names.count(name) == 1 else f"{name} ({revision})"
+        for label in sorted(labels, key=lambda label: _depth(layers[label])):
+            number = layers[label].layer
+            rows.append(Row((Cell(shown), Cell(number, OUTPUT if number is None else None), *cells[label])))
+    headings = (
+        MODEL,
+        Column("layer", "0 is the input of the first block, N the output of block N", digits=None),
     )
+    return Table("Layers", (*headings, *columns), tuple(rows), legend, "layers")
+
+
+def _depth(layer: ModelLayer) -> tuple[bool, int]:
+    return layer.layer is None, layer.layer or 0
+
+
+def size_table(comparisons: Sequence[Comparison]) -> Table | None:
+    """Models by their number of parameters, the smallest first; None where no two trained models differ in it.
+
+    Of a model with several layers the output stands in it, or its last layer. The columns are the measures to trust of
+    all tasks.
+    """
+    models: dict[tuple[str, str], ComparedResult] = {}
+    for result in (result for comparison in comparisons for result in comparison.results):
+        if result.result.model.parameters is not None:
+            layer = ModelLayer.of(result)
+            other = models.get((layer.model, layer.revision))
+            if other is None or _depth(layer) > _depth(ModelLayer.of(other)):
+                models[layer.model, layer.revision] = result
+    sized = sorted(models.values(), key=lambda result: (_size(result), result.kind is not ModelKind.TRAINED))
+    if len({_size(result) for result in sized if result.kind is ModelKind.TRAINED}) < 2:
+        return None
+    columns, cells, legend = trusted_measures(comparisons)
+    rows = tuple(Row((Cell(result.label), Cell(_size(result)), *cells[result.label])) for result in sized)
+    headings = (
+        MODEL,
+        Column("parameters", "number of weights of the part of the model that is run", digits=None),
+    )
+    return Table("Models by size", (*headings, *columns), rows, legend, "sizes")
+
+
+def _size(result: ComparedResult) -> int:
+    return result.result.model.parameters or 0

@@ -1,30 +1,30 @@
-"""The tables of results and comparisons, made of what tasks say of their measures."""
+"""The tables of one task's results, as they are or compared, printed from the rows of `frame`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from audio_compositionality.evaluator.results.result import Result
-from audio_compositionality.support.table import Cell, Column, Row, Table
+from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table
 from audio_compositionality.support.text import listed, number_text, shortened, shown
 from audio_compositionality.tasks.base import Measure, Number, TaskInfo
-from audio_compositionality.tasks.nulls import nulls_of
 from audio_compositionality.tasks.registry import load_task
 
-from .baselines import fixed_by_construction
 from .comparison import Comparison, View
-from .loading import ComparedResult
-from .statistics import MIN_SAMPLES, Interval
+from .diversity import Diversity, diversity
+from .frame import FrameRow, ScoresByMeasure, difference_rows, group_rows, model_scores, slope_rows, stated_scores
+from .loading import ComparedResult, ModelKind
+from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval
 
-MOST_PAIRS = 45
+MOST_LISTED_PAIRS = 45
 """Tables for people list the tests of up to so many pairs, those of ten models; CSV and JSON have all."""
 
 MANY = 0.1
 """A share of answers that tells more of a model than its score does: of those that cannot be read, or refuse."""
 
-LONGEST_NAME = 80
-"""Characters of a stranger's name in a sentence."""
+LONGEST_LEGEND_NAME = 80
+"""Characters of a stranger's name in a sentence of a legend."""
 
 NOT_INCLUDED = (
     "Intervals and tests tell what other test samples would change. What other training data, other seeds of a fit or "
@@ -47,30 +47,73 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
     measures = stated_measures(info.shown, [result.measures for result in results])
     fewest, most = min(result.n for result in results), max(result.n for result in results)
     n = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    rows = []
-    for result in results:
-        cells = []
-        for measure in measures:
-            interval = result.intervals.get(measure.name)
-            notes = filter(None, (interval_text(interval, measure.digits), null_note(measure, result.measures, info)))
-            cells.append(measure_cell(result.measures.get(measure.name), measure, "\n".join(notes)))
-        rows.append(Row((Cell(result.model.id, note=training_note(result, info)), *cells)))
+    rows = tuple(
+        Row(
+            (
+                Cell(result.model.id, note=training_note(result, info)),
+                *score_cells(stated_scores(result), measures, info),
+            )
+        )
+        for result in results
+    )
     legend = [measure_legend(measures)]
     if any(result.intervals.get(measure.name) for result in results for measure in measures):
         legend.append("Below a number: its 95 % interval, BCa bootstrap over independent samples.")
     legend += nulls_legend(measures, info)
-    legend += [
-        f"{shortened(result.model.id, LONGEST_NAME)}: {remark}."
-        for result in results
-        for remark in result_remarks(result, info)
-    ]
+    legend += remark_sentences([(result.model.id, result) for result in results], info)
     return Table(
         f"{versioned_title(info, results[0].task_version)} on {results[0].dataset}, n = {n}",
-        (Column("model", numeric=False), *map(measure_column, measures)),
-        tuple(rows),
+        (MODEL, *score_columns(measures, info)),
+        rows,
         (*legend, info.warning),
         info.name,
     )
+
+
+# ----- Scores of any results: columns and cells from the rows of the frame
+
+
+MODEL = Column("model", numeric=False)
+"""The column that names the rows of most tables."""
+
+GROUPS = "models that share a letter are not distinguishable by the measure before it"
+"""The meaning of a column of letters."""
+
+
+def score_columns(measures: Sequence[Measure], info: TaskInfo, grouped: Container[str] = ()) -> list[Column]:
+    """The columns of some measures, behind each of those that are `grouped` that of its letters; the one that a task
+    ranks by is marked."""
+    columns = []
+    for measure in measures:
+        ranks = measure.name == info.ranks_by
+        columns.append(measure_column(measure, order=ranks))
+        if measure.name in grouped:
+            columns.append(Column("groups" if ranks else f"groups, {measure.heading}", GROUPS, numeric=False))
+    return columns
+
+
+def score_cells(
+    scores: ScoresByMeasure,
+    measures: Sequence[Measure],
+    info: TaskInfo,
+    grouped: Container[str] = (),
+    *,
+    shown_too: bool = False,
+) -> list[Cell]:
+    """The cells of one model for `score_columns`: below a number its interval, what it has to be above (see
+    `null_note`), and why it is none to reach."""
+    cells = []
+    for measure in measures:
+        row = scores.get(measure.name)
+        if row is None:
+            cells.append(Cell(None))
+            continue
+        null = null_note(row, measure, info, shown_too=shown_too)
+        notes = filter(None, (interval_text(row.interval, measure.digits), null, row.fixed))
+        cells.append(measure_cell(row.value, measure, "\n".join(notes)))
+        if measure.name in grouped:
+            cells.append(Cell(row.group))
+    return cells
 
 
 def training_note(result: Result, info: TaskInfo) -> str:
@@ -111,13 +154,12 @@ def versioned_title(info: TaskInfo, version: int) -> str:
     return info.title if version == info.version else f"{info.title} version {version}"
 
 
-def null_note(measure: Measure, values: Mapping[str, Number], info: TaskInfo, *, shown_too: bool = False) -> str:
+def null_note(row: FrameRow, measure: Measure, info: TaskInfo, *, shown_too: bool = False) -> str:
     """The null and the floor of a measure, a line each, the larger first; by default those that are not shown by
     themselves, and a floor where it is the larger."""
-    nulls = nulls_of(measure, info, values)
     return "\n".join(
         f"{null_name(measure, null)} {number_text(value, null.digits, minus='−')}"
-        for place, (null, value) in enumerate(nulls)
+        for place, (null, value) in enumerate(row.nulls(measure, info))
         if _is_beside(null, measure, shown_too, is_larger=place == 0)
     )
 
@@ -189,7 +231,7 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
     deviation = result.precision_deviation
     if deviation is not None:
         remarks.append(
-            f"computed in {shortened(result.model.options.precision, LONGEST_NAME)}; the embeddings of "
+            f"computed in {shortened(result.model.options.precision, LONGEST_LEGEND_NAME)}; the embeddings of "
             f"{deviation.clips:,} clips are "
             f"{deviation.relative_mean:.2%} (at most {deviation.relative_max:.2%}) from those in float32, "
             f"{deviation.spread_ratio:.2%} of what clips differ by"
@@ -205,9 +247,18 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
             "choice count as wrong"
         )
     if result.skipped:
-        names = shown([shortened(clip.id, LONGEST_NAME) for clip in result.skipped], 3)
+        names = shown([shortened(clip.id, LONGEST_LEGEND_NAME) for clip in result.skipped], 3)
         remarks.append(f"n = {result.n:,}, without the clips that could not be embedded: {names}")
     return remarks
+
+
+def remark_sentences(results: Iterable[tuple[str, Result]], info: TaskInfo) -> list[str]:
+    """`result_remarks` of several results, each with its label, as sentences of a legend."""
+    return [
+        f"{shortened(label, LONGEST_LEGEND_NAME)}: {remark}."
+        for label, result in results
+        for remark in result_remarks(result, info)
+    ]
 
 
 # ----- Results compared
@@ -218,38 +269,32 @@ def score_table(comparison: Comparison) -> Table:
     known by sample, else what each result states of all its own."""
     info = comparison.info
     measures = stated_measures(info.shown, [result.result.measures for result in comparison.results])
-    columns = [Column("model", numeric=False)]
-    for measure in measures:
-        columns.append(measure_column(measure, order=measure.name == info.ranks_by))
-        if _has_groups(comparison, measure):
-            heading = "groups" if measure.name == info.ranks_by else f"groups, {measure.heading}"
-            columns.append(Column(heading, "models that share a letter are not distinguishable", numeric=False))
+    several = len(comparison.results) > 1
+    grouped = {view.measure.name for view in comparison.recommended} if several else set()
     rows = tuple(
         Row(
             (
-                Cell(result.label, note="" if result.kind.value == "model" else result.kind.value),
-                *(cell for measure in measures for cell in _score_cells(comparison, place, result, measure)),
+                Cell(result.label, note=kind_note(result)),
+                *score_cells(model_scores(comparison, place, measures, grouped), measures, info, grouped),
             )
         )
         for place, result in enumerate(comparison.results)
     )
-    caption = f"{versioned_title(info, comparison.version)} on {comparison.data_name}, n = {len(comparison.ids):,}"
-    return Table(caption, tuple(columns), rows, tuple(_score_legend(comparison, measures)), f"{info.name}-scores")
+    columns = (MODEL, *score_columns(measures, info, grouped))
+    return Table(
+        comparison_caption(comparison), columns, rows, tuple(_score_legend(comparison, measures)), f"{info.name}-scores"
+    )
 
 
-def _has_groups(comparison: Comparison, measure: Measure) -> bool:
-    return len(comparison.results) > 1 and any(view.measure is measure for view in comparison.recommended)
+def kind_note(result: ComparedResult) -> str:
+    """The kind of a model, in words; empty of one that was trained."""
+    return "" if result.kind is ModelKind.TRAINED else result.kind.value
 
 
-def _score_cells(comparison: Comparison, place: int, result: ComparedResult, measure: Measure) -> Iterator[Cell]:
-    view = comparison.views.get(measure.name)
-    interval = comparison.interval(place, measure)
-    null = null_note(measure, result.result.measures, comparison.info)
-    fixed = fixed_by_construction(result, measure)
-    notes = filter(None, (interval_text(interval, measure.digits), null, fixed))
-    yield measure_cell(result.value(measure), measure, "\n".join(notes))
-    if view is not None and _has_groups(comparison, measure):
-        yield Cell(view.letters[place])
+def comparison_caption(comparison: Comparison) -> str:
+    """Task, data and number of samples."""
+    title = versioned_title(comparison.info, comparison.version)
+    return f"{title} on {comparison.data_name}, n = {len(comparison.ids):,}"
 
 
 def _score_legend(comparison: Comparison, measures: Sequence[Measure]) -> Iterator[str]:
@@ -271,10 +316,7 @@ def _score_legend(comparison: Comparison, measures: Sequence[Measure]) -> Iterat
     if comparison.missing is not None:
         yield f"Samples are taken as independent, and nothing is told of diversity: {comparison.missing}."
     yield from (f"{note[:1].upper()}{note[1:]}." for note in comparison.notes)
-    for result in comparison.results:
-        yield from (
-            f"{shortened(result.label, LONGEST_NAME)}: {remark}." for remark in result_remarks(result.result, info)
-        )
+    yield from remark_sentences([(result.label, result.result) for result in comparison.results], info)
 
 
 def view_title(comparison: Comparison, measure: str) -> str:
@@ -283,7 +325,7 @@ def view_title(comparison: Comparison, measure: str) -> str:
     return title if view is comparison.info.score else f"{title}, {view.heading}"
 
 
-def pair_table(comparison: Comparison, view: View, most: int = MOST_PAIRS) -> Table:
+def pair_table(comparison: Comparison, view: View, most: int = MOST_LISTED_PAIRS) -> Table:
     """The paired tests of every two results by a measure; without rows where there are more than `most`."""
     n, tests = len(comparison.ids), view.tests
     count = "1 pair" if len(tests) == 1 else f"{len(tests):,} pairs"
@@ -306,15 +348,15 @@ def pair_table(comparison: Comparison, view: View, most: int = MOST_PAIRS) -> Ta
         rows = tuple(
             Row(
                 (
-                    Cell(f"{view.labels[test.first]} − {view.labels[test.second]}"),
-                    Cell(test.difference, note=interval_text(test.interval, view.measure.digits) or "too few samples"),
-                    Cell(test.t),
-                    p_cell(test.p),
-                    p_cell(test.p_adjusted),
-                    Cell(test.effect_size),
+                    Cell(f"{row.model} − {row.other}"),
+                    Cell(row.value, note=interval_text(row.interval, view.measure.digits) or "too few samples"),
+                    Cell(row.t),
+                    p_cell(row.p),
+                    p_cell(row.p_adjusted),
+                    Cell(row.effect_size),
                 )
             )
-            for test in tests
+            for row in difference_rows(comparison, view)
         )
     title = f"{view_title(comparison, view.measure.name)}: paired differences, n = {n:,}"
     return Table(title, columns, rows, (note,), f"{comparison.info.name}-pairs-{view.measure.name}")
@@ -336,6 +378,133 @@ def interval_text(interval: Interval | None, digits: int = 3) -> str:
     return f"[{number_text(interval[0], digits, minus='−')}, {number_text(interval[1], digits, minus='−')}]"
 
 
+def score_words(value: Number, interval: Interval | None, digits: int, interval_digits: int | None = None) -> str:
+    """A number with its interval behind it, where there is one; of the interval other digits may be wanted."""
+    ends = interval_text(interval, digits if interval_digits is None else interval_digits)
+    return f"{number_text(value, digits, minus='−')} {ends}".strip()
+
+
 def p_cell(value: float | None) -> Cell:
     """The cell of a p value."""
     return Cell(value, "< 0.001" if value is not None and value < 0.001 else None)
+
+
+def printed_table(info: TaskInfo) -> Table | None:
+    """The figures that a task knows to have been printed, a row a model; None where it knows of none."""
+    printed = info.printed
+    if printed is None:
+        return None
+    measures = [info.measure(name) for name in printed.measures]
+    columns = (
+        Column("model, as printed", numeric=False),
+        *(Column(measure.heading, digits=measure.digits) for measure in measures),
+    )
+    rows = tuple(
+        Row((Cell(model), *(Cell(values.get(measure.name)) for measure in measures)))
+        for model, values in printed.figures.items()
+    )
+    legend = (printed.beside, *printed.remarks.values())
+    return Table(f"Not comparable: {printed.source}", columns, rows, legend, f"{info.name}-printed")
+
+
+# ----- What is known of the samples
+
+
+MOST_GROUPS = 12
+"""Groups that are columns of a table; more are rows."""
+
+_NO_FIT = "–: too few independent samples for a fit, or a diversity that does not vary."
+
+
+def diversity_tables(comparison: Comparison, *, brief: bool = False) -> Iterator[Table]:
+    """How measures change with what is known of samples; `brief` leaves out single attributes and groups of samples."""
+    for view in comparison.told_apart:
+        name = view.measure.name
+        slopes = diversity(comparison, name)
+        if slopes is None:
+            continue
+        if slopes.slopes:
+            yield slope_table(comparison, name, slopes)
+            if not brief and len({slope.diversity for slope in slopes.slopes}) > 1:
+                yield attribute_table(comparison, name, slopes)
+        if not brief:
+            yield from group_tables(comparison, name, slopes)
+
+
+def slope_table(comparison: Comparison, measure: str, slopes: Diversity) -> Table:
+    """Slopes of a measure against the diversity that figures show, as it is and with numbers held fixed."""
+    samples = comparison.samples
+    assert samples is not None
+    first, held = slopes.slopes[0].diversity, listed(list(samples.held_fixed))
+    columns = [MODEL, Column("slope"), Column("p")]
+    if held:
+        columns += [Column("slope within", f"with {held} held fixed"), Column("p within")]
+    fits = {(row.quantity, row.model): row for row in slope_rows(comparison, measure, slopes) if row.other == first}
+    quantities = ("slope", "slope within") if held else ("slope",)
+    rows = tuple(
+        Row((Cell(label), *(cell for quantity in quantities for cell in _slope_cells(fits.get((quantity, label))))))
+        for label in comparison.labels
+    )
+    legend = [
+        f"Slope: change of {comparison.info.measure(measure).heading} for a change of {samples.diversity_name} by 1."
+    ]
+    if held:
+        legend.append(f"Within: with {held} held fixed, since diversity mostly counts them.")
+    legend.append("p: corrected over models and kinds of diversity.")
+    if any(cell.value is None for row in rows for cell in row.cells):
+        legend.append(_NO_FIT)
+    title = f"{view_title(comparison, measure)} against diversity {samples.diversity_name}"
+    name = f"{comparison.info.name}-slopes-{measure}"
+    return Table(f"{title}, n = {len(comparison.ids):,}", tuple(columns), rows, tuple(legend), name)
+
+
+def _slope_cells(row: FrameRow | None) -> tuple[Cell, Cell]:
+    if row is None:
+        return Cell(None, MISSING), Cell(None, MISSING)
+    return Cell(row.value, note=interval_text(row.interval)), p_cell(row.p_adjusted)
+
+
+def attribute_table(comparison: Comparison, measure: str, slopes: Diversity) -> Table:
+    """Slopes of a measure against each kind of diversity, with numbers held fixed where the task names such."""
+    samples = comparison.samples
+    assert samples is not None
+    held = listed(list(samples.held_fixed))
+    kinds = tuple(dict.fromkeys(slope.diversity for slope in slopes.slopes))
+    quantity = "slope within" if held else "slope"
+    fits = {(row.model, row.other): row for row in slope_rows(comparison, measure, slopes) if row.quantity == quantity}
+    rows = tuple(
+        Row((Cell(label), *(_starred(fits.get((label, kind))) for kind in kinds))) for label in comparison.labels
+    )
+    legend = ["*: differs from 0 after correction."]
+    if any(cell.value is None for row in rows for cell in row.cells):
+        legend.append(_NO_FIT)
+    title = f"{view_title(comparison, measure)}: slopes by attribute{f', {held} held fixed' if held else ''}"
+    name = f"{comparison.info.name}-attributes-{measure}"
+    return Table(title, (MODEL, *map(Column, kinds)), rows, tuple(legend), name)
+
+
+def _starred(row: FrameRow | None) -> Cell:
+    """A slope, with a star where it differs from 0."""
+    if row is None:
+        return Cell(None)
+    is_sure = row.p_adjusted is not None and row.p_adjusted <= SIGNIFICANT
+    return Cell(row.value, f"{number_text(row.value, minus='−')} *" if is_sure else None, interval_text(row.interval))
+
+
+def group_tables(comparison: Comparison, measure: str, slopes: Diversity) -> Iterator[Table]:
+    """Means of a measure over groups of samples, a table a grouping."""
+    for number, (grouping, by_label) in enumerate(slopes.groups.items(), 1):
+        headings = [f"{group.label} (n = {group.n:,})" for group in next(iter(by_label.values()))]
+        means: dict[str, list[Cell]] = {label: [] for label in by_label}
+        for row in group_rows(comparison, measure, slopes, grouping):
+            means[row.model].append(Cell(row.value, note=interval_text(row.interval) or "too few"))
+        if len(headings) > MOST_GROUPS:
+            # Many groups are read down a page, not across it.
+            heads, lines = [grouping, *by_label], dict(zip(headings, zip(*means.values(), strict=True), strict=True))
+        else:
+            heads, lines = ["model", *headings], {label: tuple(cells) for label, cells in means.items()}
+        columns = (Column(heads[0], numeric=False), *map(Column, heads[1:]))
+        rows = tuple(Row((Cell(label), *cells)) for label, cells in lines.items())
+        name = f"{comparison.info.name}-groups-{number}-{measure}"
+        legend = tuple(filter(None, (outside_sentence(comparison.view(measure)).strip(),)))
+        yield Table(f"{view_title(comparison, measure)} by {grouping}", columns, rows, legend, name)

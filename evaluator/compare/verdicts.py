@@ -14,12 +14,11 @@ from audio_compositionality.support.text import listed, number_text, shortened
 from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo
 from audio_compositionality.tasks.nulls import least_of
 
-from .baselines import description_names, descriptions_in, level_names, levels_in
 from .comparison import Comparison, View
-from .kinds import ModelKind
+from .loading import ModelKind, description_names, descriptions_in, level_names, levels_in
 from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval, mean_intervals, paired_t_test
 
-MATTERS = 0.05
+LEAST_DIFFERENCE = 0.05
 """A smaller difference of means counts as none, however sure it is: the scores of ten untrained networks
 that differed in the seed of their weights alone had a standard deviation of 0.02."""
 
@@ -30,7 +29,7 @@ LONGEST_NAME = 60
 """Characters of a stranger's name in a sentence."""
 
 
-class Answer(Enum):
+class VerdictAnswer(Enum):
     """Of a question; the value is what people read."""
 
     YES = "yes"
@@ -39,7 +38,7 @@ class Answer(Enum):
 
 
 @dataclass(frozen=True)
-class Check:
+class VerdictCheck:
     """A measure of a model against a reference.
 
     Attributes:
@@ -53,7 +52,7 @@ class Check:
         decides: whether the answer to its question depends on it; another trusted measure is shown beside.
     """
 
-    answer: Answer
+    answer: VerdictAnswer
     measure: str
     reference: str
     difference: float | None
@@ -66,7 +65,7 @@ class Check:
     def is_lower(self) -> bool:
         """Whether the model is surely below the reference."""
         is_less = self.difference is not None and self.difference < 0
-        return self.answer is Answer.NO and is_less and self.p is not None and self.p <= SIGNIFICANT
+        return self.answer is VerdictAnswer.NO and is_less and self.p is not None and self.p <= SIGNIFICANT
 
     @property
     def sentence(self) -> str:
@@ -104,7 +103,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Question:
+class VerdictQuestion:
     """Whether a model is above a reference.
 
     Attributes:
@@ -117,15 +116,15 @@ class Question:
 
     name: str
     words: str
-    answer: Answer
+    answer: VerdictAnswer
     sentence: str
-    checks: tuple[Check, ...]
+    checks: tuple[VerdictCheck, ...]
 
     @property
     def is_below(self) -> bool:
         """Whether the model is surely below the reference, and below each where there are several."""
         deciding = [check for check in self.checks if check.decides]
-        return self.answer is Answer.NO and all(check.is_lower for check in deciding)
+        return self.answer is VerdictAnswer.NO and all(check.is_lower for check in deciding)
 
 
 @dataclass(frozen=True)
@@ -141,13 +140,13 @@ class Verdict:
 
     label: str
     place: int
-    questions: tuple[Question, ...]
+    questions: tuple[VerdictQuestion, ...]
     flags: tuple[str, ...]
 
     @property
     def is_evidence(self) -> bool:
         """Whether nothing that needs no learning explains the score."""
-        return not self.flags and all(question.answer is Answer.YES for question in self.questions)
+        return not self.flags and all(question.answer is VerdictAnswer.YES for question in self.questions)
 
 
 QUESTIONS = ("twin", "description", "floor")
@@ -163,13 +162,12 @@ def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
     """One for each model that is neither a baseline nor untrained, in the order of the results.
 
     A model is above another where the measure that the task judges by is significantly higher in the paired tests of
-    all results, by `MATTERS` or more, and no other trusted measure is significantly lower. It is above the floor, such
-    as energy alone, where each trusted measure of which that has a known value is significantly above it, corrected
-    over all models (of a task that names a measure to judge by, that one decides, and the others are told beside); and
-    of energy also where it is above every baseline among the results that hears levels alone, as above any other model.
-    Where there is neither such a value nor such a baseline, it cannot be told.
-    """
-    levels = levels_in(comparison) if comparison.info.floor == ENERGY else []
+    all results, by `LEAST_DIFFERENCE` or more, and no other trusted measure is significantly lower. It is above the
+    floor, such as energy alone, where each trusted measure of which that has a known value is significantly above it,
+    corrected over all models (of a task that names a measure to judge by, that one decides, and the others are told
+    beside); and of energy also where it is above every baseline among the results that hears levels alone, as above any
+    other model. Where there is neither such a value nor such a baseline, it cannot be told."""
+    levels = levels_in(comparison.results) if comparison.info.floor == ENERGY else []
     floor = _floor_checks(comparison, levels)
     return tuple(
         Verdict(
@@ -202,20 +200,20 @@ def twins_of(comparison: Comparison, place: int) -> list[int]:
     ]
 
 
-def combined(answers: Sequence[Answer]) -> Answer:
+def combined(answers: Sequence[VerdictAnswer]) -> VerdictAnswer:
     """Yes where all say so, no where one does."""
-    if Answer.NO in answers:
-        return Answer.NO
-    return Answer.YES if answers and set(answers) == {Answer.YES} else Answer.UNKNOWN
+    if VerdictAnswer.NO in answers:
+        return VerdictAnswer.NO
+    return VerdictAnswer.YES if answers and set(answers) == {VerdictAnswer.YES} else VerdictAnswer.UNKNOWN
 
 
-def _twin_question(comparison: Comparison, place: int) -> Question:
+def _twin_question(comparison: Comparison, place: int) -> VerdictQuestion:
     twins, words = twins_of(comparison, place), question_words(comparison.info)["twin"]
     if not twins:
         missing = f"The results of {words} are missing: it may score as high."
         untrained = "No untrained twin is among the results: an untrained network may score as high."
         sentence = untrained if comparison.info.twin[0] == UNTRAINED else missing
-        return Question("twin", words, Answer.UNKNOWN, sentence, ())
+        return VerdictQuestion("twin", words, VerdictAnswer.UNKNOWN, sentence, ())
     return _of_checks(
         "twin",
         words,
@@ -228,28 +226,28 @@ def _twin_question(comparison: Comparison, place: int) -> Question:
     )
 
 
-def _description_question(comparison: Comparison, place: int) -> Question:
-    references = descriptions_in(comparison)
+def _description_question(comparison: Comparison, place: int) -> VerdictQuestion:
+    references = descriptions_in(comparison.results, comparison.info)
     if not references:
         words = question_words(comparison.info)["description"]
         sentence = f"The results of {words} are missing: it may score as high."
-        return Question("description", words, Answer.UNKNOWN, sentence, ())
+        return VerdictQuestion("description", words, VerdictAnswer.UNKNOWN, sentence, ())
     words = listed([comparison.labels[k] for k in references])
     checks = [check for k in references for check in _against(comparison, place, k, comparison.labels[k])]
     return _of_checks("description", words, checks)
 
 
-def _floor_question(comparison: Comparison, checks: Sequence[Check]) -> Question:
+def _floor_question(comparison: Comparison, checks: Sequence[VerdictCheck]) -> VerdictQuestion:
     words = comparison.info.floor
     if not checks:
         sentence = f"The results have no measure that {words} does not raise."
         if words == ENERGY:
             sentence = f"What {words} reaches is not known: no result of {level_names()} is here; score one beside it."
-        return Question("floor", words, Answer.UNKNOWN, sentence, ())
+        return VerdictQuestion("floor", words, VerdictAnswer.UNKNOWN, sentence, ())
     return _of_checks("floor", words, checks)
 
 
-def _level_checks(comparison: Comparison, place: int, levels: Sequence[int]) -> list[Check]:
+def _level_checks(comparison: Comparison, place: int, levels: Sequence[int]) -> list[VerdictCheck]:
     """Against the baselines that hear how loud clips are, and nothing else."""
     return [
         replace(check, words=f"{check.words} ({comparison.info.floor}: {comparison.labels[k]})")
@@ -258,13 +256,13 @@ def _level_checks(comparison: Comparison, place: int, levels: Sequence[int]) -> 
     ]
 
 
-def _of_checks(name: str, words: str, checks: Sequence[Check]) -> Question:
+def _of_checks(name: str, words: str, checks: Sequence[VerdictCheck]) -> VerdictQuestion:
     answer = combined([check.answer for check in checks if check.decides])
     telling = [check for check in checks if check.decides and check.answer is answer]
-    return Question(name, words, answer, " ".join(check.sentence for check in telling), tuple(checks))
+    return VerdictQuestion(name, words, answer, " ".join(check.sentence for check in telling), tuple(checks))
 
 
-def _against(comparison: Comparison, place: int, other: int, words: str) -> list[Check]:
+def _against(comparison: Comparison, place: int, other: int, words: str) -> list[VerdictCheck]:
     """A model against another one: by the measure that the task judges by, which decides, and by the other trusted
     ones, which can take a yes back."""
     info = comparison.info
@@ -273,38 +271,40 @@ def _against(comparison: Comparison, place: int, other: int, words: str) -> list
     view = comparison.views.get(first.name)
     if view is None:
         said = f"not all results have {first.heading} by sample, so nothing can be tested"
-        return [Check(Answer.UNKNOWN, first.heading, words, None, None, None, said)]
+        return [VerdictCheck(VerdictAnswer.UNKNOWN, first.heading, words, None, None, None, said)]
     check = paired_check(view, place, other, words)
     views = [comparison.views[measure.name] for measure in more if measure.name in comparison.views]
     beside = [_unless_a_floor_explains(comparison, another, place, other, words) for another in views]
     lower = next((one for one in beside if one.is_lower), None)
-    if check.answer is Answer.YES and lower is not None:
+    if check.answer is VerdictAnswer.YES and lower is not None:
         return [replace(lower, words=f"{check.words}, but {lower.words}")]
     return [check, *(replace(one, decides=False) for one in beside)]
 
 
-def _unless_a_floor_explains(comparison: Comparison, view: View, place: int, other: int, words: str) -> Check:
+def _unless_a_floor_explains(comparison: Comparison, view: View, place: int, other: int, words: str) -> VerdictCheck:
     """As `paired_check`; a measure that has a floor is not called higher where the model is not above its own."""
     check, measure = paired_check(view, place, other, words), view.measure
     least = least_of(measure, comparison.info, comparison.results[place].result.measures)
-    if check.answer is not Answer.YES or measure.floor is None or least is None:
+    if check.answer is not VerdictAnswer.YES or measure.floor is None or least is None:
         return check
     interval, _ = _above(view, place, least[1])
     if interval is not None and interval[0] > 0:
         return check
     reached = f"{least[0].heading} ({number_text(least[1], minus='−')})"
-    return replace(check, answer=Answer.NO, words=f"{check.words}, but is not shown to be above its own {reached}")
+    return replace(
+        check, answer=VerdictAnswer.NO, words=f"{check.words}, but is not shown to be above its own {reached}"
+    )
 
 
-def paired_check(view: View, place: int, other: int, words: str) -> Check:
+def paired_check(view: View, place: int, other: int, words: str) -> VerdictCheck:
     """One result against another by a measure; what is lower or higher is the first."""
     (test,) = (t for t in view.tests if {t.first, t.second} == {place, other})
     sign = 1 if test.first == place else -1
     interval = test.interval if sign == 1 or test.interval is None else (-test.interval[1], -test.interval[0])
-    return _check(view.measure, words, sign * test.difference, interval, test.p_adjusted, MATTERS)
+    return _check(view.measure, words, sign * test.difference, interval, test.p_adjusted, LEAST_DIFFERENCE)
 
 
-def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[Check]]:
+def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[VerdictCheck]]:
     """For each result its checks against the values of the floor that are known; all p are corrected together.
 
     Args:
@@ -321,7 +321,7 @@ def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[Ch
             if least is not None:
                 null = least_of(view.measure, comparison.info, comparison.results[place].result.measures)
                 least = max(least, null[1]) if view.measure.floor is not None and null is not None else least
-                margin = 0.0 if isinstance(value, str) else MATTERS
+                margin = 0.0 if isinstance(value, str) else LEAST_DIFFERENCE
                 interval, p = _above(view, place, least)
                 drawn.append((place, view.measure, float(view.means[place]) - least, interval, p, margin, least))
     assumed = f"is assumed to reach chance, {{}}: no result of {level_names()}"
@@ -330,7 +330,7 @@ def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[Ch
     reaches = assumed if of_levels else by_chance
     p_values = [p for *_, p, _, _ in drawn if p is not None]
     corrected = iter(stats.false_discovery_control(p_values).tolist() if p_values else [])
-    checks: list[list[Check]] = [[] for _ in comparison.results]
+    checks: list[list[VerdictCheck]] = [[] for _ in comparison.results]
     for place, measure, difference, interval, p, margin, least in drawn:
         adjusted = None if p is None else next(corrected)
         floor, reached = comparison.info.floor, reaches.format(number_text(least, minus="−"))
@@ -367,20 +367,20 @@ def _above(view: View, place: int, least: float) -> tuple[Interval | None, float
 
 def _check(
     measure: Measure, words: str, difference: float, interval: Interval | None, p: float | None, margin: float
-) -> Check:
+) -> VerdictCheck:
     """What a difference says. `margin`: what counts as none."""
     heading = measure.heading
     if interval is None or p is None:
-        answer, said = Answer.UNKNOWN, f"{heading} is of too few samples to tell"
+        answer, said = VerdictAnswer.UNKNOWN, f"{heading} is of too few samples to tell"
     elif p <= SIGNIFICANT and difference >= margin and difference > 0:
-        answer, said = Answer.YES, f"{heading} is higher"
+        answer, said = VerdictAnswer.YES, f"{heading} is higher"
     elif p <= SIGNIFICANT and difference < 0:
-        answer, said = Answer.NO, f"{heading} is lower"
+        answer, said = VerdictAnswer.NO, f"{heading} is lower"
     elif p <= SIGNIFICANT:
-        answer = Answer.NO if interval[1] <= margin else Answer.UNKNOWN
+        answer = VerdictAnswer.NO if interval[1] <= margin else VerdictAnswer.UNKNOWN
         said = f"{heading} is higher, but by less than the {margin:g} that counts"
     elif interval[1] <= margin:
-        answer, said = Answer.NO, f"{heading} is no higher"
+        answer, said = VerdictAnswer.NO, f"{heading} is no higher"
     else:
-        answer, said = Answer.UNKNOWN, f"{heading} cannot be told apart"
-    return Check(answer, heading, shortened(words, LONGEST_NAME), difference, interval, p, said)
+        answer, said = VerdictAnswer.UNKNOWN, f"{heading} cannot be told apart"
+    return VerdictCheck(answer, heading, shortened(words, LONGEST_NAME), difference, interval, p, said)

@@ -1,26 +1,95 @@
-"""All figures of a comparison with their words: those of every task, and the task's own."""
+"""All figures of benchmarks and of comparisons with their words: those of every task, and those of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from tqdm.auto import tqdm
 
-from audio_compositionality.evaluator.compare.benchmarks import BenchmarkResults, by_benchmark
-from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.comparison import BenchmarkResults, Comparison, by_benchmark, twin_places
+from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.tables import outside_sentence
-from audio_compositionality.tasks.base import TaskInfo
+from audio_compositionality.tasks.base import TaskError, TaskInfo
+from audio_compositionality.tasks.groups import BenchmarkDrawing, DrawnModel
 
-from .benchmarks import benchmark_figures
-from .controls import control_scatter
-from .figures import diversity_panels, score_boxes, task_panels
-from .files import save_figure
-from .kinds import Described, FigureError, measure_name
-from .pairs import significance_map
+from .layout import COLUMN, LINE, PAGE, NumberKey, in_points, number_points, short_labels, text_width, title_lines
+from .models import MARKER_SIZE, control_scatter, significance_map
+from .samples import diversity_panels, score_boxes, task_panels
+from .style import LOOKS, Described, FigureError, figure_style, measure_name, save_figure
+
+DRAWN_KINDS: dict[ModelKind, Literal["trained", "untrained", "baseline", "control"]] = {
+    ModelKind.TRAINED: "trained",
+    ModelKind.UNTRAINED: "untrained",
+    ModelKind.BASELINE: "baseline",
+    ModelKind.CONTROL: "control",
+}
+
+
+class HouseSheet:
+    """The paper of all figures; see `audio_compositionality.tasks.groups.Sheet`."""
+
+    column, page, line = COLUMN, PAGE, LINE
+
+    def text_width(self, text: str) -> float:
+        """How wide a line of the smallest text is."""
+        return text_width(text)
+
+    def title(self, axes: Axes, name: str, width: float) -> None:
+        """Write a name above a panel, on at most two lines of this width."""
+        axes.set_title(title_lines(name, width), loc="left", y=1.0, linespacing=1.15)
+
+    def number(self, axes: Axes, x: Sequence[float], y: Sequence[float], numbers: Sequence[int]) -> None:
+        """Write numbers near points, so that they cover no point and no other number."""
+        points = in_points(axes, np.asarray(x, np.float64), np.asarray(y, np.float64))
+        number_points(axes, points, numbers, np.array(MARKER_SIZE / 2 + 1))
+
+    def key(self, names: Sequence[str], width: float) -> NumberKey:
+        """A key of numbers from 1, for the foot of a figure so wide."""
+        return NumberKey(names, columns=1 if width <= COLUMN else 3, width=width)
+
+
+def drawn_models(results: BenchmarkResults) -> list[DrawnModel]:
+    """All models of a benchmark as its figures draw them, in the order of its comparisons."""
+    models = results.models
+    comparisons = {comparison.info.name: comparison for comparison in results.comparisons}
+    return [
+        DrawnModel(
+            label=name,
+            kind=DRAWN_KINDS[model.first.kind],
+            measures={task: model.measures(comparisons[task]) for task in model.results},
+            is_reference=model.is_reference,
+            twins=twin_places(models, place) if model.first.kind is ModelKind.TRAINED else (),
+            colour=LOOKS[model.first.kind].colour,
+            marker=LOOKS[model.first.kind].marker,
+        )
+        for place, (model, name) in enumerate(zip(models, short_labels([m.label for m in models]), strict=True))
+    ]
+
+
+def benchmark_figures(results: BenchmarkResults) -> Iterator[Described]:
+    """The figures of a benchmark, over all of its tasks."""
+    if not results.info.drawings:
+        return
+    with figure_style():
+        models = drawn_models(results)
+    for drawing in results.info.drawings:
+        caption = f"{drawing.title} {drawing.finding(models)}".strip()
+        yield Described(drawing.name, partial(_draw, drawing, models), drawing.alternative, caption)
+
+
+def _draw(drawing: BenchmarkDrawing, models: Sequence[DrawnModel]) -> Figure:
+    try:
+        with figure_style():
+            return drawing.draw(models, HouseSheet())
+    except TaskError as error:
+        raise FigureError(str(error)) from error
+
 
 FEW_VALUES = 6
 """A measure with no more values is one of hits and misses, shared among ties or averaged over fits."""

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 COLUMN, PAGE = 3.4, 7.1
 """Inches: width of a column and of a page's text in ICASSP's template."""
 
-LONGEST = 40
+LONGEST_SHORT_NAME = 40
 """Characters of a name in a figure."""
 
 SMALLEST, LINE = 6.5, 0.115
@@ -48,7 +48,7 @@ _RINGS, _TURNS = 40, 24  # circles around a point, and directions on each, that 
 _COVERED, _ASTRAY = 100.0, 2.0  # what a square point covered and a point of distance cost
 
 
-def short_label(label: str, limit: int = LONGEST) -> str:
+def short_label(label: str, limit: int = LONGEST_SHORT_NAME) -> str:
     """A name on one line of at most `limit` characters, shortened in its middle, where ids say least."""
     seen = plain(label)
     if len(seen) <= limit:
@@ -72,7 +72,7 @@ def short_labels(labels: Sequence[str], width: float = math.inf) -> list[str]:
 
 def _fitted(label: str, width: float, end: str = "") -> str:
     """A name and its end, shortened to a width in inches."""
-    for limit in range(LONGEST - len(end), 1, -1):
+    for limit in range(LONGEST_SHORT_NAME - len(end), 1, -1):
         short = short_label(label, limit) + end
         if text_width(short) <= width:
             break
@@ -81,8 +81,8 @@ def _fitted(label: str, width: float, end: str = "") -> str:
 
 def title_lines(label: str, width: float) -> str:
     """A name on one or two lines of at most `width` inches, in the size of titles."""
-    for limit in range(LONGEST, 1, -1):
-        lines = _two_lines(short_label(label, min(LONGEST, 2 * limit)), limit)
+    for limit in range(LONGEST_SHORT_NAME, 1, -1):
+        lines = _two_lines(short_label(label, min(LONGEST_SHORT_NAME, 2 * limit)), limit)
         if max(map(text_width, lines)) <= width:
             break
     return "\n".join(lines)
@@ -176,7 +176,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Key:
+class NumberKey:
     """Numbers from 1 and what they stand for, at the foot of a figure.
 
     Attributes:

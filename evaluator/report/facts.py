@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.loading import ComparedResult
-from audio_compositionality.evaluator.compare.tables import versioned_title
+from audio_compositionality.evaluator.compare.tables import MODEL, versioned_title
+from audio_compositionality.evaluator.results.result import ScoredModel
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import listed, shortened
 
@@ -28,43 +29,39 @@ def fact_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     return [table for table in tables if table is not None]
 
 
+def _weights(model: ScoredModel) -> str | None:
+    return None if model.weights_sha256 is None else f"SHA-256 {model.weights_sha256[:12]}…"
+
+
+def _layer(model: ScoredModel) -> Cell:
+    return Cell(model.options.layer, "output" if model.options.layer is None else None)
+
+
+def _precision(model: ScoredModel) -> str:
+    return model.options.precision + (", compiled" if model.options.compile else "")
+
+
+_MODEL_COLUMNS: tuple[tuple[Column, Callable[[ScoredModel], Cell]], ...] = (
+    (Column("revision", numeric=False), lambda model: Cell(model.revision)),
+    (Column("weights", numeric=False), lambda model: Cell(_weights(model))),
+    (Column("trained by", numeric=False), lambda model: Cell(model.paradigm)),
+    (Column("licence", numeric=False), lambda model: Cell(model.licence)),
+    (Column("parameters", digits=None), lambda model: Cell(model.parameters)),
+    (Column("dim", digits=None), lambda model: Cell(model.output_dim)),
+    (Column("rate (Hz)", digits=None), lambda model: Cell(model.sample_rate)),
+    (Column("layer", digits=None), _layer),
+    (Column("pooling", numeric=False), lambda model: Cell(model.options.pooling or "default")),
+    (Column("precision", numeric=False), lambda model: Cell(_precision(model))),
+    (Column("front end", numeric=False), lambda model: Cell(f"version {model.front_end_version}")),
+)
+
+
 def model_table(comparisons: Sequence[Comparison]) -> Table:
     """What was evaluated: each model once, or once for each way that it was run."""
-    columns = (
-        Column("model", numeric=False),
-        Column("revision", numeric=False),
-        Column("weights", numeric=False),
-        Column("trained by", numeric=False),
-        Column("licence", numeric=False),
-        Column("parameters", digits=None),
-        Column("dim", digits=None),
-        Column("rate (Hz)", digits=None),
-        Column("layer", digits=None),
-        Column("pooling", numeric=False),
-        Column("precision", numeric=False),
-        Column("front end", numeric=False),
-    )
     rows: dict[Row, None] = {}
     for result in _results(comparisons):
-        model = result.result.model
-        options = model.options
-        weights = None if model.weights_sha256 is None else f"SHA-256 {model.weights_sha256[:12]}…"
-        cells = (
-            Cell(result.label),
-            Cell(model.revision),
-            Cell(weights),
-            Cell(model.paradigm),
-            Cell(model.licence),
-            Cell(model.parameters),
-            Cell(model.output_dim),
-            Cell(model.sample_rate),
-            Cell(options.layer, "output" if options.layer is None else None),
-            Cell(options.pooling or "default"),
-            Cell(options.precision + (", compiled" if options.compile else "")),
-            Cell(f"version {model.front_end_version}"),
-        )
-        rows.setdefault(Row(cells))
-    return Table("The models", columns, tuple(rows))
+        rows.setdefault(Row((Cell(result.label), *(cell(result.result.model) for _, cell in _MODEL_COLUMNS))))
+    return Table("The models", (MODEL, *(column for column, _ in _MODEL_COLUMNS)), tuple(rows))
 
 
 def run_table(comparisons: Sequence[Comparison]) -> Table:

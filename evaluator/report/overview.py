@@ -9,19 +9,18 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from audio_compositionality.encoders.loading.listing import named_models
-from audio_compositionality.evaluator.compare.baselines import descriptions_in, fixed_by_construction
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
-from audio_compositionality.evaluator.compare.kinds import ModelKind
-from audio_compositionality.evaluator.compare.tables import interval_text, view_title
+from audio_compositionality.evaluator.compare.frame import FrameRow, score_rows
+from audio_compositionality.evaluator.compare.loading import ModelKind, descriptions_in
+from audio_compositionality.evaluator.compare.tables import score_words, view_title
 from audio_compositionality.evaluator.compare.verdicts import twins_of
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.text import number_text
-from audio_compositionality.tasks.nulls import least_of
 
 MOST_LINES = 12
 """Models of a picture, the highest first; tables have all."""
 
-LONGEST_NAME = 26
+LONGEST_LINE_NAME = 26
 """Characters of a name above its line, which fit a phone beside a score with its interval."""
 
 EDGE = 2.0
@@ -54,7 +53,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Line:
+class OverviewLine:
     """A model beside what it has to be above.
 
     Attributes:
@@ -92,7 +91,7 @@ class Overview:
 
     title: str
     meaning: str
-    lines: tuple[Line, ...]
+    lines: tuple[OverviewLine, ...]
     ticks: tuple[tuple[float, str], ...]
     chance: float | None
     left_out: int
@@ -101,7 +100,7 @@ class Overview:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedBaseline:
     """A baseline in the legend.
 
     Attributes:
@@ -117,7 +116,7 @@ class Named:
     words: str
 
 
-def named_baselines(comparisons: Sequence[Comparison]) -> tuple[Named, ...]:
+def named_baselines(comparisons: Sequence[Comparison]) -> tuple[NamedBaseline, ...]:
     """All baselines and the controls that have a name of their own, those that describe a sound first."""
     entries: dict[str, tuple[str, str]] = {}
     for comparison in comparisons:
@@ -127,7 +126,7 @@ def named_baselines(comparisons: Sequence[Comparison]) -> tuple[Named, ...]:
                 entries[result.label] = (_kind(comparison, place), "" if listing is None else listing.description)
     order = sorted(entries, key=lambda label: (entries[label][0] != "description", label))
     return tuple(
-        Named(entries[label][0], SHAPES[number % len(SHAPES)], label, entries[label][1])
+        NamedBaseline(entries[label][0], SHAPES[number % len(SHAPES)], label, entries[label][1])
         for number, label in enumerate(order)
     )
 
@@ -139,14 +138,15 @@ def overviews(comparison: Comparison) -> list[Overview]:
 
 def _overview(comparison: Comparison, view: View) -> Overview:
     trained = [k for k, result in enumerate(comparison.results) if result.kind is ModelKind.TRAINED]
-    places = sorted(trained or range(len(comparison.results)), key=lambda k: -float(view.means[k]))
-    ends = [end for k, interval in enumerate(view.intervals) for end in interval or (float(view.means[k]),)]
-    chance = _chance(comparison, view)
-    at_least = [least for place in places[:MOST_LINES] if (least := _least(comparison, view, place)) is not None]
+    scores = [row for k in range(len(comparison.results)) for row in score_rows(comparison, k, [view.measure])]
+    places = sorted(trained or range(len(scores)), key=lambda k: -float(view.means[k]))
+    ends = [end for row in scores for end in row.interval or (float(row.value or 0.0),)]
+    chance = _chance(view, scores)
+    at_least = [least for k in places[:MOST_LINES] if (least := _least(comparison, view, scores[k])) is not None]
     shown = [0.0, *ends, *view.means.tolist(), *at_least, *(() if chance is None else (chance,))]
     low, high = min(shown), max(shown)
     scale = _Scale(low, high if high > low else low + 1.0)
-    lines = tuple(_line(comparison, view, place, scale) for place in places[:MOST_LINES])
+    lines = tuple(_line(comparison, view, scores, place, scale) for place in places[:MOST_LINES])
     steps = np.asarray(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(scale.low, scale.high))
     inside = [step for step in steps.tolist() if scale.low <= step <= scale.high]
     ticks = tuple((scale.at(step), f"{step:.4g}".replace("-", "−")) for step in inside)
@@ -160,13 +160,10 @@ def _overview(comparison: Comparison, view: View) -> Overview:
     return Overview(title, view.measure.meaning, lines, ticks, at_chance, len(places) - len(lines), notes, alternative)
 
 
-def _chance(comparison: Comparison, view: View) -> float | None:
+def _chance(view: View, scores: Sequence[FrameRow]) -> float | None:
     """The null of a measure, where all results have the same; one with a floor has its own at each result."""
-    if view.measure.floor is not None:
-        return None
-    nulls = {result.result.measures.get(view.measure.null or "") for result in comparison.results}
-    null = next(iter(nulls))
-    return None if len(nulls) > 1 or null is None else float(null)
+    nulls = {row.null for row in scores}
+    return next(iter(nulls)) if view.measure.floor is None and len(nulls) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -179,20 +176,22 @@ class _Scale:
         return round(EDGE + (100 - 2 * EDGE) * share, 2)
 
 
-def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> Line:
+def _line(comparison: Comparison, view: View, scores: Sequence[FrameRow], place: int, scale: _Scale) -> OverviewLine:
     is_trained = comparison.results[place].kind is ModelKind.TRAINED
-    twins, descriptions = (twins_of(comparison, place), descriptions_in(comparison)) if is_trained else ([], [])
+    twins, descriptions = (
+        (twins_of(comparison, place), descriptions_in(comparison.results, comparison.info)) if is_trained else ([], [])
+    )
     rest = [
         k
         for k, result in enumerate(comparison.results)
         if is_trained and result.kind is ModelKind.BASELINE and k not in descriptions
     ]
     kinds = (("baseline", rest), ("description", descriptions), ("twin", twins), (_kind(comparison, place), [place]))
-    marks = tuple(_mark(comparison, view, k, kind, scale) for kind, members in kinds for k in members)
+    marks = tuple(_mark(view, scores[k], kind, scale) for kind, members in kinds for k in members)
     reached = [mark.high for mark in marks[:-1] if not mark.fixed]
-    least = _least(comparison, view, place)
-    return Line(
-        name=short_label(view.labels[place], LONGEST_NAME),
+    least = _least(comparison, view, scores[place])
+    return OverviewLine(
+        name=short_label(view.labels[place], LONGEST_LINE_NAME),
         text=marks[-1].text,
         least=None if least is None else scale.at(least),
         least_text="" if least is None else number_text(least, view.measure.digits, minus="−"),
@@ -201,10 +200,9 @@ def _line(comparison: Comparison, view: View, place: int, scale: _Scale) -> Line
     )
 
 
-def _least(comparison: Comparison, view: View, place: int) -> float | None:
+def _least(comparison: Comparison, view: View, row: FrameRow) -> float | None:
     """What a result has to be above by its own numbers; None where the measure has no floor."""
-    least = least_of(view.measure, comparison.info, comparison.results[place].result.measures)
-    return None if view.measure.floor is None or least is None else least[1]
+    return None if view.measure.floor is None else row.least(view.measure, comparison.info)
 
 
 def _kind(comparison: Comparison, place: int) -> str:
@@ -212,19 +210,18 @@ def _kind(comparison: Comparison, place: int) -> str:
     if kind is ModelKind.CONTROL:
         return "baseline"
     if kind is ModelKind.BASELINE:
-        return "description" if place in descriptions_in(comparison) else "baseline"
+        return "description" if place in descriptions_in(comparison.results, comparison.info) else "baseline"
     return "model" if kind is ModelKind.TRAINED else "twin"
 
 
-def _mark(comparison: Comparison, view: View, place: int, kind: str, scale: _Scale) -> Mark:
-    mean, interval = float(view.means[place]), view.intervals[place]
-    low, high = interval or (mean, mean)
-    text = f"{number_text(mean, view.measure.digits, minus='−')} {interval_text(interval, 2)}".strip()
-    fixed = fixed_by_construction(comparison.results[place], view.measure)
-    return Mark(kind, view.labels[place], text, scale.at(mean), scale.at(low), scale.at(high), fixed)
+def _mark(view: View, row: FrameRow, kind: str, scale: _Scale) -> Mark:
+    mean = float(row.value or 0.0)
+    low, high = row.interval or (mean, mean)
+    text = score_words(mean, row.interval, view.measure.digits, 2)
+    return Mark(kind, row.model, text, scale.at(mean), scale.at(low), scale.at(high), row.fixed or "")
 
 
-def _words(line: Line) -> str:
+def _words(line: OverviewLine) -> str:
     names: Sequence[Mark] = line.marks[::-1]
     marks = [f"{short_label(mark.name)} {mark.text}{f' ({mark.fixed})' if mark.fixed else ''}" for mark in names]
     least = [f"has to be above {line.least_text}"] if line.least_text else []

@@ -26,13 +26,12 @@ from tqdm.auto import tqdm
 from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
 from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, judged_by_kind, model_verdicts
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
-from audio_compositionality.evaluator.compare.lines import MIN_CLUSTERS
-from audio_compositionality.evaluator.compare.series import layer_table, size_table
-from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, RESAMPLES
-from audio_compositionality.evaluator.compare.summary import summary_table, verdict_tables
+from audio_compositionality.evaluator.compare.diversity import MIN_CLUSTERS
+from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
+from audio_compositionality.evaluator.compare.statistics import BOOTSTRAP_RESAMPLES, MIN_SAMPLES
+from audio_compositionality.evaluator.compare.summary import layer_table, size_table, summary_table, verdict_tables
 from audio_compositionality.evaluator.compare.tables import NOT_INCLUDED
-from audio_compositionality.evaluator.compare.verdicts import MATTERS
+from audio_compositionality.evaluator.compare.verdicts import LEAST_DIFFERENCE
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
@@ -41,13 +40,20 @@ from audio_compositionality.support.text import listed, number_text, plain, shor
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.groups import benchmark_info
 
-from .benchmarks import BenchmarkSection, benchmark_sections, is_long
 from .facts import LONGEST_TEXT, counted, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
 from .overview import named_baselines
-from .sections import STEPS, Section, page_sections, title_of
+from .sections import (
+    SECTION_STEPS,
+    BenchmarkSection,
+    Section,
+    benchmark_sections,
+    is_long,
+    page_sections,
+    section_title,
+)
 
-MOST_BYTES = 4_900_000
+MOST_PAGE_BYTES = 4_900_000
 """Of a page, which has to stay below 5 MB."""
 
 MOST_COPIED = 100
@@ -99,14 +105,14 @@ def write_report(
     if out.is_dir():
         raise InputError(f"{out} is a folder; give the report the name of a file, such as {out / 'report.html'}")
     comparisons = compare_results(results, data=data)
-    with tqdm(total=len(comparisons) * STEPS + 1, desc="report", unit="step", disable=not progress) as bar:
+    with tqdm(total=len(comparisons) * SECTION_STEPS + 1, desc="report", unit="step", disable=not progress) as bar:
         judged = model_verdicts(comparisons)
         folder = None if figures is None else Path(figures)
         sections = page_sections(comparisons, judged, model, folder, bar)
         page = _page(sections, benchmark_sections(comparisons, folder), judged, comparisons, command)
         bar.update()
     size = len(page.encode())
-    if size > MOST_BYTES:
+    if size > MOST_PAGE_BYTES:
         warnings.warn(f"the report is {size / 1e6:.1f} MB: give it fewer results", stacklevel=2)
     write_whole(out, page)
     return out
@@ -147,7 +153,7 @@ def _page(
     }
     heard = _heard(sections, math.inf)
     page = template.render(heard=heard, **facts)
-    excess = len(page.encode()) - MOST_BYTES
+    excess = len(page.encode()) - MOST_PAGE_BYTES
     if excess > 0:
         audio = sum(len(clip.audio) for samples in heard.values() for sample in samples for clip in sample.clips)
         # Three bytes are four in base64, and the page then says that clips are cut. A tenth is left in any case.
@@ -185,7 +191,7 @@ _PLURALS = {
 def _kinds(comparisons: Sequence[Comparison]) -> Counter[ModelKind]:
     """How many models there are of each kind."""
     models = {
-        (result.result.model.id, result.result.model.revision): kind_of(result.result.model)
+        (result.result.model.id, result.result.model.revision): model_kind(result.result.model)
         for comparison in comparisons
         for result in comparison.results
     }
@@ -212,7 +218,7 @@ def _data_summary(comparisons: Sequence[Comparison]) -> str:
             title = f"{benchmark_info(place[0]).title} on {shortened(comparison.dataset, LONGEST_TEXT)}"
             parts.append(f"{title}: {_benchmark_size(together)}")
         else:
-            parts.append(f"{title_of(comparison)}: {_size(comparison)}")
+            parts.append(f"{section_title(comparison)}: {_size(comparison)}")
     return "; ".join(dict.fromkeys(parts))
 
 
@@ -250,8 +256,8 @@ def _environment() -> jinja2.Environment:
         min_samples=MIN_SAMPLES,
         min_clusters=MIN_CLUSTERS,
         playback_gain=PLAYBACK_GAIN,
-        resamples=RESAMPLES,
-        matters=MATTERS,
+        resamples=BOOTSTRAP_RESAMPLES,
+        matters=LEAST_DIFFERENCE,
         not_included=NOT_INCLUDED,
         most_copied=MOST_COPIED,
         longest_caption=LONGEST_CAPTION,

@@ -14,7 +14,7 @@ from audio_compositionality.evaluator.compare.diversity import group_order
 from audio_compositionality.evaluator.compare.loading import ComparedResult
 from audio_compositionality.evaluator.compare.perception import perception_table
 from audio_compositionality.evaluator.compare.statistics import Interval, mean_intervals
-from audio_compositionality.evaluator.compare.tables import interval_text, null_name
+from audio_compositionality.evaluator.compare.tables import interval_text, null_name, score_words
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import number_text
 from audio_compositionality.tasks.base import Measure, TaskInfo
@@ -69,7 +69,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Part:
+class ProfilePart:
     """The bars of a grouping.
 
     Attributes:
@@ -115,7 +115,7 @@ class ModelProfile:
     label: str
     kind: str
     numbers: tuple[ProfileNumber, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ProfilePart, ...]
     tallies: tuple[Table, ...]
 
 
@@ -144,8 +144,7 @@ def _numbers(comparison: Comparison, place: int, result: ComparedResult) -> Iter
         value = result.value(measure)
         if value is None:
             continue
-        interval = interval_text(comparison.interval(place, measure), measure.digits)
-        text = f"{number_text(value, measure.digits, minus='−')} {interval}".strip()
+        text = score_words(value, comparison.interval(place, measure), measure.digits)
         beside = ", ".join(f"{name} {null}" for name, null in _nulls(measure, result, info))
         yield ProfileNumber(measure.heading, text, beside, measure.meaning)
     assert info.profile is not None
@@ -166,7 +165,7 @@ def _nulls(measure: Measure, result: ComparedResult, info: TaskInfo) -> Iterator
             yield null_name(measure, null), number_text(value, null.digits, minus="−")
 
 
-def _parts(comparison: Comparison, view: View, place: int, groupings: Sequence[str]) -> Iterator[Part]:
+def _parts(comparison: Comparison, view: View, place: int, groupings: Sequence[str]) -> Iterator[ProfilePart]:
     samples = comparison.samples
     if samples is None:
         return
@@ -184,7 +183,7 @@ def _parts(comparison: Comparison, view: View, place: int, groupings: Sequence[s
             f"{bar.name}, n = {bar.n:,}: {bar.text}, " + ", ".join(f"{one.name} {one.text}" for one in bar.beside)
             for bar in bars
         )
-        yield Part(title, bars, f"{title}: {words}")
+        yield ProfilePart(title, bars, f"{title}: {words}")
 
 
 def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDArray[np.int64]) -> Bar:

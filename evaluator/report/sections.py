@@ -1,4 +1,4 @@
-"""What a report tells of each comparison: who leads, the tables, the figures, the samples to listen to."""
+"""What a report tells of each benchmark and of each comparison: who leads, tables, figures, samples to listen to."""
 
 from __future__ import annotations
 
@@ -12,33 +12,105 @@ from matplotlib.figure import Figure
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.comparison import BenchmarkResults, Comparison, by_benchmark
 from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, judged_by_kind, leading_sentences
-from audio_compositionality.evaluator.compare.diversity import diversity
-from audio_compositionality.evaluator.compare.group_tables import attribute_table, group_tables, slope_table
-from audio_compositionality.evaluator.compare.kinds import ModelKind, asked_of
-from audio_compositionality.evaluator.compare.printed import printed_table
+from audio_compositionality.evaluator.compare.loading import ModelKind, asked_of
 from audio_compositionality.evaluator.compare.summary import short_table
-from audio_compositionality.evaluator.compare.tables import pair_table, score_table, versioned_title
-from audio_compositionality.evaluator.figures.catalogue import described_figures, file_prefix
-from audio_compositionality.evaluator.figures.compact import compact_svg, data_url
-from audio_compositionality.evaluator.figures.files import figure_svg, save_figure
-from audio_compositionality.evaluator.figures.kinds import Described, FigureError
+from audio_compositionality.evaluator.compare.tables import (
+    diversity_tables,
+    pair_table,
+    printed_table,
+    score_table,
+    versioned_title,
+)
+from audio_compositionality.evaluator.figures.catalogue import (
+    benchmark_figures,
+    benchmark_prefix,
+    described_figures,
+    file_prefix,
+)
 from audio_compositionality.evaluator.figures.layout import COLUMN
-from audio_compositionality.evaluator.figures.one_sample import sample_panels
+from audio_compositionality.evaluator.figures.samples import sample_panels
+from audio_compositionality.evaluator.figures.style import (
+    Described,
+    FigureError,
+    compact_svg,
+    data_url,
+    figure_svg,
+    save_figure,
+)
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import Table
 from audio_compositionality.support.text import listed, nearest, shortened
+from audio_compositionality.tasks.registry import list_benchmarks
 
 from .facts import LONGEST_TEXT
 from .listening import ChosenSample, choose_samples
 from .overview import Overview, overviews
 from .profiles import ModelProfile, model_profiles
 
-MOST_PAIRS = 500
+MOST_NAMED = 3
+"""Tasks of a benchmark that are named one by one where all of them have results."""
+
+
+@dataclass(frozen=True)
+class BenchmarkSection:
+    """What the page tells of one benchmark.
+
+    Attributes:
+        name: of the section in the page's addresses.
+        title: of the benchmark, and the data where there are several.
+        question: what it asks.
+        tasks: what there are results of, in words.
+        pictures: its figures.
+        undrawn: why figures are missing.
+    """
+
+    name: str
+    title: str
+    question: str
+    tasks: str
+    pictures: tuple[Picture, ...]
+    undrawn: tuple[str, ...]
+
+
+def benchmark_sections(comparisons: Sequence[Comparison], folder: Path | None) -> list[BenchmarkSection]:
+    """The sections of the benchmarks that have figures of their own, which are also written to the folder."""
+    benchmarks = by_benchmark(comparisons)
+    return [
+        _section(results, benchmarks, number, folder)
+        for number, results in enumerate(benchmarks, 1)
+        if results.info.drawings
+    ]
+
+
+def is_long(comparisons: Sequence[Comparison]) -> bool:
+    """Whether comparisons are those of all tasks of one benchmark, each once, and are too many to name."""
+    tasks = list_benchmarks().get(comparisons[0].info.benchmark, ())
+    return len(tasks) > MOST_NAMED and sorted(comparison.info.name for comparison in comparisons) == sorted(tasks)
+
+
+def _section(
+    results: BenchmarkResults, benchmarks: Sequence[BenchmarkResults], number: int, folder: Path | None
+) -> BenchmarkSection:
+    info = results.info
+    same = [other for other in benchmarks if other.info.name == info.name]
+    titles = [comparison.info.title for comparison in results.comparisons]
+    drawn = list(drawn_pictures(benchmark_figures(results), benchmark_prefix(results, benchmarks), folder))
+    return BenchmarkSection(
+        name=f"benchmark-{number}",
+        title=f"{info.title} on {shortened(results.dataset, LONGEST_TEXT)}" if len(same) > 1 else info.title,
+        question=info.question,
+        tasks=f"all {len(results.comparisons)}" if is_long(results.comparisons) else ", ".join(titles),
+        pictures=tuple(picture for picture in drawn if isinstance(picture, Picture)),
+        undrawn=tuple(dict.fromkeys(picture for picture in drawn if isinstance(picture, str))),
+    )
+
+
+MOST_PAGE_PAIRS = 500
 """Paired tests that a page lists, those of 32 models; CSV and JSON have all."""
 
-STEPS = 3
+SECTION_STEPS = 3
 """Steps of a progress bar for each comparison: clips, tables, figures."""
 
 
@@ -114,13 +186,13 @@ def page_sections(
     evident = {group.kind: group.evident for group in judged_by_kind(comparisons, judged)}
     sections = []
     for number, comparison in enumerate(comparisons, 1):
-        title = title_of(comparison)
+        title = section_title(comparison)
         bar.set_postfix_str(title)
         chosen_by, places = _chosen_by(comparison, model)
         samples = _samples(comparison, places)
         bar.update()
-        pairs = tuple(pair_table(comparison, view, MOST_PAIRS) for view in comparison.recommended)
-        tables = tuple(_diversity_tables(comparison))
+        pairs = tuple(pair_table(comparison, view, MOST_PAGE_PAIRS) for view in comparison.recommended)
+        tables = tuple(diversity_tables(comparison))
         bar.update()
         drawn = list(drawn_pictures(described_figures(comparison), file_prefix(comparison, comparisons), folder))
         bar.update()
@@ -148,7 +220,7 @@ def page_sections(
     return sections
 
 
-def title_of(comparison: Comparison) -> str:
+def section_title(comparison: Comparison) -> str:
     """Task and data."""
     title = versioned_title(comparison.info, comparison.version)
     return f"{title} on {shortened(comparison.data_name, LONGEST_TEXT)}"
@@ -178,18 +250,6 @@ def _samples(comparison: Comparison, places: Sequence[int]) -> list[ChosenSample
         return choose_samples(comparison, view, places)
     except (DatasetError, OSError) as error:
         return str(error)
-
-
-def _diversity_tables(comparison: Comparison) -> Iterator[Table]:
-    for view in comparison.told_apart:
-        name = view.measure.name
-        slopes = diversity(comparison, name)
-        if slopes is None:
-            continue
-        if slopes.slopes:
-            yield slope_table(comparison, name, slopes)
-            yield attribute_table(comparison, name, slopes)
-        yield from group_tables(comparison, name, slopes)
 
 
 def drawn_pictures(figures: Iterable[Described], prefix: str, folder: Path | None) -> Iterator[Picture | str]:

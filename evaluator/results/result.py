@@ -27,22 +27,22 @@ from .strict import (
     Count,
     Date,
     Finite,
-    Interval,
     Name,
-    Number,
+    NonNegativeCount,
     Positive,
     Setting,
     Sha256,
+    StatedInterval,
+    StatedNumber,
     Strict,
-    Tally,
     Text,
-    told,
+    stated_text,
     validated,
 )
 from .strict import ResultError as ResultError
-from .strict import read_json as read_json
+from .strict import read_strict_json as read_json
 
-SCHEMA_VERSION = 1
+RESULT_SCHEMA_VERSION = 1
 """Of the JSON file. It rises with any change to the fields."""
 
 MAX_JSON_BYTES = 16_000_000
@@ -67,7 +67,7 @@ class Options(Strict):
         return self
 
 
-class Model(Strict):
+class ScoredModel(Strict):
     """The card of what was run; see `ModelCard`."""
 
     id: Text
@@ -83,7 +83,7 @@ class Model(Strict):
     options: Options
 
     @classmethod
-    def of(cls, card: ModelCard) -> Model:
+    def of(cls, card: ModelCard) -> ScoredModel:
         """What a result says of a card."""
         return cls.model_validate({**asdict(card), "options": card.options.values()})
 
@@ -141,15 +141,15 @@ class Result(Strict):
     schema_version: Literal[1] = 1
     task: Name
     task_version: Count
-    measures: Annotated[dict[Name, Number], Field(min_length=1, max_length=200)]
-    intervals: Annotated[dict[Name, Interval | None], Field(max_length=200)]
+    measures: Annotated[dict[Name, StatedNumber], Field(min_length=1, max_length=200)]
+    intervals: Annotated[dict[Name, StatedInterval | None], Field(max_length=200)]
     n: Count
     training: Annotated[dict[Name, list[Finite]], Field(max_length=50)]
     settings: Annotated[dict[Name, Setting | list[Setting]], Field(max_length=100)]
-    model: Model
+    model: ScoredModel
     precision_deviation: Deviation | None
     skipped: Annotated[list[Skipped], Field(max_length=100_000)]
-    cut_answers: Tally | None
+    cut_answers: NonNegativeCount | None
     recipe: Name
     fingerprint: Sha256
     dataset: Text
@@ -194,9 +194,9 @@ class Result(Strict):
         if not isinstance(values, dict):
             raise ResultError("not a result: its JSON is no object")
         version = values.get("schema_version")
-        if version != SCHEMA_VERSION:
+        if version != RESULT_SCHEMA_VERSION:
             raise ResultError(
-                f"a result of schema version {told(version)[:40]}; this version reads {SCHEMA_VERSION}: "
+                f"a result of schema version {stated_text(version)[:40]}; this version reads {RESULT_SCHEMA_VERSION}: "
                 "compute it again with --force"
             )
         digest = values.pop("digest", None)
@@ -275,7 +275,7 @@ class SampleTable:
 
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
-ROUNDING = 1e-9
+MEAN_ROUNDING = 1e-9
 """How far a mean may be from the same mean that was added in another order."""
 
 

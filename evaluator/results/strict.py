@@ -47,14 +47,14 @@ Name = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_]{0
 Sha256 = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[StrictInt, Field(gt=0, lt=2**53)]
 
-Tally = Annotated[StrictInt, Field(ge=0, lt=2**53)]
+NonNegativeCount = Annotated[StrictInt, Field(ge=0, lt=2**53)]
 """How many, and it may be none."""
 Finite = Annotated[StrictFloat | StrictInt, Field(ge=-1e300, le=1e300, allow_inf_nan=False)]
 Positive = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1e300, allow_inf_nan=False)]
 Date = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}\+00:00$")]
-Interval = Annotated[tuple[Finite, Finite], AfterValidator(_ordered)]
+StatedInterval = Annotated[tuple[Finite, Finite], AfterValidator(_ordered)]
 Setting = StrictBool | Finite | Text | None
-Number = StrictBool | Finite | None
+StatedNumber = StrictBool | Finite | None
 
 
 class Strict(BaseModel):
@@ -77,11 +77,11 @@ def validated(model: type[Checked], values: Mapping[str, Any]) -> Checked:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(shortened(str(part), 40) for part in first["loc"])
-        given = f"is {told(first['input'])}" if place else "is wrong"
+        given = f"is {stated_text(first['input'])}" if place else "is wrong"
         raise ResultError(f"{place or 'it'} {given}: {shortened(first['msg'], 200)}") from None
 
 
-def told(value: Any) -> str:
+def stated_text(value: Any) -> str:
     """A stranger's value on one line, as an error shows it."""
     try:
         return shortened(repr(value), 80)
@@ -89,7 +89,7 @@ def told(value: Any) -> str:
         return "nested too deep"
 
 
-def read_json(text: str | bytes) -> Any:
+def read_strict_json(text: str | bytes) -> Any:
     """JSON text as values.
 
     Raises:

@@ -24,12 +24,12 @@ from audio_compositionality.evaluator.results.result import (
     Result,
     ResultError,
     SampleTable,
+    ScoredModel,
     Skipped,
     load_result,
     result_path,
     save_result,
 )
-from audio_compositionality.evaluator.results.result import Model as ResultModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import nearest, shortened
@@ -253,7 +253,7 @@ def _earlier_result(model: Model, opened: OpenedTask, out: Path, skip_invalid: b
 
 def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str]:
     """Names of what is other in a result than in a card and a task with its data and settings."""
-    model = ResultModel.of(card)
+    model = ScoredModel.of(card)
     wanted: dict[str, Any] = {
         "task_version": opened.task.info.version,
         "fingerprint": opened.configuration.fingerprint,
@@ -263,7 +263,7 @@ def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str
     told = ("paradigm", "licence", "trained_on", "parameters")
     other += [
         name
-        for name in ResultModel.model_fields
+        for name in ScoredModel.model_fields
         if name not in told and getattr(result.model, name) != getattr(model, name)
     ]
     return sorted(other)
@@ -362,7 +362,7 @@ def make_result(
         n=len(scores.ids),
         training={name: list(values) for name, values in scores.training.items()},
         settings=json.loads(json.dumps(dict(opened.settings))),
-        model=ResultModel.of(card),
+        model=ScoredModel.of(card),
         precision_deviation=None,
         skipped=[],
         cut_answers=None,

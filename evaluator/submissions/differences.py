@@ -14,7 +14,7 @@ from audio_compositionality.evaluator.compare.statistics import UNBOUNDED
 from audio_compositionality.evaluator.results.result import Result, SampleTable
 from audio_compositionality.tasks.base import Measure, TaskInfo
 
-TOLERANCE = 1e-6
+EXACT_TOLERANCE = 1e-6
 """Of whatever is computed without a fit, relative where a number is larger than 1: other libraries and processors add
 in another order, which changes cosines by about 1e-12; what is claimed is of the same rounded embeddings."""
 
@@ -84,7 +84,9 @@ def _of_measure(measure: Measure, claimed: Result, recomputed: Result) -> Iterat
 
 def interval_tolerance(interval: tuple[float, float] | None) -> float:
     """How far the ends of an interval may be from those of the one that was computed."""
-    return TOLERANCE if interval is None else max(TOLERANCE, INTERVAL_TOLERANCE * (interval[1] - interval[0]))
+    return (
+        EXACT_TOLERANCE if interval is None else max(EXACT_TOLERANCE, INTERVAL_TOLERANCE * (interval[1] - interval[0]))
+    )
 
 
 def _number(result: Result, name: str) -> float | None:
@@ -99,7 +101,7 @@ def _tolerance(measure: Measure, value: float | None, recomputed: Result) -> flo
 
 
 def _exact(value: float | None) -> float:
-    return TOLERANCE * max(1.0, abs(value or 0.0))
+    return EXACT_TOLERANCE * max(1.0, abs(value or 0.0))
 
 
 def _fit_tolerance(spread: str, recomputed: Result) -> float:
@@ -157,7 +159,7 @@ def mean_problem(info: TaskInfo, result: Result, samples: SampleTable) -> str | 
         # A range that is open at one end is that of a ratio of means, which single samples may leave; as they may one
         # of which the task says so.
         is_closed = low > -UNBOUNDED and high < UNBOUNDED and not measure.outside
-        if is_closed and (column.min() < low - TOLERANCE or column.max() > high + TOLERANCE):
+        if is_closed and (column.min() < low - EXACT_TOLERANCE or column.max() > high + EXACT_TOLERANCE):
             return f"{measure.column} is not within {low:g} to {high:g}"
         places = measure.places(samples.columns)
         if not len(places) or abs(float(column[places].mean()) - float(value)) > 1e-9 * max(1.0, abs(float(value))):

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.encoders.inference import device_name
-from audio_compositionality.evaluator.results.result import Model, Result, ResultError, SampleTable, load_result
+from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, ScoredModel, load_result
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import Outputs
 from audio_compositionality.tasks.registry import load_task
 
-from .raw_answers import RawAnswers, question_ids
-from .rounded import RoundedEmbeddings
-from .stored import stored_answers, stored_embeddings
-from .submission import Submission, open_with_choices, policy_problem, preset_with, read_result, submitted_outputs
-from .submission_files import (
-    ANSWERS,
-    ANSWERS_LIMIT,
-    EMBEDDINGS,
-    EMBEDDINGS_LIMIT,
-    RESULT,
-    SAMPLES,
-    folder_of,
-    submission_id,
-)
+from .layout import ANSWERS, EMBEDDINGS, FILE_LIMITS, RESULT, SAMPLES, sha256_by_name
+from .outputs import RawAnswers, RoundedEmbeddings, question_ids
+from .submission import Submission, open_with_choices, policy_problem, preset_with, read_claim, submitted_outputs
 
 if TYPE_CHECKING:
     from audio_compositionality.evaluator.run.opened import OpenedTask
+    from audio_compositionality.evaluator.run.store import EmbeddingStore, ShardStore
 
 
 def make_submission(
@@ -84,8 +77,7 @@ def make_submission(
     files |= {RESULT: result.dumps().encode(), SAMPLES: samples.dumps().encode()}
     try:
         # Whatever the checks of what strangers send would refuse is refused here already.
-        read_result(files[RESULT])
-        folder_of(result, submission_id(files))
+        _ = read_claim(files[RESULT], sha256_by_name(files)).folder
     except ResultError as error:
         raise ResultError(f"{path}: {error}") from None
     return replace(submission, files=files, result=result, samples=samples)
@@ -126,11 +118,11 @@ def _stated(local: Result, dataset: str, paradigm: str | None, licence: str | No
     for name, text in stated.items():
         if text is not None and not (0 < len(text) <= 500 and text.isprintable()):
             raise ResultError(f"the {name} is {shortened(repr(text), 80)}; give 1 to 500 printable characters")
-    return local.model_copy(update={"dataset": dataset, "model": Model.model_validate(model)})
+    return local.model_copy(update={"dataset": dataset, "model": ScoredModel.model_validate(model)})
 
 
 def _check_size(path: str | Path, name: str, size: int) -> None:
-    what, limit = ("answers", ANSWERS_LIMIT) if name == ANSWERS else ("embeddings", EMBEDDINGS_LIMIT)
+    what, limit = name.partition(".")[0], FILE_LIMITS[name]
     if size > limit:
         raise ResultError(
             f"{path}: its {what} have {size:,} bytes{' in 16 bits' if name == EMBEDDINGS else ''}, at most {limit:,} "
@@ -173,3 +165,85 @@ def rescored(
     )
     kept = ("precision_deviation", "skipped", "cut_answers", "dataset", "date")
     return computed.model_copy(update={name: getattr(result, name) for name in kept}), samples
+
+
+# ----- What a local result was computed from: embeddings and answers in the stores; no model is run
+
+
+def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | None = None) -> NDArray[np.floating]:
+    """The embeddings that a local result was computed from, [clips and different texts of the task, dim]; see
+    `OpenedTask.embedded_ids`.
+
+    Args:
+        result: the result.
+        opened: its task with the data.
+        root: of the store; default `store_root`.
+
+    Raises:
+        ResultError: they are not there, or some clips could not be embedded.
+        StoreError: they are damaged, or of other clips.
+    """
+    from audio_compositionality.evaluator.run.options import RunOptions
+    from audio_compositionality.evaluator.run.store import EmbeddingStore, store_root
+    from audio_compositionality.evaluator.run.store_key import StoreKey
+    from audio_compositionality.evaluator.run.texts import text_store
+
+    configuration, card = opened.configuration, result.model.card()
+    folder = store_root() if root is None else Path(root)
+    parts: list[NDArray[np.floating]] = []
+    if opened.clip_ids:
+        key = StoreKey.of(card, configuration.recipe, configuration.fingerprint)
+        store = EmbeddingStore(folder, key, configuration.clip_ids)
+        parts.append(opened.clip_outputs(_loaded(store, result.model.id)))
+    if opened.texts:
+        parts.append(_loaded(text_store(card, opened, RunOptions(store=folder)), result.model.id))
+    return np.concatenate(parts)
+
+
+def stored_answers(result: Result, opened: OpenedTask, root: str | Path | None = None) -> list[str]:
+    """The answers that a local result was computed from, in the order of the prompts of the task.
+
+    Args:
+        result: the result.
+        opened: its task with the data.
+        root: of the store; default `store_root`.
+
+    Raises:
+        ResultError: they are not there, or some questions could not be asked.
+        StoreError: they are damaged, or to other prompts.
+    """
+    from audio_compositionality.evaluator.run.answer_store import answer_store
+    from audio_compositionality.evaluator.run.store import store_root
+
+    store = answer_store(result.model.card(), opened, store_root() if root is None else Path(root))
+    _check_whole(store, "answers", result.model.id)
+    content = store.load()
+    if content.errors:
+        raise ResultError(f"{len(content.errors)} clips have no answer, such as {store.ids[min(content.errors)]}")
+    return list(content.answers)
+
+
+def stored_outputs(result: Result, opened: OpenedTask, root: str | Path | None = None) -> Outputs:
+    """What a local result was computed from: see `stored_answers` and `stored_embeddings`."""
+    if opened.prompts:
+        return Outputs(answers=stored_answers(result, opened, root))
+    return opened.outputs(stored_embeddings(result, opened, root))
+
+
+def _loaded(store: EmbeddingStore, model: str) -> NDArray[np.floating]:
+    """All embeddings of a store; raises ResultError where some are missing."""
+    _check_whole(store, "embeddings", model)
+    content = store.load()
+    if content.errors:
+        raise ResultError(f"{len(content.errors)} clips have no embedding, such as {store.ids[min(content.errors)]}")
+    return content.embeddings
+
+
+def _check_whole(store: ShardStore[Any], what: str, model: str) -> None:
+    absent = sum(not store.has(shard) for shard in range(store.num_shards))
+    if absent:
+        raise ResultError(
+            f"{store.folder} lacks {absent} of {store.num_shards} files of the {what} of {model}: "
+            "--store says in which folder they are; where they are gone, `audio-compositionality evaluate --force` "
+            "with the model and options of the result makes them again"
+        )

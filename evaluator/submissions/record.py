@@ -13,7 +13,6 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,34 +25,35 @@ from audio_compositionality.evaluator.results.strict import (
     Sha256,
     Strict,
     Text,
-    read_json,
-    told,
+    read_strict_json,
+    stated_text,
     validated,
 )
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import TaskError, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
 from .copies import Sketch, sketch_problem
 from .differences import Difference, differences_of, sample_differences, sample_problem
-from .submission import Submission, is_date, read_result, read_samples
-from .submission_files import (
+from .layout import (
     FILES,
     OUTPUTS,
     RESULT,
     SAMPLES,
     VERIFICATION,
-    VERIFICATION_LIMIT,
+    EntryFolder,
+    Fetch,
     check_names,
-    digests_of,
+    check_place,
+    check_size,
     folder_of,
     id_of,
     read_files,
+    sha256_by_name,
 )
-from .verification import Verification
+from .submission import Claim, Submission, is_date, read_result, read_sample_table
 
-SCHEMA_VERSION = 2
+RECORD_SCHEMA_VERSION = 2
 """Of the record. It rises with any change to the fields."""
 
 SECRET_VARIABLE = "AUDIO_COMPOSITIONALITY_SECRET"
@@ -67,7 +67,7 @@ STATED = ("task", "task_version", "n", "settings", "model", "precision_deviation
 Submitter = Annotated[Text, StringConstraints(max_length=100)]
 
 
-class Record(Strict):
+class VerificationRecord(Strict):
     """The content of ``verification.json``: that a submission was recomputed.
 
     Attributes:
@@ -96,7 +96,7 @@ class Record(Strict):
     signature: Sha256 | None
 
     @model_validator(mode="after")
-    def _check(self) -> Record:
+    def _check(self) -> VerificationRecord:
         # Without what the model gave nothing is recomputed.
         whole = [{given, RESULT, SAMPLES} for given in OUTPUTS]
         if set(self.submission) not in whole or set(self.files) != {RESULT, SAMPLES}:
@@ -112,19 +112,20 @@ class Record(Strict):
         return json.dumps(self.model_dump(mode="json"), indent=1, allow_nan=False) + "\n"
 
     @classmethod
-    def loads(cls, content: bytes) -> Record:
+    def loads(cls, content: bytes) -> VerificationRecord:
         """The record in a file; `check` says whether it is the checker's.
 
         Raises:
             ResultError: it is none, contradicts itself, or is not byte for byte what a checker writes.
         """
+        check_size(VERIFICATION, len(content))
         try:
-            if len(content) > VERIFICATION_LIMIT:
-                raise ResultError(f"it has {len(content):,} bytes; at most {VERIFICATION_LIMIT:,} can be")
-            values = read_json(content)
+            values = read_strict_json(content)
             version = values.get("schema_version") if isinstance(values, dict) else None
-            if version != SCHEMA_VERSION:
-                raise ResultError(f"it is no record of schema version {SCHEMA_VERSION} but of {told(version)}")
+            if version != RECORD_SCHEMA_VERSION:
+                raise ResultError(
+                    f"it is no record of schema version {RECORD_SCHEMA_VERSION} but of {stated_text(version)}"
+                )
             record = validated(cls, values)
             if record.dumps().encode() != content:
                 raise ResultError("it is not as a checker writes it: it was changed or damaged after it was written")
@@ -154,14 +155,14 @@ def _key(secret: str) -> bytes:
     return secret.encode()
 
 
-def _signature(record: Record, secret: str) -> str:
+def _signature(record: VerificationRecord, secret: str) -> str:
     """HMAC-SHA256 (RFC 2104) of the record as JSON without its signature, names sorted."""
     values: dict[str, Any] = record.model_dump(mode="json", exclude={"signature"})
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hmac.new(_key(secret), b"audio-compositionality verification\n" + text.encode(), hashlib.sha256).hexdigest()
 
 
-def sign(record: Record, secret: str) -> Record:
+def sign(record: VerificationRecord, secret: str) -> VerificationRecord:
     """The record with the signature of a secret.
 
     Raises:
@@ -170,7 +171,7 @@ def sign(record: Record, secret: str) -> Record:
     return record.model_copy(update={"signature": _signature(record, secret)})
 
 
-def check(record: Record, secret: str | None) -> bool:
+def check(record: VerificationRecord, secret: str | None) -> bool:
     """Whether a record is signed with a secret.
 
     Returns:
@@ -189,29 +190,34 @@ def check(record: Record, secret: str | None) -> bool:
     return True
 
 
-def check_record(record: Record, digests: Mapping[str, str], claimed: Result, recomputed: bytes) -> Result:
+def check_record(record: VerificationRecord, claim: Claim, recomputed: bytes, *, is_signed: bool = False) -> Result:
     """The result that a checker computed for a submission. No samples are needed, so that a board can list it.
 
     Args:
         record: read from its file.
-        digests: SHA-256 of the submission's files, by their names.
-        claimed: result of the submission.
+        claim: the submission, as it is listed.
         recomputed: content of the ``result.json`` beside the record.
+        is_signed: whether `check` found its own signature: it then vouches for numbers of another version of the task,
+            whose tolerances are not known here.
 
     Raises:
         ResultError: the record is of other files, the two results are not of the same model, data and task, or the
-            claim differs from what was computed; `Record.signature` is not looked at, see `check`.
+            claim differs from what was computed; `VerificationRecord.signature` is not looked at, see `check`.
     """
-    if record.submission != dict(digests):
+    if record.submission != dict(claim.digests):
         raise ResultError(f"{VERIFICATION}: it is the record of other files")
     result = _recomputed(record, recomputed)
-    _check_stated(claimed, result)
-    _check_differences(differences_of(_info(result), claimed, result))
+    if is_signed and claim.result.task_version != load_task(claim.result.task).info.version:
+        if result.key != claim.result.key:
+            raise ResultError("it is the verification of other files")
+        return result
+    _check_stated(claim.result, result)
+    _check_differences(differences_of(_info(result), claim.result, result))
     return result
 
 
-def _recomputed(record: Record, content: bytes) -> Result:
-    if digests_of({RESULT: content})[RESULT] != record.files[RESULT]:
+def _recomputed(record: VerificationRecord, content: bytes) -> Result:
+    if sha256_by_name({RESULT: content})[RESULT] != record.files[RESULT]:
         raise ResultError(f"{RESULT} is another file than {VERIFICATION} speaks of")
     result = read_result(content)
     if record.files[SAMPLES] != result.samples_sha256:
@@ -249,11 +255,52 @@ def _check_differences(differences: tuple[Difference, ...]) -> None:
 
 
 @dataclass(frozen=True)
-class VerifiedEntry:
-    """What the checker wrote for a submission: the record, the result that it computed, and its samples."""
+class VerifiedClaim:
+    """What the checker wrote for a submission: the record, and the result that it computed."""
 
-    record: Record
+    record: VerificationRecord
     result: Result
+
+
+def read_verified_claim(content: bytes, recomputed: bytes, claim: Claim, name: str | None) -> VerifiedClaim:
+    """What the checker wrote for a submission, without samples; the signature is not looked at.
+
+    Args:
+        content: of its ``verification.json``.
+        recomputed: of the ``result.json`` beside that.
+        claim: the submission, as it is listed.
+        name: path of the folder in the repository, which has to be that of its content; None where it has none.
+
+    Raises:
+        ResultError: see `VerificationRecord.loads` and `check_record`; or the content belongs to another path.
+    """
+    record = VerificationRecord.loads(content)
+    return _placed(record, check_record(record, claim, recomputed), name)
+
+
+def read_signed_claim(folder: EntryFolder, fetch: Fetch, claim: Claim, secret: str | None) -> VerifiedClaim:
+    """What the checker found of a submission, of a folder that a listing of the repository has.
+
+    Raises:
+        ResultError: it is not what a checker writes, of other files, contradicts itself or what was reported, or is not
+            signed with the secret.
+    """
+    folder.check()
+    record = VerificationRecord.loads(folder.read(VERIFICATION, fetch))
+    if not check(record, secret):
+        raise ResultError("no secret is set here, so that its signature cannot be checked")
+    return _placed(record, check_record(record, claim, folder.read(RESULT, fetch), is_signed=True), folder.path)
+
+
+def _placed(record: VerificationRecord, result: Result, name: str | None) -> VerifiedClaim:
+    check_place(folder_of(result, record.id, "verified"), name)
+    return VerifiedClaim(record, result)
+
+
+@dataclass(frozen=True)
+class VerifiedEntry(VerifiedClaim):
+    """The same with the samples of the result that the checker computed."""
+
     samples: SampleTable
 
 
@@ -262,7 +309,7 @@ def parse_verification(files: Mapping[str, bytes], name: str | None, submission:
 
     Args:
         files: content by name.
-        name: path of the folder in the repository, which has to be that of its content; None where it has none.
+        name: see `read_verified_claim`.
         submission: that it speaks of.
 
     Raises:
@@ -270,71 +317,18 @@ def parse_verification(files: Mapping[str, bytes], name: str | None, submission:
             contradicts the submission.
     """
     check_names(files, FILES["verified"], optional=())
-    record = Record.loads(files[VERIFICATION])
-    result = check_record(record, digests_of(submission.files), submission.result, files[RESULT])
-    folder = folder_of(result, record.id, "verified")
-    if name is not None and name != folder:
-        raise ResultError(f"its place is {shortened(name, 400)}, but its content belongs to {folder}")
-    samples = read_samples(files[SAMPLES], result)
+    verified = read_verified_claim(files[VERIFICATION], files[RESULT], submission.claim, name)
+    info, samples = _info(verified.result), read_sample_table(files[SAMPLES], verified.result)
     problem = sample_problem(submission.samples, samples)
     if problem is not None:
         raise ResultError(f"{SAMPLES} beside {VERIFICATION}: {problem}")
-    _check_differences(sample_differences(_info(result), submission.samples, samples))
-    problem = sketch_problem(record.sketch, submission, samples, _info(result))
+    _check_differences(sample_differences(info, submission.samples, samples))
+    problem = sketch_problem(verified.record.sketch, submission, samples, info)
     if problem is not None:
         raise ResultError(f"{VERIFICATION}: {problem} of the submission")
-    return VerifiedEntry(record, result, samples)
+    return VerifiedEntry(verified.record, verified.result, samples)
 
 
 def read_verification(folder: Path, submission: Submission, name: str | None = None) -> VerifiedEntry:
     """Read a folder that the checker wrote; see `parse_verification`."""
     return parse_verification(read_files(folder, FILES["verified"]), name, submission)
-
-
-def verification_files(
-    verification: Verification,
-    *,
-    secret: str | None = None,
-    submitter: str | None = None,
-    date: datetime | None = None,
-    reproduces: str | None = None,
-) -> dict[str, bytes]:
-    """The files of a verified submission, for `verification_folder`, by their names.
-
-    Args:
-        verification: of a submission.
-        secret: that the record is signed with; without one it is not signed, and no board shows it.
-        submitter: name on the Hub of who submitted it, where that is known.
-        date: of the check; default now.
-        reproduces: folder of the entry that it is a reproduction of.
-
-    Raises:
-        InputError: nothing was verified, or no submission.
-    """
-    from audio_compositionality.evaluator.run.evaluate import library_versions
-
-    recomputed, samples, sketch = verification.recomputed, verification.samples, verification.sketch
-    if not verification.verified or recomputed is None or samples is None or sketch is None or not verification.id:
-        raise InputError("only a submission that was verified has files that say so")
-    files = {RESULT: recomputed.dumps().encode(), SAMPLES: samples.dumps().encode()}
-    values = {
-        "schema_version": SCHEMA_VERSION,
-        "id": verification.id,
-        "submission": dict(verification.digests),
-        "files": digests_of(files),
-        "sketch": sketch.model_dump(),
-        "versions": library_versions(),
-        "date": (date or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
-        "submitter": submitter,
-        "reproduces": reproduces,
-        "signature": None,
-    }
-    record = validated(Record, values)
-    return {VERIFICATION: (sign(record, secret) if secret else record).dumps().encode(), **files}
-
-
-def verification_folder(verification: Verification) -> str:
-    """Path in the repository of the folder of a verified submission."""
-    if verification.id is None:
-        raise InputError("a local result has no place in the repository")
-    return folder_of(verification.result, verification.id, "verified")

@@ -1,7 +1,7 @@
 """A submission: a result, its samples and what the model gave, as a stranger sent it, and what all of them must have.
 
 It holds ``result.json``, ``samples.csv`` and, unless the result is to stay self-reported, ``embeddings.safetensors``
-or ``answers.jsonl``, see `submission_files`. Whatever is wrong with what is read ends in a `ResultError`.
+or ``answers.jsonl``, see `layout`. Whatever is wrong with what is read ends in a `ResultError`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, check_samples
-from audio_compositionality.evaluator.results.strict import told
+from audio_compositionality.evaluator.results.strict import stated_text
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shortened
@@ -25,24 +25,51 @@ from audio_compositionality.tasks.base import Outputs, Scores, TaskError
 from audio_compositionality.tasks.registry import load_task
 
 from .differences import interval_tolerance, mean_problem
-from .raw_answers import RawAnswers, question_ids
-from .rounded import MAX_DIM, RoundedEmbeddings, clips_digest
-from .submission_files import (
+from .layout import (
     ANSWERS,
     EMBEDDINGS,
     FILES,
-    LIMITS,
     OUTPUTS,
     RESULT,
     SAMPLES,
+    EntryFolder,
+    Fetch,
     check_names,
+    check_place,
+    check_size,
     folder_of,
+    id_of,
     outputs_in,
     read_files,
-    submission_id,
+    sha256_by_name,
 )
+from .outputs import MAX_DIM, RawAnswers, RoundedEmbeddings, clips_digest, question_ids
 
-Content = TypeVar("Content")
+Held = TypeVar("Held")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is known of a submission before its samples and what the model gave are read: all that a board lists.
+
+    Attributes:
+        result: what is submitted.
+        digests: SHA-256 of the submission's files, by their names; that of the samples may be the one that the result
+            states.
+    """
+
+    result: Result
+    digests: Mapping[str, str]
+
+    @property
+    def id(self) -> str:
+        """See `id_of`."""
+        return id_of(self.digests)
+
+    @property
+    def folder(self) -> str:
+        """Path of its folder in the results repository."""
+        return folder_of(self.result, self.id)
 
 
 @dataclass(frozen=True)
@@ -66,14 +93,19 @@ class Submission:
     answers: RawAnswers | None = None
 
     @cached_property
+    def claim(self) -> Claim:
+        """What is known of it without samples and outputs."""
+        return Claim(self.result, sha256_by_name(self.files))
+
+    @property
     def id(self) -> str:
-        """See `submission_id`."""
-        return submission_id(self.files)
+        """See `id_of`."""
+        return self.claim.id
 
     @property
     def folder(self) -> str:
         """Path of its folder in the results repository."""
-        return folder_of(self.result, self.id)
+        return self.claim.folder
 
 
 def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Submission:
@@ -88,11 +120,8 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
     """
     check_names(files, FILES["results"], optional=OUTPUTS)
     given = outputs_in(files)
-    result = read_result(files[RESULT])
-    folder = folder_of(result, submission_id(files))
-    if name is not None and name != folder:
-        raise ResultError(f"its place is {shortened(name, 400)}, but its content belongs to {folder}")
-    samples = read_samples(files[SAMPLES], result)
+    result = read_claim(files[RESULT], sha256_by_name(files), name).result
+    samples = read_sample_table(files[SAMPLES], result)
     _check_means(result, samples)
     embeddings, answers = None, None
     if given == ANSWERS:
@@ -119,6 +148,41 @@ def read_submission(folder: Path, name: str | None = None) -> Submission:
     return parse_submission(read_files(folder, FILES["results"]), name)
 
 
+def read_claim(content: bytes, digests: Mapping[str, str], name: str | None = None) -> Claim:
+    """The claim of a submission from its ``result.json`` alone.
+
+    Args:
+        content: of that file.
+        digests: SHA-256 of the submission's other files, by their names; of the samples that one is taken, where it is
+            missing, which the result states.
+        name: see `parse_submission`.
+
+    Raises:
+        ResultError: see `read_result`; or the content belongs to another path.
+    """
+    result = read_result(content)
+    claim = Claim(result, {SAMPLES: result.samples_sha256, **digests, **sha256_by_name({RESULT: content})})
+    check_place(claim.folder, name)
+    return claim
+
+
+def read_listed_claim(folder: EntryFolder, fetch: Fetch) -> Claim:
+    """The claim of a submission that a listing of the repository has; samples and embeddings are not fetched.
+
+    Raises:
+        ResultError: it is not what a submission can be, or not that of its folder, or of a task that is not known.
+    """
+    folder.check()
+    outputs = folder.outputs
+    digests = {} if outputs is None else {outputs: folder.digest(outputs, fetch)}
+    claim = read_claim(folder.read(RESULT, fetch), digests, folder.path)
+    try:
+        load_task(claim.result.task)
+    except TaskError as error:
+        raise ResultError(str(error)) from None
+    return claim
+
+
 def read_result(content: bytes) -> Result:
     """A result that a stranger wrote: `Result.loads`, and what else it must not hold.
 
@@ -135,7 +199,7 @@ def read_result(content: bytes) -> Result:
     return result
 
 
-def read_samples(content: bytes, result: Result) -> SampleTable:
+def read_sample_table(content: bytes, result: Result) -> SampleTable:
     """The samples of a result, as a stranger sent them.
 
     Raises:
@@ -155,10 +219,9 @@ def _check_means(result: Result, samples: SampleTable) -> None:
         raise ResultError(f"{SAMPLES}: {problem}")
 
 
-def _named(name: str, content: bytes, read: Callable[[bytes], Content]) -> Content:
+def _named(name: str, content: bytes, read: Callable[[bytes], Held]) -> Held:
     """What a file holds; a `ResultError` about it begins with its name."""
-    if len(content) > LIMITS[name]:
-        raise ResultError(f"{name}: it has {len(content):,} bytes; at most {LIMITS[name]:,} can be")
+    check_size(name, len(content))
     try:
         return read(content)
     except ResultError as error:
@@ -171,6 +234,15 @@ def is_date(text: str) -> bool:
         return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="seconds") == text
     except (ValueError, OverflowError):
         return False
+
+
+def submission_problem(submission: Submission, opened: OpenedTask) -> str | None:
+    """Why a submission cannot be verified for a task with its data; None where it can, or lacks what the model gave."""
+    return (
+        policy_problem(submission.result, opened)
+        or claim_problem(submission, opened)
+        or outputs_problem(submission, opened)
+    )
 
 
 def policy_problem(result: Result, opened: OpenedTask) -> str | None:
@@ -270,7 +342,7 @@ def open_with_choices(result: Result, data: Data) -> OpenedTask:
     requested = {name: result.settings[name] for name in task.info.choices if name in result.settings}
     for name, value in requested.items():
         if isinstance(value, bool) or not isinstance(value, (str, int)):
-            raise ResultError(f"its setting {name} is {told(value)}, which {task.info.name} does not take")
+            raise ResultError(f"its setting {name} is {stated_text(value)}, which {task.info.name} does not take")
     try:
         return open_task(task, data, requested)
     except (InputError, TaskError) as error:
@@ -320,15 +392,15 @@ def data_with(recipe: str, fingerprint: str, source: str | Path | None = None) -
     if preset is not None:
         return _opened_preset(preset)
     presets = ", ".join(_presets(recipe))
-    told = f"it is of data with the fingerprint {fingerprint[:12]}…"
+    claim = f"it is of data with the fingerprint {fingerprint[:12]}…"
     if source is None:
-        raise ResultError(f"{told}, which are those of no preset ({presets}): --data says where they are")
+        raise ResultError(f"{claim}, which are those of no preset ({presets}): --data says where they are")
     from audio_compositionality.dataset_builder.open_data import open_data
 
     data = open_data(source)
     other = data.configuration(recipe).fingerprint
     if other != fingerprint:
-        raise ResultError(f"{told}, which neither a preset ({presets}) nor {source} ({other[:12]}…) has")
+        raise ResultError(f"{claim}, which neither a preset ({presets}) nor {source} ({other[:12]}…) has")
     return data
 
 

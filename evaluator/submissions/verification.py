@@ -6,30 +6,35 @@ scored with, cannot be seen in them: it stays the word of whoever submits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from audio_compositionality.encoders.inference import device_name
-from audio_compositionality.evaluator.results.result import Result, SampleTable, load_result
+from audio_compositionality.evaluator.results.result import Result, SampleTable, is_result_file, load_result
+from audio_compositionality.evaluator.results.strict import ResultError, validated
 from audio_compositionality.evaluator.run.opened import OpenedTask
-from audio_compositionality.support.text import shortened
+from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.support.table import Cell, Column, Row, Table
+from audio_compositionality.support.text import number_text, plain, shortened
 from audio_compositionality.tasks.base import Outputs
+from audio_compositionality.tasks.registry import list_tasks, load_task
 
 from .copies import Sketch, sketch_of_submission
 from .differences import Difference, differences_of, sample_differences, sample_problem
-from .making import rescored
-from .stored import stored_outputs
+from .layout import RESULT, SAMPLES, VERIFICATION, folder_of, parse_path, sha256_by_name
+from .making import rescored, stored_outputs
+from .record import RECORD_SCHEMA_VERSION, VerificationRecord, check, read_verification, secret_from_environment, sign
 from .submission import (
     Submission,
-    claim_problem,
     open_result_task,
-    outputs_problem,
     policy_problem,
     read_submission,
+    submission_problem,
     submitted_outputs,
 )
-from .submission_files import digests_of
 
 
 @dataclass(frozen=True)
@@ -94,9 +99,9 @@ def verify(
     submission: Submission, *, data: str | Path | None = None, device: str | None = None, progress: bool = False
 ) -> Verification:
     """`verify_folder` of a submission that was read already."""
-    result, digests = submission.result, digests_of(submission.files)
+    result, digests = submission.result, sha256_by_name(submission.files)
     opened = open_result_task(result, data)
-    problem = policy_problem(result, opened) or claim_problem(submission, opened) or outputs_problem(submission, opened)
+    problem = submission_problem(submission, opened)
     outputs = None if problem is not None else submitted_outputs(submission, opened)
     if outputs is None:
         lacking = f"it has no {'answers' if opened.prompts else 'embeddings'}"
@@ -149,20 +154,238 @@ def _compared(
 ) -> Verification:
     """A claim with what was computed from what the model gave, and how far the two are apart."""
     result, info = claim.result, opened.task.info
-    fit_device = device_name(device)
+    fit_device, given = device_name(device), "answers" if opened.prompts else "embeddings"
     try:
         recomputed, table = rescored(result, opened, outputs, fit_device, progress)
     except (FloatingPointError, ValueError) as error:
-        return _with_problem(
-            claim, f"its {'answers' if opened.prompts else 'embeddings'} cannot be scored: {shortened(str(error), 300)}"
-        )
+        return replace(claim, problems=(f"its {given} cannot be scored: {shortened(str(error), 300)}",))
     problem = sample_problem(samples, table)
     if problem is not None:
-        return _with_problem(claim, problem)
+        return replace(claim, problems=(problem,))
     differences = (*differences_of(info, result, recomputed), *sample_differences(info, samples, table))
     problems = tuple(str(difference) for difference in differences if not difference.holds)
-    return Verification(claim.id, result, claim.digests, recomputed, table, differences, problems)
+    return replace(claim, recomputed=recomputed, samples=table, differences=differences, problems=problems)
 
 
-def _with_problem(claim: Verification, problem: str) -> Verification:
-    return Verification(claim.id, claim.result, claim.digests, problems=(problem,))
+# ----- The files that the checker writes
+
+
+def verification_files(
+    verification: Verification,
+    *,
+    secret: str | None = None,
+    submitter: str | None = None,
+    date: datetime | None = None,
+    reproduces: str | None = None,
+) -> dict[str, bytes]:
+    """The files of a verified submission, for `verification_folder`, by their names.
+
+    Args:
+        verification: of a submission.
+        secret: that the record is signed with; without one it is not signed, and no board shows it.
+        submitter: name on the Hub of who submitted it, where that is known.
+        date: of the check; default now.
+        reproduces: folder of the entry that it is a reproduction of.
+
+    Raises:
+        InputError: nothing was verified, or no submission.
+    """
+    from audio_compositionality.evaluator.run.evaluate import library_versions
+
+    recomputed, samples, sketch = verification.recomputed, verification.samples, verification.sketch
+    if not verification.verified or recomputed is None or samples is None or sketch is None or not verification.id:
+        raise InputError("only a submission that was verified has files that say so")
+    files = {RESULT: recomputed.dumps().encode(), SAMPLES: samples.dumps().encode()}
+    values = {
+        "schema_version": RECORD_SCHEMA_VERSION,
+        "id": verification.id,
+        "submission": dict(verification.digests),
+        "files": sha256_by_name(files),
+        "sketch": sketch.model_dump(),
+        "versions": library_versions(),
+        "date": (date or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
+        "submitter": submitter,
+        "reproduces": reproduces,
+        "signature": None,
+    }
+    record = validated(VerificationRecord, values)
+    return {VERIFICATION: (sign(record, secret) if secret else record).dumps().encode(), **files}
+
+
+def verification_folder(verification: Verification) -> str:
+    """Path in the repository of the folder of a verified submission."""
+    if verification.id is None:
+        raise InputError("a local result has no place in the repository")
+    return folder_of(verification.result, verification.id, "verified")
+
+
+# ----- Results at a path, and the tables of their verification
+
+
+LEGEND = """\
+verified: recomputed from these embeddings or answers, and equal to the claim within the tolerance. Tolerance: 1e-6
+where nothing is fitted, a tenth of the width for the ends of intervals; of fitted scores the spread of the fits, which
+1 % of honest claims exceed; – of a number that follows the randomness of the fits, or that no measure names, and is
+only told. Of each column of samples the one farthest off is shown. That embeddings and answers are those of the model
+that is named cannot be seen in them.""".replace("\n", " ")
+
+_COLUMNS = (
+    Column("number", numeric=False),
+    Column("claimed", "what the result says", digits=6),
+    Column("recomputed", "what was computed from what the model gave", digits=6),
+    Column("difference", "how far the two are apart"),
+    Column("tolerance", "how far they may be; – of what is only told"),
+    Column("verdict", "whether it holds", numeric=False),
+)
+
+
+@dataclass(frozen=True)
+class PathOutcome:
+    """What verifying one result gave.
+
+    Attributes:
+        path: folder of a submission or of a record, or JSON file of a local result.
+        table: claimed and recomputed numbers; None where it could not be read.
+        verified: whether the claim holds.
+        error: why it could not be read; None where it could.
+    """
+
+    path: Path
+    table: Table | None = None
+    verified: bool = False
+    error: str | None = None
+
+
+def find_results(path: Path) -> list[Path]:
+    """Folders of submissions and of records, and JSON files of local results, at a path or below it.
+
+    Raises:
+        ResultError: there are none.
+    """
+    if path.name in (RESULT, VERIFICATION) and path.is_file():
+        return [path.parent]
+    if path.is_file():
+        return [path]
+    tasks = [task.info.name for task in list_tasks()]
+    results = []
+    for folder, _, names in os.walk(path):
+        if RESULT in names or VERIFICATION in names:
+            results.append(Path(folder))
+        results += [Path(folder) / name for name in names if is_result_file(Path(name), tasks)]
+    if not results:
+        raise ResultError(
+            f"{path} holds no results: give the folder of a submission, its {RESULT}, or a file "
+            f"{' or '.join(f'{name}.json' for name in tasks)} that `evaluate` has written"
+        )
+    return sorted(results)
+
+
+def name_in_repository(folder: Path) -> str | None:
+    """The path in the results repository that a folder's own path ends in; None where it ends in none."""
+    name = "/".join(folder.absolute().parts[-4:])
+    return name if parse_path(name) is not None else None
+
+
+def verify_paths(
+    paths: Sequence[Path],
+    *,
+    data: str | Path | None = None,
+    store: str | Path | None = None,
+    device: str | None = None,
+    progress: bool = False,
+) -> Iterator[PathOutcome]:
+    """Verify results one after the other. One that cannot be read is told and keeps no other from being verified.
+
+    Args:
+        paths: see `find_results`.
+        data, store, device, progress: see `verify_local`.
+
+    Raises:
+        ResultError: a path holds no results.
+        InputError: the secret in the environment is too short.
+    """
+    secret = secret_from_environment()
+    results = [result for path in paths for result in find_results(path)]
+    for path in dict.fromkeys(results):
+        where = shortened(str(path), 300)
+        try:
+            if (path / VERIFICATION).exists():
+                yield PathOutcome(path, _record_table(path, secret, where), True)
+                continue
+            if path.is_dir():
+                name = name_in_repository(path)
+                verification = verify_folder(path, name=name, data=data, device=device, progress=progress)
+            else:
+                verification = verify_local(path, data=data, store=store, device=device, progress=progress)
+        except (OSError, AudioCompositionalityError) as error:
+            yield PathOutcome(path, error=f"{where}: {shortened(str(error).removeprefix(f'{path}: '), 600)}")
+            continue
+        yield PathOutcome(path, verification_table(verification, where), verification.verified)
+
+
+def verification_table(verification: Verification, where: str) -> Table:
+    """The claimed and the recomputed numbers, and the verdict below them."""
+    result = verification.result
+    legend = [plain(problem) for problem in verification.problems]
+    if verification.verified and verification.recomputed is not None:
+        info = load_task(result.task).info
+        value = verification.recomputed.measures[info.ranks_by]
+        interval = verification.recomputed.intervals.get(info.ranks_by)
+        number = number_text(None if value is None else float(value), 6)
+        legend.append(f"verified: {info.measure(info.ranks_by).heading} {number}{interval_phrase(interval)}")
+    else:
+        legend.append("not verified")
+    rows = tuple(Row(_cells(difference)) for difference in verification.differences)
+    return Table(_caption(result.task, result.model.id, where), _COLUMNS, rows, tuple(legend))
+
+
+def interval_phrase(interval: tuple[float, float] | None) -> str:
+    """An interval behind a number in a sentence; empty where there is none."""
+    return "" if interval is None else f", 95 % interval {interval[0]:.4f} to {interval[1]:.4f}"
+
+
+def _caption(task: str, model: str, where: str) -> str:
+    return f"{load_task(task).info.title} of {shortened(model, 150)}: {where}"
+
+
+def _cells(difference: Difference) -> tuple[Cell, ...]:
+    claimed, recomputed, tolerance = difference.claimed, difference.recomputed, difference.tolerance
+    apart = None if claimed is None or recomputed is None else abs(claimed - recomputed)
+    verdict = "only told" if tolerance is None else "holds" if difference.holds else "differs"
+    small = (Cell(x, None if x is None else f"{x:.1e}") for x in (apart, tolerance))
+    numbers = (Cell(x, _count(x, claimed, recomputed)) for x in (claimed, recomputed))
+    return Cell(difference.name), *numbers, *small, Cell(verdict)
+
+
+def _count(value: float | None, *both: float | None) -> str | None:
+    """How a whole number is shown where both are; None of any other, which has the column's digits."""
+    whole = value is not None and all(x is not None and x == round(x) for x in both)
+    return number_text(value, 0) if whole else None
+
+
+def _record_table(folder: Path, secret: str | None, where: str) -> Table:
+    """What a record says, compared with its submission.
+
+    Raises:
+        ResultError: there is no submission that it belongs to, or it contradicts it, or somebody else signed it.
+    """
+    name = name_in_repository(folder)
+    if name is None:
+        raise ResultError("it is a record outside a results repository: its submission cannot be found")
+    submitted = name.replace("verified/", "results/", 1)
+    try:
+        submission = read_submission(folder.absolute().parents[3] / submitted, submitted)
+    except ResultError as error:
+        raise ResultError(f"its submission {submitted} cannot be used: {error}") from None
+    entry = read_verification(folder, submission, name)
+    checked = check(entry.record, secret)
+    caption = f"Record of {_caption(entry.result.task, entry.result.model.id, where)}"
+    columns = (Column("record", numeric=False), Column("content", numeric=False))
+    facts = {
+        "date": entry.record.date,
+        "submitter": entry.record.submitter or "–",
+        "signature": "the checker's" if checked else "not checked: that takes the checker's secret",
+    }
+    rows = tuple(Row((Cell(name), Cell(value))) for name, value in facts.items())
+    verdict = "signed by the checker" if checked else "signature not checked"
+    return Table(caption, columns, rows, (f"consistent with its submission; {verdict}",))

@@ -84,7 +84,7 @@ def test_the_card_of_results_says_that_it_is_on_request(toy_on_request):
 
 
 def test_the_board_begins_with_a_task_that_is_scored_by_default(toy_on_request):
-    from audio_compositionality.leaderboard.tabs import task_choices
+    from audio_compositionality.leaderboard.components import task_choices
     from audio_compositionality.tasks.registry import list_tasks
 
     choices = task_choices([task.info for task in list_tasks()])

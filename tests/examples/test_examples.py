@@ -23,7 +23,7 @@ from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.encoders.adapters.custom import ModelCodeError
 from audio_compositionality.encoders.check import all_passed, check_model
 from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_model
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
+from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
 from audio_compositionality.tasks.answerers.detector import DetectorAnswerer
 
 FOLDER = Path(__file__).parents[2] / "examples"
@@ -163,7 +163,7 @@ def test_an_untrained_twin_needs_no_package(file: str) -> None:
     twin, again = (load_encoder(spec(file, 1), device="cpu") for _ in range(2))
     assert torch.equal(torch.random.get_rng_state(), state)
     assert twin.card.id.startswith("untrained:")
-    assert kind_of(twin.card) is ModelKind.UNTRAINED  # type: ignore[arg-type]
+    assert model_kind(twin.card) is ModelKind.UNTRAINED  # type: ignore[arg-type]
     assert twin.card.revision == again.card.revision
     clips = np.random.default_rng(0).normal(0, 0.1, (2, 40_000)).astype(np.float32)
     clips[1, 20_000:] = 0

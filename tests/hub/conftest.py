@@ -117,5 +117,5 @@ def wheel(monkeypatch: pytest.MonkeyPatch) -> bytes:
     """The content of the package's wheel, which is not built: that takes seconds."""
     content = b"a wheel"
     built = ("audio_compositionality-1.0-py3-none-any.whl", content)
-    monkeypatch.setattr("audio_compositionality.push_scripts.wheel.build_wheel", lambda root: built)
+    monkeypatch.setattr("audio_compositionality.push_scripts.spaces.build_wheel", lambda root: built)
     return content

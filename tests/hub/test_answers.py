@@ -23,15 +23,12 @@ from audio_compositionality.evaluator.submissions import submission
 from audio_compositionality.evaluator.submissions.verification import verify_folder
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import results_of
-from audio_compositionality.leaderboard.answers import Answers
-from audio_compositionality.leaderboard.entries import Board
+from audio_compositionality.leaderboard.answers import PageAnswers
+from audio_compositionality.leaderboard.board import Board, BoardReader, BoardSource
 from audio_compositionality.leaderboard.examination import check_claim
-from audio_compositionality.leaderboard.model_page import number_rows, origin_rows
 from audio_compositionality.leaderboard.plots import Plots
-from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
-from audio_compositionality.leaderboard.reading import BoardReader
-from audio_compositionality.leaderboard.source import Source
-from audio_compositionality.leaderboard.table import board_csv, board_table
+from audio_compositionality.leaderboard.pull_requests import CheckOutcome, Checks
+from audio_compositionality.leaderboard.tables import board_csv, board_table, number_rows, origin_rows
 from audio_compositionality.push_scripts.reports import submission_lines
 from audio_compositionality.push_scripts.submit import Submitted, submit_results
 from audio_compositionality.tasks.registry import load_task
@@ -85,7 +82,7 @@ def submit(evaluated: Path, model: str = "", **options: Any) -> Submitted:
     return submit_results([evaluated / "results" / model], "lab", progress=False, **{**how, **options})
 
 
-def check() -> list[Outcome]:
+def check() -> list[CheckOutcome]:
     return rounds(Checks(Hub(), "lab", SECRET, device="cpu", recompute=verify_folder, check_claim=check_claim))
 
 
@@ -142,9 +139,9 @@ def test_the_page_shows_and_draws_them(results: Repository, evaluated: Path) -> 
     submit(evaluated)
     check()
     hub, repository = Hub(), results_of("lab")
-    source = Source(BoardReader(hub, repository, SECRET))
+    source = BoardSource(BoardReader(hub, repository, SECRET))
     source.update()
-    page = Answers(source, Plots(hub, repository), repository, "lab", lambda: "")
+    page = PageAnswers(source, Plots(hub, repository), repository, "lab", lambda: "")
     entries = page.board.entries
     assert page.of_model("oracle")[0][0][:2] == ["PolyBench", "1.000"]
     assert page.of_entry(entries[0].id)[0]

@@ -21,9 +21,8 @@ from audio_compositionality.evaluator.submissions import submission
 from audio_compositionality.evaluator.submissions.verification import verify_folder
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import results_of
-from audio_compositionality.leaderboard.entries import Board
+from audio_compositionality.leaderboard.board import Board, BoardReader
 from audio_compositionality.leaderboard.pull_requests import Checks
-from audio_compositionality.leaderboard.reading import BoardReader
 from audio_compositionality.push_scripts.baselines import missing_baselines
 
 from .faults import Status

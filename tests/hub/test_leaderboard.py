@@ -7,9 +7,8 @@ from board_entries import SECRET, below, entry, folder, made_up, verification
 
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import results_of
+from audio_compositionality.leaderboard.board import BoardReader, BoardSource
 from audio_compositionality.leaderboard.plots import Plots
-from audio_compositionality.leaderboard.reading import BoardReader
-from audio_compositionality.leaderboard.source import Source
 
 from .faults import CutDownload, Drop, Fault, Status
 from .server import LoopbackHub
@@ -27,8 +26,8 @@ def results(hub: LoopbackHub) -> Repository:
 
 
 @pytest.fixture
-def source(results: Repository) -> Source:
-    return Source(BoardReader(Hub(), results_of("lab"), SECRET))
+def source(results: Repository) -> BoardSource:
+    return BoardSource(BoardReader(Hub(), results_of("lab"), SECRET))
 
 
 FAULTS: dict[str, tuple[str, Fault]] = {
@@ -43,7 +42,7 @@ FAULTS: dict[str, tuple[str, Fault]] = {
 @pytest.mark.usefixtures("waits")
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_last_board_stays_until_the_hub_is_back(
-    hub: LoopbackHub, results: Repository, source: Source, name: str
+    hub: LoopbackHub, results: Repository, source: BoardSource, name: str
 ) -> None:
     assert len(source.update().board.entries) == 1
     results.commit(entry("org/two", 1))
@@ -61,7 +60,7 @@ def test_the_last_board_stays_until_the_hub_is_back(
 
 
 @pytest.mark.usefixtures("waits")
-def test_a_fault_that_passes_is_not_seen(hub: LoopbackHub, results: Repository, source: Source) -> None:
+def test_a_fault_that_passes_is_not_seen(hub: LoopbackHub, results: Repository, source: BoardSource) -> None:
     hub.faults.order("GET", "/tree/", Status(503))
     hub.faults.order("GET", "/resolve/.*json", CutDownload(10))
     reading = source.update()
@@ -70,13 +69,13 @@ def test_a_fault_that_passes_is_not_seen(hub: LoopbackHub, results: Repository, 
 
 
 def test_without_a_repository_it_says_so(hub: LoopbackHub) -> None:
-    reading = Source(BoardReader(Hub(), results_of("lab"), SECRET)).update()
+    reading = BoardSource(BoardReader(Hub(), results_of("lab"), SECRET)).update()
     assert reading.board.entries == ()
     assert "does not exist" in str(reading.trouble)
 
 
 def test_what_is_drawn_of_a_verified_entry_is_what_the_checker_computed(
-    results: Repository, source: Source, hub: LoopbackHub
+    results: Repository, source: BoardSource, hub: LoopbackHub
 ) -> None:
     board = source.update().board
     drawing = Plots(Hub(), results_of("lab")).draw(board.commit, board.entries, "a_coat")

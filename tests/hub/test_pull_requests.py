@@ -26,15 +26,10 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.leaderboard import pull_requests
-from audio_compositionality.leaderboard.budget import Budget
-from audio_compositionality.leaderboard.checker import Checker
-from audio_compositionality.leaderboard.entries import Board
-from audio_compositionality.leaderboard.examination import Examiner, check_claim
-from audio_compositionality.leaderboard.model_page import origin_rows
-from audio_compositionality.leaderboard.own_process import OverdueError, in_own_process
-from audio_compositionality.leaderboard.pull_requests import Checks, Outcome
-from audio_compositionality.leaderboard.reading import BoardReader
-from audio_compositionality.leaderboard.table import notes
+from audio_compositionality.leaderboard.board import Board, BoardReader
+from audio_compositionality.leaderboard.examination import Examiner, OverdueError, check_claim, in_own_process
+from audio_compositionality.leaderboard.pull_requests import Budget, Checker, CheckOutcome, Checks
+from audio_compositionality.leaderboard.tables import notes, origin_rows
 from audio_compositionality.tasks.registry import load_task, load_tasks
 
 from .discussions import open_pull_request
@@ -51,7 +46,7 @@ DATA_WITH = submission.data_with
 TASKS = ("a_coat", "a_tre")
 
 Files = Mapping[str, bytes]
-Check = Callable[..., list[Outcome]]
+Check = Callable[..., list[CheckOutcome]]
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -459,10 +454,10 @@ class TestMoving:
     FORGED = "verified/eve__mine/1/a_coat-0123456789abcdef/verification.json"
 
     @pytest.fixture
-    def disturbed(self, check: Check) -> Callable[[Callable[[], object]], list[Outcome]]:
+    def disturbed(self, check: Check) -> Callable[[Callable[[], object]], list[CheckOutcome]]:
         """`disturbed(action)`: a round in which something is done while an entry is recomputed."""
 
-        def round_of(action: Callable[[], object]) -> list[Outcome]:
+        def round_of(action: Callable[[], object]) -> list[CheckOutcome]:
             def recompute(*arguments: Any, **options: Any) -> Verification:
                 action()
                 return verify_folder(*arguments, **options)
@@ -472,7 +467,11 @@ class TestMoving:
         return round_of
 
     def test_during_the_check(
-        self, results: Repository, check: Check, submitted: dict[str, Files], disturbed: Callable[..., list[Outcome]]
+        self,
+        results: Repository,
+        check: Check,
+        submitted: dict[str, Files],
+        disturbed: Callable[..., list[CheckOutcome]],
     ) -> None:
         request(results, placed(submitted["a_coat"]))
         before = results.at().oid
@@ -483,7 +482,7 @@ class TestMoving:
         assert results.at().oid == before
 
     def test_withdrawn_during_the_check(
-        self, results: Repository, submitted: dict[str, Files], disturbed: Callable[..., list[Outcome]]
+        self, results: Repository, submitted: dict[str, Files], disturbed: Callable[..., list[CheckOutcome]]
     ) -> None:
         request(results, placed(submitted["a_coat"]))
         before = results.at().oid
@@ -864,14 +863,14 @@ class TestTrouble:
         assert said(results) == []
 
     def test_the_thread_goes_on_and_tells(self, results: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-        rounds: list[BaseException | list[Outcome]] = [
+        rounds: list[BaseException | list[CheckOutcome]] = [
             HubError("no answer"),
             RuntimeError("a mistake"),
-            [Outcome("#1", "added")],
+            [CheckOutcome("#1", "added")],
         ]
         told = []
 
-        def one(self: Checker) -> list[Outcome]:
+        def one(self: Checker) -> list[CheckOutcome]:
             told.append(self.state())
             if not rounds:
                 self._stop.set()

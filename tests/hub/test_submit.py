@@ -22,8 +22,7 @@ from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.hub.errors import HubError
 from audio_compositionality.push_scripts.dataset import push_dataset
-from audio_compositionality.push_scripts.model_results import model_entries, model_of, variant_of
-from audio_compositionality.push_scripts.submit import Submitted, submit_results
+from audio_compositionality.push_scripts.submit import Submitted, model_entries, model_of, submit_results, variant_of
 from audio_compositionality.tasks.registry import load_tasks
 
 from .conftest import StartClient

@@ -9,7 +9,7 @@ import pytest
 
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import results_of
-from audio_compositionality.leaderboard.reading import BoardReader
+from audio_compositionality.leaderboard.board import BoardReader
 
 from .server import LoopbackHub
 from .walkthrough import SECRET, environment, leaderboard, page_commands, run, wait_until_verified, with_weights

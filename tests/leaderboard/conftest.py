@@ -9,7 +9,7 @@ import pytest
 from board_entries import folder, made_up
 
 from audio_compositionality.evaluator.results.result import Result
-from audio_compositionality.leaderboard.entries import Entry
+from audio_compositionality.leaderboard.board import Entry
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.registry import load_task
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from audio_compositionality.hub.names import leaderboard_of
-from audio_compositionality.push_scripts import wheel
+from audio_compositionality.push_scripts import spaces as wheel
 from audio_compositionality.push_scripts.spaces import leaderboard_files
 from audio_compositionality.support.errors import InputError
 

@@ -9,12 +9,12 @@ from board_entries import folder, made_up
 from PIL import Image
 
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.evaluator.figures.figures import diversity_panels, score_boxes
+from audio_compositionality.evaluator.figures.samples import diversity_panels, score_boxes
 from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.leaderboard import plots as module
-from audio_compositionality.leaderboard.entries import Entry
-from audio_compositionality.leaderboard.plots import MOST, Plots, labels
+from audio_compositionality.leaderboard.board import Entry
+from audio_compositionality.leaderboard.plots import MOST_PLOTTED, Plots, labels
 
 
 @pytest.fixture(scope="module")
@@ -170,9 +170,9 @@ def test_trouble_with_the_hub_passes(board, plots, of_mini):
 
 
 def test_no_more_than_fit(board, plots, drawn, of_mini):
-    entries = [board.add(f"org/e{number}", number, **of_mini) for number in range(MOST + 1)]
+    entries = [board.add(f"org/e{number}", number, **of_mini) for number in range(MOST_PLOTTED + 1)]
     assert plots.draw("c", entries, "a_coat").notes[0] == "Only the first 12 of 13 are drawn."
-    assert len(drawn[0].results) == MOST
+    assert len(drawn[0].results) == MOST_PLOTTED
 
 
 def test_nothing_picked(plots):

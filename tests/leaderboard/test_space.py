@@ -1,14 +1,196 @@
-"""What a Space says at its start of what it can do."""
+"""The page and the Space that shows it."""
 
 from __future__ import annotations
 
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 
+import gradio as gr
 import pytest
 
 from audio_compositionality.evaluator.submissions.record import LEAST_SECRET, SECRET_VARIABLE
-from audio_compositionality.leaderboard.space import signing_secret
+from audio_compositionality.hub.errors import Repository
+from audio_compositionality.leaderboard.answers import SOON, PageAnswers, Selection
+from audio_compositionality.leaderboard.board import MAX_AGE, Board, BoardSource, Rejected
+from audio_compositionality.leaderboard.plots import MOST_PLOTTED, EntryPlots
+from audio_compositionality.leaderboard.space import page_blocks, signing_secret
+
+GARBAGE = [None, 7, "x", [], [1, None], {"a": 1}, [["x"]], "\x00", "x" * 100_000]
+
+
+RESULTS = Repository("dataset", "lab/results")
+FILLED = ("state", "rejected", "checks", "timer", "models", "task", "data", "paradigms", "licences", "sort", "table")
+FILLED += ("csv", "caption", "picked", "measure")
+
+
+def choice(task="a_coat", data="", **changes):
+    """What a browser sends."""
+    values = {"search": "", "statuses": [], "paradigms": [], "licences": [], "sort": "", "ascending": False}
+    values |= {"picked": [], "measure": ""} | changes
+    return Selection.of(task, data, *values.values())
+
+
+def refreshed(page, *arguments, **changes):
+    """What the page answers, by name."""
+    return dict(zip(FILLED, page.refreshed(choice(*arguments, **changes)), strict=True))
+
+
+class Plots:
+    def __init__(self):
+        self.drawn = []
+
+    def draw(self, commit, entries, measure):
+        self.drawn.append(([entry.id for entry in entries], measure))
+        return EntryPlots(None, None, ())
+
+
+@pytest.fixture
+def entries(make_entry):
+    return [make_entry(f"org/e{number:02}", number) for number in range(15)]
+
+
+@pytest.fixture
+def page(entries):
+    source = BoardSource(lambda: Board("c" * 40, tuple(entries), (Rejected("a\nb", "bad"),)))
+    source.update()
+    return PageAnswers(source, Plots(), RESULTS, "lab", lambda: "no checks")
+
+
+def clicked(*row):
+    return SimpleNamespace(row_value=list(row))
+
+
+@pytest.mark.parametrize("garbage", GARBAGE, ids=lambda value: ascii(value)[:12])
+def test_garbage_is_answered(page, garbage):
+    for place in range(10):
+        values = ["a_coat", f"{'ab' * 32}-1", "", [], [], [], "A-COAT", False, [], "a_coat"]
+        values[place] = garbage
+        selection = Selection.of(*values)
+        assert len(page.refreshed(selection)) == len(FILLED)
+        page.filtered(selection)
+    page.toggled(garbage, SimpleNamespace(row_value=garbage))
+    page.drawn(garbage, garbage)
+    assert page.of_model(garbage)[0] == []
+    assert page.of_entry(garbage)[0] == []
+
+
+def test_the_page_is_made_of_its_components(page):
+    assert page_blocks(page, RESULTS, "lab").fns
+
+
+def test_a_row_is_picked_and_taken_out_again(page, entries):
+    one, two = entries[:2]
+    assert page.toggled([two.id], clicked("org/e00", 0.5, one.id)) == ([two.id, one.id], "org/e00")
+    assert page.toggled([two.id, one.id], clicked("org/e00", 0.5, one.id))[0] == [two.id]
+    many = [entry.id for entry in entries[1 : MOST_PLOTTED + 1]]
+    assert page.toggled(many, clicked(one.id))[0] == gr.skip()
+
+
+def test_what_is_gone_is_not_drawn(page, entries):
+    page.drawn([entries[0].id, "a_coat-0000000000000000", entries[1].id], "centred")
+    assert page._plots.drawn == [([entries[0].id, entries[1].id], "centred")]
+
+
+def test_what_is_drawn_is_a_measure_by_sample(page, entries, coat):
+    page.drawn([entries[0].id], "null")
+    ((_, measure),) = page._plots.drawn
+    assert coat.measure("null").column is None
+    assert measure == coat.ranks_by or coat.measure(coat.ranks_by).column is None
+    assert coat.measure(measure).column is not None
+
+
+def test_a_refresh_keeps_what_is_chosen_as_far_as_it_is_there(page, entries):
+    page_now = refreshed(page, paradigms=["gone"], sort="gone", picked=[entries[3].id, "gone"])
+    assert "15 entries (0 verified, 15 reported), 1 not shown" in page_now["state"]
+    assert page_now["rejected"] == [["a b", "bad"]]
+    assert page_now["picked"]["value"] == [entries[3].id]
+    assert page_now["sort"]["value"] == "adjusted"
+    assert page_now["task"]["choices"] == [("A-COAT", "a_coat")]
+    # A task without entries is not among the choices, nor is one that there is not.
+    assert refreshed(page, "a_tre")["task"]["value"] == refreshed(page, "gone")["task"]["value"] == "a_coat"
+
+
+def test_without_entries_all_tasks_can_be_looked_at(entries):
+    source = BoardSource(lambda: Board("c" * 40, (), ()))
+    source.update()
+    page = PageAnswers(source, Plots(), RESULTS, "lab", lambda: "no checks")
+    page_now = refreshed(page, "a_tre")
+    assert {name for _, name in page_now["task"]["choices"]} >= {"a_coat", "a_tre"}
+    assert page_now["task"]["value"] == "a_tre"
+    assert page_now["table"].value["data"] == []
+
+
+def test_before_the_first_reading_and_while_it_is_read_again_the_page_says_so_and_looks_again_soon(entries):
+    source = BoardSource(lambda: Board("c" * 40, tuple(entries), ()))
+    page = PageAnswers(source, Plots(), RESULTS, "lab", lambda: "no checks")
+
+    def seen():
+        page_now = refreshed(page)
+        return page_now["state"], page_now["timer"].value
+
+    assert seen() == ("Reading the results…", SOON)
+    source.update()
+    assert "15 entries" in seen()[0]
+    assert "read again" not in seen()[0]
+    assert seen()[1] == MAX_AGE
+    source.expire()
+    assert "15 entries" in seen()[0]
+    assert seen()[0].endswith("It is being read again…")
+    assert seen()[1] == SOON
+
+
+def test_tasks_are_sorted_at_first_by_what_they_rank_by(page, make_entry, tre):
+    high = make_entry("org/high", 9, task="a_tre", measures={"a_tre_centred": 0.1})
+    good = make_entry("org/good", 1, task="a_tre", measures={"a_tre_centred": 0.4})
+    page._source = BoardSource(lambda: Board("c", (high, good), ()))
+    page._source.update()
+    page_now = refreshed(page, "a_tre")
+    assert page_now["sort"]["value"] == tre.measure(tre.ranks_by).heading == "centred"
+    assert [row[0] for row in page_now["table"].value["data"]] == ["org/good", "org/high"]
+    assert tre.measure(page_now["measure"]["value"]).column is not None
+    assert all(measure.meaning in page_now["caption"] for measure in tre.shown)
+
+
+def test_an_older_version_is_a_table_of_its_own(page, entries, make_entry):
+    older = make_entry("org/older", 0, task_version=99)
+    page._source = BoardSource(lambda: Board("c", (older, *entries), ()))
+    page._source.update()
+    names, keys = zip(*refreshed(page)["data"]["choices"], strict=True)
+    assert names == ("data abababab", "data abababab, older: version 99 of the task")
+    assert len(refreshed(page)["table"].value["data"]) == 15
+    page_now = refreshed(page, data=keys[1])
+    assert [row[0] for row in page_now["table"].value["data"]] == ["org/older"]
+    assert "version 99 of the task" in " ".join(map(str, page_now["table"].value["data"][0]))
+
+
+def test_the_page_of_a_model_has_an_address(page, entries):
+    rows, address, opens, details = page.of_model("org/e03")
+    assert [row[-1] for row in rows] == [entries[3].id]
+    assert address.endswith("/spaces/lab/audio-compositionality-leaderboard?model=org%2Fe03")
+    assert (opens.link, opens.visible) == ("?model=org%2Fe03", True)
+    assert details["value"] == entries[3].id
+    numbers, origin, *_ = page.of_entry(entries[3].id)
+    assert "A-COAT" in {row[0] for row in numbers}
+    assert ["revision", "1"] in origin
+
+
+def test_files_for_download_do_not_pile_up(page):
+    for number in range(70):
+        page._files.write("a.csv", str(number).encode())
+    kept = [path for path in page._files._written if path.exists()]
+    assert len(kept) == 50
+    assert kept[-1].read_text() == "69"
+    assert sum(path.is_file() for path in kept[0].parents[1].rglob("*")) == 50
+
+
+def test_a_file_that_another_visitor_may_be_reading_is_not_written_again(page):
+    path = page._files.write("boxes.png", b"plot")
+    written = path.stat().st_mtime_ns, path.stat().st_ino
+    path.chmod(0o400)
+    assert page._files.write("boxes.png", b"plot") == path
+    assert (path.stat().st_mtime_ns, path.stat().st_ino) == written
+
 
 LONG = "0123456789abcdef" * 2
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from audio_compositionality.metrics import list_metrics
-from audio_compositionality.push_scripts.wheel import _copy_sources
+from audio_compositionality.push_scripts.spaces import _copy_sources
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "audio_compositionality"

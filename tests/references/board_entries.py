@@ -15,8 +15,7 @@ from submissions import sha256sum, written
 
 from audio_compositionality.evaluator.results.result import Result, SampleTable
 from audio_compositionality.evaluator.submissions.copies import Sketch
-from audio_compositionality.evaluator.submissions.record import verification_files
-from audio_compositionality.evaluator.submissions.verification import Verification
+from audio_compositionality.evaluator.submissions.verification import Verification, verification_files
 from audio_compositionality.tasks.registry import load_task
 
 FINGERPRINT = "ab" * 32

@@ -31,8 +31,8 @@ from audio_compositionality.evaluator.compare.loading import load_results
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions.making import make_submission
-from audio_compositionality.evaluator.submissions.verification_table import verify_paths
-from audio_compositionality.push_scripts.dataset import check_folder
+from audio_compositionality.evaluator.submissions.verification import verify_paths
+from audio_compositionality.push_scripts.dataset import check_built_folder
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.training.data import TrainingData
@@ -98,7 +98,7 @@ def open_toys(folder: Path) -> str:
 def check_toys(folder: Path) -> str:
     """As a push does."""
     with registered(Toys()):
-        return digest(check_folder(folder / "built", progress=False))
+        return digest(check_built_folder(folder / "built", progress=False))
 
 
 def build_toys_and_stop(folder: Path) -> None:

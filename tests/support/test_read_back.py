@@ -40,7 +40,7 @@ WRITERS = {
     "cli/data.py": (),
     "cli/failures.py": (),
     "dataset_builder/sounds/dx7_voice.py": (),
-    "evaluator/figures/files.py": (),
+    "evaluator/figures/style.py": (),
     "evaluator/report/page.py": (),
     "leaderboard/plots.py": (),
     "studies/validity/page.py": (),
@@ -54,7 +54,7 @@ WRITERS = {
     "evaluator/report/listening.py": (),
     "leaderboard/answers.py": (),
     "leaderboard/examination.py": (),
-    "push_scripts/wheel.py": (),
+    "push_scripts/spaces.py": (),
     "studies/sounds/instruments.py": (),
     "studies/sounds/speech.py": (),
     # Helpers of the others, and a model for tests.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from audio_compositionality.evaluator.compare.printed import printed_table
+from audio_compositionality.evaluator.compare.tables import printed_table
 from audio_compositionality.tasks.polybench import PRINTED, TASKS
 from audio_compositionality.tasks.registry import load_task
 

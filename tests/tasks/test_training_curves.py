@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from audio_compositionality.evaluator.figures.figures import task_panels
-from audio_compositionality.evaluator.figures.kinds import FigureError
+from audio_compositionality.evaluator.figures.samples import task_panels
+from audio_compositionality.evaluator.figures.style import FigureError
 from audio_compositionality.tasks.a_tre import TASK
 from audio_compositionality.tasks.training_curves import CURVES, draw_curves, flat_curves, seed_curves
 

@@ -16,8 +16,8 @@ from audio_compositionality.encoders.adapters.custom import ModelCodeError, weig
 from audio_compositionality.encoders.adapters.custom_loading import twin_problem
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.registry import has_twins, load_model
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
-from audio_compositionality.evaluator.results.result import Model as ResultModel
+from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
+from audio_compositionality.evaluator.results.result import ScoredModel
 
 Write = Callable[[str], str]
 
@@ -153,7 +153,7 @@ def test_what_cards_of_twins_say(write: Write) -> None:
     for card in (fresh.card, shuffled.card):
         assert (card.weights_sha256, card.trained_on, card.output_dim) == (None, None, 6)
         assert card.parameters == model.card.parameters
-        assert kind_of(ResultModel.of(card)) is ModelKind.UNTRAINED
+        assert model_kind(ScoredModel.of(card)) is ModelKind.UNTRAINED
 
 
 def test_controls_of_twins(write: Write) -> None:

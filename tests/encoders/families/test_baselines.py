@@ -9,7 +9,7 @@ import scipy.stats
 from audio_compositionality.encoders.families.baselines import fourier_resample
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
+from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
 
 RATE = 32_000
 
@@ -149,7 +149,7 @@ def test_the_further_controls_are_scored_where_they_are_asked_for() -> None:
         assert not listings[name].is_baseline
         assert not listings[name].is_reference
         assert listings[name].is_level == (name != "mfcc-statistics")
-        assert kind_of(load_model(name).card) is ModelKind.BASELINE  # type: ignore[arg-type]
+        assert model_kind(load_model(name).card) is ModelKind.BASELINE  # type: ignore[arg-type]
 
 
 def test_the_root_mean_square_is_one_number_that_a_gain_multiplies() -> None:

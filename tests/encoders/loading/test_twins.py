@@ -18,7 +18,7 @@ from audio_compositionality.encoders.loading.registry import has_twins, load_enc
 from audio_compositionality.encoders.loading.twins import TWINS, UNTRAINED, Twin, shuffle_matrices
 from audio_compositionality.encoders.loading.weights import Weights
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
+from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
 from audio_compositionality.support.files import sha256_of_file
 
 Saved = Callable[[str], Path]
@@ -217,5 +217,5 @@ def test_no_twin_is_taken_for_a_trained_model_and_each_is_on_the_page(saved: Sav
     page = (Path(__file__).parents[3] / "docs" / "models.md").read_text("utf-8")
     for kind in TWINS.values():
         card = load_encoder(f"{kind.prefix}{saved('whisper')}", device="cpu").card
-        assert kind_of(card) is ModelKind.UNTRAINED  # type: ignore[arg-type]
+        assert model_kind(card) is ModelKind.UNTRAINED  # type: ignore[arg-type]
         assert f"`{kind.prefix}" in page

@@ -15,9 +15,14 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare import comparison as module
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.diversity import diversity
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
-from audio_compositionality.evaluator.compare.loading import load_results
-from audio_compositionality.evaluator.results.result import Model, ResultError, SampleTable, load_result, save_result
+from audio_compositionality.evaluator.compare.loading import ModelKind, load_results, model_kind
+from audio_compositionality.evaluator.results.result import (
+    ResultError,
+    SampleTable,
+    ScoredModel,
+    load_result,
+    save_result,
+)
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.tasks.registry import load_task
 
@@ -273,4 +278,4 @@ def test_a_score_that_only_counts_sources_has_no_slope_within(tmp_path, write_re
 
 @pytest.mark.parametrize("name", ["random", "downsample", "log-mel-statistics"])
 def test_the_cards_of_baselines_say_so(name):
-    assert kind_of(Model.of(load_model(name).card)) is ModelKind.BASELINE
+    assert model_kind(ScoredModel.of(load_model(name).card)) is ModelKind.BASELINE

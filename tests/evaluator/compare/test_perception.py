@@ -11,7 +11,7 @@ from audio_compositionality.encoders.base import LETTERS, Model, ModelCard
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.evaluator.compare import comparison as comparison_module
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.group_tables import comparison_tables
+from audio_compositionality.evaluator.compare.formats import comparison_tables
 from audio_compositionality.evaluator.compare.perception import Crossed, cross, perception_table, told_twin
 from audio_compositionality.evaluator.report.profiles import model_profiles
 from audio_compositionality.evaluator.run.evaluate import evaluate_models

@@ -14,8 +14,8 @@ import pytest
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.diversity import diversity
-from audio_compositionality.evaluator.compare.formats import TIDY_COLUMNS, write_comparisons, write_table
-from audio_compositionality.evaluator.compare.group_tables import comparison_tables
+from audio_compositionality.evaluator.compare.formats import comparison_tables, write_comparisons, write_table
+from audio_compositionality.evaluator.compare.frame import FRAME_COLUMNS, FrameRow
 from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import (
     interval_text,
@@ -49,15 +49,21 @@ def words(text):
 # ----- what evaluate prints
 
 
+def _row(measure, stated):
+    shared = {"task": "comp_a_order", "task_version": 1, "fingerprint": "0" * 64, "model": "one", "n": 10}
+    null, floor = stated.get(measure.null), stated.get(measure.floor)
+    return FrameRow(**shared, measure=measure.name, quantity="stated", null=null, floor=floor)
+
+
 def test_a_score_stands_beside_its_chance_and_its_floor():
     info = load_task("comp_a_order").info
     group, text = info.measure("group"), info.measure("text")
     values = {"chance_group": 1 / 6, "floor_group": 0.0312, "chance_text": 0.25, "floor_text": 0.125}
-    assert null_note(group, values, info, shown_too=True) == "chance of group 0.167\nfloor of group 0.031"
+    assert null_note(_row(group, values), group, info, shown_too=True) == "chance of group 0.167\nfloor of group 0.031"
     # In the table of all numbers the floor of group has a column of its own.
-    assert null_note(group, values, info) == "chance of group 0.167"
-    assert null_note(text, values, info) == "chance of text 0.250\nfloor of text 0.125"
-    assert null_note(text, {"chance_text": 0.25}, info) == "chance of text 0.250"
+    assert null_note(_row(group, values), group, info) == "chance of group 0.167"
+    assert null_note(_row(text, values), text, info) == "chance of text 0.250\nfloor of text 0.125"
+    assert null_note(_row(text, {"chance_text": 0.25}), text, info) == "chance of text 0.250"
     (legend,) = nulls_legend([group], info, shown_too=True)
     assert "the larger where there are two: chance of group" in legend
     assert "floor of group, group of captions with the clips of other items" in legend
@@ -74,8 +80,8 @@ def test_a_floor_above_chance_is_what_a_score_has_to_be_above():
     info = load_task("comp_a_order").info
     group = info.measure("group")
     values = {"chance_group": 1 / 6, "floor_group": 0.41}
-    assert null_note(group, values, info, shown_too=True) == "floor of group 0.410\nchance of group 0.167"
-    assert null_note(group, values, info).startswith("floor of group 0.410")
+    assert null_note(_row(group, values), group, info, shown_too=True) == "floor of group 0.410\nchance of group 0.167"
+    assert null_note(_row(group, values), group, info).startswith("floor of group 0.410")
     (legend,) = nulls_legend([group], info)
     assert "floor of group" in legend
     floor, least = least_of(group, info, values)
@@ -220,7 +226,7 @@ def test_the_table_of_scores(comparisons):
 
 def test_csv_is_one_tidy_table_with_every_number(comparisons):
     table = pandas.read_csv(io.StringIO(write_comparisons(comparisons, "csv")))
-    assert tuple(table.columns) == TIDY_COLUMNS
+    assert tuple(table.columns) == FRAME_COLUMNS
     coat = comparisons[0]
     of_coat = table[(table.task == "a_coat") & (table.measure == "a_coat")]
     means = of_coat[of_coat.quantity == "mean"].set_index("model")

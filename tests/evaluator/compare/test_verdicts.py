@@ -10,9 +10,15 @@ import pytest
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.conclusions import judged_by_kind, leading_sentences, model_verdicts
-from audio_compositionality.evaluator.compare.verdicts import MATTERS, Answer, Check, combined, verdicts
+from audio_compositionality.evaluator.compare.verdicts import (
+    LEAST_DIFFERENCE,
+    VerdictAnswer,
+    VerdictCheck,
+    combined,
+    verdicts,
+)
 
-YES, NO, UNKNOWN = Answer.YES, Answer.NO, Answer.UNKNOWN
+YES, NO, UNKNOWN = VerdictAnswer.YES, VerdictAnswer.NO, VerdictAnswer.UNKNOWN
 
 
 @pytest.fixture
@@ -42,7 +48,7 @@ def answer(comparison, question=0):
     ("mean", "spread", "expected"),
     [
         (0.5, 0.1, YES),
-        (0.3 + MATTERS / 2, 0.01, NO),  # surely higher, by less than counts
+        (0.3 + LEAST_DIFFERENCE / 2, 0.01, NO),  # surely higher, by less than counts
         (0.3, 0.01, NO),
         (0.1, 0.1, NO),
         (0.3, 0.8, UNKNOWN),
@@ -307,7 +313,7 @@ def test_what_is_surely_lower_is_below_and_two_models_alike_are_told_so(compared
 def test_a_difference_without_any_spread_is_sure():
     """Its p is 0, as of a model that is wrong everywhere."""
     interval, words = (-0.2, -0.2), "higher"
-    check = Check(NO, "A-COAT", "its twin", -0.2, interval, 0.0, words)
+    check = VerdictCheck(NO, "A-COAT", "its twin", -0.2, interval, 0.0, words)
     assert check.is_lower
     assert not replace(check, difference=0.0).is_lower
     assert not replace(check, p=None).is_lower

@@ -19,26 +19,23 @@ from matplotlib.text import Text
 from PIL import Image
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.kinds import ModelKind
-from audio_compositionality.evaluator.compare.lines import fit_line
+from audio_compositionality.evaluator.compare.diversity import fit_line
+from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.statistics import PairedTest
 from audio_compositionality.evaluator.figures import catalogue
 from audio_compositionality.evaluator.figures.catalogue import described_figures, write_figures
-from audio_compositionality.evaluator.figures.controls import control_scatter
-from audio_compositionality.evaluator.figures.figures import diversity_panels, score_boxes, task_panels
-from audio_compositionality.evaluator.figures.files import figure_style, figure_svg, save_figure
-from audio_compositionality.evaluator.figures.kinds import LOOKS, FigureError
 from audio_compositionality.evaluator.figures.layout import (
     COLUMN,
-    LONGEST,
+    LONGEST_SHORT_NAME,
     PAGE,
     label_places,
     short_label,
     short_labels,
     title_lines,
 )
-from audio_compositionality.evaluator.figures.one_sample import sample_panels
-from audio_compositionality.evaluator.figures.pairs import dots_of, significance_map
+from audio_compositionality.evaluator.figures.models import control_scatter, dots_of, significance_map
+from audio_compositionality.evaluator.figures.samples import diversity_panels, sample_panels, score_boxes, task_panels
+from audio_compositionality.evaluator.figures.style import LOOKS, FigureError, figure_style, figure_svg, save_figure
 from audio_compositionality.evaluator.results.result import SampleTable
 from audio_compositionality.support.errors import AudioCompositionalityError
 
@@ -492,7 +489,7 @@ class TestNames:
     def test_are_shortened_in_their_middle(self):
         assert short_label("a" * 40) == "a" * 40
         short = short_label("begin" + "x" * 300 + "end")
-        assert len(short) == LONGEST
+        assert len(short) == LONGEST_SHORT_NAME
         assert short.startswith("begin")
         assert short.endswith("end")
         assert "…" in short
@@ -501,7 +498,7 @@ class TestNames:
         long = ["a" * 30 + str(k) + "b" * 30 for k in range(3)]
         short = short_labels([*long, "other"])
         assert len(set(short)) == 4
-        assert max(map(len, short)) <= LONGEST
+        assert max(map(len, short)) <= LONGEST_SHORT_NAME
         assert short[3] == "other"
 
     def test_that_are_not_seen_are_replaced(self):

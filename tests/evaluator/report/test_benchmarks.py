@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.report import benchmarks
+from audio_compositionality.evaluator.report import sections as benchmarks
 from audio_compositionality.evaluator.report.page import _data_summary, write_report
 from audio_compositionality.tasks import groups
 from audio_compositionality.tasks.base import TaskError

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
-from audio_compositionality.evaluator.compare.benchmarks import by_benchmark
-from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.compare.comparison import by_benchmark, compare_results
 from audio_compositionality.evaluator.compare.conclusions import judged_by_kind, model_verdicts
-from audio_compositionality.evaluator.compare.kinds import ModelKind
+from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.summary import short_table, verdict_tables
 from audio_compositionality.evaluator.compare.tables import score_table
-from audio_compositionality.evaluator.compare.verdicts import Answer, verdicts
-from audio_compositionality.evaluator.figures.benchmarks import benchmark_figures
+from audio_compositionality.evaluator.compare.verdicts import VerdictAnswer, verdicts
+from audio_compositionality.evaluator.figures.catalogue import benchmark_figures
 from audio_compositionality.evaluator.report.overview import overviews
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.tasks.base import Outputs
@@ -62,7 +61,7 @@ def compared(folder, data):
 def test_match_decides_where_group_cannot_tell_little_from_nothing(results, data):
     folder = results({"one": (0.02, 0.95), "untrained:one": (0.0, 0.45), "bag-of-words": (0.0, 0.5)})
     (verdict,) = verdicts(compared(folder, data))
-    assert [question.answer for question in verdict.questions] == [Answer.YES] * 3
+    assert [question.answer for question in verdict.questions] == [VerdictAnswer.YES] * 3
     assert [question.words for question in verdict.questions] == ["its untrained twin", "bag-of-words", "chance"]
     assert "chance reaches 0.500" in verdict.questions[2].sentence
     (model,) = model_verdicts([compared(folder, data)])
@@ -74,7 +73,7 @@ def test_match_decides_where_group_cannot_tell_little_from_nothing(results, data
 def test_who_knows_nothing_is_not_above_chance_however_high_its_group(results, data):
     folder = results({"one": (0.17, 0.5), "untrained:one": (0.0, 0.45), "bag-of-words": (0.0, 0.5)})
     (verdict,) = verdicts(compared(folder, data))
-    assert verdict.questions[2].answer is not Answer.YES
+    assert verdict.questions[2].answer is not VerdictAnswer.YES
     assert not verdict.is_evidence
 
 
@@ -174,7 +173,7 @@ def test_signs_that_know_nothing_are_above_nothing(guessed):
     (verdict,) = verdicts(guessed)
     checks = [check for question in verdict.questions for check in question.checks]
     assert "CompA group" in {check.measure for check in checks}
-    assert not [check.words for check in checks if check.answer is Answer.YES]
+    assert not [check.words for check in checks if check.answer is VerdictAnswer.YES]
     against_twin = next(check for check in verdict.questions[0].checks if check.measure == "CompA group")
     assert "but is not shown to be above its own floor of group" in against_twin.words
     floor = next(check for check in verdict.questions[2].checks if check.measure == "CompA group")

@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.rendered import RenderedData, render
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.conclusions import model_verdicts
-from audio_compositionality.evaluator.compare.verdicts import Answer
+from audio_compositionality.evaluator.compare.verdicts import VerdictAnswer
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -66,18 +66,18 @@ def test_none_is_evidence(judged, name):
 
 def test_fresh_weights_are_not_above_fresh_weights(judged):
     """Though the network is above the log-mel statistics in A-COAT, and above energy."""
-    assert judged["fresh"].questions["twin"] is not Answer.YES
+    assert judged["fresh"].questions["twin"] is not VerdictAnswer.YES
     coat, _ = judged["fresh"].tasks
-    assert coat.verdict.questions[1].answer is Answer.YES
-    assert coat.verdict.questions[2].answer is Answer.YES
+    assert coat.verdict.questions[1].answer is VerdictAnswer.YES
+    assert coat.verdict.questions[2].answer is VerdictAnswer.YES
 
 
 @pytest.mark.parametrize("name", ["counts", "loudness", "constant"])
 def test_what_hears_only_how_much_is_not_above_energy(judged, name):
     model = judged[name]
-    assert model.questions["floor"] is Answer.NO
-    assert model.questions["twin"] is Answer.UNKNOWN
-    assert all(task.verdict.questions[2].answer is not Answer.YES for task in model.tasks)
+    assert model.questions["floor"] is VerdictAnswer.NO
+    assert model.questions["twin"] is VerdictAnswer.UNKNOWN
+    assert all(task.verdict.questions[2].answer is not VerdictAnswer.YES for task in model.tasks)
 
 
 def test_the_raw_scores_would_have_been_praised(results, data):
@@ -108,6 +108,6 @@ def test_one_that_hears_the_parts_is_told_as_such(data, tmp_path, one_thread):
     ]
     evaluate_models(models, data, task, RunOptions(out=tmp_path, progress=False))
     (model,) = model_verdicts(compare_results([tmp_path], data=data))
-    assert set(model.questions.values()) == {Answer.YES}
+    assert set(model.questions.values()) == {VerdictAnswer.YES}
     assert model.is_evidence
     assert model.conclusion.startswith("Above all three")

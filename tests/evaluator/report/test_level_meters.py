@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.rendered import RenderedData, render
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.conclusions import model_verdicts
-from audio_compositionality.evaluator.compare.verdicts import Answer, verdicts
+from audio_compositionality.evaluator.compare.verdicts import VerdictAnswer, verdicts
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -72,7 +72,7 @@ def test_its_score_is_what_energy_alone_reaches(by_task, name):
     assert verdict.label == "meter"
     energy = verdict.questions[2]
     assert energy.words == "energy alone"
-    assert energy.answer is Answer.NO
+    assert energy.answer is VerdictAnswer.NO
     assert "(energy alone: level-statistics)" in energy.sentence
     assert {check.reference for check in energy.checks} == set(LEVELS)
 
@@ -84,8 +84,8 @@ def test_by_the_measure_of_the_headline_alone_nothing_but_energy_is_against_it(b
     task = type("Task", (), {"info": info, "drawings": ()})()
     (verdict,) = verdicts(replace(disentanglement, task=task))
     twin, description, energy = verdict.questions
-    assert (twin.answer, description.answer) == (Answer.YES, Answer.YES)
-    assert energy.answer is Answer.NO
+    assert (twin.answer, description.answer) == (VerdictAnswer.YES, VerdictAnswer.YES)
+    assert energy.answer is VerdictAnswer.NO
     assert not verdict.is_evidence
 
 

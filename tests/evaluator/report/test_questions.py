@@ -11,12 +11,12 @@ from audio_compositionality.dataset_builder.data import Clip, check_range
 from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.evaluator.compare import comparison as comparison_module
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.group_tables import comparison_tables
+from audio_compositionality.evaluator.compare.formats import comparison_tables
 from audio_compositionality.evaluator.compare.tables import score_table
-from audio_compositionality.evaluator.compare.verdicts import Answer, verdicts
+from audio_compositionality.evaluator.compare.verdicts import VerdictAnswer, verdicts
+from audio_compositionality.evaluator.report.listening import heard_question
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.evaluator.report.profiles import model_profiles
-from audio_compositionality.evaluator.report.questions import heard_question
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.tasks.question_prompts import read_prompt
@@ -95,11 +95,11 @@ def test_a_model_is_judged_beside_itself_without_sound(compared):
     by_label = {verdict.label: verdict for verdict in verdicts(compared)}
     assert set(by_label) == {"org/listener", "org/yes"}
     twin, _, floor = by_label["org/listener"].questions
-    assert (twin.words, twin.answer) == ("the same model without sound", Answer.YES)
-    assert (floor.words, floor.answer) == ("the best that needs no listening", Answer.YES)
+    assert (twin.words, twin.answer) == ("the same model without sound", VerdictAnswer.YES)
+    assert (floor.words, floor.answer) == ("the best that needs no listening", VerdictAnswer.YES)
     twin, _, floor = by_label["org/yes"].questions
     assert twin.sentence == "The results of the same model without sound are missing: it may score as high."
-    assert floor.answer is not Answer.YES
+    assert floor.answer is not VerdictAnswer.YES
 
 
 def test_each_model_by_itself(compared):

@@ -436,7 +436,7 @@ class TestSamples:
     @pytest.mark.slow
     def test_are_cut_where_the_page_would_be_too_large(self, results, data, tmp_path, without_figures, monkeypatch):
         size = len(write_report([results], tmp_path / "whole.html", data=data, progress=False).read_bytes())
-        monkeypatch.setattr(page_module, "MOST_BYTES", size - 100_000)
+        monkeypatch.setattr(page_module, "MOST_PAGE_BYTES", size - 100_000)
         page = Page(write_report([results], tmp_path / "cut.html", data=data, progress=False))
         assert len(page.source.encode()) <= size - 100_000
         assert len(page.find("audio")) == 24

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.results.result import (
-    Model,
     Result,
     SampleTable,
+    ScoredModel,
     check_samples,
     is_result_file,
     load_result,
@@ -27,7 +27,7 @@ from audio_compositionality.evaluator.results.result import (
     samples_path,
     save_result,
 )
-from audio_compositionality.evaluator.results.strict import ResultError, read_json
+from audio_compositionality.evaluator.results.strict import ResultError, read_strict_json
 from audio_compositionality.support.files import sha256_of
 
 TABLE = SampleTable(
@@ -55,7 +55,7 @@ VALUES = {
     "n": 4,
     "training": {"steps": [100, 250]},
     "settings": {"seeds": [0, 1], "rate": 0.5, "kind": "é", "on": True},
-    "model": Model.of(CARD).model_dump(),
+    "model": ScoredModel.of(CARD).model_dump(),
     "precision_deviation": {"relative_mean": 0.001, "relative_max": 0.002, "spread_ratio": 0.03, "clips": 16},
     "skipped": [{"id": "q9/A", "reason": "is silent\n"}],
     "cut_answers": 3,
@@ -423,7 +423,7 @@ def test_any_bytes_are_refused(fuzz_cases, fuzz_rng):
         end = data.draw(st.integers(start, min(len(content), start + 40)))
         inserted = data.draw(st.binary(max_size=20) | st.sampled_from([b"\n", b"\r\n", b'"', b",", b"{", b"[" * 5_000]))
         damaged = content[:start] + inserted + content[end:]
-        for read in (Result.loads, SampleTable.loads, read_json, lambda content: check_samples(RESULT, content)):
+        for read in (Result.loads, SampleTable.loads, read_strict_json, lambda content: check_samples(RESULT, content)):
             again = taken(read, damaged)
             if isinstance(again, Result):
                 assert damaged == text

@@ -21,15 +21,17 @@ from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions import making
 from audio_compositionality.evaluator.submissions.copies import Earlier, duplicates_of
 from audio_compositionality.evaluator.submissions.making import make_submission
-from audio_compositionality.evaluator.submissions.raw_answers import MAX_ANSWER, RawAnswers, question_ids
-from audio_compositionality.evaluator.submissions.record import (
-    parse_verification,
+from audio_compositionality.evaluator.submissions.outputs import MAX_ANSWER, RawAnswers, question_ids
+from audio_compositionality.evaluator.submissions.record import parse_verification
+from audio_compositionality.evaluator.submissions.submission import outputs_problem, parse_submission, read_submission
+from audio_compositionality.evaluator.submissions.verification import (
     verification_files,
     verification_folder,
+    verification_table,
+    verify,
+    verify_local,
+    verify_paths,
 )
-from audio_compositionality.evaluator.submissions.submission import outputs_problem, parse_submission, read_submission
-from audio_compositionality.evaluator.submissions.verification import verify, verify_local
-from audio_compositionality.evaluator.submissions.verification_table import verification_table, verify_paths
 from audio_compositionality.tasks.registry import load_task
 
 NAME = "answers.jsonl"
@@ -125,7 +127,7 @@ def test_what_a_submission_cannot_hold_is_replaced_or_refused(made, folder, data
     assert given("\x1b[2J\ud800\tno\n\N{EURO SIGN}").answers.texts[0] == "\ufffd[2J\ufffd\tno\n\N{EURO SIGN}"
     with pytest.raises(ResultError, match=r"has 20,001 characters, at most 20,000 can be .* without answers"):
         given("A" * (MAX_ANSWER + 1))
-    monkeypatch.setattr(making, "ANSWERS_LIMIT", 1_000)
+    monkeypatch.setattr(making, "FILE_LIMITS", {"answers.jsonl": 1_000})
     with pytest.raises(ResultError, match=r"its answers have 2,\d+ bytes, at most 1,000 can be submitted"):
         given(answers[0])
 
@@ -304,7 +306,7 @@ def test_too_large_a_file_is_refused_before_it_is_read(made, tmp_path):
     os.truncate(tmp_path / NAME, 2**40)
     with pytest.raises(ResultError, match=r"answers\.jsonl has 1,099,511,627,776 bytes; at most 16,000,000 can be"):
         read_submission(tmp_path)
-    with pytest.raises(ResultError, match=r"answers\.jsonl: it has 16,000,001 bytes; at most 16,000,000 can be"):
+    with pytest.raises(ResultError, match=r"answers\.jsonl has 16,000,001 bytes; at most 16,000,000 can be"):
         parse_submission({**made["blind"].files, NAME: b" " * 16_000_001})
 
 

@@ -11,7 +11,7 @@ import pytest
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.evaluator.results.result import Model
+from audio_compositionality.evaluator.results.result import ScoredModel
 from audio_compositionality.evaluator.run.embed import embed_configuration
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions.copies import (
@@ -22,7 +22,7 @@ from audio_compositionality.evaluator.submissions.copies import (
     relation_of,
     sketch_of,
 )
-from audio_compositionality.evaluator.submissions.rounded import RoundedEmbeddings
+from audio_compositionality.evaluator.submissions.outputs import RoundedEmbeddings
 from audio_compositionality.tasks.base import Outputs
 from audio_compositionality.tasks.registry import load_task
 from studies.copies import MANIPULATIONS, manipulated
@@ -41,11 +41,13 @@ def made_up(seed: int, clips: int = CLIPS) -> np.ndarray:
     return 5 + np.tanh(factors @ rng.normal(size=(6, DIM))) @ rng.normal(size=(DIM, DIM))
 
 
-def stated(id: str, revision: str = "1", weights: str | None = None) -> Model:
-    return Model.of(ModelCard(id=id, revision=revision, sample_rate=16_000, output_dim=DIM, weights_sha256=weights))
+def stated(id: str, revision: str = "1", weights: str | None = None) -> ScoredModel:
+    return ScoredModel.of(
+        ModelCard(id=id, revision=revision, sample_rate=16_000, output_dim=DIM, weights_sha256=weights)
+    )
 
 
-def earlier_of(name: str, model: Model, day: str, embeddings: np.ndarray) -> Earlier:
+def earlier_of(name: str, model: ScoredModel, day: str, embeddings: np.ndarray) -> Earlier:
     return Earlier(name, "a_coat", model, f"{day}T00:00:00+00:00", sketch_of(rounded(embeddings)))
 
 

@@ -28,8 +28,9 @@ from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions import making
+from audio_compositionality.evaluator.submissions.layout import FILE_LIMITS, id_of, parse_path, sha256_by_name
 from audio_compositionality.evaluator.submissions.making import make_submission
-from audio_compositionality.evaluator.submissions.rounded import MAX_HEADER, RoundedEmbeddings, clips_digest
+from audio_compositionality.evaluator.submissions.outputs import MAX_HEADER, RoundedEmbeddings, clips_digest
 from audio_compositionality.evaluator.submissions.submission import (
     claim_problem,
     data_with,
@@ -38,7 +39,6 @@ from audio_compositionality.evaluator.submissions.submission import (
     policy_problem,
     read_submission,
 )
-from audio_compositionality.evaluator.submissions.submission_files import LIMITS, parse_path, submission_id
 from audio_compositionality.tasks.base import Inputs
 from audio_compositionality.tasks.registry import load_task
 
@@ -58,7 +58,7 @@ def test_the_id_is_made_of_what_sha256sum_prints(made, tmp_path):
         printed = subprocess.run("sha256sum *", shell=True, cwd=tmp_path, capture_output=True, check=True).stdout
         assert printed.decode() == sha256sum(submission.files)
         whole = subprocess.run(["sha256sum"], input=printed, capture_output=True, check=True).stdout
-        assert submission.id == submission_id(submission.files) == whole.decode()[:16]
+        assert submission.id == id_of(sha256_by_name(submission.files)) == whole.decode()[:16]
         assert submission.folder == f"results/org__short/1/{submission.result.task}-{submission.id}"
 
 
@@ -134,7 +134,7 @@ def test_what_cannot_be_submitted_says_what_to_do(make, evaluated, tiny_data, tm
         make(store=tmp_path)
     with pytest.raises(ResultError, match="give the data that it was computed from"):
         make(data=tiny_data)
-    monkeypatch.setattr(making, "EMBEDDINGS_LIMIT", 1_151)
+    monkeypatch.setattr(making, "FILE_LIMITS", {"embeddings.safetensors": 1_151})
     with pytest.raises(ResultError, match=r"have 1,152 bytes.*without embeddings the result can be submitted"):
         make()
 
@@ -320,14 +320,14 @@ def test_extra_and_missing_files_are_refused(files, tmp_path):
         read_submission(tmp_path / "d")
 
 
-@pytest.mark.parametrize("name", sorted(LIMITS.keys() - {"verification.json", "answers.jsonl"}))
+@pytest.mark.parametrize("name", sorted(FILE_LIMITS.keys() - {"verification.json", "answers.jsonl"}))
 def test_a_file_larger_than_the_limit_is_refused_unread(files, tmp_path, name):
     folder = place(tmp_path, files)
     os.truncate(folder / name, 2**40)
     with pytest.raises(ResultError, match=f"{name} has 1,099,511,627,776 bytes; at most"):
         read_submission(folder)
-    with pytest.raises(ResultError, match=rf"{name}: it has [\d,]+ bytes; at most"):
-        parse_submission({**files, name: bytes(LIMITS[name] + 1)})
+    with pytest.raises(ResultError, match=rf"{name} has [\d,]+ bytes; at most"):
+        parse_submission({**files, name: bytes(FILE_LIMITS[name] + 1)})
 
 
 def in_days(days):

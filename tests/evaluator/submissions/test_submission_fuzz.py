@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from submissions import place, with_json, with_sample_bytes
 
 from audio_compositionality.evaluator.results.strict import ResultError
-from audio_compositionality.evaluator.submissions.raw_answers import RawAnswers
-from audio_compositionality.evaluator.submissions.record import Record, check, parse_verification, verification_files
-from audio_compositionality.evaluator.submissions.rounded import RoundedEmbeddings
+from audio_compositionality.evaluator.submissions.layout import folder_of, parse_path
+from audio_compositionality.evaluator.submissions.outputs import RawAnswers, RoundedEmbeddings
+from audio_compositionality.evaluator.submissions.record import VerificationRecord, check, parse_verification
 from audio_compositionality.evaluator.submissions.submission import parse_submission, read_submission
-from audio_compositionality.evaluator.submissions.submission_files import folder_of, parse_path
-from audio_compositionality.evaluator.submissions.verification import verify
+from audio_compositionality.evaluator.submissions.verification import verification_files, verify
 
 pytestmark = pytest.mark.fuzz
 
@@ -172,7 +171,7 @@ def test_values_of_a_record(explore, made, written):
         path, value = case
         text = (json.dumps(changed(given_values, path, value), indent=1) + "\n").encode()
         parse_verification({**written, "verification.json": text}, None, made["a_coat"])
-        check(Record.loads(text), SECRET)
+        check(VerificationRecord.loads(text), SECRET)
         assert text == written["verification.json"]
 
     explore(st.tuples(st.sampled_from(places_of(given_values)), values), run)

@@ -16,10 +16,9 @@ from audio_compositionality.evaluator.results.strict import ResultError
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions.making import make_submission
-from audio_compositionality.evaluator.submissions.record import verification_files
-from audio_compositionality.evaluator.submissions.rounded import RoundedEmbeddings
+from audio_compositionality.evaluator.submissions.outputs import RoundedEmbeddings
 from audio_compositionality.evaluator.submissions.submission import parse_submission
-from audio_compositionality.evaluator.submissions.verification import verify, verify_local
+from audio_compositionality.evaluator.submissions.verification import verification_files, verify, verify_local
 from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks import registry
 from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskInfo, independent_samples

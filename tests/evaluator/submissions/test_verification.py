@@ -24,22 +24,29 @@ from submissions import (
 
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.evaluator.results.strict import ResultError
+from audio_compositionality.evaluator.submissions.layout import folders_of, sha256_by_name
 from audio_compositionality.evaluator.submissions.record import (
-    Record,
+    VerificationRecord,
     check,
     check_record,
     parse_verification,
+    read_signed_claim,
     read_verification,
     secret_from_environment,
     sign,
+)
+from audio_compositionality.evaluator.submissions.submission import parse_submission, read_listed_claim, read_submission
+from audio_compositionality.evaluator.submissions.verification import (
+    LEGEND,
+    find_results,
     verification_files,
     verification_folder,
+    verify_folder,
+    verify_local,
+    verify_paths,
 )
-from audio_compositionality.evaluator.submissions.submission import parse_submission, read_submission
-from audio_compositionality.evaluator.submissions.submission_files import digests_of
 from audio_compositionality.evaluator.submissions.verification import verify as verify_submission
-from audio_compositionality.evaluator.submissions.verification import verify_folder, verify_local
-from audio_compositionality.evaluator.submissions.verification_table import LEGEND, find_results, verify_paths
+from audio_compositionality.hub.content import RemoteFile, digest_of
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.table import to_csv
 from audio_compositionality.tasks.base import Inputs
@@ -335,11 +342,11 @@ def test_what_the_checker_writes_is_read_again(made, verified, written, tmp_path
     assert entry.record.submitter == "eve"
     assert {"numpy", "torch", "audio-compositionality"} <= set(entry.record.versions)
     assert check(entry.record, SECRET)
-    assert Record.loads(verification_files(verification)["verification.json"]).signature is None
+    assert VerificationRecord.loads(verification_files(verification)["verification.json"]).signature is None
 
 
 def test_the_record_proves_which_files_were_checked(made, written):
-    record = Record.loads(written["verification.json"])
+    record = VerificationRecord.loads(written["verification.json"])
     assert record.submission == {
         name: hashlib.sha256(content).hexdigest() for name, content in made["a_coat"].files.items()
     }
@@ -350,15 +357,43 @@ def test_the_record_proves_which_files_were_checked(made, written):
 
 def test_a_board_needs_no_samples(made, written):
     submission = made["a_coat"]
-    record = Record.loads(written["verification.json"])
-    result = check_record(record, digests_of(submission.files), submission.result, written["result.json"])
+    record = VerificationRecord.loads(written["verification.json"])
+    result = check_record(record, submission.claim, written["result.json"])
     assert result.score == pytest.approx(submission.result.score, abs=1e-12)
     with pytest.raises(ResultError, match="it is the record of other files"):
-        check_record(record, digests_of(made["guess"].files), submission.result, written["result.json"])
+        check_record(record, made["guess"].claim, written["result.json"])
+
+
+def test_a_listing_is_read_as_the_whole_folder_is(made, written):
+    submission = made["a_coat"]
+    entry = submission.folder.removeprefix("results/")
+    held = {f"results/{entry}/{name}": content for name, content in submission.files.items()}
+    held |= {f"verified/{entry}/{name}": content for name, content in written.items()}
+    kinds = {path: "sha256" if path.endswith(".safetensors") else "git" for path in held}
+    tree = {path: RemoteFile(path, len(held[path]), digest_of(held[path], kind)) for path, kind in kinds.items()}
+    fetched = []
+
+    def fetch(path, limit):
+        fetched.append(path.rpartition("/")[2])
+        assert len(held[path]) <= limit
+        return held[path]
+
+    results, verified, foreign = folders_of(tree)
+    assert (list(results), list(verified), foreign) == ([entry], [entry], [])
+    claim = read_listed_claim(results[entry], fetch)
+    assert (claim, claim.folder, claim.id) == (submission.claim, submission.folder, submission.id)
+    signed = read_signed_claim(verified[entry], fetch, claim, SECRET)
+    whole = parse_verification(written, f"verified/{entry}", submission)
+    assert (signed.record, signed.result) == (whole.record, whole.result)
+    assert sorted(fetched) == ["result.json", "result.json", "verification.json"]
+    with pytest.raises(ResultError, match="its signature is not the checker's"):
+        read_signed_claim(verified[entry], fetch, claim, SECRET[::-1])
+    with pytest.raises(ResultError, match="no secret is set here"):
+        read_signed_claim(verified[entry], fetch, claim, None)
 
 
 def test_only_the_secret_s_owner_signs(written):
-    record = Record.loads(written["verification.json"])
+    record = VerificationRecord.loads(written["verification.json"])
     assert check(record, SECRET) is True
     assert check(record, None) is False
     with pytest.raises(ResultError, match="its signature is not the checker's"):
@@ -392,8 +427,8 @@ def forged(made, **changes):
 def record_of(written, submission, files, **changes):
     """A record of some files with right digests and no right signature."""
     values = json.loads(written["verification.json"])
-    values["submission"] = digests_of(submission.files)
-    values["files"] = digests_of({name: files[name] for name in ("result.json", "samples.csv")})
+    values["submission"] = sha256_by_name(submission.files)
+    values["files"] = sha256_by_name({name: files[name] for name in ("result.json", "samples.csv")})
     content = (json.dumps(values | changes, indent=1) + "\n").encode()
     return {**files, "verification.json": content}
 
@@ -503,7 +538,7 @@ def test_what_is_no_record_is_refused(made, written):
         b" " * 100_001,
     ):
         with pytest.raises(ResultError, match=r"verification\.json"):
-            Record.loads(content)
+            VerificationRecord.loads(content)
     with pytest.raises(ResultError, match=r"it has no samples\.csv"):
         parse_verification({name: written[name] for name in ("verification.json", "result.json")}, None, made["a_coat"])
     with pytest.raises(ResultError, match="its content belongs to verified/org__short/1/a_coat-"):

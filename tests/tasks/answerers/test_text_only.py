@@ -9,8 +9,8 @@ from audio_compositionality.encoders.base import ENCODER, LANGUAGE_MODEL
 from audio_compositionality.encoders.loading.listing import named_models
 from audio_compositionality.encoders.loading.names import check_name, list_models
 from audio_compositionality.encoders.loading.registry import has_twins, load_model
-from audio_compositionality.evaluator.compare.kinds import ModelKind, kind_of
-from audio_compositionality.evaluator.results.result import Model as ResultModel
+from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
+from audio_compositionality.evaluator.results.result import ScoredModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.question_prompts import direct_prompt
 
@@ -59,7 +59,7 @@ def test_each_is_listed_and_is_what_its_listing_says(name):
     assert (card.id, card.output_dim, card.sample_rate, model.device) == (name, None, 32_000, "cpu")
     # What is told labels, or was made for the very data, is no bar for a model.
     is_control = name in TOLD or name == "cascade"
-    assert kind_of(ResultModel.of(card)) is (ModelKind.CONTROL if is_control else ModelKind.BASELINE)
+    assert model_kind(ScoredModel.of(card)) is (ModelKind.CONTROL if is_control else ModelKind.BASELINE)
     assert listing.is_reference == (name in ("blind", "statistics"))
 
 

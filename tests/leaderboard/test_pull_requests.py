@@ -1,16 +1,24 @@
-"""What a pull request may change, seen from the names, sizes and hashes of its files alone."""
+"""What a pull request may add, and the limits of time of its checks."""
+
+from __future__ import annotations
 
 import hashlib
+import math
+import os
+import time
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from board_entries import below, entry, folder, made_up
 
-from audio_compositionality.evaluator.submissions.submission_files import MAX_ENTRIES
+from audio_compositionality.evaluator.results.result import ResultError
+from audio_compositionality.evaluator.submissions.layout import MAX_ENTRIES
 from audio_compositionality.hub.content import RemoteFile
-from audio_compositionality.leaderboard.examination import Examined, quoted
-from audio_compositionality.leaderboard.pull_requests import new_entries
+from audio_compositionality.hub.errors import HubError
+from audio_compositionality.leaderboard.examination import DiedError, Examined, OverdueError, as_code, in_own_process
+from audio_compositionality.leaderboard.pull_requests import Budget, new_entries
 
 README = {"README.md": b"card", ".gitattributes": b"*.safetensors"}
 
@@ -125,11 +133,72 @@ def test_nothing():
 
 
 def test_quoted_text_neither_formats_nor_calls():
-    assert quoted("a`b @everyone\n<!-- x -->") == "`a‘b @everyone <!-- x -->`"
-    assert len(quoted("x" * 10_000)) < 400
+    assert as_code("a`b @everyone\n<!-- x -->") == "`a‘b @everyone <!-- x -->`"
+    assert len(as_code("x" * 10_000)) < 400
 
 
 def test_who_came_first_is_told_by_the_check_and_not_by_the_claim():
     claim = SimpleNamespace(task="a_coat", model=SimpleNamespace(id="org/copy"), date="1999-01-01T00:00:00+00:00")
     one = Examined("results/x", SimpleNamespace(sketch=object(), result=claim), datetime(2026, 1, 2, tzinfo=UTC))
     assert one.earlier.date == "2026-01-02T00:00:00+00:00"
+
+
+def test_what_a_function_returns_or_raises_arrives():
+    assert in_own_process(math.hypot, 3, 4, seconds=60) == 5
+    with pytest.raises(ZeroDivisionError):
+        in_own_process(divmod, 1, 0, seconds=60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "error", [ResultError("it is bad"), HubError("gone", 404)], ids=lambda error: type(error).__name__
+)
+def test_our_errors_arrive_as_they_are(error, monkeypatch):
+    # The fresh process imports this module, from where it stands.
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+    with pytest.raises(type(error), match=str(error)) as caught:
+        in_own_process(_raise, error, seconds=120)
+    assert vars(caught.value) == vars(error)
+
+
+def _raise(error):
+    raise error
+
+
+def test_what_takes_too_long_is_ended():
+    started = time.monotonic()
+    with pytest.raises(OverdueError, match="ended after 1 s"):
+        in_own_process(time.sleep, 600, seconds=1)
+    assert time.monotonic() - started < 300
+
+
+def test_a_process_that_dies_is_told_of():
+    with pytest.raises(DiedError, match="exit code 7"):
+        in_own_process(os._exit, 7, seconds=60)
+
+
+def test_an_author_has_so_much_time_and_no_more():
+    now = [0.0]
+    budget = Budget(seconds=10, window=100, clock=lambda: now[0])
+    for _ in range(2):
+        assert not budget.is_spent("eve")
+        with budget.spending("eve"):
+            now[0] += 6
+    assert budget.is_spent("eve")
+    assert not budget.is_spent("bob")
+    now[0] = 107
+    assert not budget.is_spent("eve")
+
+
+def test_time_counts_also_where_a_check_fails():
+    now = [0.0]
+    budget = Budget(seconds=10, window=100, clock=lambda: now[0])
+
+    def fails():
+        with budget.spending("eve"):
+            now[0] += 10
+            raise ResultError("bad")
+
+    with pytest.raises(ResultError):
+        fails()
+    assert budget.is_spent("eve")

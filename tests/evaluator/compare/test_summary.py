@@ -10,7 +10,7 @@ import pytest
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.formats import write_table
-from audio_compositionality.evaluator.compare.series import layer_table, size_table
+from audio_compositionality.evaluator.compare.summary import layer_table, size_table
 from audio_compositionality.support.errors import InputError
 
 

@@ -1,4 +1,5 @@
-"""Where a submission lies in the results repository, what its files are called, how large they may be; reading them.
+"""Where a submission lies in the results repository, what its files are called, how large they may be; listing and
+reading them, in a folder or on the Hub.
 
 ``results/<encoder>/<revision>/<task>-<id>/`` is what somebody submitted, ``verified/<encoder>/<revision>/<task>-<id>/``
 what the checker wrote of it. The id is made of the hashes of the submitted files: the same submission is always the
@@ -10,11 +11,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.support.files import safe_file_name, sha256_of
@@ -23,22 +24,11 @@ from audio_compositionality.support.text import shortened
 RESULT, SAMPLES, EMBEDDINGS, ANSWERS = "result.json", "samples.csv", "embeddings.safetensors", "answers.jsonl"
 VERIFICATION = "verification.json"
 
-RESULT_LIMIT, SAMPLES_LIMIT, EMBEDDINGS_LIMIT, VERIFICATION_LIMIT = 100_000, 16_000_000, 64_000_000, 100_000
-"""Bytes of a file, at most. A result has a few kB; what makes one large, clips that are left out, no submission has."""
-
-ANSWERS_LIMIT = 16_000_000
-"""The same of answers: 4,000 with a thought of 4,000 characters each."""
-
-LIMITS: Mapping[str, int] = MappingProxyType(
-    {
-        RESULT: RESULT_LIMIT,
-        SAMPLES: SAMPLES_LIMIT,
-        EMBEDDINGS: EMBEDDINGS_LIMIT,
-        ANSWERS: ANSWERS_LIMIT,
-        VERIFICATION: VERIFICATION_LIMIT,
-    }
+FILE_LIMITS: Mapping[str, int] = MappingProxyType(
+    {RESULT: 100_000, SAMPLES: 16_000_000, EMBEDDINGS: 64_000_000, ANSWERS: 16_000_000, VERIFICATION: 100_000}
 )
-"""The same by the files' names."""
+"""Bytes of a file, at most. A result has a few kB; what makes one large, clips that are left out, no submission has.
+Answers: 4,000 with a thought of 4,000 characters each."""
 
 FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"results": (RESULT, SAMPLES, EMBEDDINGS, ANSWERS), "verified": (VERIFICATION, RESULT, SAMPLES)}
@@ -47,6 +37,9 @@ FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 OUTPUTS = (EMBEDDINGS, ANSWERS)
 """Files of what a model gave, of which scores are computed again; without one a result stays self-reported."""
+
+OTHER_FILES = ("README.md", ".gitattributes")
+"""What the repository holds beside results and verifications."""
 
 MAX_ENTRIES = 10
 """Submissions in one pull request: more can be in a second one."""
@@ -123,7 +116,7 @@ def folder_of(result: Result, id: str, kind: str = "results") -> str:
     return PathParts(kind, safe_file_name(model.id), safe_file_name(model.revision), result.task, id).folder
 
 
-def digests_of(files: Mapping[str, bytes]) -> dict[str, str]:
+def sha256_by_name(files: Mapping[str, bytes]) -> dict[str, str]:
     """SHA-256 of each file, in hexadecimal."""
     return {name: sha256_of(content) for name, content in files.items()}
 
@@ -137,11 +130,6 @@ def id_of(digests: Mapping[str, str]) -> str:
     return sha256_of(text.encode())[:16]
 
 
-def submission_id(files: Mapping[str, bytes]) -> str:
-    """The id of a submission with these files, by their names."""
-    return id_of(digests_of(files))
-
-
 def outputs_in(names: Collection[str]) -> str | None:
     """The name among some that is of a file of what a model gave; None where there is none.
 
@@ -152,6 +140,104 @@ def outputs_in(names: Collection[str]) -> str | None:
     if len(present) > 1:
         raise ResultError(f"it holds {' and '.join(present)}; a submission has one of them")
     return present[0] if present else None
+
+
+class ListedFile(Protocol):
+    """A file as a listing of the repository has it; see `hub.content.RemoteFile`."""
+
+    @property
+    def path(self) -> str:
+        """Below the root of the repository."""
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+
+    @property
+    def digest(self) -> str:
+        """``sha256:…`` of a file in large file storage, ``git:…`` of another."""
+
+
+Fetch = Callable[[str, int], bytes]
+"""The content of a file by its path in the repository and the bytes that it has at most."""
+
+
+@dataclass(frozen=True)
+class EntryFolder:
+    """The files of an entry, or of its verification, as a listing of the repository has them.
+
+    Attributes:
+        kind: ``results`` or ``verified``.
+        path: of the folder.
+        id: that its name states.
+        files: by their names.
+    """
+
+    kind: str
+    path: str
+    id: str
+    files: Mapping[str, ListedFile]
+
+    @property
+    def encoder(self) -> str:
+        """The encoder's id as `safe_file_name` writes it."""
+        return self.path.split("/")[1]
+
+    @property
+    def is_verifiable(self) -> bool:
+        """Whether it has what scores can be computed of; what else is wrong with it is not looked at."""
+        return any(name in self.files for name in OUTPUTS)
+
+    @property
+    def outputs(self) -> str | None:
+        """The name of the file of what the model gave; see `outputs_in`."""
+        return outputs_in(self.files)
+
+    def check(self) -> None:
+        """Refuse, with ResultError, other files than there should be, and one that is too large."""
+        check_names(list(self.files), FILES[self.kind], optional=OUTPUTS)
+        for name, file in self.files.items():
+            check_size(name, file.size)
+        if self.outputs == EMBEDDINGS and self._stored_digest(EMBEDDINGS) is None:
+            raise ResultError(f"{EMBEDDINGS} is not in large file storage, so that its hash is not known")
+
+    def _stored_digest(self, name: str) -> str | None:
+        """The SHA-256 of a file in large file storage; None of another one."""
+        kind, _, digest = self.files[name].digest.partition(":")
+        return digest if kind == "sha256" else None
+
+    def read(self, name: str, fetch: Fetch) -> bytes:
+        """The content of one of its files."""
+        return fetch(self.files[name].path, FILE_LIMITS[name])
+
+    def digest(self, name: str, fetch: Fetch) -> str:
+        """The SHA-256 of one of its files, which is read where it is too small for large file storage."""
+        return self._stored_digest(name) or sha256_of(self.read(name, fetch))
+
+
+def folders_of(tree: Mapping[str, ListedFile]) -> tuple[dict[str, EntryFolder], dict[str, EntryFolder], list[str]]:
+    """The files of the repository put in order.
+
+    Returns:
+        the folders of entries and of verifications, each by ``<model>/<revision>/<task>-<id>``, and the paths of what
+        belongs to neither.
+    """
+    grouped: dict[str, dict[str, dict[str, ListedFile]]] = {"results": {}, "verified": {}}
+    ids, foreign = {}, []
+    for path, file in tree.items():
+        parts = parse_path(path)
+        if parts is None or parts.file is None:
+            if path not in OTHER_FILES:
+                foreign.append(path)
+            continue
+        key = parts.folder.split("/", 1)[1]
+        grouped[parts.kind].setdefault(key, {})[parts.file] = file
+        ids[key] = parts.id
+    results, verified = (
+        {key: EntryFolder(kind, f"{kind}/{key}", ids[key], content) for key, content in grouped[kind].items()}
+        for kind in grouped
+    )
+    return results, verified, foreign
 
 
 def read_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
@@ -169,9 +255,21 @@ def read_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
                 # Ends at the first: there may be millions.
                 check_names([entry.name], names, optional=names)
                 present.append(entry.name)
-        return {name: _read_file(folder / name, LIMITS[name]) for name in sorted(present)}
+        return {name: _read_file(folder / name) for name in sorted(present)}
     except OSError as error:
         raise ResultError(f"{shortened(str(folder), 300)} cannot be read: {error.strerror}") from None
+
+
+def check_size(name: str, size: int) -> None:
+    """Refuse a file with more bytes than one of its name can have, with ResultError."""
+    if size > FILE_LIMITS[name]:
+        raise ResultError(f"{name} has {size:,} bytes; at most {FILE_LIMITS[name]:,} can be")
+
+
+def check_place(folder: str, name: str | None) -> None:
+    """Refuse a path in the repository, where there is one, that is not the folder of the content, with ResultError."""
+    if name is not None and name != folder:
+        raise ResultError(f"its place is {shortened(name, 400)}, but its content belongs to {folder}")
 
 
 def check_names(present: Sequence[str] | Mapping[str, Any], names: Sequence[str], optional: Sequence[str]) -> None:
@@ -186,7 +284,7 @@ def check_names(present: Sequence[str] | Mapping[str, Any], names: Sequence[str]
         raise ResultError(f"it has no {absent[0]}")
 
 
-def _read_file(path: Path, limit: int) -> bytes:
+def _read_file(path: Path) -> bytes:
     # A link may lead anywhere, and a pipe keep who opens it waiting for ever.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     if path.is_symlink():
@@ -195,7 +293,8 @@ def _read_file(path: Path, limit: int) -> bytes:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ResultError(f"{path.name} is no regular file")
-        content = b"" if status.st_size > limit else stream.read(limit + 1)
-    if max(status.st_size, len(content)) > limit:
-        raise ResultError(f"{path.name} has {status.st_size:,} bytes; at most {limit:,} can be")
+        check_size(path.name, status.st_size)
+        content = stream.read(FILE_LIMITS[path.name] + 1)
+    # It may have grown meanwhile.
+    check_size(path.name, len(content))
     return content

@@ -1,5 +1,7 @@
 """Figures made small for a page: they look the same, whatever stands in them."""
 
+from __future__ import annotations
+
 import base64
 import io
 from urllib.parse import unquote
@@ -10,8 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from audio_compositionality.evaluator.figures.compact import compact_svg, data_url
-from audio_compositionality.evaluator.figures.files import figure_style, figure_svg
+from audio_compositionality.evaluator.figures.style import compact_svg, data_url, figure_style, figure_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 HREF = "{http://www.w3.org/1999/xlink}href"

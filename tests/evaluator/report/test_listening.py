@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from audio_compositionality.evaluator.report.spectrogram import FLOOR, HEIGHT, WIDTH, spectrogram, spectrogram_png
+from audio_compositionality.evaluator.report.listening import HEIGHT, LOWEST_LEVEL, WIDTH, spectrogram, spectrogram_png
 from audio_compositionality.support.errors import InputError
 
 SAMPLE_RATE = 32_000
@@ -45,7 +45,7 @@ def test_columns_are_the_time_of_the_clip():
     clip = np.concatenate([np.zeros(SAMPLE_RATE * 3), tone(1_000, seconds=1)])
     level = spectrogram(clip, SAMPLE_RATE)[row_of(1_000)]
     window = round(0.05 / 4 * WIDTH) + 1  # the half of the window, that sees the tone before it begins
-    assert (level[: WIDTH * 3 // 4 - window] == FLOOR).all()
+    assert (level[: WIDTH * 3 // 4 - window] == LOWEST_LEVEL).all()
     assert (level[WIDTH * 3 // 4 + window : -window] > -1).all()
 
 
@@ -53,7 +53,7 @@ def test_above_half_the_sample_rate_is_silence():
     noise = np.random.default_rng(0).uniform(-1, 1, 16_000)
     rows = spectrogram(noise, 8_000)
     above = row_of(4_000)
-    assert (rows[:above] == FLOOR).all()
+    assert (rows[:above] == LOWEST_LEVEL).all()
     assert (rows[above + 1 :].max(axis=1) > -60).all()
 
 
@@ -65,7 +65,7 @@ def test_any_length(samples, sample_rate):
 
 
 def test_silence_is_the_floor():
-    assert (spectrogram(np.zeros(1_000), SAMPLE_RATE) == FLOOR).all()
+    assert (spectrogram(np.zeros(1_000), SAMPLE_RATE) == LOWEST_LEVEL).all()
 
 
 def test_the_image_shows_the_levels():

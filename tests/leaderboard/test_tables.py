@@ -1,11 +1,13 @@
+from __future__ import annotations
+
 import csv
 import io
 from dataclasses import replace
 
 import pytest
 
-from audio_compositionality.leaderboard.entries import Shown
-from audio_compositionality.leaderboard.table import (
+from audio_compositionality.leaderboard.board import Shown
+from audio_compositionality.leaderboard.tables import (
     Filters,
     board_csv,
     board_table,

@@ -1,8 +1,4 @@
-"""Figures of a comparison: Matplotlib figures for a paper's column or page, and for the report.
-
-All of them are drawn in one style, figures.mplstyle, whatever the user has set, and without pyplot. Untrained networks
-and baselines are told from other models by colour and by hatch or marker.
-"""
+"""Figures of samples: box plots, scores against diversity, the task's own, and one sample marked."""
 
 from __future__ import annotations
 
@@ -20,25 +16,11 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
-from audio_compositionality.evaluator.compare.lines import fit_line
+from audio_compositionality.evaluator.compare.diversity import fit_line
 from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, Interval
 from audio_compositionality.support.text import nearest
 from audio_compositionality.tasks.base import Drawing
 
-from .files import figure_style
-from .kinds import (
-    CLOUD,
-    FIT,
-    FigureError,
-    Look,
-    crowds_at_one,
-    distinct,
-    drawn_view,
-    looks_of,
-    measure_name,
-    name_at_one,
-    spread_at_one,
-)
 from .layout import (
     COLUMN,
     LINE,
@@ -52,6 +34,20 @@ from .layout import (
     short_labels,
     text_width,
     title_lines,
+)
+from .style import (
+    CLOUD,
+    FIT,
+    FigureError,
+    Look,
+    crowds_at_one,
+    distinct,
+    drawn_view,
+    figure_style,
+    looks_of,
+    measure_name,
+    name_at_one,
+    spread_at_one,
 )
 
 Floats = NDArray[np.float64]
@@ -291,3 +287,33 @@ def _with_interval(value: float, interval: Interval) -> str:
     decimals = 4 if 1e-5 < interval[1] - interval[0] < 2e-3 else 3
     first, low, high = (f"{number:z.{decimals}f}".replace("-", "−") for number in (value, *interval))
     return f"{first} [{low}, {high}]"
+
+
+def sample_panels(comparison: Comparison, drawing: Drawing, sample: int, places: Sequence[int]) -> Figure:
+    """A panel for each of some results, with one sample marked.
+
+    Args:
+        comparison: what is drawn.
+        drawing: one of the task's that can mark a sample.
+        sample: its place.
+        places: of the results; those without the columns that are drawn are left out.
+
+    Raises:
+        FigureError: the drawing marks no sample, or none of the results has its columns.
+    """
+    results = [comparison.results[place] for place in places]
+    results = [result for result in results if set(drawing.columns) <= set(result.samples.columns)]
+    if drawing.one is None or not results:
+        raise FigureError(f"nothing of {drawing.name} can be drawn of one sample")
+    columns = even_columns(len(results), 4)
+    width = COLUMN if columns <= 2 else PAGE
+    with figure_style():
+        grid = Grid(len(results), columns, width, height=1.5, gap=0.25, above=2 * LINE, under=0.18, foot=0.2)
+        figure, panels = grid.draw()
+        names = short_labels([result.label for result in results])
+        for axes, result, name in zip(panels, results, names, strict=True):
+            drawing.one(axes, result.samples.columns, result.result.measures, sample)
+            axes.set_title(title_lines(name, grid.panel_width), loc="left", y=1.0)
+        handles, words = panels[0].get_legend_handles_labels()
+        figure.legend(handles, words, loc="lower center", ncols=4, bbox_to_anchor=(0.5, 0.0), borderaxespad=0)
+    return figure

@@ -1,21 +1,32 @@
-"""The table of the leaderboard: its columns, which the task describes, and what is left after filtering."""
+"""The tables of the leaderboard: the entries of a task, and all that is known of one model."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import Any
+from urllib.parse import quote
 
+from huggingface_hub import constants
+
+from audio_compositionality.encoders.loading.names import hub_id_of
+from audio_compositionality.evaluator.compare.frame import FrameRow, stated_scores
+from audio_compositionality.evaluator.results.result import Skipped
+from audio_compositionality.evaluator.submissions.submission import preset_with
+from audio_compositionality.hub.errors import Repository
 from audio_compositionality.support.table import Cell, Column, Row, Table, to_csv
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import Measure, TaskInfo
-from audio_compositionality.tasks.nulls import least_of
+from audio_compositionality.tasks.registry import load_task
 
-from .entries import Entry, Shown
+from .board import Board, DataKey, Entry, Shown, is_older
 
-Value = str | float | int | None
+BoardValue = str | float | int | None
 
-LONGEST = 80
+LONGEST_SHOWN = 80
 """Characters of a stranger's text in a cell, an option or a line of a list."""
 
 NOT_STATED = "not stated"
@@ -24,7 +35,7 @@ NOT_STATED = "not stated"
 NOT_KNOWN = "not known"
 """In place of a submitter that is not known; no user of the Hub has a name with a blank."""
 
-Values = Mapping[str, tuple[Column, Callable[[Shown], Value]]]
+Values = Mapping[str, tuple[Column, Callable[[Shown], BoardValue]]]
 """Columns by their headings, each with its value of a row."""
 
 
@@ -143,26 +154,30 @@ class Filters:
 def _shown(task: TaskInfo) -> Values:
     """The scores first, those that rank before the others: a phone shows two or three columns."""
     ranking = task.measure(task.ranks_by)
-    scores = []
+    sampled, scores = _sampled(task), []
     for measure in (ranking, *(measure for measure in task.shown if measure != ranking)):
-        scores.append(_number(measure))
-        if measure == _sampled(task):
+        scores.append(_number(measure, measure.heading))
+        if measure == sampled:
             meaning = f"of {measure.heading}: BCa bootstrap over {task.samples}"
-            scores.append((_text("95 % interval", meaning), _interval(measure)))
+            scores.append((_text("95 % interval", meaning), _score(measure, _interval(measure.digits))))
         if measure == ranking and measure.floor is not None:
-            scores.append(_least(measure, task))
+            # A row's own numbers may raise it over chance.
+            nulls = " and ".join(task.measure(one).heading for one in (measure.null, measure.floor) if one is not None)
+            meaning = f"what {measure.heading} has to be above: the larger of {nulls}"
+            column = Column("to be above", meaning, digits=measure.digits)
+            scores.append((column, _score(measure, partial(FrameRow.least, measure=measure, info=task))))
     return _by_heading(
         (_text("model", "by the id that its submitter gives"), lambda row: row.entry.model),
         *scores,
         (_text("status", "verified: recomputed here; reported: the submitter's word"), lambda row: row.entry.status),
         (_text("submitted by", "who opened the pull request"), lambda row: row.entry.submitter or NOT_KNOWN),
-        (Column("dim", "numbers of an embedding", digits=0), lambda row: row.entry.result.model.output_dim),
-        (Column("parameters", "of what is run", digits=0), lambda row: row.entry.result.model.parameters),
+        (_count("dim", "numbers of an embedding"), lambda row: row.entry.result.model.output_dim),
+        (_count("parameters", "of what is run"), lambda row: row.entry.result.model.parameters),
         (_text("paradigm", "how the model was trained"), lambda row: row.entry.result.model.paradigm or NOT_STATED),
         (_text("licence", "of its weights"), lambda row: row.entry.result.model.licence or NOT_STATED),
         (_text("date", "of the evaluation"), lambda row: row.entry.result.date[:10]),
         (_text("notes", "how it departs from others"), lambda row: ", ".join(notes(row.entry, task))),
-        (Column("entries", "results that differ in nothing but their date", digits=0), lambda row: row.count),
+        (_count("entries", "results that differ in nothing but their date"), lambda row: row.count),
         (_text("entry", "its name in the repository of results"), lambda row: row.entry.id),
     )
 
@@ -170,24 +185,21 @@ def _shown(task: TaskInfo) -> Values:
 def _in_files(task: TaskInfo, commit: str) -> Values:
     """What CSV has beside the columns that are shown."""
     hidden = [measure for measure in task.measures if not measure.shown and measure.name != task.ranks_by]
-    sampled = _sampled(task)
-    ends = () if sampled is None else ((Column("95 % low"), _end(sampled, 0)), (Column("95 % high"), _end(sampled, 1)))
+    sampled, ends = _sampled(task), (("95 % low", attrgetter("low")), ("95 % high", attrgetter("high")))
     return _by_heading(
-        *ends,
-        *((Column(measure.name, measure.meaning, digits=measure.digits), _measured(measure)) for measure in hidden),
-        (Column("n", digits=0), lambda row: row.entry.result.n),
-        (Column("task version", digits=0), lambda row: row.entry.result.task_version),
+        *((Column(heading), _score(sampled, end)) for heading, end in ends if sampled is not None),
+        *(_number(measure, measure.name) for measure in hidden),
+        (_count("n"), lambda row: row.entry.result.n),
+        (_count("task version"), lambda row: row.entry.result.task_version),
         (_text("revision"), lambda row: row.entry.result.model.revision),
-        (_text("layer"), lambda row: _option(row, "layer")),
-        (_text("pooling"), lambda row: _option(row, "pooling")),
-        (_text("precision"), lambda row: _option(row, "precision")),
+        *((_text(name), partial(_option, name=name)) for name in ("layer", "pooling", "precision")),
         (_text("fingerprint"), lambda row: row.entry.result.fingerprint),
         (_text("folder"), lambda row: row.entry.folder),
         (_text("commit"), lambda row: commit),
     )
 
 
-def _by_heading(*pairs: tuple[Column, Callable[[Shown], Value]]) -> Values:
+def _by_heading(*pairs: tuple[Column, Callable[[Shown], BoardValue]]) -> Values:
     return {column.heading: (column, value) for column, value in pairs}
 
 
@@ -196,9 +208,9 @@ def _table(task: TaskInfo, rows: Sequence[Shown], values: Values) -> Table:
     return Table(f"{task.title}: {task.question}", tuple(column for column, _ in values.values()), lines)
 
 
-def _cell(value: Value, column: Column) -> Cell:
+def _cell(value: BoardValue, column: Column) -> Cell:
     if isinstance(value, str):
-        return Cell(value, shortened(value, LONGEST))
+        return Cell(value, shortened(value, LONGEST_SHOWN))
     if isinstance(value, float) and abs(value) >= 1e12:
         # A reported result can have anything of JSON's numbers.
         return Cell(value, f"{value:.3g}")
@@ -209,28 +221,29 @@ def _text(heading: str, meaning: str = "") -> Column:
     return Column(heading, meaning, numeric=False)
 
 
-def _number(measure: Measure) -> tuple[Column, Callable[[Shown], Value]]:
-    return Column(measure.heading, measure.meaning, digits=measure.digits), _measured(measure)
+def _count(heading: str, meaning: str = "") -> Column:
+    return Column(heading, meaning, digits=0)
 
 
-def _measured(measure: Measure) -> Callable[[Shown], Value]:
-    def value(row: Shown) -> Value:
-        number = row.entry.result.measures.get(measure.name)
-        return None if number is None else float(number)
+def _score(measure: Measure, read: Callable[[FrameRow], BoardValue]) -> Callable[[Shown], BoardValue]:
+    """What is read off the frame's row of a measure; None of an entry without it."""
+
+    def value(row: Shown) -> BoardValue:
+        score = row.entry.scores.get(measure.name)
+        return None if score is None else read(score)
 
     return value
 
 
-def _least(measure: Measure, task: TaskInfo) -> tuple[Column, Callable[[Shown], Value]]:
-    """What a measure with a floor has to be above: a row's own numbers may raise it over chance."""
+def _number(measure: Measure, heading: str) -> tuple[Column, Callable[[Shown], BoardValue]]:
+    def number(row: FrameRow) -> BoardValue:
+        return None if row.value is None else float(row.value)
 
-    def value(row: Shown) -> Value:
-        least = least_of(measure, task, row.entry.result.measures)
-        return None if least is None else least[1]
+    return Column(heading, measure.meaning, digits=measure.digits), _score(measure, number)
 
-    names = " and ".join(task.measure(name).heading for name in (measure.null, measure.floor) if name is not None)
-    meaning = f"what {measure.heading} has to be above: the larger of {names}"
-    return Column("to be above", meaning, digits=measure.digits), value
+
+def _interval(digits: int) -> Callable[[FrameRow], BoardValue]:
+    return lambda row: None if row.interval is None else interval_words(row.interval, digits)
 
 
 def _sampled(task: TaskInfo) -> Measure | None:
@@ -239,23 +252,7 @@ def _sampled(task: TaskInfo) -> Measure | None:
     return ranking if ranking.column is not None else next(iter(task.sampled), None)
 
 
-def _interval(measure: Measure) -> Callable[[Shown], Value]:
-    def value(row: Shown) -> Value:
-        ends = row.entry.interval(measure.name)
-        return None if ends is None else interval_text(ends, measure.digits)
-
-    return value
-
-
-def _end(measure: Measure, place: int) -> Callable[[Shown], Value]:
-    def value(row: Shown) -> Value:
-        ends = row.entry.interval(measure.name)
-        return None if ends is None else ends[place]
-
-    return value
-
-
-def interval_text(ends: tuple[float, float], digits: int = 3) -> str:
+def interval_words(ends: tuple[float, float], digits: int = 3) -> str:
     """An interval in words: a dash could be taken for a minus."""
     low, high = (f"{end:.3g}" if abs(end) >= 1e12 else number_text(end, digits, minus="−") for end in ends)
     return f"{low} to {high}"
@@ -267,4 +264,134 @@ def _option(row: Shown, name: str) -> str | None:
 
 
 def _stated(entry: Entry, name: str) -> str:
-    return shortened(getattr(entry.result.model, name) or NOT_STATED, LONGEST)
+    return shortened(getattr(entry.result.model, name) or NOT_STATED, LONGEST_SHOWN)
+
+
+# ----- The page of a model
+
+
+ENTRY_HEADINGS = (
+    "task",
+    "score",
+    "95 % interval",
+    "data",
+    "status",
+    "submitted by",
+    "date",
+    "revision",
+    "notes",
+    "in the table",
+    "entry",
+)
+
+NUMBER_HEADINGS = ("number", "shown", "as reported", "95 % interval", "what it is")
+
+_MOST_WORDS = 400
+"""Characters of what a result was run with."""
+
+
+def data_name(task: str, data: DataKey) -> str:
+    """What one of a task's tables is of: a preset's name, else the beginning of the fingerprint; an older version."""
+    preset = preset_with(load_task(task).info.recipe, data.fingerprint)
+    name = preset or f"data {data.fingerprint[:8]}"
+    return f"{name}, older: version {data.version} of the task" if is_older(task, data) else name
+
+
+def entry_rows(board: Board, model: str) -> list[list[str]]:
+    """All entries of a model, a row of `ENTRY_HEADINGS` each."""
+    return [_entry_row(board, entry) for entry in board.of_model(model)]
+
+
+def _entry_row(board: Board, entry: Entry) -> list[str]:
+    info = load_task(entry.result.task).info
+    score = entry.scores.get(info.score.name)
+    return [
+        info.title,
+        _shown_value(score, info.score.digits),
+        _shown_ends(score, info.score.digits),
+        data_name(info.name, entry.data),
+        entry.status,
+        shortened(entry.submitter or NOT_KNOWN, LONGEST_SHOWN),
+        entry.result.date[:10],
+        shortened(entry.result.model.revision, LONGEST_SHOWN),
+        ", ".join(notes(entry, info)),
+        "yes" if entry.id in board.in_table else "no, it has others before it",
+        entry.id,
+    ]
+
+
+def number_rows(entry: Entry) -> list[list[str]]:
+    """Every measure of an entry, a row of `NUMBER_HEADINGS` each; those that its task does not know by their names."""
+    described = {measure.name: measure for measure in load_task(entry.result.task).info.measures}
+    scores, reported = entry.scores, stated_scores(entry.reported)
+    return [
+        [
+            described[name].heading if name in described else shortened(name, LONGEST_SHOWN),
+            _shown_value(scores.get(name)),
+            _shown_value(reported.get(name)),
+            _shown_ends(scores.get(name)),
+            described[name].meaning if name in described else "",
+        ]
+        for name in dict.fromkeys([*described, *scores, *reported])
+    ]
+
+
+def origin_rows(entry: Entry) -> list[list[str]]:
+    """What an entry states beside its numbers: name and value."""
+    values = entry.result.model_dump(mode="json")
+    for name in ("schema_version", "task", "measures", "intervals", "skipped"):
+        del values[name]
+    model = values.pop("model")
+    rows = [
+        ["status", entry.status],
+        ["verified on", entry.verified_on or "not verified"],
+        ["submitted by", shortened(entry.submitter or NOT_KNOWN, LONGEST_SHOWN)],
+        ["reproduction of", shortened(entry.reproduces or "no other entry", LONGEST_SHOWN)],
+        ["folder", entry.folder],
+    ]
+    rows += [[name, shortened(_stated_text(value), _MOST_WORDS)] for name, value in {**model, **values}.items()]
+    return [*rows, ["clips left out", _skipped(entry.result.skipped)]]
+
+
+def folder_url(repository: Repository, commit: str, entry: Entry) -> str:
+    """Of the page of an entry's folder on the Hub."""
+    return f"{repository.url}/tree/{quote(commit)}/{quote(entry.folder)}"
+
+
+def hub_url(entry: Entry) -> str | None:
+    """Of the page of the model on the Hub, where its id stands for one."""
+    name = hub_id_of(entry.model)
+    return None if name is None else f"{constants.ENDPOINT}/{name}"
+
+
+def query_of(model: str) -> str:
+    """What follows the board's address to open it at a model."""
+    return f"?model={quote(model, safe='')}"
+
+
+def _shown_value(row: FrameRow | None, digits: int = 6) -> str:
+    value = None if row is None else row.value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is not None and abs(value) >= 1e12:
+        return f"{value:.6g}"
+    return number_text(value, 0 if isinstance(value, int) else digits, minus="−")
+
+
+def _shown_ends(row: FrameRow | None, digits: int = 6) -> str:
+    return "–" if row is None or row.interval is None else interval_words(row.interval, digits)
+
+
+def _stated_text(value: object) -> str:
+    if value is None:
+        return "not stated"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _skipped(skipped: Sequence[Skipped]) -> str:
+    def listed(items: Iterable[Skipped]) -> str:
+        return "; ".join(
+            f"{shortened(item.id, LONGEST_SHOWN)} ({shortened(item.reason, LONGEST_SHOWN)})" for item in items
+        )
+
+    return "none" if not skipped else f"{len(skipped):,}: {listed(skipped[:5])}{'; …' if len(skipped) > 5 else ''}"

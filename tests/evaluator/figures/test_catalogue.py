@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 from matplotlib.figure import Figure
 
-from audio_compositionality.evaluator.compare.benchmarks import by_benchmark
-from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.figures.benchmarks import HouseSheet, benchmark_figures, drawn_models
-from audio_compositionality.evaluator.figures.catalogue import write_figures
-from audio_compositionality.evaluator.figures.files import figure_style, save_figure
-from audio_compositionality.evaluator.figures.kinds import LOOKS, FigureError
+from audio_compositionality.evaluator.compare.comparison import by_benchmark, compare_results
+from audio_compositionality.evaluator.figures.catalogue import (
+    HouseSheet,
+    benchmark_figures,
+    drawn_models,
+    write_figures,
+)
 from audio_compositionality.evaluator.figures.layout import COLUMN, PAGE
+from audio_compositionality.evaluator.figures.style import LOOKS, FigureError, figure_style, save_figure
 from audio_compositionality.tasks import groups
 from audio_compositionality.tasks.base import TaskError
 from audio_compositionality.tasks.groups import BenchmarkDrawing, BenchmarkInfo, benchmark_info, register_benchmark

@@ -1,6 +1,13 @@
+"""The board: the entries that it shows, how it reads a repository of strangers' files, the thread that reads it."""
+
+from __future__ import annotations
+
 import hashlib
 import json
 import re
+import threading
+import time
+from dataclasses import replace
 
 import pytest
 from board_entries import SECRET, below, entry, folder, made_up, verification
@@ -8,8 +15,77 @@ from submissions import written
 
 from audio_compositionality.hub.content import RemoteFile
 from audio_compositionality.hub.errors import HubError, Repository
-from audio_compositionality.leaderboard.entries import Board
-from audio_compositionality.leaderboard.reading import BoardReader
+from audio_compositionality.leaderboard.board import EMPTY_BOARD, Board, BoardReader, BoardSource, DataKey, is_older
+
+OLD, NEW = "2026-01-01T00:00:00+00:00", "2026-02-01T00:00:00+00:00"
+
+
+def shown(entries, version=1):
+    return {(row.entry.id, row.count) for row in Board("c", tuple(entries), ()).rows("a_coat", key(version))}
+
+
+def key(version=1, fingerprint="ab" * 32):
+    return DataKey(fingerprint, version)
+
+
+def test_the_newest_is_shown_and_the_others_are_kept(make_entry):
+    old, new = make_entry("org/one", 0, date=OLD), make_entry("org/one", 1, date=NEW)
+    assert shown([old, new]) == shown([new, old]) == {(new.id, 2)}
+    board = Board("c", (old, new), ())
+    assert [entry.id for entry in board.of_model("org/one")] == [new.id, old.id]
+    assert board.in_table == {new.id}
+
+
+def test_a_reported_one_never_takes_the_place_of_a_verified_one(make_entry):
+    verified = make_entry("org/one", 0, verified_on=OLD, date=OLD)
+    later = make_entry("org/one", 1, date="9999-12-31T23:59:59+00:00")
+    assert shown([verified, later]) == {(verified.id, 2)}
+    again = make_entry("org/one", 2, verified_on=NEW, date=OLD)
+    assert shown([verified, later, again]) == {(again.id, 3)}
+
+
+def test_nobody_takes_the_place_of_another_s_entry(make_entry):
+    eve = make_entry("org/one", 0, verified_on=OLD, submitter="eve")
+    bob = make_entry("org/one", 1, verified_on=NEW, submitter="bob")
+    again = make_entry("org/one", 2, verified_on=NEW, submitter="eve")
+    reported = make_entry("org/one", 3, date=NEW)
+    assert shown([eve, bob, again, reported]) == {(again.id, 2), (bob.id, 1), (reported.id, 1)}
+
+
+def test_other_revisions_options_tasks_and_data_have_rows_of_their_own(make_entry):
+    one = make_entry("org/one")
+    options = {"layer": 3, "pooling": None, "precision": "float32", "compile": False}
+    others = [
+        make_entry("org/one", model={"revision": "2"}),
+        make_entry("org/one", model={"options": options}),
+        make_entry("org/two"),
+    ]
+    elsewhere = [make_entry("org/one", task="a_tre"), make_entry("org/one", fingerprint="cd" * 32)]
+    entries = [one, *others, *elsewhere]
+    assert shown(entries) == {(entry.id, 1) for entry in (one, *others)}
+    board = Board("c", tuple(entries), ())
+    assert board.data == {"a_coat": (key(), key(fingerprint="cd" * 32)), "a_tre": (elsewhere[0].data,)}
+    assert board.models == ("org/one", "org/two")
+    assert len(board.of_model("org/one")) == 5
+    assert board.in_table == {entry.id for entry in entries}
+
+
+def test_another_version_of_a_task_is_shown_apart_and_after_the_installed_one(make_entry):
+    now = make_entry("org/one", 1)
+    older = [make_entry("org/one", number, task_version=now.result.task_version + 1) for number in (2, 3)]
+    board = Board("c", (now, *older), ())
+    installed, other = board.data["a_coat"]
+    assert (installed, is_older("a_coat", installed)) == (now.data, False)
+    assert (other, is_older("a_coat", other)) == (older[0].data, True)
+    assert [row.entry.id for row in board.rows("a_coat", installed)] == [now.id]
+    assert [row.count for row in board.rows("a_coat", other)] == [2]
+
+
+def test_status_is_what_the_checker_says(make_entry):
+    entry = make_entry("org/one")
+    assert entry.status == "reported"
+    assert replace(entry, verified_on=NEW).status == "verified"
+
 
 EMBEDDINGS = b"of all clips"
 
@@ -75,7 +151,7 @@ class TestGood:
         stated = json.loads(files["result.json"])
         assert (shown.folder, shown.status, shown.is_verifiable) == (folder(files), "reported", True)
         assert shown.result.score == stated["measures"]["a_coat"]
-        assert shown.interval("a_coat") == tuple(stated["intervals"]["a_coat"])
+        assert shown.scores["a_coat"].interval == tuple(stated["intervals"]["a_coat"])
         assert shown.submitter is None
         assert shown.samples == f"{folder(files)}/samples.csv"
         assert board.rejected == ()
@@ -298,3 +374,136 @@ def test_of_very_many_bad_files_some_are_listed(read):
     board, _, _ = read({f"spam/{number}": b"" for number in range(700)})
     assert len(board.rejected) == 501
     assert board.rejected[-1].reason == "and 200 more"
+
+
+BOARD, NEXT = Board("1", (), ()), Board("2", (), ())
+
+
+class Answers:
+    """Gives one after the other, or raises it, then the last for ever; and when it was asked."""
+
+    def __init__(self, *given):
+        self.left = list(given)
+        self.asked = []
+
+    def __call__(self):
+        self.asked.append(time.monotonic())
+        answer = self.left.pop(0) if len(self.left) > 1 else self.left[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def started():
+    """`started(read, max_age, min_age)` -> a source whose thread runs until the test is over."""
+    sources = []
+
+    def start(*arguments):
+        source = BoardSource(*arguments)
+        sources.append(source)
+        source.start()
+        return source
+
+    yield start
+    for source in sources:
+        source.stop()
+
+
+def soon(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.005)
+
+
+def test_visitors_see_what_there_is_before_and_while_it_is_read(started):
+    begun, done = threading.Semaphore(0), threading.Semaphore(0)
+    boards = [BOARD, NEXT]
+
+    def read():
+        begun.release()
+        assert done.acquire(timeout=30)
+        return boards.pop(0)
+
+    source = BoardSource(read)
+    assert source.last.board is EMPTY_BOARD
+    assert source.pending
+    source = started(read, 600, 0)
+    assert begun.acquire(timeout=30)
+    assert (source.last.board, source.last.at) == (EMPTY_BOARD, None)
+    assert source.pending
+    done.release()
+    soon(lambda: not source.pending)
+    assert source.last.board is BOARD
+    source.expire()
+    assert begun.acquire(timeout=30)
+    assert source.last.board is BOARD
+    assert source.pending
+    done.release()
+    soon(lambda: not source.pending)
+    assert source.last.board is NEXT
+
+
+def test_it_is_read_again_when_it_is_old(started):
+    read = Answers(BOARD, NEXT)
+    source = started(read, 0.2, 0.1)
+    soon(lambda: len(read.asked) >= 4)
+    assert source.last.board is NEXT
+    assert min(second - first for first, second in zip(read.asked, read.asked[1:], strict=False)) >= 0.19
+
+
+def test_it_is_not_read_again_before(started):
+    read = Answers(BOARD)
+    started(read, 600, 0)
+    soon(lambda: read.asked)
+    time.sleep(0.2)
+    assert len(read.asked) == 1
+
+
+def test_whoever_asks_does_not_wait_for_that_but_cannot_hammer(started):
+    read = Answers(BOARD, NEXT)
+    source = started(read, 600, 0.3)
+    soon(lambda: source.last.board is BOARD)
+    for _ in range(10):
+        source.expire()
+    assert source.pending
+    soon(lambda: source.last.board is NEXT)
+    assert read.asked[1] - read.asked[0] >= 0.29
+    time.sleep(0.4)
+    assert len(read.asked) == 2
+    assert not source.pending
+
+
+def test_what_is_added_while_it_is_read_is_read_next(started):
+    def read():
+        if not boards:
+            return NEXT
+        source.expire()
+        return boards.pop()
+
+    boards = [BOARD]
+    source = BoardSource(read, 600, 0)
+    assert source.update().board is BOARD
+    assert source.pending
+    assert source.update().board is NEXT
+    assert not source.pending
+
+
+@pytest.mark.parametrize("error", [HubError("no answer"), RuntimeError("a mistake")])
+def test_trouble_leaves_the_last_board_with_a_note_of_since_when(error):
+    source = BoardSource(Answers(BOARD, error, error, NEXT))
+    first, second, third, healed = (source.update() for _ in range(4))
+    assert second.board is BOARD
+    assert second.at == first.at
+    assert ("no answer" in second.trouble) == isinstance(error, HubError)
+    assert "a mistake" not in second.trouble
+    assert third.since == second.since
+    assert (healed.board, healed.trouble, healed.since) == (NEXT, None, None)
+
+
+def test_it_starts_without_the_hub():
+    source = BoardSource(Answers(HubError("no answer"), BOARD))
+    assert source.update().board is EMPTY_BOARD
+    assert source.last.at is None
+    assert source.update().board is BOARD

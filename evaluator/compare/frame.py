@@ -1,0 +1,262 @@
+"""One frame of results: a row for each number of a model, with its interval, its test, and what it has to be above.
+
+Terminal, Markdown, LaTeX, CSV, JSON, report and leaderboard are printed from these rows. They are of results as they
+state themselves (`stated_rows`) or of a comparison: means over the samples that all results have (`score_rows`), paired
+differences, slopes and means of groups. `tidy_frame` is all of them in pandas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from audio_compositionality.evaluator.results.result import Result
+from audio_compositionality.tasks.base import Measure, Number, TaskInfo
+from audio_compositionality.tasks.nulls import least_of, nulls_of
+from audio_compositionality.tasks.registry import load_task
+
+from .comparison import Comparison, View
+from .diversity import Diversity, diversity
+from .loading import fixed_by_construction, model_kind
+from .statistics import Interval
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameRow:
+    """A number of a model.
+
+    Attributes:
+        task, task_version, fingerprint: of which results.
+        measure: name of the measure.
+        quantity: ``mean`` over the samples that all results have; ``stated`` by the result, of all its own; or
+            ``difference`` of two models, ``slope``, ``slope within`` (with numbers held fixed), ``group mean``.
+        model: its label.
+        other: beside what: another model, a kind of diversity, a group as ``grouping = label``.
+        n: samples that it rests on.
+        value: the number; None where there is none.
+        low, high: ends of its 95 % interval.
+        p, p_adjusted, t, effect_size: of its test.
+        group: letters; models that share one are not distinguishable.
+        null, floor: what the result itself states that the number has to be above: chance, and its control.
+        kind: of the model, see `ModelKind`.
+        fixed: why the number is none to reach, in words; None where it is.
+    """
+
+    task: str
+    task_version: int
+    fingerprint: str
+    measure: str
+    quantity: str
+    model: str
+    other: str | None = None
+    n: int
+    value: Number = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    t: float | None = None
+    effect_size: float | None = None
+    group: str | None = None
+    null: float | None = None
+    floor: float | None = None
+    kind: str | None = None
+    fixed: str | None = None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Its 95 % interval; None where there is none."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def nulls(self, measure: Measure, info: TaskInfo) -> list[tuple[Measure, float]]:
+        """What it has to be above, the larger first; see `nulls_of`."""
+        return nulls_of(measure, info, self._beside(measure))
+
+    def least(self, measure: Measure, info: TaskInfo) -> float | None:
+        """The larger of null and floor; None where neither is stated."""
+        least = least_of(measure, info, self._beside(measure))
+        return None if least is None else least[1]
+
+    def _beside(self, measure: Measure) -> dict[str, Number]:
+        pairs = ((measure.null, self.null), (measure.floor, self.floor))
+        return {name: value for name, value in pairs if name is not None}
+
+
+FRAME_COLUMNS = tuple(FrameRow.__dataclass_fields__)
+"""The columns of `tidy_frame`."""
+
+ScoresByMeasure = Mapping[str, FrameRow]
+"""The rows of one model's scores, by the name of the measure."""
+
+
+def _bounds(interval: Interval | None) -> dict[str, Any]:
+    return dict(zip(("low", "high"), interval or (None, None), strict=True))
+
+
+def _beside(measure: Measure | None, stated: Mapping[str, Number]) -> dict[str, Any]:
+    """The null and the floor of a measure, as a result states them; nothing of a measure that is not known."""
+    names = {} if measure is None else {"null": measure.null, "floor": measure.floor}
+    values = {column: stated.get(name) for column, name in names.items() if name is not None}
+    return {column: float(value) for column, value in values.items() if value is not None}
+
+
+# ----- Results as they are
+
+
+def stated_rows(result: Result, label: str | None = None) -> Iterator[FrameRow]:
+    """Every measure that a result states, also one that its task does not know.
+
+    Args:
+        result: which one.
+        label: of its model; by default its id.
+    """
+    described = {measure.name: measure for measure in load_task(result.task).info.measures}
+    first = FrameRow(
+        task=result.task,
+        task_version=result.task_version,
+        fingerprint=result.fingerprint,
+        measure="",
+        quantity="stated",
+        model=result.model.id if label is None else label,
+        n=result.n,
+        kind=model_kind(result.model).value,
+    )
+    for name, value in result.measures.items():
+        bounds = _bounds(result.intervals.get(name))
+        yield replace(first, measure=name, value=value, **bounds, **_beside(described.get(name), result.measures))
+
+
+def stated_scores(result: Result) -> ScoresByMeasure:
+    """The same by the names of the measures."""
+    return {row.measure: row for row in stated_rows(result)}
+
+
+# ----- Results compared
+
+
+def _first(comparison: Comparison) -> FrameRow:
+    """What all rows of a comparison have in common."""
+    return FrameRow(
+        task=comparison.info.name,
+        task_version=comparison.version,
+        fingerprint=comparison.fingerprint,
+        measure="",
+        quantity="",
+        model="",
+        n=len(comparison.ids),
+    )
+
+
+def score_rows(
+    comparison: Comparison, place: int, measures: Iterable[Measure], grouped: Container[str] = ()
+) -> Iterator[FrameRow]:
+    """Measures of one model: means over the samples that all results have, where the result has the measure by sample,
+    else what it states for all of its own.
+
+    Args:
+        comparison: of which results.
+        place: of the result.
+        measures: of the task.
+        grouped: names of those whose letters are wanted, which take all paired tests.
+    """
+    result = comparison.results[place]
+    first = replace(_first(comparison), model=result.label, kind=result.kind.value)
+    for measure in measures:
+        view, count = comparison.views.get(measure.name), len(result.scores(measure))
+        yield replace(
+            first,
+            measure=measure.name,
+            quantity="mean" if count else "stated",
+            n=count or result.result.n,
+            value=result.value(measure) if view is None else float(view.means[place]),
+            **_bounds(comparison.interval(place, measure)),
+            group=view.letters[place] if view is not None and measure.name in grouped else None,
+            **_beside(measure, result.result.measures),
+            fixed=fixed_by_construction(result, measure) or None,
+        )
+
+
+def model_scores(
+    comparison: Comparison, place: int, measures: Iterable[Measure], grouped: Container[str] = ()
+) -> ScoresByMeasure:
+    """`score_rows` by the names of the measures."""
+    return {row.measure: row for row in score_rows(comparison, place, measures, grouped)}
+
+
+def difference_rows(comparison: Comparison, view: View) -> Iterator[FrameRow]:
+    """The paired differences of every two models by a measure, the first of which is `FrameRow.model`."""
+    first = replace(_first(comparison), measure=view.measure.name, quantity="difference")
+    for test in view.tests:
+        yield replace(
+            first,
+            model=view.labels[test.first],
+            other=view.labels[test.second],
+            value=test.difference,
+            **_bounds(test.interval),
+            p=test.p,
+            p_adjusted=test.p_adjusted,
+            t=test.t,
+            effect_size=test.effect_size,
+        )
+
+
+def slope_rows(comparison: Comparison, measure: str, slopes: Diversity) -> Iterator[FrameRow]:
+    """How a measure changes with diversity: a row a model, kind of diversity and fit; none where there is no fit."""
+    first = replace(_first(comparison), measure=measure)
+    for slope in slopes.slopes:
+        fits = (("slope", slope.fit, slope.p_adjusted), ("slope within", slope.fit_within, slope.p_adjusted_within))
+        for quantity, fit, p_adjusted in fits:
+            if fit is not None:
+                yield replace(
+                    first,
+                    quantity=quantity,
+                    model=slope.label,
+                    other=slope.diversity,
+                    value=fit.slope,
+                    **_bounds(fit.slope_interval),
+                    p=fit.p,
+                    p_adjusted=p_adjusted,
+                )
+
+
+def group_rows(comparison: Comparison, measure: str, slopes: Diversity, grouping: str) -> Iterator[FrameRow]:
+    """Means of a measure over the groups of one grouping, model by model."""
+    first = replace(_first(comparison), measure=measure, quantity="group mean")
+    for label, groups in slopes.groups[grouping].items():
+        for group in groups:
+            other = f"{grouping} = {group.label}"
+            yield replace(first, model=label, other=other, n=group.n, value=group.mean, **_bounds(group.interval))
+
+
+def comparison_rows(comparison: Comparison) -> Iterator[FrameRow]:
+    """All numbers of a comparison: of each measure by sample its means, differences, slopes and groups; means over some
+    of the samples; and every measure that a result states."""
+    places = range(len(comparison.results))
+    for name, view in comparison.views.items():
+        yield from (row for place in places for row in score_rows(comparison, place, [view.measure], (name,)))
+        yield from difference_rows(comparison, view)
+        slopes = diversity(comparison, name)
+        if slopes is not None:
+            yield from slope_rows(comparison, name, slopes)
+            yield from (row for grouping in slopes.groups for row in group_rows(comparison, name, slopes, grouping))
+    parts = [measure for measure in comparison.info.measures if measure.within is not None]
+    for place in places:
+        yield from (row for row in score_rows(comparison, place, parts) if row.quantity == "mean")
+    for result in comparison.results:
+        yield from stated_rows(result.result, result.label)
+
+
+def tidy_frame(comparisons: Sequence[Comparison]) -> pandas.DataFrame:
+    """One table of all numbers of some comparisons, with the columns `FRAME_COLUMNS`; flags are 0 and 1."""
+    import pandas
+
+    rows = [_as_values(row) for comparison in comparisons for row in comparison_rows(comparison)]
+    return pandas.DataFrame(rows, columns=list(FRAME_COLUMNS))
+
+
+def _as_values(row: FrameRow) -> dict[str, Any]:
+    return {**vars(row), "value": None if row.value is None else float(row.value)}

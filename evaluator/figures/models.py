@@ -1,0 +1,307 @@
+"""Figures of models beside each other: scores against the measures beside them, and the paired tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import CenteredNorm
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.path import Path
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.statistics import Interval, PairedTest
+from audio_compositionality.evaluator.compare.tables import null_name
+from audio_compositionality.tasks.base import Measure
+
+from .layout import (
+    COLUMN,
+    NAMES_WIDTH,
+    PAGE,
+    SMALLEST,
+    Grid,
+    NumberKey,
+    even_columns,
+    in_points,
+    limits,
+    number_points,
+    short_labels,
+    text_width,
+)
+from .style import (
+    FigureError,
+    Look,
+    crowds_at_one,
+    distinct,
+    drawn_view,
+    figure_style,
+    looks_of,
+    measure_name,
+    name_at_one,
+    spread_at_one,
+)
+
+Floats = NDArray[np.float64]
+
+FEW = 8
+"""So many models are drawn in a column."""
+
+MARKER_SIZE = 3
+"""Points (1/72 inch), the size of a model's marker."""
+
+EQUAL: dict[str, Any] = {"color": "#888888", "linewidth": 0.7, "linestyle": "--", "zorder": 1}
+CHANCE_LINE: dict[str, Any] = {"color": "#888888", "linewidth": 0.7, "linestyle": ":", "zorder": 1}
+"""Lines that are no model's."""
+
+
+def control_scatter(comparison: Comparison) -> Figure:
+    """The score against each other shown measure, a model a point, numbered in the order of the comparison; a key is
+    below.
+
+    The dashed line is where the score is equal to its null. The dotted line is a measure's chance, or another null that
+    is the same for all. Vertical bars are 95 % intervals
+    of the mean score. Axes are spread where values crowd at 1, see `crowds_at_one`.
+
+    Raises:
+        FigureError: no result has the score, or any other shown measure.
+    """
+    info = comparison.info
+    scores = _values(comparison, info.score)
+    controls = [measure for measure in info.shown if measure is not info.score]
+    values = {measure.name: _values(comparison, measure) for measure in controls}
+    controls = [measure for measure in controls if np.isfinite(values[measure.name] + scores).any()]
+    if not controls:
+        raise FigureError(f"the results of {info.title} have no measure beside the score")
+    view = comparison.views.get(info.score.name)
+    intervals: list[Interval | None] = [None] * len(scores) if view is None else view.intervals
+    stated = scores[np.isfinite(scores)]
+    reach = np.array([*stated, *(end for interval in intervals if interval is not None for end in interval)])
+    looks = looks_of(comparison, range(len(scores)))
+    few = len(scores) <= FEW
+    with figure_style():
+        width = COLUMN if few else PAGE
+        key = NumberKey(comparison.labels, columns=1 if few else 3, width=width)
+        grid = Grid(
+            len(controls),
+            columns=2 if few else even_columns(len(controls), 3),
+            width=width,
+            height=1.15 if few else 2.1,
+            gap=0.1,
+            above=0.06,
+            under=0.36,
+            foot=key.height + 0.05 + 0.14 * math.ceil((len(distinct(looks)) + 2) / (3 if few else 5)),
+        )
+        figure, panels = grid.draw()
+        lines: dict[str, dict[str, Any]] = {}
+        for axes, measure in zip(panels, controls, strict=True):
+            lines |= _prepare(axes, comparison, measure, values[measure.name], reach, few)
+            _draw_points(axes, values[measure.name], scores, intervals, looks)
+        grid.hide_inner(panels, x=False, y=True)
+        name = measure_name(comparison, info.score)
+        grid.label(figure, name_at_one(name) if crowds_at_one(info.score, reach) else name)
+        key.draw(figure)
+        _draw_legend(figure, distinct(looks), lines, key.height, 3 if few else 5)
+    return figure
+
+
+def _values(comparison: Comparison, measure: Measure) -> Floats:
+    """A measure of each result, [results]; NaN where there is none."""
+    values = [result.value(measure) for result in comparison.results]
+    return np.array([np.nan if value is None else float(value) for value in values], np.float64)
+
+
+def _prepare(
+    axes: Axes, comparison: Comparison, measure: Measure, values: Floats, reach: Floats, few: bool
+) -> dict[str, dict[str, Any]]:
+    """Scales, limits and lines of a panel; gives how its lines look, by what they are."""
+    score = comparison.info.score
+    stated = values[np.isfinite(values)]
+    null = _common_null(comparison, measure)
+    shown = stated if null is None else np.append(stated, null)
+    axes.set(xlim=limits(shown), ylim=limits(reach), xlabel=measure.heading)
+    axes.xaxis.set_major_locator(MaxNLocator(4 if few else 6, steps=[1, 2, 2.5, 5, 10]))
+    is_null, lines = measure.name == score.null, {}
+    if crowds_at_one(score, reach):
+        spread_at_one(axes, "y", reach)
+        if is_null and crowds_at_one(measure, shown):
+            spread_at_one(axes, "x", shown)
+    if is_null:
+        line = np.linspace(*axes.get_xlim(), 100)
+        axes.plot(line, line, **EQUAL)
+        lines[f"score = {measure.heading}"] = EQUAL
+    if null is not None:
+        axes.axvline(null, **CHANCE_LINE)
+        assert measure.null is not None
+        lines[null_name(measure, comparison.info.measure(measure.null))] = CHANCE_LINE
+    return lines
+
+
+def _common_null(comparison: Comparison, measure: Measure) -> float | None:
+    """The null of a measure, where all results have the same."""
+    if measure.null is None or comparison.info.measure(measure.null).shown:
+        return None
+    nulls = {result.result.measures.get(measure.null) for result in comparison.results}
+    value = nulls.pop() if len(nulls) == 1 else None
+    return None if value is None else float(value)
+
+
+def _draw_legend(
+    figure: Figure, looks: Sequence[Look], lines: Mapping[str, dict[str, Any]], above: float, columns: int
+) -> None:
+    handles = [Line2D([], [], color=k.colour, marker=k.marker, linestyle="", markersize=MARKER_SIZE) for k in looks]
+    figure.legend(
+        [*handles, *(Line2D([], [], **style) for style in lines.values())],
+        [*(look.name for look in looks), *lines],
+        loc="lower center",
+        ncols=columns,
+        bbox_to_anchor=(0.5, above / figure.get_figheight()),
+        borderaxespad=0,
+    )
+
+
+def _draw_points(
+    axes: Axes, values: Floats, scores: Floats, intervals: Sequence[Interval | None], looks: Sequence[Look]
+) -> None:
+    """Models with their intervals and numbers; a line joins the two where it would not be clear whose a number is."""
+    places = np.flatnonzero(np.isfinite(values + scores)).tolist()
+    x, y = values[places], scores[places]
+    ends = np.array([intervals[k] or (scores[k], scores[k]) for k in places])
+    for k, at, middle, interval in zip(places, x, y, ends, strict=True):
+        axes.plot((at, at), interval, color=looks[k].colour, linewidth=0.6)
+        axes.plot(at, middle, looks[k].marker, color=looks[k].colour, markersize=MARKER_SIZE)
+    points = in_points(axes, x, y)
+    reach = np.max([np.abs(in_points(axes, x, end) - points) for end in ends.T], axis=0)
+    number_points(axes, points, [k + 1 for k in places], np.maximum(reach, MARKER_SIZE / 2 + 0.5))
+
+
+Integers = NDArray[np.int64]
+
+
+# ----- The map of paired tests
+
+
+P_LEVELS = (0.05, 0.01, 0.001)
+"""Corrected p of at most this has a dot, two or three."""
+
+DIVERGING = "PuOr"
+"""Colours of differences, orange below zero and purple above: apart also to eyes that do not tell red from green."""
+
+DIAGONAL = "#CCCCCC"
+"""Where a model meets itself."""
+
+LARGEST_CELL = 0.22
+"""Inches; cells of many models are smaller."""
+
+_LUMINANCE = (0.2126, 0.7152, 0.0722)  # weights of red, green and blue, ITU-R BT.709
+_ABOVE, _BELOW = 0.16, 0.88  # inches of numbers above the map, and of what is below it
+
+
+def significance_map(comparison: Comparison, measure: str) -> Figure:
+    """Which models differ: the difference of their means, row less column, and dots for its corrected p.
+
+    Paired tests on the same samples, corrected over all pairs, see `compare_pairs`: one dot for p ≤ 0.05, two for
+    p ≤ 0.01, three for p ≤ 0.001, none where the models are not told apart. All is hatched where there are too few
+    samples for a test.
+
+    Args:
+        comparison: what is drawn.
+        measure: name of a measure that all results have by sample.
+
+    Raises:
+        FigureError: there is no such measure, or one model only.
+    """
+    view = drawn_view(comparison, measure)
+    n, m = view.values.shape
+    if m < 2:
+        raise FigureError(f"there is one result of {comparison.info.title}: nothing to test it against")
+    tests, means = view.tests, view.means[view.order]
+    difference = means[:, None] - means
+    with figure_style():
+        names = [
+            f"{name}  {number}"
+            for number, name in enumerate(short_labels([view.labels[k] for k in view.order], NAMES_WIDTH), 1)
+        ]
+        written = max(map(text_width, names)) + 0.1
+        cell = min(LARGEST_CELL, (PAGE - written - 0.06) / m)
+        width, height = max(COLUMN, written + m * cell + 0.06), _ABOVE + m * cell + _BELOW
+        left = (written + width - m * cell) / 2
+        figure = Figure(figsize=(width, height))
+        axes = figure.add_axes((left / width, _BELOW / height, m * cell / width, m * cell / height), facecolor=DIAGONAL)
+        norm = CenteredNorm(halfrange=float(np.abs(difference).max()) or 1)
+        masked = np.ma.masked_where(np.eye(m, dtype=bool), difference)
+        image = axes.imshow(masked, cmap=DIVERGING, norm=norm, interpolation="none")
+        _draw_dots(axes, image, difference, dots_of(tests, view.order), cell)
+        note = f"paired tests, n = {n:,} {comparison.info.samples}, corrected over {len(tests):,} pair{'s' * (m > 2)}"
+        if any(test.p_adjusted is None for test in tests):
+            axes.add_patch(Rectangle((-0.5, -0.5), m, m, fill=False, hatch="//////", linewidth=0))
+            note = f"hatched: too few samples for a test, n = {n:,} {comparison.info.samples}"
+        axes.set_yticks(range(m), names)
+        axes.set_xticks(range(m), [str(number) for number in range(1, m + 1)])
+        axes.tick_params(length=0, labeltop=True, labelbottom=False)
+        axes.spines[:].set_visible(False)
+        _draw_scale(figure, norm, left, m * cell)
+        figure.text(
+            0.5, 0.42 / height, f"{measure_name(comparison, view.measure)}: row − column", ha="center", fontsize=7
+        )
+        figure.legend(
+            [
+                Line2D([], [], **_dot_style(number, LARGEST_CELL), color="black")
+                for number in range(1, len(P_LEVELS) + 1)
+            ],
+            [f"p ≤ {level:g}" for level in P_LEVELS],
+            loc="lower center",
+            bbox_to_anchor=(0.5, 0.2 / height),
+            ncols=len(P_LEVELS),
+            borderaxespad=0,
+        )
+        figure.text(0.5, 0.05 / height, note, ha="center", fontsize=SMALLEST)
+    return figure
+
+
+def _draw_scale(figure: Figure, norm: CenteredNorm, left: float, wide: float) -> None:
+    """The scale of colours, as wide as the map, but not too narrow for its numbers; lengths in inches."""
+    width, height = figure.get_size_inches()
+    long = max(wide, 1.2)
+    start = min(left, width - long - 0.1)
+    axes = figure.add_axes((start / width, (_BELOW - 0.14) / height, long / width, 0.08 / height))
+    scale = np.linspace(-norm.halfrange, norm.halfrange, 255)
+    axes.imshow(scale[None], cmap=DIVERGING, norm=norm, aspect="auto", extent=(scale[0], scale[-1], 0, 1))
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    axes.set_yticks([])
+
+
+def dots_of(tests: Sequence[PairedTest], order: Sequence[int]) -> Integers:
+    """How many of LEVELS each pair's corrected p is at most, [m, m], rows and columns in an order of the results."""
+    dots = np.zeros((len(order), len(order)), np.int64)
+    for test in tests:
+        if test.p_adjusted is not None:
+            count = sum(test.p_adjusted <= level for level in P_LEVELS)
+            dots[test.first, test.second] = dots[test.second, test.first] = count
+    return dots[np.ix_(order, order)]
+
+
+def _draw_dots(axes: Axes, image: AxesImage, difference: NDArray[np.float64], dots: Integers, cell: float) -> None:
+    dark = image.to_rgba(difference)[..., :3] @ _LUMINANCE < 0.4
+    for number in range(1, len(P_LEVELS) + 1):
+        for ground, colour in ((dark, "white"), (~dark, "black")):
+            y, x = np.nonzero((dots == number) & ground)
+            axes.plot(x, y, **_dot_style(number, cell), color=colour)
+
+
+def _dot_style(count: int, cell: float) -> dict[str, Any]:
+    """A marker of dots in a row, of which three fit into a cell of so many inches."""
+    circle = Path.unit_circle()
+    places = 0.36 * (np.arange(count) - (count - 1) / 2)
+    dots = [Path(np.asarray(circle.vertices) * 0.14 + (place, 0), circle.codes) for place in places]
+    # Two points that are not drawn: Matplotlib sizes a marker by its farthest point.
+    ends = Path([(-0.5, 0), (0.5, 0)], [Path.MOVETO, Path.MOVETO])
+    marker = Path.make_compound_path(ends, *dots)
+    return {"linestyle": "", "marker": marker, "markersize": 0.75 * 72 * cell, "markeredgewidth": 0}

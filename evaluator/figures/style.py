@@ -1,0 +1,343 @@
+"""The one style of all figures, and their files, also small for pages that hold many.
+
+All figures are drawn in figures.mplstyle, whatever the user has set, and without pyplot, for a paper's column or page
+and for the report. Untrained networks and baselines are told from other models by colour and by hatch or marker.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+import matplotlib.style
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from PIL import Image
+
+from audio_compositionality.evaluator.compare.comparison import Comparison, View
+from audio_compositionality.evaluator.compare.loading import ModelKind
+from audio_compositionality.evaluator.results.result import ResultError
+from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.files import write_whole
+from audio_compositionality.tasks.base import Measure
+
+STYLE = "audio_compositionality.evaluator.figures.figures"
+"""The one style of all figures: figures.mplstyle of this package, as Matplotlib wants it named."""
+
+PRINT_DPI, SCREEN_DPI = 300, 110
+"""Resolution of PNG files, and of what is rasterised in SVG, clouds of points: in files, and in pages (at the size that
+it is drawn for, a page shows 96)."""
+
+_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+
+
+@contextmanager
+def figure_style() -> Iterator[None]:
+    """Matplotlib's defaults and over them the style of all figures, whatever the user has set.
+
+    Nothing warns of characters that the font lacks: a PNG file shows a box, an SVG file the character.
+    """
+    with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
+        yield
+
+
+def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
+    """Write a figure as SVG and as PNG. The same figure gives the same bytes.
+
+    Args:
+        figure: which one.
+        path: of the files, without a suffix. Folders that are not there are made.
+
+    Returns:
+        paths of the SVG file and of the PNG file.
+    """
+    path = Path(path)
+    svg, png = (path.with_name(f"{path.name}.{suffix}") for suffix in ("svg", "png"))
+    write_whole(svg, figure_svg(figure, PRINT_DPI))
+    write_whole(png, _drawn(figure, "png", PRINT_DPI, {"Software": None}))
+    return svg, png
+
+
+def figure_svg(figure: Figure, dpi: int = SCREEN_DPI) -> str:
+    """A figure as an SVG file that refers to nothing outside itself. Text is text, in the reader's sans-serif font
+    where he lacks ours.
+
+    Args:
+        figure: which one.
+        dpi: of what is rasterised.
+    """
+    return _drawn(figure, "svg", dpi, _METADATA).decode("utf-8")
+
+
+def _drawn(figure: Figure, form: str, dpi: int, metadata: dict[str, None]) -> bytes:
+    file = io.BytesIO()
+    with figure_style():
+        figure.savefig(file, format=form, dpi=dpi, metadata=metadata)
+    return file.getvalue()
+
+
+Floats = NDArray[np.float64]
+
+
+class FigureError(AudioCompositionalityError):
+    """A figure that cannot be drawn of these results: says why."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """A figure that can be drawn.
+
+    Attributes:
+        name: of its files.
+        draw: draws it; raises FigureError where it cannot be drawn.
+        alternative: what it shows, for people who cannot see it.
+        caption: of it.
+    """
+
+    name: str
+    draw: Callable[[], Figure]
+    alternative: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Look:
+    """How models of one kind look.
+
+    Attributes:
+        name: of the kind.
+        colour: of points. Blue and orange are those of Okabe and Ito 2008, "Color universal design".
+        fill: of boxes, half of the colour.
+        hatch: of boxes.
+        marker: of points.
+    """
+
+    name: str
+    colour: str
+    fill: str
+    hatch: str
+    marker: str
+
+
+LOOKS = {
+    kind: Look(kind.value, *look)
+    for kind, look in (
+        (ModelKind.TRAINED, ("#0072B2", "#80B9D9", "", "o")),
+        (ModelKind.UNTRAINED, ("#E69F00", "#F3CF80", "//////", "^")),
+        (ModelKind.BASELINE, ("#555555", "#DDDDDD", "xxxxxx", "s")),
+        (ModelKind.CONTROL, ("#CC79A7", "#E6BCD3", "......", "D")),
+    )
+}
+"""In the order of legends."""
+
+CLOUD, FIT = "#555555", "#D55E00"
+"""Colours of clouds of points, and of lines through them; the latter is of Okabe and Ito as well."""
+
+TICKS = (-1.0, -0.5, 0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
+"""Of an axis that is logarithmic in the distance to 1."""
+
+_NEAREST = 1e-4  # to 1, within which scores look the same on such an axis
+
+
+def drawn_view(comparison: Comparison, measure: str) -> View:
+    """The view that is to be drawn.
+
+    Raises:
+        FigureError: there is none.
+    """
+    try:
+        return comparison.view(measure)
+    except ResultError as error:
+        raise FigureError(str(error)) from error
+
+
+def looks_of(comparison: Comparison, order: Iterable[int]) -> list[Look]:
+    """How the results look, in an order of their places."""
+    return [LOOKS[comparison.results[place].kind] for place in order]
+
+
+def distinct(looks: Iterable[Look]) -> list[Look]:
+    """Each look once, in the order of legends."""
+    present = set(looks)
+    return [look for look in LOOKS.values() if look in present]
+
+
+def measure_name(comparison: Comparison, measure: Measure) -> str:
+    """Of the axis of a measure."""
+    title = comparison.info.title
+    return title if measure is comparison.info.score else f"{title}, {measure.heading}"
+
+
+def crowds_at_one(measure: Measure, values: Floats) -> bool:
+    """Whether some values of a measure that ends at 1 are ten times as near to 1 as others are, 0.99 and 0.9."""
+    return measure.range[1] == 1 and bool(values.max() <= 1 and np.ptp(_closeness(values)) >= 1)
+
+
+def spread_at_one(axes: Axes, which: Literal["x", "y"], values: Floats) -> None:
+    """Make an axis logarithmic in the distance to 1, so that 0.99 and 0.999 are told apart; see `crowds_at_one`."""
+    low, high = float(_closeness(values).min()), float(_closeness(values).max())
+    margin = 0.06 * (high - low)
+    ends = _from_closeness(np.array([low - margin, high + margin]))
+    getattr(axes, f"set_{which}scale")("function", functions=(_closeness, _from_closeness))
+    getattr(axes, f"set_{which}lim")(*ends)
+    inside = [tick for tick in TICKS if ends[0] <= tick <= ends[1]]
+    getattr(axes, f"set_{which}ticks")(inside, [f"{tick:g}".replace("-", "−") for tick in inside])
+
+
+def name_at_one(name: str) -> str:
+    """Of such an axis."""
+    return f"{name} (log scale of the distance to 1)"
+
+
+def _closeness(values: Floats) -> Floats:
+    """How close values are to 1, in decades."""
+    return -np.log10(np.maximum(1 + _NEAREST - np.asarray(values), _NEAREST / 2))
+
+
+def _from_closeness(closeness: Floats) -> Floats:
+    return 1 + _NEAREST - 10 ** -np.asarray(closeness)
+
+
+# ----- SVG files made small: what they show stays the same
+
+
+DECIMALS = 2
+"""Of coordinates, in points: 0.01 points are a hundredth of a pixel of a screen."""
+
+OPACITIES = 16
+"""Levels that the opacity of a cloud of points is rounded to, which the eye does not tell apart: 4 bits a pixel."""
+
+_SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+_HREF = f"{{{_LINK}}}href"
+_COORDINATES = frozenset(("d", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "width", "height", "transform"))
+_NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_PNG = "data:image/png;base64,"
+_UNQUOTED = " !$&'()*+,/:;<=>?@[]^`{|}~"
+"""What stands in a page's data URL as it is, besides letters, digits and "-._~"; not quotation marks, "#" and "%"."""
+
+
+def compact_svg(svg: str) -> str:
+    """An SVG file of Matplotlib's in about half its size: it looks the same.
+
+    Coordinates are rounded to DECIMALS, styles that stand more than once are named once, ids that nothing refers to,
+    groups that say nothing and space between elements are left out, and rasterised clouds have a palette.
+    """
+    root = ElementTree.fromstring(svg)
+    _drop_ids(root)
+    _unwrap_groups(root)
+    for element in root.iter():
+        _compact(element)
+    _share_styles(root)
+    for prefix, namespace in (("", _SVG), ("xlink", _LINK)):
+        ElementTree.register_namespace(prefix, namespace)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def data_url(svg: str) -> str:
+    """An SVG file of `compact_svg` as an address, a quarter shorter than in base64.
+
+    It is escaped for an attribute of a page between double quotation marks, of which it holds none.
+    """
+    # Inside of attributes ">" is escaped, so that this finds whole tags.
+    address = quote(re.sub(r"<[^>]*>", _singly_quoted, svg), safe=_UNQUOTED)
+    return f"data:image/svg+xml;charset=utf-8,{address.replace('&', '&amp;')}"
+
+
+def _singly_quoted(tag: re.Match[str]) -> str:
+    return tag[0].replace("'", "&apos;").replace('"', "'")
+
+
+def _drop_ids(root: ElementTree.Element) -> None:
+    """Leave out the ids that nothing refers to."""
+    values = [value for element in root.iter() for value in element.attrib.values()]
+    named = {name for value in values for name in _REFERENCE.findall(value)}
+    named |= {element.attrib[_HREF].removeprefix("#") for element in root.iter() if _HREF in element.attrib}
+    for element in root.iter():
+        if element.get("id") not in named:
+            element.attrib.pop("id", None)
+
+
+def _unwrap_groups(element: ElementTree.Element) -> None:
+    """Put the members of groups without attributes in their place."""
+    members: list[ElementTree.Element] = []
+    for child in element:
+        _unwrap_groups(child)
+        is_bare = child.tag == f"{{{_SVG}}}g" and not child.attrib
+        members += list(child) if is_bare else [child]
+    element[:] = members
+
+
+def _compact(element: ElementTree.Element) -> None:
+    """Shorten an element's attributes, and leave out the space around it."""
+    element.tail = None
+    if not (element.text or "").strip() and element.tag != f"{{{_SVG}}}text":
+        element.text = None
+    attributes = element.attrib
+    # Text that is not turned.
+    if attributes.get("transform", "").startswith("rotate(-0 "):
+        del attributes["transform"]
+    for name in _COORDINATES & attributes.keys():
+        attributes[name] = " ".join(_NUMBER.sub(_rounded, attributes[name]).split())
+    if attributes.get(_HREF, "").startswith(_PNG):
+        attributes[_HREF] = _compact_png(attributes[_HREF])
+
+
+def _rounded(number: re.Match[str]) -> str:
+    text = f"{float(number[0]):.{DECIMALS}f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def _compact_png(address: str) -> str:
+    """A picture of a cloud of points with a palette, where that is smaller; other pictures have no soft edges."""
+    raw = base64.b64decode(address.removeprefix(_PNG))
+    with Image.open(io.BytesIO(raw)) as image:
+        pixels = np.asarray(image.convert("RGBA"))
+    opacity = pixels[..., 3]
+    if ((opacity == 0) | (opacity == 255)).all():
+        return address
+    seen = np.unique(pixels[opacity > 0][:, :3], axis=0)
+    file = io.BytesIO()
+    if len(seen) == 1:
+        levels = np.rint(opacity / 255 * (OPACITIES - 1)).astype(np.uint8)
+        picture = Image.frombytes("P", levels.shape[::-1], levels.tobytes())
+        picture.putpalette(seen[0].tolist() * OPACITIES)
+        shades = np.rint(np.linspace(0, 255, OPACITIES)).astype(np.uint8).tobytes()
+        picture.save(file, "PNG", optimize=True, bits=4, transparency=shades)
+    else:
+        Image.fromarray(pixels, "RGBA").quantize(64, Image.Quantize.FASTOCTREE).save(file, "PNG", optimize=True)
+    smaller = min(raw, file.getvalue(), key=len)
+    return _PNG + base64.b64encode(smaller).decode()
+
+
+def _share_styles(root: ElementTree.Element) -> None:
+    """Make classes of the styles that stand more than once."""
+    counts = Counter(element.attrib["style"] for element in root.iter() if "style" in element.attrib)
+    names = dict(zip((style for style, count in counts.most_common() if count > 1), _class_names(), strict=False))
+    for element in root.iter():
+        if (style := element.get("style")) in names:
+            del element.attrib["style"]
+            element.set("class", names[style])
+    rules = "".join(f".{name}{{{style}}}" for style, name in names.items())
+    sheet = root.find(f"{{{_SVG}}}defs/{{{_SVG}}}style")
+    if sheet is None:
+        sheet = ElementTree.Element(f"{{{_SVG}}}style")
+        root.insert(0, sheet)
+    sheet.text = (sheet.text or "") + rules
+
+
+def _class_names() -> Iterator[str]:
+    return (f"s{number:x}" for number in range(1_000_000))

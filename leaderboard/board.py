@@ -1,0 +1,460 @@
+"""The results repository as the leaderboard shows it: its entries, how they are read, and the thread that reads."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property, partial
+
+from audio_compositionality.evaluator.compare.frame import ScoresByMeasure, stated_scores
+from audio_compositionality.evaluator.results.result import Result, ResultError
+from audio_compositionality.evaluator.submissions.layout import SAMPLES, EntryFolder, folders_of
+from audio_compositionality.evaluator.submissions.record import VerifiedClaim, read_signed_claim
+from audio_compositionality.evaluator.submissions.submission import read_listed_claim
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.content import RemoteFile
+from audio_compositionality.hub.errors import HubError, Repository
+from audio_compositionality.support.text import shortened
+from audio_compositionality.tasks.registry import load_task
+
+VERIFIED, REPORTED = "verified", "reported"
+"""The statuses: recomputed from the submitted embeddings or answers by the checker, or the submitter's word."""
+
+
+@dataclass(frozen=True, order=True)
+class DataKey:
+    """What entries of a task must share to stand in one table: the data, and the version of the task."""
+
+    fingerprint: str
+    version: int
+
+    def __str__(self) -> str:
+        return f"{self.fingerprint}-{self.version}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One submitted result.
+
+    Attributes:
+        folder: in the results repository, ``results/<model>/<revision>/<task>-<id>``.
+        result: what is shown: of a verified entry what the checker computed, of another what was reported.
+        reported: what was reported.
+        verified_on: when the checker computed `result`, ISO 8601; None of a reported entry.
+        samples: path in the repository of the samples of `result`.
+        is_verifiable: whether the submission can be verified.
+        submitter: who submitted it, by the record of the checker; None where that is not known.
+        reproduces: folder of the entry that it is a reproduction of, by the same record; None of others.
+    """
+
+    folder: str
+    result: Result
+    reported: Result
+    verified_on: str | None
+    samples: str
+    is_verifiable: bool
+    submitter: str | None
+    reproduces: str | None = None
+
+    @property
+    def id(self) -> str:
+        """``<task>-<id>``, unique: it is made of the content."""
+        return self.folder.rsplit("/", 1)[1]
+
+    @property
+    def model(self) -> str:
+        """The id of the model."""
+        return self.result.model.id
+
+    @property
+    def status(self) -> str:
+        """``verified`` or ``reported``."""
+        return REPORTED if self.verified_on is None else VERIFIED
+
+    @property
+    def data(self) -> DataKey:
+        """Which of the task's tables it belongs to."""
+        return DataKey(self.result.fingerprint, self.result.task_version)
+
+    @cached_property
+    def scores(self) -> ScoresByMeasure:
+        """The frame's row of each measure of `result`, by its name."""
+        return stated_scores(self.result)
+
+    @property
+    def same(self) -> tuple[object, ...]:
+        """Equal for entries of which the table shows one: task, version, data, model, revision, options, settings and
+        submitter.
+
+        So nobody's entry takes the place of another's.
+        """
+        model = self.result.model
+        options, settings = model.options.model_dump_json(), json.dumps(self.result.settings, sort_keys=True)
+        return (*self.result.key, model.id, model.revision, options, settings, self.submitter)
+
+    @property
+    def precedence(self) -> tuple[bool, str, str]:
+        """The greater, the sooner it is shown of entries that are the `same`: a verified one before reported ones,
+        whatever dates these state; then the newer, of verified ones that which the checker saw last."""
+        return (self.verified_on is not None, self.verified_on or self.result.date, self.id)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A row of the table.
+
+    Attributes:
+        entry: that is shown.
+        count: how many entries there are that are the `same`, this one among them.
+    """
+
+    entry: Entry
+    count: int
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """What is in the repository and is not shown.
+
+    Attributes:
+        path: of the file or folder.
+        reason: why.
+    """
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Board:
+    """The results repository at one commit.
+
+    Attributes:
+        commit: that it was read at.
+        entries: all of them, of tasks that are installed.
+        rejected: the rest, with reasons.
+    """
+
+    commit: str
+    entries: tuple[Entry, ...]
+    rejected: tuple[Rejected, ...]
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Entry]:
+        """The entries by their id."""
+        return {entry.id: entry for entry in self.entries}
+
+    @cached_property
+    def data(self) -> Mapping[str, tuple[DataKey, ...]]:
+        """For each task with entries what they are of: the installed version of the task first, then the most."""
+        counts: dict[str, Counter[DataKey]] = {}
+        for entry in self.entries:
+            counts.setdefault(entry.result.task, Counter())[entry.data] += 1
+        return {
+            task: tuple(sorted(count, key=lambda key: (is_older(task, key), -count[key], key)))
+            for task, count in counts.items()
+        }
+
+    @cached_property
+    def models(self) -> tuple[str, ...]:
+        """The ids of all models."""
+        return tuple(sorted({entry.model for entry in self.entries}, key=lambda id: (id.casefold(), id)))
+
+    def rows(self, task: str, data: DataKey) -> list[Shown]:
+        """What the table shows of a task and data: of entries that are the same, one."""
+        return newest(entry for entry in self.entries if entry.result.task == task and entry.data == data)
+
+    @cached_property
+    def in_table(self) -> frozenset[str]:
+        """The ids of the entries that the table shows."""
+        return frozenset(row.entry.id for row in newest(self.entries))
+
+    def of_model(self, model: str) -> list[Entry]:
+        """All entries of a model by task and data, those first that the table prefers."""
+        entries = [entry for entry in self.entries if entry.model == model]
+        entries.sort(key=lambda entry: entry.precedence, reverse=True)
+        return sorted(entries, key=lambda entry: entry.result.key)
+
+
+EMPTY_BOARD = Board("", (), ())
+"""Before anything was read."""
+
+
+def newest(entries: Iterable[Entry]) -> list[Shown]:
+    """Of entries that are the same, the one with the highest precedence."""
+    groups: dict[tuple[object, ...], list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.same, []).append(entry)
+    return [Shown(max(group, key=lambda entry: entry.precedence), len(group)) for group in groups.values()]
+
+
+def is_older(task: str, data: DataKey) -> bool:
+    """Whether entries are of another version of their task than the installed one."""
+    return data.version != load_task(task).info.version
+
+
+# ----- Reading: everything in the repository is a stranger's, and nothing in it may take the board down
+
+
+MOST_LISTED = 500
+"""Rejected files that are listed; of more, the number is."""
+
+_AT_ONCE = 8  # downloads; all but the first few seconds of a large repository are waiting
+
+Files = Mapping[str, RemoteFile]
+ListedEntry = tuple[EntryFolder, EntryFolder | None]
+"""An entry and its verification, if it has one."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What reading an entry gave.
+
+    Attributes:
+        place: that was read; None where the Hub did not give all of it, so that it is read again.
+        entry: as it is shown; None of one that is not.
+        rejected: what is not shown of it.
+    """
+
+    place: ListedEntry | None
+    entry: Entry | None
+    rejected: tuple[Rejected, ...]
+
+
+class BoardReader:
+    """Reads the board again and again, fetching only what is new."""
+
+    def __init__(self, hub: Hub, repository: Repository, secret: str | None) -> None:
+        """Nothing is read yet.
+
+        Args:
+            hub: as a user who may read the repository.
+            repository: of results.
+            secret: that the checker signs its records with; without it no record counts.
+        """
+        self._hub = hub
+        self._repository = repository
+        self._secret = secret
+        self._last = Board("", (), ())
+        self._read: dict[str, _Read] = {}
+
+    def __call__(self) -> Board:
+        """The board at the newest commit.
+
+        Raises:
+            HubError: the Hub cannot be read. What it gave until then is not fetched again the next time.
+        """
+        commit = self._hub.head(self._repository)
+        if commit == self._last.commit:
+            return self._last
+        files = self._hub.files(self._repository, commit)
+        results, verified, foreign = folders_of(files)
+        rejected = [Rejected(_line(path), "it is no file of a result, in no place for one") for path in foreign]
+        for key in verified.keys() - results.keys():
+            rejected.append(Rejected(verified[key].path, "it verifies an entry that is not there"))
+        places = {key: (folder, verified.get(key)) for key, folder in results.items()}
+        self._read_new(commit, places)
+        reads = [self._read[key] for key in places]
+        rejected += [item for read in reads for item in read.rejected]
+        rejected.sort(key=lambda item: item.path)
+        if len(rejected) > MOST_LISTED:
+            rejected[MOST_LISTED:] = [Rejected("…", f"and {len(rejected) - MOST_LISTED:,} more")]
+        entries = tuple(read.entry for read in reads if read.entry is not None)
+        self._last = Board(commit, entries, tuple(rejected))
+        return self._last
+
+    def _read_new(self, commit: str, places: Mapping[str, ListedEntry]) -> None:
+        """Read the places that are not what they were when they were last read."""
+        self._read = {key: read for key, read in self._read.items() if places.get(key) == read.place}
+        troubles: list[HubError] = []
+
+        def read(key: str) -> None:
+            if not troubles:
+                try:
+                    self._read[key] = self._read_place(commit, places[key])
+                except HubError as error:
+                    troubles.append(error)
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(read, [key for key in places if key not in self._read]))
+        if troubles:
+            raise troubles[0]
+
+    def _read_place(self, commit: str, place: ListedEntry) -> _Read:
+        folder, verification = place
+        fetch = partial(self._fetch, commit)
+        try:
+            claim = read_listed_claim(folder, fetch)
+        except ResultError as error:
+            why = Rejected(folder.path, _line(error))
+            return _Read(None if isinstance(error, _NotGivenError) else place, None, (why,))
+        if verification is not None:
+            try:
+                verified = read_signed_claim(verification, fetch, claim, self._secret)
+                return _Read(place, _entry(folder, claim.result, verified), ())
+            except ResultError as error:
+                why = Rejected(verification.path, f"the entry counts as reported: {_line(error)}")
+                read = None if isinstance(error, _NotGivenError) else place
+                return _Read(read, _entry(folder, claim.result, None), (why,))
+        return _Read(place, _entry(folder, claim.result, None), ())
+
+    def _fetch(self, commit: str, path: str, limit: int) -> bytes:
+        try:
+            return self._hub.download(self._repository, path, commit, limit=limit).read_bytes()
+        except HubError as error:
+            if is_of_file(error):
+                raise _NotGivenError(f"{path.rpartition('/')[2]} cannot be fetched: {error}") from error
+            raise
+        except OSError as error:
+            # The checker, which clears up what it has fetched, was faster.
+            raise HubError(f"could not read {path!r} from the cache: {error.strerror}") from error
+
+
+class _NotGivenError(ResultError):
+    """A file that the Hub does not give: what needs it is read again."""
+
+
+def _entry(folder: EntryFolder, reported: Result, verified: VerifiedClaim | None) -> Entry:
+    if verified is None:
+        return Entry(
+            folder=folder.path,
+            result=reported,
+            reported=reported,
+            verified_on=None,
+            samples=folder.files[SAMPLES].path,
+            is_verifiable=folder.is_verifiable,
+            submitter=None,
+        )
+    record, result = verified.record, verified.result
+    return Entry(
+        folder=folder.path,
+        result=result,
+        reported=reported,
+        verified_on=record.date,
+        samples=f"verified/{folder.path.removeprefix('results/')}/{SAMPLES}",
+        is_verifiable=True,
+        submitter=record.submitter,
+        reproduces=record.reproduces,
+    )
+
+
+def _line(text: object) -> str:
+    """Strangers' text for the list of what is not shown."""
+    return shortened(str(text), 300)
+
+
+def is_of_file(error: HubError) -> bool:
+    """Whether an error is about one file, which the Hub does not have or give; else the Hub itself is in trouble."""
+    return error.status in (400, 403, 404, 410, 416)
+
+
+# ----- One thread reads the board, visitors look at what it read last
+
+
+MAX_AGE = 300.0
+"""Seconds after which the repository is read again."""
+
+MIN_AGE = 20.0
+"""Seconds before which it is not, whoever asks for it, so that nobody hammers the Hub."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class BoardReading:
+    """A board and how it was come by.
+
+    Attributes:
+        board: the last one that could be read.
+        at: when the Hub was last asked and answered; None before that.
+        trouble: why it could not be read the last time; None when it could.
+        since: when that began.
+    """
+
+    board: Board = EMPTY_BOARD
+    at: datetime | None = None
+    trouble: str | None = None
+    since: datetime | None = None
+
+
+class BoardSource:
+    """Reads the board again and again, in a thread of its own; nobody who looks at it waits."""
+
+    def __init__(self, read: Callable[[], Board], max_age: float = MAX_AGE, min_age: float = MIN_AGE) -> None:
+        """Nothing is read yet.
+
+        Args:
+            read: reads the board.
+            max_age, min_age: see `MAX_AGE` and `MIN_AGE`.
+        """
+        self._read = read
+        self._max_age = max_age
+        self._min_age = min_age
+        self._last = BoardReading()
+        self._reads = False
+        self._expired = threading.Event()
+        self._expired.set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="board", daemon=True)
+
+    def start(self) -> None:
+        """Begin; the first reading is now."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the reading that is going on."""
+        self._stop.set()
+        self._expired.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    @property
+    def last(self) -> BoardReading:
+        """What was read last."""
+        return self._last
+
+    @property
+    def pending(self) -> bool:
+        """Whether the board is being read, or will be as soon as it may."""
+        return self._reads or self._expired.is_set()
+
+    def expire(self) -> None:
+        """Have the board read again: something was added, or somebody wants to know."""
+        self._expired.set()
+
+    def update(self) -> BoardReading:
+        """Read the board now.
+
+        Never raises: trouble with the Hub is told of in the reading, and the last board stays.
+        """
+        self._reads = True
+        # What is added from here on is for the next reading.
+        self._expired.clear()
+        self._last = self._next()
+        self._reads = False
+        return self._last
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self.update()
+            self._stop.wait(self._min_age)
+            self._expired.wait(self._max_age - self._min_age)
+
+    def _next(self) -> BoardReading:
+        try:
+            return BoardReading(self._read(), datetime.now(UTC))
+        except HubError as error:
+            trouble = str(error)
+            _log.warning("the results cannot be read: %s", trouble)
+        except Exception:
+            # Whatever strangers have put there: the board stays up, and the log says what to mend.
+            _log.exception("the results cannot be read")
+            trouble = "an unexpected error, which the log of this Space has"
+        last = self._last
+        return BoardReading(last.board, last.at, trouble, last.since if last.trouble else datetime.now(UTC))
