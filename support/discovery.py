@@ -75,8 +75,8 @@ class Registry(Generic[Thing]):
         """All names, in the order of `all`; of modules that give them their names none is imported."""
         if self._found is not None or not self._is_named_by_file or None in self._texts.values():
             return tuple(self.all())
-        installed = (self._name_of(thing) for thing in self._of_points())
-        return tuple(dict.fromkeys((*self._texts, *installed, *self._added)))
+        listed, installed = (map(self._name_of, things) for things in (self._listed, self._of_points()))
+        return tuple(dict.fromkeys((*listed, *self._texts, *installed, *self._added)))
 
     def find(self, name: str) -> Thing | None:
         """The object of a name, None where there is none. Of the package's modules its own is imported.

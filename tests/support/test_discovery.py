@@ -75,6 +75,7 @@ def test_of_a_folder_the_module_that_names_a_thing_is_imported_and_no_other(pack
 def test_of_things_that_are_named_by_their_files_the_names_are_known_without_them(package):
     registry = registry_of(package, is_named_by_file=True)
     assert registry.names() == ("bell", "drum")
+    assert registry_of(package, is_named_by_file=True, listed=[("rattle",)]).names() == ("rattle", "bell", "drum")
     assert imported() == set()
     assert registry.find("bell")[0] == "bell"
     assert registry.find("helper") is None
