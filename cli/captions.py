@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from audio_compositionality.support.errors import InputError
 
 from . import arguments, data_options
-from .command import Command
-from .settings import divided
+from .arguments import Command
+from .settings import data_groups, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
@@ -83,7 +83,6 @@ def _captions(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
 def _data(options: argparse.Namespace) -> Data:
     """The data that are named; of a preset the recipes that have captions, also those that are only learnt from."""
     from audio_compositionality.dataset_builder.data_spec import recognised
-    from audio_compositionality.dataset_builder.open_data import left_out_notes
     from audio_compositionality.dataset_builder.opening import opened_preset
     from audio_compositionality.dataset_builder.recipes import load_recipe
 
@@ -93,10 +92,9 @@ def _data(options: argparse.Namespace) -> Data:
     if reading.kind == "preset":
         settings = opened_preset(reading.source).settings
         recipes = [name for name, of in settings.items() if "captions" in load_recipe(name).features(of)]
-    _, changes = divided(options.set, data_options.data_groups(spec, recipes))
+    _, changes = divided(options.set, data_groups(spec, recipes))
     opened = data_options.open_with_notes(options, spec, changes, recipes)
-    for text in left_out_notes(opened.left_out):
-        data_options.note(text)
+    data_options.note_left_out(opened.left_out)
     return opened.data
 
 

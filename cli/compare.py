@@ -10,7 +10,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from . import arguments
-from .command import Command
+from .arguments import Command
 
 if TYPE_CHECKING:
     from audio_compositionality.evaluator.compare.comparison import Comparison

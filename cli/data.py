@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from audio_compositionality.support.errors import InputError
 
 from . import data_options
-from .command import Command
-from .settings import add_settings, divided
+from .arguments import Command
+from .settings import add_settings, data_groups, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import DataSpec
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     reading = recognised(spec.data)
     print(f"{reading.source} is read as {reading.what}.", flush=True)
     recipes = _recipes(spec)
-    _, changes = divided(options.set, data_options.data_groups(spec, recipes))
+    _, changes = divided(options.set, data_groups(spec, recipes))
     if options.write is not None:
         _write(options.write, spec.changed(settings={**spec.settings, **changes}), reading.kind)
         print(f"{options.write} is written: --data {options.write} takes it.", flush=True)
@@ -73,13 +73,9 @@ def run(options: argparse.Namespace) -> None:
 
 def _recipes(spec: DataSpec) -> list[str] | None:
     """The recipes of all tasks that such data can have; None of those that are stored."""
-    from audio_compositionality.dataset_builder.data_spec import recognised
-    from audio_compositionality.dataset_builder.open_data import recipes_for
-    from audio_compositionality.dataset_builder.opening import opened_preset
     from audio_compositionality.tasks.registry import scored_recipes
 
-    reading = recognised(spec.data)
-    every = opened_preset(reading.source).recipes if reading.kind == "preset" else recipes_for(spec)
+    every = data_options.possible_recipes(spec)
     return None if every is None else [recipe for recipe in every if recipe in scored_recipes()]
 
 

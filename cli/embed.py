@@ -8,8 +8,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import arguments, model_options, scoring
-from .command import GO_ON, Command
+from . import arguments, scoring
+from .arguments import GO_ON, Command
 
 if TYPE_CHECKING:
     from audio_compositionality.evaluator.run.store import EmbeddingStore
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> None:
 
     data, tasks = request.open_data(options)
     processes = arguments.processes_of_run()
-    models = model_options.loaded_encoders(options.models, request.model, options.device, processes)
+    models = scoring.loaded_encoders(options.models, request.model, options.device, processes)
     request.check_used(models, tasks)
     # Rows of questions are read by no encoder, unless there is nothing else.
     done = [task for task in tasks if options.tasks is not None or any(can_do(task, model) for model in models)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .command import Command
+from .arguments import Command
 
 _LEGEND = (
     "Also: NAME=PATH, its weights from a local file or folder; the Hub id or folder of any transformers audio model; "

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import arguments
-from .announce import print_result
-from .command import GO_ON, Command
+from .arguments import GO_ON, Command
 from .imports import import_evaluate
+from .scoring import print_result
 
 if TYPE_CHECKING:
     from audio_compositionality.push_scripts.baselines import MissingBaselines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .command import Command
+from .arguments import Command
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

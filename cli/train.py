@@ -17,8 +17,8 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec
 
 from . import arguments, data_options
-from .command import Command
-from .settings import Group, add_settings, divided, pairs
+from .arguments import Command
+from .settings import Group, add_settings, data_fields, data_groups, divided, typed_pairs
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
@@ -142,14 +142,14 @@ class LearntFrom:
         training = [Group("the machine", MachineSpec.settable), Group("the training", training_fields)]
         if self.spec is None:
             return training
-        of_data, made = data_options.data_groups(self.spec, training_recipes() if self.are_made else ())
+        of_data, made = data_groups(self.spec, training_recipes() if self.are_made else ())
         return [of_data, made if self.are_made else Group("", dict), *training]
 
     def typed(self, *, made: bool = True) -> list[str]:
         """What names them, as it can be typed again; `made`: with what is said of what is made of them."""
         options = self.options
         groups = self.groups()[: 2 if made else 1]
-        named = pairs([text for text in options.set if "=" in text])
+        named = typed_pairs(options)
         texts = [text for name, text in named.items() if any(name in group.fields() for group in groups)]
         preset = ["--preset", options.preset] if options.preset is not None else []
         skip = ["--skip-invalid"] if options.skip_invalid else []
@@ -243,8 +243,8 @@ def _learnt_from(options: argparse.Namespace) -> LearntFrom:
     # Several tables of texts have commas between them, and are of one kind.
     spec = described(options.data.partition(",")[0])
     kind = recognised(spec.data).kind
-    fields = data_options.data_fields()
-    stated = any(name in fields for name in pairs([text for text in options.set if "=" in text]))
+    fields = data_fields()
+    stated = any(name in fields for name in typed_pairs(options))
     if kind in ("preset", "built", "benchmark") or (kind == "hub" and not stated):
         return LearntFrom(options, None)
     if kind == "texts":

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from . import arguments
-from .command import Command
+from .arguments import Command
 
 _DESCRIPTION = """\
 Score encoders that are constructed from metadata, so that the truth about them is known: does each score rise with

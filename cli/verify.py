@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from . import arguments
-from .command import Command
+from .arguments import Command
 
 _DESCRIPTION = """\
 Recompute results from their embeddings, or from the raw answers to questions, and compare: what a leaderboard does with

@@ -6,7 +6,6 @@ place.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import re
@@ -22,7 +21,7 @@ from pydantic.fields import FieldInfo
 
 from .errors import InputError
 from .table import Cell, Column, Row, Table
-from .text import first_line, listed, nearest
+from .text import closest, first_line, listed, nearest
 
 _WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 """Types of values that can be typed."""
@@ -210,10 +209,8 @@ def check_values(values: Mapping[str, Any], fields: Mapping[str, FieldInfo], own
             read[name] = _unread(value, fields[name])
             _adapter(_bounded(fields[name])).validate_python(read[name])
         except ValidationError:
-            closest = _closest(value, fields[name])
-            raise InputError(
-                f"{name} is {as_typed(value, quoted=True)}; it is {rule_of(fields[name])}{closest}"
-            ) from None
+            near = _closest(value, fields[name])
+            raise InputError(f"{name} is {as_typed(value, quoted=True)}; it is {rule_of(fields[name])}{near}") from None
     return read
 
 
@@ -384,8 +381,8 @@ def _closest(value: Any, field: FieldInfo) -> str:
     """The end of an error about a value that is none of the choices: the one that is nearest to it, if any is."""
     choices = [str(choice) for choice in _choices(field.annotation)]
     wrong = [str(part) for part in (value if isinstance(value, list | tuple) else [value]) if str(part) not in choices]
-    close = difflib.get_close_matches(wrong[0].lower(), choices, n=1, cutoff=0.5) if wrong else []
-    return f": did you mean {close[0]!r}?" if close else ""
+    close = closest(wrong[0].lower(), choices) if wrong else None
+    return "" if close is None else f": did you mean {close!r}?"
 
 
 def _without_none(annotation: Any) -> Any:

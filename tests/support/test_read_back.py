@@ -39,7 +39,7 @@ WRITERS = {
     "cli/compare.py": (),
     # A description of data that a user goes on writing: every change is meant.
     "cli/data.py": (),
-    "cli/failures.py": (),
+    "cli/main.py": (),
     "dataset_builder/sounds/dx7/voice.py": (),
     "evaluator/figures/files.py": (),
     "evaluator/report/page.py": (),
