@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import DataSpec
     from audio_compositionality.dataset_builder.open_data import Opened
     from audio_compositionality.dataset_builder.texts.questions.annotated import NothingAskedError
-    from audio_compositionality.evaluator.run.costs import Cost
+    from audio_compositionality.evaluator.run.planning import Cost
     from audio_compositionality.support.table import Row, Table
     from audio_compositionality.tasks.base import Task
 
@@ -80,7 +80,7 @@ def _recipes(spec: DataSpec) -> list[str] | None:
 
 
 def _costs(opened: Opened) -> dict[str, Cost]:
-    from audio_compositionality.evaluator.run.costs import cost_of
+    from audio_compositionality.evaluator.run.planning import cost_of
 
     return {recipe: cost_of(opened.data.configuration(recipe)) for recipe in opened.data.recipes}
 
@@ -142,7 +142,7 @@ def _table_of(rows: list[Row]) -> Table:
 def _lines(opened: Opened, costs: Mapping[str, Cost], name: str) -> list[str]:
     """What it costs, and what to do next."""
     from audio_compositionality.encoders.loading.registry import load_encoder
-    from audio_compositionality.evaluator.run.costs import seconds_per_clip, stored_megabytes
+    from audio_compositionality.evaluator.run.planning import seconds_per_clip, stored_megabytes
 
     if not costs:
         return []

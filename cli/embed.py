@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> None:
     arguments.check_models(options.models)
     request = scoring.read_request(options, scores=False)
     how = request.how.changed(store=options.out)
-    from audio_compositionality.evaluator.run.embed import embed_at_layers, models_by_pass
+    from audio_compositionality.evaluator.run.embeddings import embed_at_layers, models_by_pass
     from audio_compositionality.evaluator.run.outputs import can_do
 
     data, tasks = request.open_data(options)

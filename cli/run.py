@@ -97,7 +97,7 @@ def _loaded(
 ) -> Named:
     """A model that is named, loaded where it is not yet; without `fetch` only where nothing is fetched for it, and no
     server asked."""
-    from audio_compositionality.evaluator.run.costs import is_here
+    from audio_compositionality.evaluator.run.planning import is_here
 
     if one.loaded or not (fetch or is_here(one.name)):
         return one
@@ -134,7 +134,7 @@ def _tell_costs(
     processes: Processes,
 ) -> None:
     """Say what a run would score, download, ask and write."""
-    from audio_compositionality.evaluator.run.costs import costs_of_plan, plan_table
+    from audio_compositionality.evaluator.run.planning import costs_of_plan, plan_table
     from audio_compositionality.support.table import print_table
 
     there = {one.name: one.loaded for one in given if one.loaded}

@@ -24,7 +24,7 @@ from audio_compositionality.dataset_builder.sounds.sound_files import SoundError
 from audio_compositionality.encoders.base import ENCODER, Model, ModelCard
 from audio_compositionality.encoders.inference import resolve_device
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
-from audio_compositionality.evaluator.run.embed import embed_configuration, refuse_skipped
+from audio_compositionality.evaluator.run.embeddings import embed_configuration, refuse_skipped
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.outputs import check_model_kind, embedded_rows

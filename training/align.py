@@ -18,7 +18,7 @@ from audio_compositionality.encoders.loading.names import absolute_name
 from audio_compositionality.encoders.networks.aligned import AlignedConfig, AlignedModel, fresh_aligned
 from audio_compositionality.encoders.networks.tiny_clap import tiny_tokenizer
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
-from audio_compositionality.evaluator.run.embed import embed_configuration
+from audio_compositionality.evaluator.run.embeddings import embed_configuration
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import store_root
 

@@ -17,27 +17,18 @@ from tqdm.auto import tqdm
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.encoders.inference import resolve_device
-from audio_compositionality.evaluator.compare.statistics import mean_intervals
-from audio_compositionality.evaluator.results.result import (
-    Deviation,
-    Result,
-    ResultError,
-    SampleTable,
-    Skipped,
-    load_result,
-    result_path,
-    save_result,
-)
-from audio_compositionality.evaluator.results.result import Model as ResultModel
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import nearest, shortened
 from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
 from audio_compositionality.tasks.registry import default_tasks, load_tasks, settings_of_tasks
 
+from ..compare.statistics import mean_intervals
+from ..results.result import Deviation, Result, ResultError, SampleTable, Skipped, load_result, result_path, save_result
+from ..results.result import Model as ResultModel
 from .answers import left_unasked
 from .before import check_lengths, check_questions, warn_of_other_data, with_long_answers
-from .embed import models_by_pass, precision_deviation
+from .embeddings import models_by_pass, precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
 from .outputs import Filled, ModelOutputs, can_do, check_model_kind, compute_outputs, warn_of_left_out

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from audio_compositionality.encoders.base import ModelCard
-from audio_compositionality.evaluator.run.store import EmbeddingStore
-from audio_compositionality.evaluator.run.store_key import StoreKey
+from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreKey
 
 from .instances_data import CONDITIONS, ENGINES, LABELS, NOWHERE, VOICES, Clips, Floats
 

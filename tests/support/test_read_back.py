@@ -24,8 +24,10 @@ WRITERS = {
     "dataset_builder/build.py": ("manifest.json", ".parquet", "/.begun.json"),
     "dataset_builder/texts/rewriting.py": (".jsonl",),
     "evaluator/results/result.py": ("a_coat.json", "a_coat.csv"),
-    "evaluator/run/answer_store.py": (".begun", "key.json"),
-    "evaluator/run/store.py": ("-clips-#/#-of-#.safetensors", "-texts-#/#-of-#.safetensors", "-answers-#/#-of-#.json"),
+    "evaluator/run/store.py": (
+        *("-clips-#/#-of-#.safetensors", "-texts-#/#-of-#.safetensors", "-answers-#/#-of-#.json"),
+        *(".begun", "key.json"),
+    ),
     "metrics/__init__.py": ("/a_coat.py",),
     "studies/sounds/folder.py": ("/digests.json", "/sounds.yaml"),
     "studies/sounds/maker.py": (".wav",),
