@@ -28,9 +28,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import NO_STEP, TIE, Floats, Ints, above_share, check_together, read_matrix
-from .citations import COAT as _CITATION
-from .evaluated import metric_class
-from .measures import count, measure, ratio, share
+from .evaluated import COAT as _CITATION
+from .evaluated import count, measure, metric_class, ratio, share
 
 MARGIN = 0.1
 """`kept` needs an `alone_top1` whose interval lies more than this above chance: it divides by the distance to it."""

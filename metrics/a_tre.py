@@ -39,7 +39,6 @@ from .arrays import (
     sample_std,
     unit_rows,
 )
-from .citations import COAT as _CITATION
 from .composition import (
     DEGENERATE,
     VALIDATE_EVERY,
@@ -53,6 +52,7 @@ from .composition import (
     check_scenes,
     fit_goals,
 )
+from .evaluated import COAT as _CITATION
 from .evaluated import metric_class
 
 LAYERS = ("pre-norm", "post-norm")
@@ -161,8 +161,7 @@ def a_tre(
     counts = _encode(scenes, rows, len(z))
     features = _ridge_features(counts, _ragged_gains(gains, scenes))
     width = 4 * z.shape[1] if width is None else width
-    every = VALIDATE_EVERY if validate_every is None else validate_every
-    options = _options(max_steps, layer, layers, width, dropout, every)
+    options = _options(max_steps, layer, layers, width, dropout, validate_every)
     seeds = _checked_seeds(seeds)
     unit = unit_rows(z)
     mean, test = unit[rows["train"]].mean(axis=0), rows["test"]
@@ -334,8 +333,11 @@ def _checked_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
     return tuple(int(seed) for seed in seeds)
 
 
-def _options(max_steps: int, layer: str, layers: int, width: int, dropout: float, validate_every: int) -> FitOptions:
-    counts = {"max_steps": max_steps, "layers": layers, "width": width, "validate_every": validate_every}
+def _options(
+    max_steps: int, layer: str, layers: int, width: int, dropout: float, validate_every: int | None
+) -> FitOptions:
+    every = VALIDATE_EVERY if validate_every is None else validate_every
+    counts = {"max_steps": max_steps, "layers": layers, "width": width, "validate_every": every}
     for name, value in counts.items():
         if value < 1:
             raise ValueError(f"{name} must be at least 1; got {value}.")
@@ -345,7 +347,7 @@ def _options(max_steps: int, layer: str, layers: int, width: int, dropout: float
         raise ValueError(f"dropout must be at least 0 and less than 1; got {dropout}.")
     if dropout and layer != "post-norm":
         raise ValueError(f"dropout is {dropout}; a pre-norm layer is fitted without any: give layer='post-norm'.")
-    return FitOptions(max_steps, width, layer, layers, float(dropout), validate_every)
+    return FitOptions(max_steps, width, layer, layers, float(dropout), every)
 
 
 def _split_rows(splits: Sequence[str], n: int) -> dict[str, NDArray[np.int64]]:

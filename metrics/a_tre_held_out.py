@@ -41,7 +41,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Floats, check_length, cosines_with_unit, nearest_name, read_matrix, row_norms, unit_rows
-from .citations import COAT as _CITATION
 from .composition import (
     DEGENERATE,
     Fit,
@@ -53,6 +52,7 @@ from .composition import (
     check_scenes,
     fit_goals,
 )
+from .evaluated import COAT as _CITATION
 from .evaluated import metric_class
 
 Rows = NDArray[np.int64]

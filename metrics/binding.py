@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import NO_STEP, Floats, above_share, check_together, read_matrix, row_cosines, row_norms, unit_rows
-from .citations import COAT as _CITATION
-from .evaluated import metric_class
-from .measures import count, measure, share
+from .evaluated import COAT as _CITATION
+from .evaluated import count, measure, metric_class, share
 
 _DESCRIPTION = """\
 Binding measures whether an encoder tells which of two attributes belong together: X is two sources, voice u with word w

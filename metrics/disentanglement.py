@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, Floats, Ints, read_matrix
-from .citations import AXES as _CITATION
 from .columns import UNBOUNDED, copy_parameters, owner_means, quarter_numbers, read_blocks, read_relations
-from .evaluated import metric_class
+from .evaluated import AXES as _CITATION
+from .evaluated import MOST, count, measure, metric_class, ratio, share
 from .factors import (
     Answers,
     Factor,
@@ -50,7 +50,6 @@ from .factors import (
     tested_score,
 )
 from .literature import LITERATURE_MEASURES, literature_scores
-from .measures import MOST, count, measure, ratio, share
 from .probing import (
     probe_names,
     standardised_rows,

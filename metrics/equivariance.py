@@ -29,10 +29,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, Floats, Ints, read_matrix, unit_rows
-from .citations import AXES as _CITATION
 from .columns import check_classes, fold_rotation, read_blocks
-from .evaluated import metric_class
-from .measures import MOST, Fields, count, measure, ratio, share
+from .evaluated import AXES as _CITATION
+from .evaluated import MOST, Fields, count, measure, metric_class, ratio, share
 from .orbits import Paired, PairFold, ProbeSettings, Starts, Trials, fitted_starts, pair_changes, read_pairs
 from .probing import (
     PROBES,

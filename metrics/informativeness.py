@@ -29,10 +29,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, Floats, Ints, read_matrix
-from .citations import AXES as _CITATION
 from .columns import check_classes, check_varied, fold_rotation, read_blocks, read_column
-from .evaluated import metric_class
-from .measures import MOST, count, measure, ratio, share
+from .evaluated import AXES as _CITATION
+from .evaluated import MOST, count, measure, metric_class, ratio, share
 from .probing import (
     PROBES,
     SHUFFLES,

@@ -34,7 +34,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, ROWS_COMPARED, TIE, Floats, Ints, read_matrix, row_cosines, row_norms, unit_rows
-from .citations import AXES as _CITATION
 from .columns import (
     FEWEST_BLOCKS,
     UNBOUNDED,
@@ -44,8 +43,8 @@ from .columns import (
     read_blocks,
     read_relations,
 )
-from .evaluated import metric_class
-from .measures import MOST, count, measure, ratio, share
+from .evaluated import AXES as _CITATION
+from .evaluated import MOST, count, measure, metric_class, ratio, share
 
 COINCIDES = 1e-5
 """Two clips whose embeddings differ by at most this times the largest value are one to an encoder, as two clips of one

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from .arrays import ROUNDING, Floats, Ints
+from .evaluated import ratio, share
 from .factors import Answers, Factor
-from .measures import ratio, share
 from .probing import standardised_rows
 
 HISTOGRAM = 20

@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Floats, read_matrix, unit_rows
-from .citations import COMPA as _CITATION
-from .evaluated import metric_class
-from .measures import count, share
+from .evaluated import COMPA as _CITATION
+from .evaluated import count, metric_class, share
 from .similarity import (
     check_given,
     check_one_space,
