@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.table import Column, Table, print_table, rows_of
 
 from . import arguments, data_options
 from .arguments import Command
@@ -16,7 +17,6 @@ from .settings import data_groups, divided
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.texts.word_classes import WordStatistics
-    from audio_compositionality.support.table import Table
 
 NOUNS = 15
 """Of the table of nouns, where nothing is said."""
@@ -50,7 +50,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Print three tables: counts, parts of speech, and the most frequent nouns."""
     from audio_compositionality.dataset_builder.texts.word_classes import open_tagger, word_statistics
-    from audio_compositionality.support.table import print_table
 
     given = next((name for name in ("data", "preset", "set") if getattr(options, name)), None)
     if options.files and given is not None:
@@ -99,7 +98,6 @@ def _data(options: argparse.Namespace) -> Data:
 
 
 def _count_table(counted: dict[str, WordStatistics]) -> Table:
-    from audio_compositionality.support.table import Cell, Column, Row, Table
 
     columns = (
         Column("captions of", numeric=False),
@@ -110,18 +108,17 @@ def _count_table(counted: dict[str, WordStatistics]) -> Table:
         Column("words each", "mean of a caption", digits=2),
         Column("nouns each", "mean of a caption", digits=2),
     )
-    rows = []
-    for source, one in counted.items():
-        counts = (one.captions, one.different, one.words, one.vocabulary)
-        rows.append(Row((Cell(source), *map(Cell, (*counts, one.words_per_caption, one.nouns_per_caption)))))
-    return Table("Words of captions", columns, tuple(rows), (), "captions")
+    rows = rows_of(
+        (source, one.captions, one.different, one.words, one.vocabulary, one.words_per_caption, one.nouns_per_caption)
+        for source, one in counted.items()
+    )
+    return Table("Words of captions", columns, rows, (), "captions")
 
 
 def _class_table(counted: dict[str, WordStatistics]) -> Table:
-    from audio_compositionality.support.table import Cell, Column, Row, Table
 
-    rows = tuple(
-        Row((Cell(source), Cell(kind), Cell(words), Cell(words / one.words)))
+    rows = rows_of(
+        (source, kind, words, words / one.words)
         for source, one in counted.items()
         for kind, words in one.classes.items()
     )
@@ -136,10 +133,9 @@ def _class_table(counted: dict[str, WordStatistics]) -> Table:
 
 
 def _noun_table(counted: dict[str, WordStatistics], most: int) -> Table:
-    from audio_compositionality.support.table import Cell, Column, Row, Table
 
-    rows = tuple(
-        Row((Cell(source), Cell(noun), Cell(times), Cell(times / one.captions)))
+    rows = rows_of(
+        (source, noun, times, times / one.captions)
         for source, one in counted.items()
         for noun, times in list(one.nouns.items())[:most]
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from audio_compositionality.support.table import print_table
+
 from . import arguments, scoring
 from .arguments import Command
 from .settings import add_settings
@@ -29,7 +31,6 @@ def run(options: argparse.Namespace) -> int:
     arguments.check_models([options.model])
     # Imported only where the arguments are right: it takes seconds.
     from audio_compositionality.encoders.check import all_passed, check_model, check_table
-    from audio_compositionality.support.table import print_table
 
     checks = check_model(options.model, device=options.device, options=how)
     print_table(check_table(checks, options.model))

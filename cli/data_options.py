@@ -212,23 +212,27 @@ def scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
     Raises:
         InputError: there is none.
     """
-    from audio_compositionality.tasks.base import TaskError
-
-    served, reasons = [], []
-    for task in tasks:
-        if task.info.recipe not in data.recipes:
-            reasons.append(f"{task.info.name} is left out: the data have no {task.info.recipe}")
-            continue
-        try:
-            task.settings(data.configuration(task.info.recipe).rows, {})
-            served.append(task)
-        except TaskError as error:
-            reasons.append(f"{task.info.name} is left out: {error}")
+    problems = {task.info.name: scoring_problem(task, data) for task in tasks}
+    served = [task for task in tasks if not problems[task.info.name]]
+    reasons = [f"{name} is left out: {problem}" for name, problem in problems.items() if problem]
     if not served:
         raise InputError(f"{data.source} can be scored by no task: {listed(reasons) or 'none has such rows'}")
     for reason in reasons:
         note(reason)
     return served
+
+
+def scoring_problem(task: Task, data: Data) -> str:
+    """Why a task cannot score data; empty where it can."""
+    from audio_compositionality.tasks.base import TaskError
+
+    if task.info.recipe not in data.recipes:
+        return f"the data have no {task.info.recipe}"
+    try:
+        task.settings(data.configuration(task.info.recipe).rows, {})
+    except TaskError as error:
+        return str(error)
+    return ""
 
 
 def note(text: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.table import print_table
 from audio_compositionality.support.text import listed
 
 from . import arguments, data_options, scoring
@@ -135,7 +136,6 @@ def _tell_costs(
 ) -> None:
     """Say what a run would score, download, ask and write."""
     from audio_compositionality.evaluator.run.planning import costs_of_plan, plan_table
-    from audio_compositionality.support.table import print_table
 
     there = {one.name: one.loaded for one in given if one.loaded}
 

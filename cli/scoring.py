@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import read_values
+from audio_compositionality.support.table import print_table
 from audio_compositionality.support.text import listed, nearest, number_text, plain
 
 from . import arguments, data_options
@@ -426,7 +427,6 @@ def print_result(result: Result) -> None:
 def print_end(results: Sequence[Result], out: Path, store: Path | None) -> None:
     """Print the tables of all results, and where everything is."""
     from audio_compositionality.evaluator.compare.tables import results_tables
-    from audio_compositionality.support.table import print_table
     from audio_compositionality.tasks.registry import load_task
 
     for table in results_tables(results):

@@ -14,7 +14,8 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import Spec
+from audio_compositionality.support.spec import Spec, read_values, read_yaml
+from audio_compositionality.support.table import print_table
 
 from . import arguments, data_options
 from .arguments import Command
@@ -208,7 +209,6 @@ def _check_encoder(init: str) -> None:
 
 def _compare(options: argparse.Namespace, settings: TrainingSettings, learnt: LearntFrom) -> None:
     """Train and score the variants, and print their table."""
-    from audio_compositionality.support.table import print_table
     from audio_compositionality.training.ablations import run_ablations
 
     if options.push is not None or learnt.spec is not None:
@@ -262,7 +262,6 @@ def _data_of_settings(file: Path) -> str | None:
     from audio_compositionality.dataset_builder.data import DatasetError
     from audio_compositionality.dataset_builder.data_spec import described, recognised
     from audio_compositionality.dataset_builder.recipes import list_recipes
-    from audio_compositionality.support.spec import read_yaml
 
     data = read_yaml(file).get("data")
     if not isinstance(data, str) or data in list_recipes():
@@ -277,7 +276,6 @@ def _data_of_settings(file: Path) -> str | None:
 
 def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str, Any], MachineSpec, TrainingSettings]:
     """Changes to what is made of the data, and the settings of the file and, before them, those that are typed."""
-    from audio_compositionality.support.spec import read_values, read_yaml
     from audio_compositionality.training.settings import ALIGN, TrainingSettings
 
     *of_data, of_machine, values = divided(options.set, learnt.groups())

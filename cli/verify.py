@@ -6,6 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from audio_compositionality.support.table import print_table
+
 from . import arguments
 from .arguments import Command
 
@@ -52,7 +54,6 @@ def run(options: argparse.Namespace) -> int:
     """Verify the results one after the other, and print what came out."""
     arguments.check_results(options.results)
     from audio_compositionality.evaluator.submissions.verification_table import LEGEND, verify_paths
-    from audio_compositionality.support.table import print_table
 
     status = 0
     outcomes = verify_paths(

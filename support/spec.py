@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from .errors import InputError
-from .table import Cell, Column, Row, Table
+from .table import Column, Table, rows_of
 from .text import closest, first_line, listed, nearest
 
 _WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
@@ -135,11 +135,8 @@ def settings_table(fields: Mapping[str, FieldInfo], title: str = "Settings") -> 
         Column("rule", "What it may be.", numeric=False),
         Column("meaning", "What it decides.", numeric=False),
     )
-    rows = [
-        Row((Cell(name), Cell(default_of(field)), Cell(rule_of(field)), Cell(field.description or "")))
-        for name, field in fields.items()
-    ]
-    return Table(title, columns, tuple(rows), (), "settings")
+    rows = rows_of((name, default_of(field), rule_of(field), field.description or "") for name, field in fields.items())
+    return Table(title, columns, rows, (), "settings")
 
 
 def default_of(field: FieldInfo) -> str:
