@@ -23,6 +23,7 @@ number of threads; the global random states are left as they were.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -223,10 +224,13 @@ def _fit_all(
     progress: bool,
 ) -> list[_Predictions]:
     """Fit one model a seed to each kind of unit targets [n, dim], by its title, and predict the test scenes."""
-    goals = []
-    for title, values in targets.items():
-        single = values.astype(np.float32)
-        goals += [Goal(f"{title}, seed {seed}", lambda shared=single: shared, *rows.values(), seed) for seed in seeds]
+    train, validation, test = (rows[name] for name in SPLITS)
+    single = {title: values.astype(np.float32) for title, values in targets.items()}
+    goals = [
+        Goal(f"{title}, seed {seed}", partial(single.__getitem__, title), train, validation, test, seed)
+        for title in targets
+        for seed in seeds
+    ]
     outcomes = fit_goals(inputs, goals, options, progress)
     groups = [outcomes[start : start + len(seeds)] for start in range(0, len(outcomes), len(seeds))]
     return [_Predictions(np.stack([value for _, value in group]), [fitted for fitted, _ in group]) for group in groups]

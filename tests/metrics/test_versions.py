@@ -16,7 +16,7 @@ from audio_compositionality.tasks.metric_files import describe_metric
 DIGESTS = {
     ("a_coat", 1): "4d4a4d0092e648a0aa8449120090f55fbca9c03ea7bbf8aa25614f7e4786d277",
     ("a_coat_instances", 1): "e00c1ca20da4cd2abd77e0c1635ebfcf0eab282572a2a91f2376aa55e0de4f97",
-    ("a_tre", 1): "2686581de5f53d58933a838b6d1b5ebbe34b721a4d3a14212e51c49894958115",
+    ("a_tre", 1): "7098a9f3f666681fb15cac9647ddacf25284ff13bc926de4449557b0f0e108e6",
     ("a_tre_held_out", 1): "129e774b32d6eb1fe84733b9b7fdc11461f48185b33dbe877cf17c215b1815ee",
     ("audio_text_retrieval", 1): "c62d8d178c15d3bc488b7f6e44572e140cbf7d8b8162d43e3e661f786b196ab5",
     ("binding", 1): "5ab2f9a69e0f082cb59abad227bacf0a976f40359c47a4a183a4d67264499d85",
