@@ -107,7 +107,7 @@ def wanted_recipes(spec: DataSpec, tasks: Sequence[Task] | None) -> list[str] | 
 
     makes = recipes_for(spec)
     if tasks is None and recognised(spec.data).kind == "preset":
-        tasks = default_tasks(possible_recipes(spec))
+        tasks = default_tasks(possible_recipes(spec) or ())
     if tasks is None:
         return None
     return list(dict.fromkeys(task.info.recipe for task in tasks if makes is None or task.info.recipe in makes))

@@ -91,7 +91,10 @@ def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str |
     if _lists_settings(typed):
         for action in _actions(parser, command):
             action.required = False
-            action.nargs = {"+": "*", None: None if action.option_strings else "?"}.get(action.nargs, action.nargs)
+            if action.nargs == "+":
+                action.nargs = "*"
+            elif action.nargs is None and not action.option_strings:
+                action.nargs = "?"
     options, extra = parser.parse_known_args(typed)
     strange = next((text for text in extra if text.startswith("-")), None)
     if strange is not None:
