@@ -31,7 +31,7 @@ def _untrained_tiny(folder: Path) -> str:
 
 def _embed(name: str, folder: Path) -> None:
     from audio_compositionality.encoders.loading.registry import load_model
-    from audio_compositionality.evaluator.run.embed import embed_configuration
+    from audio_compositionality.evaluator.run.embeddings import embed_configuration
     from audio_compositionality.evaluator.run.options import RunOptions
 
     model: Any = load_model(name)

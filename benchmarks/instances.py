@@ -40,7 +40,7 @@ def _measured() -> dict[str, Any]:
     from audio_compositionality.dataset_builder.recipes import load_recipe
     from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.encoders.base import Model, ModelCard
-    from audio_compositionality.evaluator.run.embed import open_store
+    from audio_compositionality.evaluator.run.embeddings import open_store
     from audio_compositionality.evaluator.run.evaluate import evaluate
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.store import EmbeddingShard

@@ -61,7 +61,7 @@ def run(_: argparse.Namespace) -> None:
 def _single_sources() -> tuple[list[Any], Floats]:
     """Rows of the single sources, and their embeddings."""
     from audio_compositionality.encoders.loading.registry import load_model
-    from audio_compositionality.evaluator.run.embed import embed_configuration
+    from audio_compositionality.evaluator.run.embeddings import embed_configuration
     from audio_compositionality.evaluator.run.options import RunOptions
 
     configuration = rendered_preset("mini", recipes=["factors"], stars=1).configuration("factors")

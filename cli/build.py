@@ -12,8 +12,8 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import print_table
 
 from . import arguments, data_options
-from .command import GO_ON, Command
-from .settings import Group, divided
+from .arguments import GO_ON, Command
+from .settings import Group, data_groups, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
@@ -69,12 +69,11 @@ def run(options: argparse.Namespace) -> None:
 def _rendered(options: argparse.Namespace) -> RenderedData:
     """The data with the texts of a language model, where one is named."""
     from audio_compositionality.dataset_builder.data_spec import BuildSpec, recognised
-    from audio_compositionality.dataset_builder.open_data import left_out_notes
     from audio_compositionality.dataset_builder.rendered import RenderedData
 
     spec = data_options.data_spec(options)
     recipes = _recipes(options, spec)
-    groups = [*data_options.data_groups(spec, recipes), Group("the build", BuildSpec.settable)]
+    groups = [*data_groups(spec, recipes), Group("the build", BuildSpec.settable)]
     _, changes, of_build = divided(options.set, groups)
     build = BuildSpec(**of_build)
     for name in of_build:
@@ -87,8 +86,7 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
             raise InputError(f"bank is about the timbres of presets; {reading.source} is {reading.what}")
         changes = {**changes, "voices": _voices(build.bank, build.voices)}
     opened = data_options.open_with_notes(options, spec, changes, recipes, required=_named(options) or ())
-    for text in left_out_notes(opened.left_out):
-        data_options.note(text)
+    data_options.note_left_out(opened.left_out)
     if not isinstance(opened.data, RenderedData):
         raise InputError(
             f"{opened.reading.source} is {opened.reading.what}: it is there already, and nothing is rendered of it"
@@ -103,18 +101,13 @@ def _named(options: argparse.Namespace) -> list[str] | None:
 def _recipes(options: argparse.Namespace, spec: DataSpec) -> list[str] | None:
     """The recipes that are asked for: those that are named, else those that a task scores; None of strong labels."""
     from audio_compositionality.dataset_builder.data_spec import recognised
-    from audio_compositionality.dataset_builder.open_data import recipes_for
-    from audio_compositionality.dataset_builder.rendered import opened_preset
     from audio_compositionality.tasks.registry import scored_recipes
 
     named = _named(options)
     if named is not None:
         return named
-    reading = recognised(spec.data)
-    every: Sequence[str] | None = recipes_for(spec)
-    if reading.kind == "preset":
-        every = opened_preset(reading.source).recipes
-    if every is None or reading.kind == "labels":
+    every = data_options.possible_recipes(spec)
+    if every is None or recognised(spec.data).kind == "labels":
         return None
     return [recipe for recipe in every if options.writer is not None or recipe in scored_recipes()]
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.table import Column, Table, print_table, rows_of
 
 from . import arguments, data_options
-from .command import Command
-from .settings import divided
+from .arguments import Command
+from .settings import data_groups, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.texts.caption_reading import WordStatistics
-    from audio_compositionality.support.table import Table
 
 NOUNS = 15
 """Of the table of nouns, where nothing is said."""
@@ -50,7 +50,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Print three tables: counts, parts of speech, and the most frequent nouns."""
     from audio_compositionality.dataset_builder.texts.caption_reading import open_tagger, word_statistics
-    from audio_compositionality.support.table import print_table
 
     given = next((name for name in ("data", "preset", "set") if getattr(options, name)), None)
     if options.files and given is not None:
@@ -83,7 +82,6 @@ def _captions(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
 def _data(options: argparse.Namespace) -> Data:
     """The data that are named; of a preset the recipes that have captions, also those that are only learnt from."""
     from audio_compositionality.dataset_builder.data_spec import recognised
-    from audio_compositionality.dataset_builder.open_data import left_out_notes
     from audio_compositionality.dataset_builder.recipes import load_recipe
     from audio_compositionality.dataset_builder.rendered import opened_preset
 
@@ -93,15 +91,13 @@ def _data(options: argparse.Namespace) -> Data:
     if reading.kind == "preset":
         settings = opened_preset(reading.source).settings
         recipes = [name for name, of in settings.items() if "captions" in load_recipe(name).features(of)]
-    _, changes = divided(options.set, data_options.data_groups(spec, recipes))
+    _, changes = divided(options.set, data_groups(spec, recipes))
     opened = data_options.open_with_notes(options, spec, changes, recipes)
-    for text in left_out_notes(opened.left_out):
-        data_options.note(text)
+    data_options.note_left_out(opened.left_out)
     return opened.data
 
 
 def _count_table(counted: dict[str, WordStatistics]) -> Table:
-    from audio_compositionality.support.table import Cell, Column, Row, Table
 
     columns = (
         Column("captions of", numeric=False),
@@ -112,18 +108,17 @@ def _count_table(counted: dict[str, WordStatistics]) -> Table:
         Column("words each", "mean of a caption", digits=2),
         Column("nouns each", "mean of a caption", digits=2),
     )
-    rows = []
-    for source, one in counted.items():
-        counts = (one.captions, one.different, one.words, one.vocabulary)
-        rows.append(Row((Cell(source), *map(Cell, (*counts, one.words_per_caption, one.nouns_per_caption)))))
-    return Table("Words of captions", columns, tuple(rows), (), "captions")
+    rows = rows_of(
+        (source, one.captions, one.different, one.words, one.vocabulary, one.words_per_caption, one.nouns_per_caption)
+        for source, one in counted.items()
+    )
+    return Table("Words of captions", columns, rows, (), "captions")
 
 
 def _class_table(counted: dict[str, WordStatistics]) -> Table:
-    from audio_compositionality.support.table import Cell, Column, Row, Table
 
-    rows = tuple(
-        Row((Cell(source), Cell(kind), Cell(words), Cell(words / one.words)))
+    rows = rows_of(
+        (source, kind, words, words / one.words)
         for source, one in counted.items()
         for kind, words in one.classes.items()
     )
@@ -138,10 +133,9 @@ def _class_table(counted: dict[str, WordStatistics]) -> Table:
 
 
 def _noun_table(counted: dict[str, WordStatistics], most: int) -> Table:
-    from audio_compositionality.support.table import Cell, Column, Row, Table
 
-    rows = tuple(
-        Row((Cell(source), Cell(noun), Cell(times), Cell(times / one.captions)))
+    rows = rows_of(
+        (source, noun, times, times / one.captions)
         for source, one in counted.items()
         for noun, times in list(one.nouns.items())[:most]
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from . import arguments, model_options
-from .command import Command
+from audio_compositionality.support.table import print_table
+
+from . import arguments, scoring
+from .arguments import Command
 from .settings import add_settings
 
 _DESCRIPTION = """\
@@ -18,18 +20,17 @@ then.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_model(parser)
-    model_options.add_layer(parser)
+    scoring.add_layer(parser)
     add_settings(parser)
     arguments.add_device(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Check the model."""
-    how = model_options.read_model_settings(options).at_one_layer
+    how = scoring.read_model_settings(options).at_one_layer
     arguments.check_models([options.model])
     # Imported only where the arguments are right: it takes seconds.
     from audio_compositionality.encoders.check import all_passed, check_model, check_table
-    from audio_compositionality.support.table import print_table
 
     checks = check_model(options.model, device=options.device, options=how)
     print_table(check_table(checks, options.model))

@@ -9,8 +9,11 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
+from audio_compositionality.support.files import write_whole
+from audio_compositionality.support.table import PIPED_WIDTH
+
 from . import arguments
-from .command import Command
+from .arguments import Command
 
 if TYPE_CHECKING:
     from audio_compositionality.evaluator.compare.comparison import Comparison
@@ -85,8 +88,6 @@ def run(options: argparse.Namespace) -> None:
 def tell(comparisons: Sequence[Comparison], form: str, out: Path | None, table: str | None = None) -> None:
     """Print comparisons, or one table of them, or write them to a file."""
     from audio_compositionality.evaluator.compare.formats import write_comparisons, write_table
-    from audio_compositionality.support.files import write_whole
-    from audio_compositionality.support.table import PIPED_WIDTH
 
     width = get_terminal_size().columns if out is None and sys.stdout.isatty() else PIPED_WIDTH
     if table is None:

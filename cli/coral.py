@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import arguments, model_options, scoring
-from .command import GO_ON, Command
+from . import arguments, scoring
+from .arguments import GO_ON, Command
 
 _DESCRIPTION = """\
 Are the scores an artefact of synthetic sound? The embeddings are adapted to those of natural recordings by correlation
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
     data, tasks = request.open_data(options)
     max_clips = MAX_CLIPS if options.max_clips is None else options.max_clips
     how = request.with_protocol(tasks)
-    models = model_options.loaded_encoders(options.models, request.model, options.device, arguments.processes_of_run())
+    models = scoring.loaded_encoders(options.models, request.model, options.device, arguments.processes_of_run())
     request.check_used(models, tasks)
     for model in models:
         check = coral_check(

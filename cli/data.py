@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import write_whole
+from audio_compositionality.support.spec import default_of, rule_of
+from audio_compositionality.support.table import Column, Table, print_table, rows_of
 
 from . import data_options
-from .command import Command
-from .settings import add_settings, divided
+from .arguments import Command
+from .settings import add_settings, data_groups, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import DataSpec
     from audio_compositionality.dataset_builder.open_data import Opened
     from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
-    from audio_compositionality.evaluator.run.costs import Cost
-    from audio_compositionality.support.table import Row, Table
+    from audio_compositionality.evaluator.run.planning import Cost
     from audio_compositionality.tasks.base import Task
 
 BASELINE = "log-mel-statistics"
@@ -43,7 +45,6 @@ def run(options: argparse.Namespace) -> None:
     """Open the data and say what they are; write their description where that is asked for."""
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
-    from audio_compositionality.support.table import print_table
 
     if options.write is not None and options.write.exists():
         raise InputError(f"{options.write} is there already; give a name that is not")
@@ -55,17 +56,17 @@ def run(options: argparse.Namespace) -> None:
     reading = recognised(spec.data)
     print(f"{reading.source} is read as {reading.what}.", flush=True)
     recipes = _recipes(spec)
-    _, changes = divided(options.set, data_options.data_groups(spec, recipes))
+    _, changes = divided(options.set, data_groups(spec, recipes))
     if options.write is not None:
         _write(options.write, spec.changed(settings={**spec.settings, **changes}), reading.kind)
         print(f"{options.write} is written: --data {options.write} takes it.", flush=True)
     try:
         opened = data_options.open_with_notes(options, spec, changes, recipes)
     except NothingAskedError as error:
-        print_table(_table_of([_row(task, None, _what_helps(error)) for task in _tasks_of(recipes)]))
+        print_table(_table_of((task, None, _what_helps(error)) for task in _tasks_of(recipes)))
         return
     costs = _costs(opened)
-    print_table(_scored(opened, costs))
+    print_table(_table_of(_scored(opened, costs)))
     print()
     for line in _lines(opened, costs, str(options.write or options.data)):
         print(line)
@@ -73,40 +74,33 @@ def run(options: argparse.Namespace) -> None:
 
 def _recipes(spec: DataSpec) -> list[str] | None:
     """The recipes of all tasks that such data can have; None of those that are stored."""
-    from audio_compositionality.dataset_builder.data_spec import recognised
-    from audio_compositionality.dataset_builder.open_data import recipes_for
-    from audio_compositionality.dataset_builder.rendered import opened_preset
     from audio_compositionality.tasks.registry import scored_recipes
 
-    reading = recognised(spec.data)
-    every = opened_preset(reading.source).recipes if reading.kind == "preset" else recipes_for(spec)
+    every = data_options.possible_recipes(spec)
     return None if every is None else [recipe for recipe in every if recipe in scored_recipes()]
 
 
 def _costs(opened: Opened) -> dict[str, Cost]:
-    from audio_compositionality.evaluator.run.costs import cost_of
+    from audio_compositionality.evaluator.run.planning import cost_of
 
     return {recipe: cost_of(opened.data.configuration(recipe)) for recipe in opened.data.recipes}
 
 
-def _scored(opened: Opened, costs: Mapping[str, Cost]) -> Table:
-    """A table of the tasks: on how many rows and clips, or why not."""
-    from audio_compositionality.tasks.base import TaskError
+Scored = tuple["Task", "Cost | None", str]
+"""A task, what it is scored on, and the reason why it cannot be, empty where it can."""
+
+
+def _scored(opened: Opened, costs: Mapping[str, Cost]) -> Iterator[Scored]:
+    """The tasks that data have rows for, or whose rows they cannot have for a reason."""
     from audio_compositionality.tasks.registry import list_tasks
 
-    rows = []
     for task in list_tasks():
         recipe, cost = task.info.recipe, costs.get(task.info.recipe)
         reason = opened.left_out.get(recipe, "")
         if cost is not None:
-            try:
-                task.settings(opened.data.configuration(recipe).rows, {})
-            except TaskError as error:
-                reason = str(error)
-        if cost is None and not reason:
-            continue
-        rows.append(_row(task, cost, reason))
-    return _table_of(rows)
+            reason = data_options.scoring_problem(task, opened.data) or reason
+        if cost is not None or reason:
+            yield task, cost, reason
 
 
 def _tasks_of(recipes: list[str] | None) -> list[Task]:
@@ -122,17 +116,8 @@ def _what_helps(error: NothingAskedError) -> str:
     return f"{error}; --set least_clips=N makes do with N clips of a count, at least 1"
 
 
-def _row(task: Task, cost: Cost | None, reason: str) -> Row:
-    """A task with what it is scored on, or with the reason why it cannot be."""
-    from audio_compositionality.support.table import Cell, Row
-
-    counts = (None, None, None) if cost is None or reason else (cost.rows, cost.clips, cost.seconds / 60)
-    return Row((Cell(task.info.name), *map(Cell, counts), Cell(reason or "yes")))
-
-
-def _table_of(rows: list[Row]) -> Table:
-    from audio_compositionality.support.table import Column, Table
-
+def _table_of(scored: Iterable[Scored]) -> Table:
+    """A table of tasks: on how many rows and clips they are scored, or why not."""
     columns = (
         Column("task", numeric=False),
         Column("rows", digits=None),
@@ -140,13 +125,19 @@ def _table_of(rows: list[Row]) -> Table:
         Column("minutes", "of sound", digits=1),
         Column("can be scored", "or why it cannot", numeric=False),
     )
-    return Table("What these data can be scored by", columns, tuple(rows), (), "data")
+    rows = rows_of(
+        (task.info.name, None, None, None, reason)
+        if cost is None or reason
+        else (task.info.name, cost.rows, cost.clips, cost.seconds / 60, "yes")
+        for task, cost, reason in scored
+    )
+    return Table("What these data can be scored by", columns, rows, (), "data")
 
 
 def _lines(opened: Opened, costs: Mapping[str, Cost], name: str) -> list[str]:
     """What it costs, and what to do next."""
     from audio_compositionality.encoders.loading.registry import load_encoder
-    from audio_compositionality.evaluator.run.costs import seconds_per_clip, stored_megabytes
+    from audio_compositionality.evaluator.run.planning import seconds_per_clip, stored_megabytes
 
     if not costs:
         return []
@@ -167,8 +158,6 @@ def _write(path: Path, spec: DataSpec, kind: str) -> None:
     import yaml
 
     from audio_compositionality.dataset_builder.data_spec import FIELDS, PATHS, DataSpec
-    from audio_compositionality.support.files import write_whole
-    from audio_compositionality.support.spec import default_of, rule_of
 
     def line(name: str, value: object) -> str:
         return yaml.safe_dump({name: value}, allow_unicode=True, width=1000, sort_keys=False).rstrip()

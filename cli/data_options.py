@@ -9,13 +9,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import read_values
 from audio_compositionality.support.text import listed, plain
 
-from .settings import Group, add_settings, divided, pairs
+from .settings import add_settings, data_fields, typed_pairs
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.data_spec import DataSpec
     from audio_compositionality.dataset_builder.open_data import Opened
@@ -25,25 +24,10 @@ DEFAULT = "mini"
 """The data where none are named."""
 
 
-class _Once(argparse.Action):
-    """An option of which a second one would be forgotten."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, _: Any = None
-    ) -> None:
-        if getattr(namespace, self.dest) is not None:
-            raise InputError(
-                f"{self.option_strings[0]} is {getattr(namespace, self.dest)!r} and {values!r}; a command takes one, "
-                "and each data set has a folder of results of its own"
-            )
-        setattr(namespace, self.dest, values)
-
-
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the data and settings: `data_spec` reads them."""
     parser.add_argument(
         "--data",
-        action=_Once,
         metavar="SPEC",
         help="preset (mini, full, paper-mini), built folder, Hub id, folder or table of recordings, strong labels, "
         "name of a known data set, NAME:PATH of a published benchmark, or data.yaml; default mini. `data SPEC` shows "
@@ -75,10 +59,8 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
     from audio_compositionality.dataset_builder.open_data import check_described
 
     fields = data_fields()
-    named = {
-        name: text for name, text in pairs([text for text in options.set if "=" in text]).items() if name in fields
-    }
-    (values,) = divided([*named.values()], [Group("the data", lambda: fields)])
+    texts = [text for name, text in typed_pairs(options).items() if name in fields]
+    values = read_values(texts, fields, "the data")
     if options.preset is not None and "preset" in values:
         raise InputError("--preset and --set preset=... are both given; give one")
     data = options.data
@@ -98,28 +80,18 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
     return spec
 
 
-def data_fields() -> dict[str, FieldInfo]:
-    """The fields of data that can be written as a text."""
-    from audio_compositionality.dataset_builder.data_spec import DataSpec
+def possible_recipes(spec: DataSpec) -> tuple[str, ...] | None:
+    """The recipes that a preset has, or that can be made of what a user brings; None of data that hold their own.
 
-    return {name: field for name, field in DataSpec.settable().items() if name != "data"}
-
-
-def data_groups(spec: DataSpec, recipes: Iterable[str] | None = None) -> list[Group]:
-    """The settings of data: of what they are, and of what is made of them.
-
-    Args:
-        spec: of the data.
-        recipes: names of those that are wanted.
+    Raises:
+        DatasetError: there are no such data.
     """
-    from audio_compositionality.dataset_builder.data_spec import FIELDS, recognised
-    from audio_compositionality.dataset_builder.open_data import settable
+    from audio_compositionality.dataset_builder.data_spec import recognised
+    from audio_compositionality.dataset_builder.open_data import recipes_for
+    from audio_compositionality.dataset_builder.rendered import opened_preset
 
-    names = None if recipes is None else tuple(recipes)
-    return [
-        Group("the data", data_fields, FIELDS[recognised(spec.data).kind]),
-        Group("what is made of the data", lambda: settable(spec, names)),
-    ]
+    reading = recognised(spec.data)
+    return opened_preset(reading.source).recipes if reading.kind == "preset" else recipes_for(spec)
 
 
 def wanted_recipes(spec: DataSpec, tasks: Sequence[Task] | None) -> list[str] | None:
@@ -131,12 +103,11 @@ def wanted_recipes(spec: DataSpec, tasks: Sequence[Task] | None) -> list[str] | 
     """
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import recipes_for
-    from audio_compositionality.dataset_builder.rendered import opened_preset
     from audio_compositionality.tasks.registry import default_tasks
 
-    reading, makes = recognised(spec.data), recipes_for(spec)
-    if tasks is None and reading.kind == "preset":
-        tasks = default_tasks(opened_preset(reading.source).recipes)
+    makes = recipes_for(spec)
+    if tasks is None and recognised(spec.data).kind == "preset":
+        tasks = default_tasks(possible_recipes(spec) or ())
     if tasks is None:
         return None
     return list(dict.fromkeys(task.info.recipe for task in tasks if makes is None or task.info.recipe in makes))
@@ -158,7 +129,7 @@ def opened_data(
         DatasetError: there are no such data, or they cannot be used.
     """
     from audio_compositionality.dataset_builder.data_spec import recognised
-    from audio_compositionality.dataset_builder.open_data import SOUNDS, left_out_notes, recipes_for
+    from audio_compositionality.dataset_builder.open_data import SOUNDS, recipes_for
     from audio_compositionality.tasks.registry import default_tasks, list_tasks
 
     is_named = options.tasks is not None
@@ -178,8 +149,7 @@ def opened_data(
         recipes = list(dict.fromkeys(task.info.recipe for task in possible))
         opened = open_with_notes(options, spec, changes, recipes, required=recipes if is_named else ())
     reasons = {task.info.name: opened.left_out.get(task.info.recipe) for task in possible}
-    for text in left_out_notes(reasons):
-        note(text)
+    note_left_out(reasons)
     served = [task for task in possible if not reasons[task.info.name]]
     return opened.data, served if is_named else scorable(opened.data, served)
 
@@ -205,6 +175,14 @@ def open_with_notes(
     for text in opened.notes:
         note(text)
     return opened
+
+
+def note_left_out(reasons: Mapping[str, str | None]) -> None:
+    """Say what of data is left out, and why; see `dataset_builder.open_data.left_out_notes`."""
+    from audio_compositionality.dataset_builder.open_data import left_out_notes
+
+    for text in left_out_notes(reasons):
+        note(text)
 
 
 def _possible(options: argparse.Namespace, tasks: Sequence[Task], recipes: Collection[str], what: str) -> list[Task]:
@@ -234,23 +212,27 @@ def scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
     Raises:
         InputError: there is none.
     """
-    from audio_compositionality.tasks.base import TaskError
-
-    served, reasons = [], []
-    for task in tasks:
-        if task.info.recipe not in data.recipes:
-            reasons.append(f"{task.info.name} is left out: the data have no {task.info.recipe}")
-            continue
-        try:
-            task.settings(data.configuration(task.info.recipe).rows, {})
-            served.append(task)
-        except TaskError as error:
-            reasons.append(f"{task.info.name} is left out: {error}")
+    problems = {task.info.name: scoring_problem(task, data) for task in tasks}
+    served = [task for task in tasks if not problems[task.info.name]]
+    reasons = [f"{name} is left out: {problem}" for name, problem in problems.items() if problem]
     if not served:
         raise InputError(f"{data.source} can be scored by no task: {listed(reasons) or 'none has such rows'}")
     for reason in reasons:
         note(reason)
     return served
+
+
+def scoring_problem(task: Task, data: Data) -> str:
+    """Why a task cannot score data; empty where it can."""
+    from audio_compositionality.tasks.base import TaskError
+
+    if task.info.recipe not in data.recipes:
+        return f"the data have no {task.info.recipe}"
+    try:
+        task.settings(data.configuration(task.info.recipe).rows, {})
+    except TaskError as error:
+        return str(error)
+    return ""
 
 
 def note(text: str) -> None:

@@ -8,8 +8,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import arguments, model_options, scoring
-from .command import GO_ON, Command
+from . import arguments, scoring
+from .arguments import GO_ON, Command
 
 if TYPE_CHECKING:
     from audio_compositionality.evaluator.run.store import EmbeddingStore
@@ -27,12 +27,12 @@ def run(options: argparse.Namespace) -> None:
     arguments.check_models(options.models)
     request = scoring.read_request(options, scores=False)
     how = request.how.changed(store=options.out)
-    from audio_compositionality.evaluator.run.embed import embed_at_layers, models_by_pass
+    from audio_compositionality.evaluator.run.embeddings import embed_at_layers, models_by_pass
     from audio_compositionality.evaluator.run.outputs import can_do
 
     data, tasks = request.open_data(options)
     processes = arguments.processes_of_run()
-    models = model_options.loaded_encoders(options.models, request.model, options.device, processes)
+    models = scoring.loaded_encoders(options.models, request.model, options.device, processes)
     request.check_used(models, tasks)
     # Rows of questions are read by no encoder, unless there is nothing else.
     done = [task for task in tasks if options.tasks is not None or any(can_do(task, model) for model in models)]

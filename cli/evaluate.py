@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from . import arguments, model_options, scoring
-from .announce import print_end, print_result
-from .command import GO_ON, Command
+from . import arguments, scoring
+from .arguments import GO_ON, Command
+from .scoring import print_end, print_result
 
 _EXAMPLES = """\
   audio-compositionality evaluate whisper-base --benchmark axes --data full --set seed=7 --out results-seed-7
@@ -34,8 +34,8 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 
     processes = arguments.processes_of_run()
-    models = model_options.loaded_models(options.models, request.model, options.device, processes)
-    model_options.check_kinds(models, tasks, options, data.source)
+    models = scoring.loaded_models(options.models, request.model, options.device, processes)
+    scoring.check_kinds(models, tasks, options, data.source)
     request.check_used(models, tasks)
     results = evaluate_models(models, data, tasks, how, on_result=print_result, leave_out=True)
     if processes.is_main:

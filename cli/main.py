@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import difflib
+import errno
+import os
 import pkgutil
 import shlex
 import sys
+import traceback as tracebacks
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, NoReturn
 
-from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import listed, nearest
+from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.support.text import closest, listed, nearest
 
-from .arguments import add_traceback
-from .command import Command
-from .failures import exit_status, named_output
+from .arguments import Command, add_traceback
 from .settings import HELP, ListedError
 
 PROGRAM = "audio-compositionality"
@@ -88,16 +89,22 @@ def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str |
             there is one: names the nearest, or what to do.
     """
     if _lists_settings(typed):
-        _need_nothing(parser, command)
+        for action in _actions(parser, command):
+            action.required = False
+            if action.nargs == "+":
+                action.nargs = "*"
+            elif action.nargs is None and not action.option_strings:
+                action.nargs = "?"
     options, extra = parser.parse_known_args(typed)
     strange = next((text for text in extra if text.startswith("-")), None)
     if strange is not None:
         option = strange.partition("=")[0]
-        raise InputError(f"there is no option {option}; {_instead(option, _options_of(parser, command))}")
+        options_of_command = [option for action in _actions(parser, command) for option in action.option_strings]
+        raise InputError(f"there is no option {option}; {_instead(option, options_of_command)}")
     if extra:
         raise InputError(f"{extra[0]!r} is one argument too many; --help shows what `{command}` takes")
-    for option in _ONCE:
-        _check_once(option, typed)
+    for option, reason in _ONCE.items():
+        _check_once(option, reason, typed)
     return options
 
 
@@ -106,43 +113,45 @@ def _lists_settings(typed: Sequence[str]) -> bool:
     return f"--set={HELP}" in typed or ("--set", HELP) in pairwise(typed)
 
 
-def _need_nothing(parser: argparse.ArgumentParser, command: str | None) -> None:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction) and command in action.choices:
-            for one in action.choices[command]._actions:
-                one.required = False
-                one.nargs = {"+": "*", None: None if one.option_strings else "?"}.get(one.nargs, one.nargs)
+def _actions(parser: argparse.ArgumentParser, command: str | None) -> list[argparse.Action]:
+    """The arguments of a command; none where the parser has no such command."""
+    commands = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return [one for action in commands if command in action.choices for one in action.choices[command]._actions]
 
 
-_ONCE = ("--data", "--preset")
-"""Options that decide what results are of: of a second one the first would be forgotten silently."""
+_ONCE = {"--data": ", and each data set has a folder of results of its own", "--preset": ""}
+"""Options that decide what results are of, of which a second one would be forgotten silently, and why there is one."""
 
 
-def _check_once(option: str, typed: Sequence[str]) -> None:
+def _check_once(option: str, reason: str, typed: Sequence[str]) -> None:
     after = [typed[place + 1] for place, text in enumerate(typed[:-1]) if text == option]
     values = after + [text.partition("=")[2] for text in typed if text.startswith(f"{option}=")]
     if len(values) > 1:
-        raise InputError(f"{option} is given {len(values)} times, {listed(values)}; a command takes one")
+        raise InputError(f"{option} is given {len(values)} times, {listed(values)}; a command takes one{reason}")
 
 
 def _instead(option: str, options_of_command: Sequence[str]) -> str:
     """What to type instead of an option that there is not: a setting of that name, or the nearest option."""
     if "--set" in options_of_command:
-        from .scoring import setting_names
-
         setting = option.lstrip("-").replace("-", "_")
         if setting in setting_names():
             return f"as a setting it is --set {setting}=VALUE, and --set help lists all"
-    close = difflib.get_close_matches(option, options_of_command, n=1, cutoff=0.7)
-    return f"{f'did you mean {close[0]}? ' if close else ''}--help lists all"
+    close = closest(option, options_of_command, cutoff=0.7)
+    return f"{'' if close is None else f'did you mean {close}? '}--help lists all"
 
 
-def _options_of(parser: argparse.ArgumentParser, command: str | None) -> list[str]:
-    """The options of a command."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction) and command in action.choices:
-            return [option for one in action.choices[command]._actions for option in one.option_strings]
-    return [option for action in parser._actions for option in action.option_strings]
+def setting_names() -> set[str]:
+    """The names of all settings that a command can have, of any data."""
+    from audio_compositionality.dataset_builder.data_spec import DataSpec
+    from audio_compositionality.dataset_builder.open_data import settable
+
+    from .build import BuildSpec
+    from .settings import data_fields, model_fields, run_fields, task_fields
+    from .train import training_fields
+
+    made = (settable(DataSpec(data=data)) for data in ("preset:mini", "recordings:.", "labels:."))
+    shared = (data_fields(), model_fields(), run_fields(), task_fields())
+    return {name for group in (*shared, *made, BuildSpec.settable(), training_fields()) for name in group}
 
 
 class Parser(argparse.ArgumentParser):
@@ -248,3 +257,105 @@ def _register_metrics() -> None:
 def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     """Print a warning as a line of its own: what `warnings.showwarning` does in a command."""
     print(f"{'note' if category is UserWarning else category.__name__}: {message}", file=sys.stderr)
+
+
+_KEPT = "what is finished is kept"
+
+
+@contextmanager
+def named_output() -> Iterator[None]:
+    """Name the standard output in an error of writing to it: of a full disk the system tells no name."""
+    with redirect_stdout(_NamedOutput(sys.stdout)):
+        yield
+        # What is left is written here, so that it fails as all else does and not when Python ends.
+        sys.stdout.flush()
+
+
+class _NamedOutput:
+    """The standard output, whose errors have its name; in all else it is what it was."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write as `io.TextIOBase.write` does."""
+        with self._naming():
+            return int(self._stream.write(text))
+
+    def flush(self) -> None:
+        """Write what is left."""
+        with self._naming():
+            self._stream.flush()
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            error.filename = error.filename or "standard output"
+            # What is left is not tried again when Python ends.
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            raise
+
+
+def exit_status(error: BaseException, *, resume: str = "", traceback: bool = False, can_skip: bool = False) -> int:
+    """Print what went wrong in one line, and return the exit status: 130 for an interrupt, else 2.
+
+    An error that nobody expects is a mistake of the project: it is raised again, so that its traceback is seen.
+
+    Args:
+        error: what the command raised.
+        resume: how to go on where the command was stopped.
+        traceback: print the traceback of any error.
+        can_skip: the command was not told to leave out clips that cannot be embedded, and could be.
+    """
+    message = _explain(error, resume)
+    if message is None:
+        print("This is a mistake of audio-compositionality, please report it:", file=sys.stderr)
+        raise error
+    if traceback:
+        tracebacks.print_exception(error, file=sys.stderr)
+    if not _told_by_another(error):
+        hint = "; --skip-invalid leaves such clips out" if can_skip and _is_of_a_clip(error) else ""
+        print(f"{_process()}{message}{hint}", file=sys.stderr)
+    return 130 if isinstance(error, KeyboardInterrupt) else 2
+
+
+def _explain(error: BaseException, resume: str) -> str | None:
+    """What to say of an error; None of one that nobody expects."""
+    if isinstance(error, KeyboardInterrupt):
+        return f"\nstopped. {resume}".rstrip()
+    if isinstance(error, AudioCompositionalityError):
+        return f"error: {error}"
+    if isinstance(error, OSError):
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return f"error: {error}{f'; make room: {_KEPT}' if full else ''}"
+    # By its name, since torch is not to be imported for it.
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return f"error: {error or 'out of memory'}; {_KEPT}"
+    return None
+
+
+def _is_of_a_clip(error: BaseException) -> bool:
+    from audio_compositionality.encoders.base import ClipError
+
+    return isinstance(error, ClipError) and "--skip-invalid" not in str(error)
+
+
+def _told_by_another(error: BaseException) -> bool:
+    """Whether another of several processes says why the work ended."""
+    return _count() > 1 and type(error).__name__ == "ProcessError" and os.environ.get("RANK") != "0"
+
+
+def _process() -> str:
+    rank = os.environ.get("RANK", "")
+    return f"process {int(rank) + 1} of {_count()}: " if _count() > 1 and rank.isdigit() else ""
+
+
+def _count() -> int:
+    count = os.environ.get("WORLD_SIZE", "")
+    return int(count) if count.isdigit() else 1

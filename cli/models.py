@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from .command import Command
+from audio_compositionality.support.table import Column, Table, print_table, rows_of
+
+from .arguments import Command
 
 _LEGEND = (
     "Also: NAME=PATH, its weights from a local file or folder; the Hub id or folder of any transformers audio model; "
@@ -22,7 +24,6 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.encoders.controls import CONTROLS
     from audio_compositionality.encoders.loading.names import list_models
     from audio_compositionality.encoders.loading.twins import TWINS
-    from audio_compositionality.support.table import Cell, Column, Row, Table, print_table
 
     headings = ("paradigm", "licence of the weights", "weights from", "what it is")
     columns = (
@@ -33,23 +34,13 @@ def run(options: argparse.Namespace) -> None:
         *(Column(heading, numeric=False) for heading in headings),
     )
     rows = []
-    for listing in list_models():
-        words = (listing.paradigm, listing.licence, listing.weights, listing.description)
-        rows.append(
-            Row(
-                (
-                    Cell(listing.name),
-                    Cell(listing.output_dim),
-                    Cell(listing.sample_rate),
-                    Cell(listing.gives),
-                    *(Cell(word or None) for word in words),
-                )
-            )
-        )
+    for one in list_models():
+        words = (word or None for word in (one.paradigm, one.licence, one.weights, one.description))
+        rows.append((one.name, one.output_dim, one.sample_rate, one.gives, *words))
     twins = "; ".join(f"{kind.prefix}MODEL, {kind.meaning}" for kind in TWINS.values())
     controls = "; ".join(f"{kind.prefix}MODEL, {kind.meaning}" for kind in CONTROLS.values())
     legend = _LEGEND.format(twins=twins, controls=controls)
-    print_table(Table("Models that have a name", columns, tuple(rows), (legend,)), width=160)
+    print_table(Table("Models that have a name", columns, rows_of(rows), (legend,)), width=160)
 
 
 COMMAND = Command(

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import arguments
-from .announce import print_result
-from .command import GO_ON, Command
+from .arguments import GO_ON, Command
+from .scoring import print_result
 
 if TYPE_CHECKING:
     from audio_compositionality.push_scripts.baselines import MissingBaselines

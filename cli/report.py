@@ -10,7 +10,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from . import arguments
-from .command import Command
+from .arguments import Command
 from .compare import tell
 
 _DESCRIPTION = """\

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.table import print_table
 from audio_compositionality.support.text import listed
 
-from . import arguments, data_options, model_options, scoring
-from .announce import kept_outputs, print_end, print_result
-from .command import GO_ON, Command
+from . import arguments, data_options, scoring
+from .arguments import GO_ON, Command
+from .scoring import kept_outputs, print_end, print_result
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
     # is fetched, and no server asked.
     given = [_loaded(one, options, request, processes, fetch=not options.dry_run) for one in given]
     for one in given:
-        model_options.check_kinds(one.loaded, tasks, options, data.source)
+        scoring.check_kinds(one.loaded, tasks, options, data.source)
     is_judged = not is_preset or request.tasks is not None
     plan = planned(given, tasks, is_named=options.tasks is not None, is_judged=is_judged)
     how = request.with_protocol(plan.tasks)
@@ -77,7 +78,7 @@ def run(options: argparse.Namespace) -> None:
         where = f"the preset {data.source}" if is_preset else data.source
         networks = plan.names[len(plan.baselines) :]
         print(_opening(where, plan.baselines, networks, options.out, store, kept_outputs(plan.tasks)), flush=True)
-    models = model_options.loaded_models(plan.baselines, _as_they_are(request), options.device, processes)
+    models = scoring.loaded_models(plan.baselines, _as_they_are(request), options.device, processes)
     for one in (one for one in given if one.name in plan.beside):
         models += [*one.loaded, *_beside(one, plan, options, request, processes)]
     request.check_used(models, plan.tasks)
@@ -94,16 +95,16 @@ def _loaded(
 ) -> Named:
     """A model that is named, loaded where it is not yet; without `fetch` only where nothing is fetched for it, and no
     server asked."""
-    from audio_compositionality.evaluator.run.costs import is_here
+    from audio_compositionality.evaluator.run.planning import is_here
 
     if one.loaded or not (fetch or is_here(one.name)):
         return one
-    return replace(one, loaded=tuple(model_options.loaded_models([one.name], request.model, options.device, processes)))
+    return replace(one, loaded=tuple(scoring.loaded_models([one.name], request.model, options.device, processes)))
 
 
-def _as_they_are(request: scoring.Request) -> model_options.ModelSettings:
+def _as_they_are(request: scoring.Request) -> scoring.ModelSettings:
     """How baselines are run: they have no model."""
-    return model_options.ModelSettings(None, request.model.options.changed(**_PLAIN))
+    return scoring.ModelSettings(None, request.model.options.changed(**_PLAIN))
 
 
 def _beside(
@@ -116,7 +117,7 @@ def _beside(
     beside: list[Model] = []
     for name in plan.beside.get(one.name, ()):
         try:
-            beside += model_options.loaded_models([name], request.model, options.device, processes, there)
+            beside += scoring.loaded_models([name], request.model, options.device, processes, there)
         except ModelError as error:
             data_options.note(f"{name} is left out: {error}")
     return beside
@@ -131,8 +132,7 @@ def _tell_costs(
     processes: Processes,
 ) -> None:
     """Say what a run would score, download, ask and write."""
-    from audio_compositionality.evaluator.run.costs import costs_of_plan, plan_table
-    from audio_compositionality.support.table import print_table
+    from audio_compositionality.evaluator.run.planning import costs_of_plan, plan_table
 
     there = {one.name: one.loaded for one in given if one.loaded}
 
@@ -140,7 +140,7 @@ def _tell_costs(
         if name in there:
             return there[name]
         settings = _as_they_are(request) if name in plan.baselines else request.model
-        return model_options.loaded_models([name], settings, options.device, processes)
+        return scoring.loaded_models([name], settings, options.device, processes)
 
     costs = costs_of_plan(plan, data, load)
     print_table(plan_table(costs))

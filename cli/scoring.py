@@ -1,4 +1,4 @@
-"""Arguments of commands that run models on data, and everything that they become."""
+"""Commands that run models on data: their arguments, the models that they load, what they say while they work."""
 
 from __future__ import annotations
 
@@ -8,22 +8,27 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import listed, nearest
+from audio_compositionality.support.spec import read_values
+from audio_compositionality.support.table import print_table
+from audio_compositionality.support.text import listed, nearest, plain
 
-from . import arguments, data_options, model_options
-from .settings import Group, divided
+from . import arguments, data_options
+from .settings import Group, data_groups, divided, model_fields, run_fields, task_fields
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.data_spec import DataSpec
     from audio_compositionality.encoders.base import Model
+    from audio_compositionality.encoders.options import EncoderOptions, LanguageOptions
+    from audio_compositionality.evaluator.results.result import Result
     from audio_compositionality.evaluator.run.options import RunOptions
+    from audio_compositionality.evaluator.run.processes import Processes
     from audio_compositionality.tasks.base import Task
+
 
 _OF_ANSWERS = frozenset({"max_new_tokens", "deadline", "spread", "max_questions"})
 """Settings of models and of runs that only models that answer have a use for."""
@@ -38,7 +43,7 @@ def add_scoring(parser: argparse.ArgumentParser, *, store: bool = True) -> None:
     """
     arguments.add_tasks(parser)
     data_options.add_data(parser)
-    model_options.add_layer(parser)
+    add_layer(parser)
     arguments.add_device(parser)
     arguments.add_batch_size(parser)
     if store:
@@ -64,7 +69,7 @@ class Request:
     data: DataSpec
     changes: Mapping[str, Any]
     tasks: list[Task] | None
-    model: model_options.ModelSettings
+    model: ModelSettings
     how: RunOptions
     protocol: str | None
     of_models: frozenset[str] = frozenset()
@@ -122,18 +127,16 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
     tasks = arguments.chosen_tasks(options)
     spec = data_options.data_spec(options)
     groups = [
-        *data_options.data_groups(spec, data_options.wanted_recipes(spec, tasks)),
-        Group("models", model_options.model_fields),
-        Group("the run", _run_fields if scores else dict),
-        Group("tasks", lambda: _task_fields(tasks) if scores else {}),
+        *data_groups(spec, data_options.wanted_recipes(spec, tasks)),
+        Group("models", model_fields),
+        Group("the run", run_fields if scores else dict),
+        Group("tasks", lambda: task_fields(tasks) if scores else {}),
     ]
     _, changes, of_model, of_run, of_tasks = divided(options.set, groups)
     if getattr(options, "seeds", None) is not None:
         if "seeds" in of_tasks:
             raise InputError("--seeds and --set seeds=... are both given; give one")
-        of_tasks["seeds"] = divided([f"seeds={options.seeds}"], [Group("tasks", lambda: _task_fields(None))])[0][
-            "seeds"
-        ]
+        of_tasks |= read_values([f"seeds={options.seeds}"], task_fields(), "tasks")
     _check_together(of_tasks, tasks)
     _check_out(out)
     typed = frozenset({*of_model, *of_run})
@@ -149,7 +152,7 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
         progress=sys.stderr.isatty(),
         **of_run,
     )
-    return Request(spec, changes, tasks, model_options.model_settings(options, of_model), how, protocol, typed)
+    return Request(spec, changes, tasks, model_settings(options, of_model), how, protocol, typed)
 
 
 def _check_out(out: Path | None) -> None:
@@ -165,37 +168,6 @@ def _check_out(out: Path | None) -> None:
         raise InputError(f"--out is {str(out)!r}, and {there} is a file; give a folder")
     if not os.access(there, os.W_OK | os.X_OK):
         raise InputError(f"--out is {str(out)!r}, and nothing can be written in {there}; give another folder")
-
-
-def setting_names() -> set[str]:
-    """The names of all settings that a command can have, of any data."""
-    from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
-    from audio_compositionality.dataset_builder.open_data import settable
-
-    from .train import training_fields
-
-    made = (settable(DataSpec(data=data)) for data in ("preset:mini", "recordings:.", "labels:."))
-    fields = (data_options.data_fields(), model_options.model_fields(), _run_fields(), _task_fields(None), *made)
-    return {name for group in (*fields, BuildSpec.settable(), training_fields()) for name in group}
-
-
-def _run_fields() -> Mapping[str, FieldInfo]:
-    from pydantic import Field
-    from pydantic.fields import FieldInfo
-
-    from audio_compositionality.evaluator.run.options import RunOptions
-
-    protocol = FieldInfo.from_annotated_attribute(
-        str | None,  # type: ignore[arg-type]
-        Field(None, description="paper: fits that follow the paper to the letter, as the presets paper-... ask for."),
-    )
-    return {"max_questions": RunOptions.model_fields["max_questions"], "protocol": protocol}
-
-
-def _task_fields(tasks: Sequence[Task] | None) -> Mapping[str, FieldInfo]:
-    from audio_compositionality.tasks.registry import list_tasks
-
-    return {name: field for task in tasks or list_tasks() for name, field in task.spec.settable().items()}
 
 
 def _check_together(settings: Mapping[str, Any], tasks: Sequence[Task] | None) -> None:
@@ -241,3 +213,222 @@ def protocol_settings(protocol: str | None, tasks: Sequence[Task]) -> dict[str, 
         has = f"the protocol {protocol!r}; {nearest(protocol, names)}" if names else "a protocol"
         raise InputError(f"none of the tasks has {has}")
     return {name: value for of_task in protocols for name, value in of_task.get(protocol, {}).items()}
+
+
+def add_layer(parser: argparse.ArgumentParser) -> None:
+    """Add `options.layer`."""
+    parser.add_argument(
+        "--layer",
+        metavar="N|N,N|all",
+        help="this hidden layer: 0 is the input of the first block, N the output of block N; of several, or all, each "
+        "is a model of its own, from one pass; default the model's output",
+    )
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """How models are run.
+
+    Attributes:
+        layers: that are asked for; None for the model's output.
+        options: all else.
+        twin_seeds: seeds of the weights of twins, each a model of its own.
+    """
+
+    layers: tuple[int, ...] | Literal["all"] | None
+    options: LanguageOptions
+    twin_seeds: tuple[int, ...] = (0,)
+
+    @property
+    def at_one_layer(self) -> EncoderOptions:
+        """The options, where one layer will do.
+
+        Raises:
+            InputError: several layers are asked for.
+        """
+        if self.layers == "all" or (self.layers is not None and len(self.layers) > 1):
+            asked = self.layers if self.layers == "all" else ",".join(map(str, self.layers))
+            raise InputError(f"--layer is {asked!r}; this command takes one layer")
+        return self.options.changed(layer=None if self.layers is None else self.layers[0])
+
+
+def model_settings(options: argparse.Namespace, values: Mapping[str, Any] = MappingProxyType({})) -> ModelSettings:
+    """How models are run.
+
+    Args:
+        options: with the arguments of `add_layer`.
+        values: of `model_fields`, by name.
+
+    Raises:
+        InputError: a value is not one that there is.
+    """
+    from audio_compositionality.encoders.options import LanguageOptions
+
+    seeds = tuple(dict.fromkeys(values.get("twin_seeds", (0,))))
+    if not seeds or min(seeds) < 0:
+        raise InputError(
+            f"twin_seeds is {', '.join(map(str, seeds)) or 'empty'}; it is whole numbers from 0 on with commas "
+            "between them, such as 0,1,2"
+        )
+    of_options = {name: value for name, value in values.items() if name != "twin_seeds"}
+    # Commands that put no questions have none.
+    batch_size = getattr(options, "batch_size", None)
+    return ModelSettings(_layers(options), LanguageOptions(batch_size=batch_size, **of_options), seeds)
+
+
+def read_model_settings(options: argparse.Namespace) -> ModelSettings:
+    """How models are run, of a command whose settings are of nothing else."""
+    (values,) = divided(options.set, [Group("models", model_fields)])
+    return model_settings(options, values)
+
+
+def _layers(options: argparse.Namespace) -> tuple[int, ...] | Literal["all"] | None:
+    """The layers that are asked for; None for the model's output."""
+    if options.layer is None:
+        return None
+    parts = [part.strip() for part in options.layer.split(",") if part.strip()]
+    if parts == ["all"]:
+        return "all"
+    if not parts or not all(part.isdecimal() for part in parts):
+        raise InputError(
+            f"--layer is {options.layer!r}; it is a number from 0 on, several with commas between them, such as 0,2,4, "
+            "or all"
+        )
+    return tuple(dict.fromkeys(map(int, parts)))
+
+
+def loaded_models(
+    names: Sequence[str],
+    settings: ModelSettings,
+    device: str | None,
+    processes: Processes,
+    there: Mapping[str, Model] = MappingProxyType({}),
+) -> list[Model]:
+    """Models by their names, each once, and once for each layer and each seed of a twin that is asked for; one process
+    of each machine downloads.
+
+    Controls of a model that answers share its weights: several times so many would hardly fit.
+
+    Args:
+        names: of models.
+        settings: how they are run.
+        device: torch device; None for CUDA where there is one.
+        processes: that score together.
+        there: models that are loaded already, by their names.
+
+    Raises:
+        AudioCompositionalityError: one of them cannot be had.
+    """
+    from audio_compositionality.encoders.controls import Controlled
+    from audio_compositionality.encoders.loading.names import is_twin, split_control
+    from audio_compositionality.encoders.loading.registry import load_layers, load_model
+
+    layers, encoder, seeds = settings.layers, settings.options, settings.twin_seeds
+    place = processes.device(device)
+    models: list[Model] = []
+
+    def draws(name: str) -> list[tuple[str, int]]:
+        return [(name, seed) for seed in (seeds if is_twin(name) else (0,))]
+
+    loaded = {draws(name)[0]: model for name, model in there.items()}
+    with processes.one_first():
+        for name, seed in (draw for one in dict.fromkeys(names) for draw in draws(one)):
+            if layers == "all":
+                models += load_layers(name, device=place, options=encoder, seed=seed)
+            elif layers is None or len(layers) == 1:
+                at_layer = encoder.changed(layer=None if layers is None else layers[0])
+                kind, inner = split_control(name)
+                shared = None if kind is None else loaded.get((inner, seed))
+                answers = shared is not None and "answer" in shared.abilities and "learn" not in shared.abilities
+                if kind is not None and shared is not None and answers:
+                    model: Model = Controlled(shared, kind)
+                else:
+                    model = load_model(name, device=place, options=at_layer, seed=seed)
+                loaded[name, seed] = model
+                models.append(model)
+            else:
+                models += load_layers(name, layers, device=place, options=encoder, seed=seed)
+    return models
+
+
+def check_kinds(models: Sequence[Model], tasks: Sequence[Task], options: argparse.Namespace, source: str) -> None:
+    """Refuse models that cannot do tasks that are named; of others a warning says what they are left out of.
+
+    Args:
+        models: those that are named.
+        tasks: all that are to be scored.
+        options: with the arguments of `arguments.add_tasks`.
+        source: of the data.
+
+    Raises:
+        TaskError: a model cannot do a task that is named.
+        InputError: a model can do none.
+    """
+    from audio_compositionality.evaluator.run.outputs import check_model_kind, warn_of_left_out
+
+    if options.tasks is None and options.benchmark is None:
+        warn_of_left_out(models, tasks, source)
+        return
+    for model in models:
+        for task in tasks:
+            check_model_kind(task, model)
+
+
+def loaded_encoders(
+    names: Sequence[str], settings: ModelSettings, device: str | None, processes: Processes
+) -> list[Model]:
+    """Models by their names, see `loaded_models`, all of which embed clips.
+
+    Raises:
+        InputError: one does not.
+        AudioCompositionalityError: one of them cannot be had.
+    """
+    encoders = []
+    for model in loaded_models(names, settings, device, processes):
+        if "audio" not in model.abilities:
+            raise InputError(f"{model.card.id!r} embeds no clips")
+        encoders.append(model)
+    return encoders
+
+
+def kept_outputs(tasks: Sequence[Task]) -> str:
+    """What is kept of models that do some tasks: embeddings, answers, or both."""
+    from audio_compositionality.encoders.base import LANGUAGE_MODEL
+
+    answers = {task.info.needs == LANGUAGE_MODEL for task in tasks}
+    return " and ".join(
+        name for name, of_answers in (("embeddings", False), ("answers", True)) if of_answers in answers
+    )
+
+
+def result_line(result: Result) -> str:
+    """A result in one line: model, task, the measure that it is ranked by with its interval, its score, and
+    of which kinds of samples they are where not all are there."""
+    from audio_compositionality.evaluator.compare.tables import kinds_there, score_words
+    from audio_compositionality.tasks.registry import load_task
+
+    info = load_task(result.task).info
+    named = dict.fromkeys((info.ranks_by, info.score.name))
+    numbers = []
+    for measure in map(info.measure, named):
+        words = score_words(result.measures[measure.name], result.intervals.get(measure.name), measure.digits)
+        numbers.append(f"{measure.heading} {words}")
+    there = kinds_there(result, info)
+    return f"{plain(result.model.id)}, {info.title}: {', '.join(numbers)}{f' ({there})' if there else ''}"
+
+
+def print_result(result: Result) -> None:
+    """Print a result as soon as it is ready, also where the output goes to a file."""
+    print(result_line(result), flush=True)
+
+
+def print_end(results: Sequence[Result], out: Path, store: Path | None) -> None:
+    """Print the tables of all results, and where everything is."""
+    from audio_compositionality.evaluator.compare.tables import results_tables
+    from audio_compositionality.tasks.registry import load_task
+
+    for table in results_tables(results):
+        print()
+        print_table(table)
+    kept = "" if store is None else f", {kept_outputs([load_task(result.task) for result in results])} in {store}"
+    print(f"Result files are in {out}{kept}.")

@@ -1,18 +1,21 @@
-"""`--set NAME=VALUE`: every field of every spec that a command has, by its name."""
+"""`--set NAME=VALUE`: every field of every spec that a command has, by its name, and the specs that commands share."""
 
 from __future__ import annotations
 
 import argparse
-import difflib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import print_table
+from audio_compositionality.support.text import nearest
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
+
+    from audio_compositionality.dataset_builder.data_spec import DataSpec
+    from audio_compositionality.tasks.base import Task
 
 HELP = "help"
 """What stands in place of ``NAME=VALUE`` to list all settings."""
@@ -65,6 +68,16 @@ def pairs(texts: Sequence[str]) -> dict[str, str]:
     return named
 
 
+def typed_pairs(options: argparse.Namespace) -> dict[str, str]:
+    """The settings that were typed, see `pairs`; without a wish to have all listed, or a text that sets nothing, which
+    `divided` meets.
+
+    Raises:
+        InputError: one is named twice.
+    """
+    return pairs([text for text in options.set if "=" in text])
+
+
 def divided(texts: Sequence[str], groups: Sequence[Group]) -> list[dict[str, Any]]:
     """The values of settings, those of each group by themselves.
 
@@ -93,17 +106,69 @@ def divided(texts: Sequence[str], groups: Sequence[Group]) -> list[dict[str, Any
         of_group = [left.pop(name) for name in [*left] if name in fields]
         values.append(read_values(of_group, fields, group.title))
     for name in left:
-        raise InputError(f"there is no setting {name!r}; {hint(name, groups)}")
+        names = [name for group in groups for name in group.fields()]
+        raise InputError(f"there is no setting {name!r}; {nearest(name, names, f'--set {HELP} lists all')}")
     return values
 
 
-def hint(name: str, groups: Sequence[Group]) -> str:
-    """The nearest setting, and how to see all."""
-    close = difflib.get_close_matches(name.lower(), [*_names(groups)], n=1, cutoff=0.5)
-    nearest = f"did you mean {close[0]!r}? " if close else ""
-    return f"{nearest}--set {HELP} lists all"
+def data_fields() -> dict[str, FieldInfo]:
+    """The fields of data that can be written as a text."""
+    from audio_compositionality.dataset_builder.data_spec import DataSpec
+
+    return {name: field for name, field in DataSpec.settable().items() if name != "data"}
 
 
-def _names(groups: Sequence[Group]) -> Iterator[str]:
-    for group in groups:
-        yield from group.fields()
+def data_groups(spec: DataSpec, recipes: Iterable[str] | None = None) -> list[Group]:
+    """The settings of data: of what they are, and of what is made of them.
+
+    Args:
+        spec: of the data.
+        recipes: names of those that are wanted.
+    """
+    from audio_compositionality.dataset_builder.data_spec import FIELDS, recognised
+    from audio_compositionality.dataset_builder.open_data import settable
+
+    names = None if recipes is None else tuple(recipes)
+    return [
+        Group("the data", data_fields, FIELDS[recognised(spec.data).kind]),
+        Group("what is made of the data", lambda: settable(spec, names)),
+    ]
+
+
+_OPTIONS_OF_MODELS = ("layer", "batch_size")
+"""Fields of options of models that have an option of their own."""
+
+
+def model_fields() -> dict[str, FieldInfo]:
+    """The settings of how models are run, by name."""
+    from audio_compositionality.encoders.options import LanguageOptions
+
+    seeds = _field(
+        tuple[int, ...], (0,), "Of the weights of twins such as untrained:MODEL: 0,1,2 are three draws of each."
+    )
+    fields = {name: field for name, field in LanguageOptions.settable().items() if name not in _OPTIONS_OF_MODELS}
+    return {**fields, "twin_seeds": seeds}
+
+
+def run_fields() -> dict[str, FieldInfo]:
+    """The settings of how models are scored, by name."""
+    from audio_compositionality.evaluator.run.options import RunOptions
+
+    protocol = _field(
+        str | None, None, "paper: fits that follow the paper to the letter, as the presets paper-... ask for."
+    )
+    return {"max_questions": RunOptions.model_fields["max_questions"], "protocol": protocol}
+
+
+def task_fields(tasks: Sequence[Task] | None = None) -> dict[str, FieldInfo]:
+    """The settings of tasks, by name; of all where none are given."""
+    from audio_compositionality.tasks.registry import list_tasks
+
+    return {name: field for task in tasks or list_tasks() for name, field in task.spec.settable().items()}
+
+
+def _field(annotation: Any, default: Any, description: str) -> FieldInfo:
+    from pydantic import Field
+    from pydantic.fields import FieldInfo
+
+    return FieldInfo.from_annotated_attribute(annotation, Field(default, description=description))

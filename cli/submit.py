@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from . import arguments
-from .command import GO_ON, Command
+from .arguments import GO_ON, Command
 
 _DESCRIPTION = """\
 Submit results to the leaderboard of an organisation: a pull request on ORG/audio-compositionality-results with each

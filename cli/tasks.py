@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from .command import Command
+from audio_compositionality.support.table import Column, Table, print_table, rows_of
+
+from .arguments import Command
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Print the benchmarks and the tasks, a table each."""
     from audio_compositionality.encoders.base import kind_name
-    from audio_compositionality.support.table import Cell, Column, Row, Table, print_table
     from audio_compositionality.tasks.groups import benchmark_info
     from audio_compositionality.tasks.registry import list_benchmarks, list_tasks
 
@@ -27,20 +28,20 @@ def run(options: argparse.Namespace) -> None:
         Column("scored", "where neither tasks nor a benchmark are named, or only on request", numeric=False),
         Column("question", numeric=False),
     )
+    infos = [task.info for task in list_tasks()]
     rows = []
-    for task in list_tasks():
-        info = task.info
+    for info in infos:
         words = (kind_name(info.needs), "on request" if info.on_request else "by default", info.question)
-        rows.append(Row((*map(Cell, (info.name, info.benchmark, info.title)), Cell(info.version), *map(Cell, words))))
+        rows.append((info.name, info.benchmark, info.title, info.version, *words))
     legend = (
         "--tasks takes names of tasks with commas between them, --benchmark all tasks of one benchmark. Without "
         "either, those on request are left out.",
-        *(f"{task.info.title}: {task.info.warning}" for task in list_tasks()),
+        *(f"{info.title}: {info.warning}" for info in infos),
     )
-    benchmarks = [
-        Row((Cell(name), Cell(benchmark_info(name).title), Cell(len(tasks)), Cell(benchmark_info(name).question)))
+    benchmarks = rows_of(
+        (name, benchmark_info(name).title, len(tasks), benchmark_info(name).question)
         for name, tasks in list_benchmarks().items()
-    ]
+    )
     headings = (
         Column("benchmark", numeric=False),
         Column("title", numeric=False),
@@ -48,8 +49,8 @@ def run(options: argparse.Namespace) -> None:
         Column("question", numeric=False),
     )
     # So wide that no name is broken.
-    print_table(Table("Benchmarks", headings, tuple(benchmarks)), width=160)
-    print_table(Table("Tasks", columns, tuple(rows), legend), width=160)
+    print_table(Table("Benchmarks", headings, benchmarks), width=160)
+    print_table(Table("Tasks", columns, rows_of(rows), legend), width=160)
 
 
 COMMAND = Command(

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import read_values, read_yaml
+from audio_compositionality.support.table import print_table
 
 from . import arguments, data_options
-from .command import Command
-from .settings import Group, add_settings, divided, pairs
+from .arguments import Command
+from .settings import Group, add_settings, data_fields, data_groups, divided, typed_pairs
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -135,14 +137,14 @@ class LearntFrom:
         training = [Group("the machine", MachineSpec.settable), Group("the training", training_fields)]
         if self.spec is None:
             return training
-        of_data, made = data_options.data_groups(self.spec, training_recipes() if self.are_made else ())
+        of_data, made = data_groups(self.spec, training_recipes() if self.are_made else ())
         return [of_data, made if self.are_made else Group("", dict), *training]
 
     def typed(self, *, made: bool = True) -> list[str]:
         """What names them, as it can be typed again; `made`: with what is said of what is made of them."""
         options = self.options
         groups = self.groups()[: 2 if made else 1]
-        named = pairs([text for text in options.set if "=" in text])
+        named = typed_pairs(options)
         texts = [text for name, text in named.items() if any(name in group.fields() for group in groups)]
         preset = ["--preset", options.preset] if options.preset is not None else []
         skip = ["--skip-invalid"] if options.skip_invalid else []
@@ -201,7 +203,6 @@ def _check_encoder(init: str) -> None:
 
 def _compare(options: argparse.Namespace, settings: TrainingSettings, learnt: LearntFrom) -> None:
     """Train and score the variants, and print their table."""
-    from audio_compositionality.support.table import print_table
     from audio_compositionality.training.ablations import run_ablations
 
     if options.push is not None or learnt.spec is not None:
@@ -236,8 +237,8 @@ def _learnt_from(options: argparse.Namespace) -> LearntFrom:
     # Several tables of texts have commas between them, and are of one kind.
     spec = described(options.data.partition(",")[0])
     kind = recognised(spec.data).kind
-    fields = data_options.data_fields()
-    stated = any(name in fields for name in pairs([text for text in options.set if "=" in text]))
+    fields = data_fields()
+    stated = any(name in fields for name in typed_pairs(options))
     if kind in ("preset", "built", "benchmark") or (kind == "hub" and not stated):
         return LearntFrom(options, None)
     if kind == "texts":
@@ -255,7 +256,6 @@ def _data_of_settings(file: Path) -> str | None:
     from audio_compositionality.dataset_builder.data import DatasetError
     from audio_compositionality.dataset_builder.data_spec import described, recognised
     from audio_compositionality.dataset_builder.recipes import list_recipes
-    from audio_compositionality.support.spec import read_yaml
 
     data = read_yaml(file).get("data")
     if not isinstance(data, str) or data in list_recipes():
@@ -270,7 +270,7 @@ def _data_of_settings(file: Path) -> str | None:
 
 def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str, Any], MachineSpec, TrainingSettings]:
     """Changes to what is made of the data, and the settings of the file and, before them, those that are typed."""
-    from audio_compositionality.support.spec import read_values, read_yaml
+    from audio_compositionality.support.spec import read_yaml
     from audio_compositionality.training.settings import ALIGN, MachineSpec, TrainingSettings
 
     *of_data, of_machine, values = divided(options.set, learnt.groups())

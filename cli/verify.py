@@ -6,8 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from audio_compositionality.support.table import print_table
+
 from . import arguments
-from .command import Command
+from .arguments import Command
 
 _DESCRIPTION = """\
 Recompute results from their embeddings, or from the raw answers to questions, and compare: what a leaderboard does with
@@ -52,7 +54,6 @@ def run(options: argparse.Namespace) -> int:
     """Verify the results one after the other, and print what came out."""
     arguments.check_results(options.results)
     from audio_compositionality.evaluator.submissions.verification import LEGEND, verify_paths
-    from audio_compositionality.support.table import print_table
 
     status = 0
     outcomes = verify_paths(

@@ -31,6 +31,12 @@ from audio_compositionality.dataset_builder.sounds.recordings import (
 )
 from audio_compositionality.encoders.base import ENCODER, Model, ModelCard
 from audio_compositionality.encoders.inference import resolve_device
+from audio_compositionality.evaluator.compare.statistics import mean_intervals
+from audio_compositionality.evaluator.run.embeddings import embed_configuration, refuse_skipped
+from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.run.outputs import check_model_kind, embedded_rows
+from audio_compositionality.evaluator.run.processes import join_processes
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table
@@ -38,13 +44,7 @@ from audio_compositionality.support.text import shown
 from audio_compositionality.tasks.base import Measure, Outputs, Scores, Task, TaskError, TaskInfo
 from audio_compositionality.tasks.registry import default_tasks
 
-from .compare.statistics import mean_intervals
 from .compare.tables import interval_text
-from .run.embed import embed_configuration, refuse_skipped
-from .run.opened import OpenedTask, open_task
-from .run.options import RunOptions
-from .run.outputs import check_model_kind, embedded_rows
-from .run.processes import join_processes
 
 CLIP_SECONDS = 10
 """Length of a clip, that of the benchmark's."""

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import ROWS_COMPARED, Floats, own_row_ranks, read_matrix, row_cosines, row_norms, sample_std, unit_rows
-from .citations import COAT as _CITATION
+from .evaluated import COAT as _CITATION
 from .evaluated import metric_class
 
 ZERO_STEP = 1e-9

@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import NO_STEP, TIE, Floats, Ints, above_share, check_together, read_matrix
-from .citations import COAT as _CITATION
-from .evaluated import metric_class
+from .evaluated import COAT as _CITATION
+from .evaluated import count, measure, metric_class, ratio, share
 
 MARGIN = 0.1
 """`kept` needs an `alone_top1` whose interval lies more than this above chance: it divides by the distance to it."""
@@ -470,168 +470,130 @@ def _over_lengths(products: Floats, first: Floats, second: Floats) -> Floats:
 VERSION = 1
 """It rises with every change of code or constants that can change a number."""
 
-# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
 MEASURES = {
-    "top1": {
-        "heading": "A-COAT instances",
-        "meaning": "top-1 in scenes: how often the right class is nearest across instances, contexts and conditions",
-        "range": (0.0, 1.0),
-        "null": "top1_chance",
-        "column": "score",
-    },
-    "top1_chance": {
-        "heading": "top-1 chance",
-        "meaning": "top-1 of an encoder that hears nothing: 1 over the number of classes, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "pairwise": {
-        "heading": "pairwise",
-        "meaning": "share of pairs of classes whose replacement points the same way in both contexts",
-        "range": (0.0, 1.0),
-        "null": "pairwise_chance",
-        "column": "score_pairwise",
-    },
-    "pairwise_chance": {
-        "heading": "pairwise chance",
-        "meaning": "pairwise of an encoder that hears nothing: 1/2, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "part_top1": {
-        "heading": "part top-1",
-        "meaning": "top-1 where one of the two is the source alone, without a context",
-        "range": (0.0, 1.0),
-        "null": "top1_chance",
-        "column": "score_part_top1",
-    },
-    "part_pairwise": {
-        "heading": "part pairwise",
-        "meaning": "pairwise where one of the two replacements is of sources alone, without a context",
-        "range": (0.0, 1.0),
-        "null": "pairwise_chance",
-        "column": "score_part_pairwise",
-        "shown": False,
-    },
-    "alone_top1": {
-        "heading": "alone top-1",
-        "meaning": "top-1 of the sources alone: recognition across instances, no composition; where it is at chance, a "
+    "top1": share(
+        "A-COAT instances",
+        "top-1 in scenes: how often the right class is nearest across instances, contexts and conditions",
+        null="top1_chance",
+        column="score",
+    ),
+    "top1_chance": share(
+        "top-1 chance", "top-1 of an encoder that hears nothing: 1 over the number of classes, exactly", shown=False
+    ),
+    "pairwise": share(
+        "pairwise",
+        "share of pairs of classes whose replacement points the same way in both contexts",
+        null="pairwise_chance",
+        column="score_pairwise",
+    ),
+    "pairwise_chance": share("pairwise chance", "pairwise of an encoder that hears nothing: 1/2, exactly", shown=False),
+    "part_top1": share(
+        "part top-1",
+        "top-1 where one of the two is the source alone, without a context",
+        null="top1_chance",
+        column="score_part_top1",
+    ),
+    "part_pairwise": share(
+        "part pairwise",
+        "pairwise where one of the two replacements is of sources alone, without a context",
+        null="pairwise_chance",
+        column="score_part_pairwise",
+        shown=False,
+    ),
+    "alone_top1": share(
+        "alone top-1",
+        "top-1 of the sources alone: recognition across instances, no composition; where it is at chance, a "
         "top-1 in scenes at chance says nothing",
-        "range": (0.0, 1.0),
-        "null": "top1_chance",
-        "column": "score_alone_top1",
-    },
-    "alone_pairwise": {
-        "heading": "alone pairwise",
-        "meaning": "pairwise of the sources alone: recognition, no composition",
-        "range": (0.0, 1.0),
-        "null": "pairwise_chance",
-        "column": "score_alone_pairwise",
-        "shown": False,
-    },
-    "kept": {
-        "heading": "kept",
-        "meaning": "(top-1 − chance) / (alone top-1 − chance): how much of what is recognised alone is left in scenes; "
+        null="top1_chance",
+        column="score_alone_top1",
+    ),
+    "alone_pairwise": share(
+        "alone pairwise",
+        "pairwise of the sources alone: recognition, no composition",
+        null="pairwise_chance",
+        column="score_alone_pairwise",
+        shown=False,
+    ),
+    "kept": measure(
+        "kept",
+        "(top-1 − chance) / (alone top-1 − chance): how much of what is recognised alone is left in scenes; "
         "none where alone top-1 is not surely more than .1 above chance",
-        "range": (-5.0, 10.0),
-        "column": "score_kept",
-        "outside": (
-            "What is kept is a ratio of two means, and values of single blocks are their linearised contributions to "
-            "it, whose mean it is; these can lie outside the range of the ratio."
-        ),
-    },
-    "replacement_cosine": {
-        "heading": "replacement cosine",
-        "meaning": "mean cosine of the two replacements, chance 0; smooth maps of energy raise it: never rank by it",
-        "column": "score_replacement_cosine",
-        "shown": False,
-    },
-    "step": {
-        "heading": "step",
-        "meaning": "mean cosine of the steps from the contexts to the scenes of one class",
-        "null": "step_null",
-        "column": "score_step",
-        "shown": False,
-    },
-    "step_null": {
-        "heading": "step null",
-        "meaning": "the same cosine between two classes of a block: same contexts, conditions and levels",
-        "column": "score_step_null",
-        "shown": False,
-    },
-    "step_adjusted": {
-        "heading": "step adjusted",
-        "meaning": "(step − step null) / (1 − step null)",
-        "range": (-1e15, 1.0),
-        "column": "score_step_adjusted",
-        "shown": False,
-        "outside": (
-            "Adjusted steps of single blocks can lie above 1, where a block's own null "
-            "is below the mean: all are divided by 1 − the mean null. The mean over all cannot."
-        ),
-    },
-    "step_top1": {
-        "heading": "step top-1",
-        "meaning": "how often the step to the scene of the same class is the nearest of K",
-        "range": (0.0, 1.0),
-        "null": "top1_chance",
-        "column": "score_step_top1",
-        "shown": False,
-    },
-    "conflict": {
-        "heading": "conflict",
-        "meaning": "how often the step of the same class in another context and condition is nearer than that of "
+        range=(-5.0, 10.0),
+        column="score_kept",
+        outside="What is kept is a ratio of two means, and values of single blocks are their linearised contributions "
+        "to it, whose mean it is; these can lie outside the range of the ratio.",
+    ),
+    "replacement_cosine": measure(
+        "replacement cosine",
+        "mean cosine of the two replacements, chance 0; smooth maps of energy raise it: never rank by it",
+        column="score_replacement_cosine",
+        shown=False,
+    ),
+    "step": measure(
+        "step",
+        "mean cosine of the steps from the contexts to the scenes of one class",
+        null="step_null",
+        column="score_step",
+        shown=False,
+    ),
+    "step_null": measure(
+        "step null",
+        "the same cosine between two classes of a block: same contexts, conditions and levels",
+        column="score_step_null",
+        shown=False,
+    ),
+    "step_adjusted": ratio(
+        "step adjusted",
+        "(step − step null) / (1 − step null)",
+        column="score_step_adjusted",
+        shown=False,
+        outside="Adjusted steps of single blocks can lie above 1, where a block's own null "
+        "is below the mean: all are divided by 1 − the mean null. The mean over all cannot.",
+    ),
+    "step_top1": share(
+        "step top-1",
+        "how often the step to the scene of the same class is the nearest of K",
+        null="top1_chance",
+        column="score_step_top1",
+        shown=False,
+    ),
+    "conflict": share(
+        "conflict",
+        "how often the step of the same class in another context and condition is nearer than that of "
         "another class in the same ones, ties half; below 1/2 these weigh more than the class",
-        "range": (0.0, 1.0),
-        "column": "score_conflict",
-    },
-    "n": {
-        "heading": "n",
-        "meaning": "number of blocks",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
-    "classes": {
-        "heading": "classes",
-        "meaning": "number of classes to choose from, K",
-        "digits": 0,
-        "range": (2.0, 1e15),
-        "shown": False,
-    },
-    "fitted_top1": {
-        "heading": "fitted top-1",
-        "meaning": "control, never to rank by: top-1 after a linear map that is fitted with labels on other classes "
+        column="score_conflict",
+    ),
+    "n": count("n", "number of blocks"),
+    "classes": count("classes", "number of classes to choose from, K", 2.0),
+    "fitted_top1": share(
+        "fitted top-1",
+        "control, never to rank by: top-1 after a linear map that is fitted with labels on other classes "
         "and conditions",
-        "range": (0.0, 1.0),
-        "null": "top1_chance",
-        "column": "score_fitted_top1",
-        "shown": False,
-    },
-    "fitted_part_top1": {
-        "heading": "fitted part top-1",
-        "meaning": "control, never to rank by: part top-1 after the map that is fitted with labels",
-        "range": (0.0, 1.0),
-        "null": "top1_chance",
-        "column": "score_fitted_part_top1",
-        "shown": False,
-    },
-    "fitted_alone_top1": {
-        "heading": "fitted alone top-1",
-        "meaning": "control, never to rank by: alone top-1 after the map that is fitted with labels",
-        "range": (0.0, 1.0),
-        "null": "top1_chance",
-        "column": "score_fitted_alone_top1",
-        "shown": False,
-    },
-    "fitted_pairwise": {
-        "heading": "fitted pairwise",
-        "meaning": "control, never to rank by: pairwise after the map that is fitted with labels",
-        "range": (0.0, 1.0),
-        "null": "pairwise_chance",
-        "column": "score_fitted_pairwise",
-        "shown": False,
-    },
+        null="top1_chance",
+        column="score_fitted_top1",
+        shown=False,
+    ),
+    "fitted_part_top1": share(
+        "fitted part top-1",
+        "control, never to rank by: part top-1 after the map that is fitted with labels",
+        null="top1_chance",
+        column="score_fitted_part_top1",
+        shown=False,
+    ),
+    "fitted_alone_top1": share(
+        "fitted alone top-1",
+        "control, never to rank by: alone top-1 after the map that is fitted with labels",
+        null="top1_chance",
+        column="score_fitted_alone_top1",
+        shown=False,
+    ),
+    "fitted_pairwise": share(
+        "fitted pairwise",
+        "control, never to rank by: pairwise after the map that is fitted with labels",
+        null="pairwise_chance",
+        column="score_fitted_pairwise",
+        shown=False,
+    ),
 }
 """What each number of `a_coat_instances` is: fields by name, the score first."""
 

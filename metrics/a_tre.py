@@ -21,16 +21,14 @@ number of threads; the global random states are left as they were.
 (20, 0.7, 1.0)
 """
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
-from tqdm.auto import tqdm
 
 from .arrays import (
     Floats,
@@ -39,25 +37,23 @@ from .arrays import (
     nearest_name,
     own_row_ranks,
     read_matrix,
-    row_norms,
     sample_std,
     unit_rows,
 )
-from .citations import COAT as _CITATION
 from .composition import (
     DEGENERATE,
     VALIDATE_EVERY,
     Curve,
     Fit,
     FitOptions,
+    Goal,
     Inputs,
     Scenes,
+    centred_directions,
     check_scenes,
-    fit,
-    new_model,
-    predict_rows,
-    side_by_side,
+    fit_goals,
 )
+from .evaluated import COAT as _CITATION
 from .evaluated import metric_class
 
 LAYERS = ("pre-norm", "post-norm")
@@ -166,15 +162,15 @@ def a_tre(
     counts = _encode(scenes, rows, len(z))
     features = _ridge_features(counts, _ragged_gains(gains, scenes))
     width = 4 * z.shape[1] if width is None else width
-    every = VALIDATE_EVERY if validate_every is None else validate_every
-    options = _options(seeds, max_steps, layer, layers, width, dropout, every)
+    options = _options(max_steps, layer, layers, width, dropout, validate_every)
+    seeds = _checked_seeds(seeds)
     unit = unit_rows(z)
     mean, test = unit[rows["train"]].mean(axis=0), rows["test"]
     offsets = unit - mean
-    directions = unit_rows(np.where(row_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
+    directions = centred_directions(unit, mean)
     if directions[rows["train"]].any():
         inputs = Inputs.of(counts, torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")))
-        raw, centred = _fit_all(inputs, {"A-TRE": unit, "A-TRE centred": directions}, rows, options, progress)
+        raw, centred = _fit_all(inputs, {"A-TRE": unit, "A-TRE centred": directions}, rows, seeds, options, progress)
     else:
         raw, centred = _unfitted(mean, len(seeds), len(test))
 
@@ -223,41 +219,20 @@ def _fit_all(
     inputs: Inputs,
     targets: Mapping[str, Floats],
     rows: dict[str, NDArray[np.int64]],
+    seeds: Sequence[int],
     options: FitOptions,
     progress: bool,
 ) -> list[_Predictions]:
     """Fit one model a seed to each kind of unit targets [n, dim], by its title, and predict the test scenes."""
-    device = inputs.counts.device
-    part = {name: torch.from_numpy(index).to(device) for name, index in rows.items()}
-    train, validation = part["train"], part["validation"]
-    stop = threading.Event()
-
-    def fit_one(title: str, goal: Tensor, seed: int) -> tuple[Fit, Floats]:
-        model = new_model(inputs.counts.shape[2], goal.shape[1], seed, options).to(device)
-        with tqdm(
-            total=options.max_steps, desc=f"{title}, seed {seed}", disable=None if progress else True, leave=None
-        ) as bar:
-            fitted = fit(
-                model,
-                (inputs[train], goal[train]),
-                (inputs[validation], goal[validation]),
-                max_steps=options.max_steps,
-                seed=seed,
-                bar=bar,
-                stop=stop,
-                dropout=options.dropout,
-                validate_every=options.validate_every,
-            )
-        return fitted, predict_rows(model, inputs[part["test"]]).double().cpu().numpy()
-
-    jobs = [
-        (title, torch.from_numpy(values.astype(np.float32)).to(device), seed)
-        for title, values in targets.items()
-        for seed in options.seeds
+    train, validation, test = (rows[name] for name in SPLITS)
+    single = {title: values.astype(np.float32) for title, values in targets.items()}
+    goals = [
+        Goal(f"{title}, seed {seed}", partial(single.__getitem__, title), train, validation, test, seed)
+        for title in targets
+        for seed in seeds
     ]
-    outcomes = side_by_side(fit_one, jobs, stop) if device.type == "cpu" else [fit_one(*job) for job in jobs]
-    seeds = len(options.seeds)
-    groups = [outcomes[start : start + seeds] for start in range(0, len(outcomes), seeds)]
+    outcomes = fit_goals(inputs, goals, options, progress)
+    groups = [outcomes[start : start + len(seeds)] for start in range(0, len(outcomes), len(seeds))]
     return [_Predictions(np.stack([value for _, value in group]), [fitted for fitted, _ in group]) for group in groups]
 
 
@@ -356,23 +331,27 @@ def _retrieval_rates(nearest: Floats, reciprocal_ranks: Floats) -> dict[str, flo
     }
 
 
+def _checked_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
+    if not len(seeds) or min(seeds) < 0:
+        raise ValueError(f"seeds must be one or more integers ≥ 0; got {seeds!r}.")
+    return tuple(int(seed) for seed in seeds)
+
+
 def _options(
-    seeds: Sequence[int], max_steps: int, layer: str, layers: int, width: int, dropout: float, validate_every: int
+    max_steps: int, layer: str, layers: int, width: int, dropout: float, validate_every: int | None
 ) -> FitOptions:
-    counts = {"max_steps": max_steps, "layers": layers, "width": width, "validate_every": validate_every}
+    every = VALIDATE_EVERY if validate_every is None else validate_every
+    counts = {"max_steps": max_steps, "layers": layers, "width": width, "validate_every": every}
     for name, value in counts.items():
         if value < 1:
             raise ValueError(f"{name} must be at least 1; got {value}.")
-    if not len(seeds) or min(seeds) < 0:
-        raise ValueError(f"seeds must be one or more integers ≥ 0; got {seeds!r}.")
     if layer not in LAYERS:
         raise ValueError(f"layer must be one of {LAYERS}; got {layer!r}. Did you mean {nearest_name(layer, LAYERS)!r}?")
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout must be at least 0 and less than 1; got {dropout}.")
     if dropout and layer != "post-norm":
         raise ValueError(f"dropout is {dropout}; a pre-norm layer is fitted without any: give layer='post-norm'.")
-    seeds = tuple(int(seed) for seed in seeds)
-    return FitOptions(seeds, max_steps, layer, layers, width, float(dropout), validate_every)
+    return FitOptions(max_steps, width, layer, layers, float(dropout), every)
 
 
 def _split_rows(splits: Sequence[str], n: int) -> dict[str, NDArray[np.int64]]:

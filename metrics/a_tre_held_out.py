@@ -32,7 +32,6 @@ alike, with gaps two thirds as large, at a hundred times the cost.
 import hashlib
 import itertools
 import math
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,24 +39,20 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from tqdm.auto import tqdm
 
 from .arrays import Floats, check_length, cosines_with_unit, nearest_name, read_matrix, row_norms, unit_rows
-from .citations import COAT as _CITATION
 from .composition import (
     DEGENERATE,
-    VALIDATE_EVERY,
-    Curve,
     Fit,
     FitOptions,
+    Goal,
     Inputs,
     Scenes,
+    centred_directions,
     check_scenes,
-    fit,
-    new_model,
-    predict_rows,
-    side_by_side,
+    fit_goals,
 )
+from .evaluated import COAT as _CITATION
 from .evaluated import metric_class
 
 Rows = NDArray[np.int64]
@@ -399,7 +394,7 @@ def _split_scores(unit: Floats, described: _Described, split: Split, prediction:
     mean = unit[train].mean(axis=0)
     goals = unit[train] - mean
     goals[row_norms(goals) < DEGENERATE] = 0.0
-    directions = _centred_directions(unit[test], mean)
+    directions = centred_directions(unit[test], mean)
     paired = ridge_prediction(described.paired, goals, split)
     predictions = {
         "": paired if prediction is None else prediction,
@@ -409,12 +404,6 @@ def _split_scores(unit: Floats, described: _Described, split: Split, prediction:
     }
     scores = {name: cosines_with_unit(values, directions) for name, values in predictions.items()}
     return scores | {"constant_": cosines_with_unit(np.broadcast_to(mean, unit[test].shape), unit[test])}
-
-
-def _centred_directions(unit: Floats, mean: Floats) -> Floats:
-    """Return what differs from the mean at length 1, or 0 where it is too short to have a direction."""
-    offsets = unit - mean
-    return unit_rows(np.where(row_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
 
 
 def ridge_prediction(features: Floats, goals: Floats, split: Split) -> Floats:
@@ -502,40 +491,29 @@ def _fit_splits(
     progress: bool,
 ) -> tuple[list[Fit], list[Floats]]:
     """Fit a Transformer to the centred targets of each split, held out and then random, and predict its test scenes."""
-    inputs = Inputs.of(described.labels, device)
-    options = FitOptions((seed,), max_steps, "pre-norm", 1, 4 * unit.shape[1], 0.0, VALIDATE_EVERY)
-    stop = threading.Event()
 
-    def fit_one(title: str, split: Split) -> tuple[Fit, Floats]:
-        directions = _centred_directions(unit, unit[split.train].mean(axis=0))
-        if not directions[split.train].any():
-            return Fit(0, Curve()), np.zeros((len(split.test), unit.shape[1]))
+    def goal(title: str, split: Split) -> Goal:
         order = np.random.default_rng(seed).permutation(split.train)
         held_back = max(1, round(VALIDATION_SHARE * len(order)))
-        goal = torch.from_numpy(directions.astype(np.float32)).to(device)
-        validation, train, test = (
-            torch.from_numpy(rows).to(device) for rows in (order[:held_back], order[held_back:], split.test)
+        mean = unit[split.train].mean(axis=0)
+        # Made when it is fitted: the targets of all splits together are many times the embeddings.
+        return Goal(
+            title,
+            lambda: centred_directions(unit, mean).astype(np.float32),
+            train=order[held_back:],
+            validation=order[:held_back],
+            test=split.test,
+            seed=seed,
         )
-        model = new_model(described.labels.shape[2], unit.shape[1], seed, options).to(device)
-        with tqdm(total=max_steps, desc=title, disable=None if progress else True, leave=None) as bar:
-            fitted = fit(
-                model,
-                (inputs[train], goal[train]),
-                (inputs[validation], goal[validation]),
-                max_steps=max_steps,
-                seed=seed,
-                bar=bar,
-                stop=stop,
-            )
-        return fitted, predict_rows(model, inputs[test]).double().cpu().numpy()
 
     name = " × ".join(pair.attributes)
-    jobs = [
-        (f"{name}, {kind} {number}", split)
+    goals = [
+        goal(f"{name}, {kind} {number}", split)
         for kind, splits in (("held out", pair.held_out), ("random", pair.random))
         for number, split in enumerate(splits, 1)
     ]
-    outcomes = side_by_side(fit_one, jobs, stop) if device.type == "cpu" else [fit_one(*job) for job in jobs]
+    options = FitOptions(max_steps, width=4 * unit.shape[1])
+    outcomes = fit_goals(Inputs.of(described.labels, device), goals, options, progress)
     return [fitted for fitted, _ in outcomes], [values for _, values in outcomes]
 
 

@@ -23,9 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Floats, Ints, read_matrix
-from .citations import COMPA as _CITATION
-from .evaluated import metric_class
-from .measures import MOST, Fields, count, hidden, share
+from .evaluated import COMPA as _CITATION
+from .evaluated import MOST, Fields, count, hidden, metric_class, share
 from .similarity import (
     check_given,
     check_one_space,

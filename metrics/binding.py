@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import NO_STEP, Floats, above_share, check_together, read_matrix, row_cosines, row_norms, unit_rows
-from .citations import COAT as _CITATION
-from .evaluated import metric_class
+from .evaluated import COAT as _CITATION
+from .evaluated import count, measure, metric_class, share
 
 _DESCRIPTION = """\
 Binding measures whether an encoder tells which of two attributes belong together: X is two sources, voice u with word w
@@ -130,49 +130,34 @@ def _direction(x: Floats, y: Floats) -> Floats:
 VERSION = 1
 """It rises with every change of code or constants that can change a number."""
 
-# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
 MEASURES = {
-    "binding": {
-        "heading": "Binding",
-        "meaning": "how often it is told which attributes belong together, across two renderings of the same sounds",
-        "range": (0.0, 1.0),
-        "null": "binding_chance",
-        "column": "score",
-    },
-    "binding_chance": {
-        "heading": "binding chance",
-        "meaning": "binding, within and across conditions, of an encoder that does not tell what belongs together: "
-        "1/2, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "cosine": {
-        "heading": "cosine",
-        "meaning": "mean cosine of the two differences behind binding, chance 0",
-        "column": "score_cosine",
-        "shown": False,
-    },
-    "across": {
-        "heading": "across",
-        "meaning": "binding across conditions: the same between recordings under different conditions, such as other "
-        "voices",
-        "range": (0.0, 1.0),
-        "null": "binding_chance",
-        "column": "score_across",
-    },
-    "across_cosine": {
-        "heading": "across cosine",
-        "meaning": "mean cosine of the two differences behind binding across conditions, chance 0",
-        "column": "score_across_cosine",
-        "shown": False,
-    },
-    "n": {
-        "heading": "n",
-        "meaning": "number of trials",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
+    "binding": share(
+        "Binding",
+        "how often it is told which attributes belong together, across two renderings of the same sounds",
+        null="binding_chance",
+        column="score",
+    ),
+    "binding_chance": share(
+        "binding chance",
+        "binding, within and across conditions, of an encoder that does not tell what belongs together: 1/2, exactly",
+        shown=False,
+    ),
+    "cosine": measure(
+        "cosine", "mean cosine of the two differences behind binding, chance 0", column="score_cosine", shown=False
+    ),
+    "across": share(
+        "across",
+        "binding across conditions: the same between recordings under different conditions, such as other voices",
+        null="binding_chance",
+        column="score_across",
+    ),
+    "across_cosine": measure(
+        "across cosine",
+        "mean cosine of the two differences behind binding across conditions, chance 0",
+        column="score_across_cosine",
+        shown=False,
+    ),
+    "n": count("n", "number of trials"),
 }
 """What each number of `binding` is: fields by name, the score first."""
 

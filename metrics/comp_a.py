@@ -34,9 +34,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import LARGEST, Floats, Ints
-from .citations import COMPA as _CITATION
-from .evaluated import metric_class
-from .measures import MOST, Fields, count, hidden, share
+from .evaluated import COMPA as _CITATION
+from .evaluated import MOST, Fields, count, hidden, metric_class, share
 from .similarity import NEAR, check_one_space, mean_interval, read_keys, unit_embeddings
 
 CROSSED = 1000

@@ -1,4 +1,4 @@
-"""The composition model of A-TRE, a Transformer that rebuilds embeddings from labels, and its training."""
+"""The composition model of A-TRE, a Transformer that rebuilds embeddings from labels, and its fits to any split."""
 
 import contextvars
 import math
@@ -13,8 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
+from tqdm.auto import tqdm
 
-from .arrays import ROWS_COMPARED, Floats, check_length
+from .arrays import ROWS_COMPARED, Floats, Ints, check_length, row_norms, unit_rows
 
 Scenes = Sequence[Sequence[Mapping[str, str]]]
 
@@ -156,15 +157,14 @@ class Inputs:
 
 @dataclass(frozen=True)
 class FitOptions:
-    """The options of the fits of `a_tre`, checked."""
+    """How a model is built and fitted; see `a_tre`."""
 
-    seeds: tuple[int, ...]
     max_steps: int
-    layer: str
-    layers: int
     width: int
-    dropout: float
-    validate_every: int
+    layer: str = "pre-norm"
+    layers: int = 1
+    dropout: float = 0.0
+    validate_every: int = VALIDATE_EVERY
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,66 @@ class Fit:
 
     step: int
     curve: Curve
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What one model is fitted to.
+
+    Attributes:
+        title: of its progress bar.
+        targets: gives the unit embeddings to be rebuilt, [n, dim] in float32; zeros have no influence.
+        train, validation, test: numbers of the scenes that it learns from, that choose its step, and that it predicts.
+        seed: of its weights and of its batches.
+    """
+
+    title: str
+    targets: Callable[[], NDArray[np.float32]]
+    train: Ints
+    validation: Ints
+    test: Ints
+    seed: int
+
+
+def fit_goals(inputs: Inputs, goals: Sequence[Goal], options: FitOptions, progress: bool) -> list[tuple[Fit, Floats]]:
+    """Fit a model to each goal; return how each fit went and its predictions for the test scenes, [test, dim].
+
+    Where no training or validation target has a direction nothing is fitted, and the predictions are zeros.
+    """
+    device = inputs.counts.device
+    stop = threading.Event()
+
+    def fit_one(goal: Goal) -> tuple[Fit, Floats]:
+        targets = torch.from_numpy(goal.targets()).to(device)
+        train, validation, test = (
+            torch.from_numpy(rows).to(device) for rows in (goal.train, goal.validation, goal.test)
+        )
+        if not targets[train].any() and not targets[validation].any():
+            return Fit(0, Curve()), np.zeros((len(test), targets.shape[1]))
+        model = new_model(inputs.counts.shape[2], targets.shape[1], goal.seed, options).to(device)
+        hidden = None if progress else True
+        with tqdm(total=options.max_steps, desc=goal.title, disable=hidden, leave=None) as bar:
+            fitted = fit(
+                model,
+                (inputs[train], targets[train]),
+                (inputs[validation], targets[validation]),
+                max_steps=options.max_steps,
+                seed=goal.seed,
+                bar=bar,
+                stop=stop,
+                dropout=options.dropout,
+                validate_every=options.validate_every,
+            )
+        return fitted, predict_rows(model, inputs[test]).double().cpu().numpy()
+
+    jobs = [(goal,) for goal in goals]
+    return side_by_side(fit_one, jobs, stop) if device.type == "cpu" else [fit_one(*job) for job in jobs]
+
+
+def centred_directions(unit: Floats, mean: Floats) -> Floats:
+    """Return what differs from the mean at length 1, or 0 where it is too short to have a direction."""
+    offsets = unit - mean
+    return unit_rows(np.where(row_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
 
 
 def learning_rate(step: int, max_steps: int) -> float:

@@ -24,7 +24,6 @@ True
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Any
 
@@ -32,22 +31,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, Floats, Ints, read_matrix
-from .citations import AXES as _CITATION
 from .columns import UNBOUNDED, copy_parameters, owner_means, quarter_numbers, read_blocks, read_relations
-from .evaluated import metric_class
-from .factors import Answers, Factor, combination_codes, fold_codes, joint_codes, read_factors
-from .literature import literature_scores
+from .evaluated import AXES as _CITATION
+from .evaluated import MOST, count, measure, metric_class, ratio, share
+from .factors import (
+    Answers,
+    Factor,
+    ProbeData,
+    answers_across_folds,
+    best_answers,
+    combination_codes,
+    fold_codes,
+    joint_codes,
+    linearised_ratios,
+    pooled_r2,
+    read_factors,
+    seen_score,
+    tested_score,
+)
+from .literature import LITERATURE_MEASURES, literature_scores
 from .probing import (
-    KERNEL_PENALTIES,
-    KERNEL_WIDTHS,
-    LANDMARKS,
-    PENALTIES,
-    STATES,
-    Kernel,
-    Ridge,
-    fit_probe,
     probe_names,
-    squared_distances,
     standardised_rows,
 )
 
@@ -56,9 +60,6 @@ HALVES = 5
 
 LEFT_OUT = 8
 """Parts into which levels are put, at most, to be left out one after the other when a penalty is chosen."""
-
-FEWEST_ROWS = 3
-"""Of a fold whose correlation counts."""
 
 READ = 3.0
 """A factor is read where its probe has a score above this many times 1/√n on n clips: shuffled labels give a
@@ -203,7 +204,7 @@ def disentanglement(
         if len(table) < 2:
             raise ValueError(f"factors must be 2 or more without base; there is {table[0].name!r} alone.")
         fold = fold_codes(folds, *read_blocks(combination_codes(table) if blocks is None else blocks, len(z)), seed)
-        data = _Data(standardised_rows(z), z, fold, **options)
+        data = ProbeData(standardised_rows(z), z, fold, **options)
         result = _pair_numbers(data, table)
         if literature:
             result |= literature_scores(z, table, fold, seed)
@@ -219,227 +220,8 @@ Disentanglement = metric_class(
 )
 
 
-# ----- end of the probes
-
-
-# ----- answers of probes
-@dataclass(frozen=True)
-class _Data:
-    """Embeddings and how probes are fitted to them.
-
-    Attributes:
-        x: embeddings, standardised.
-        raw: embeddings as given, for `slp` and `mlp`.
-        folds: of each row.
-        probes, scaled, seed: as given.
-    """
-
-    x: Floats
-    raw: Floats
-    folds: Ints
-    probes: tuple[str, ...]
-    scaled: bool
-    seed: int
-
-    @property
-    def trained(self) -> tuple[str, ...]:
-        """Probes with random states."""
-        return tuple(name for name in self.probes if name in ("slp", "mlp"))
-
-    @property
-    def states(self) -> int:
-        return STATES if self.trained else 1
-
-
-Closed = tuple[Ridge, Ints | None]
-"""A probe in closed form, and the landmarks whose squared distances it takes, if it does not take embeddings."""
-
-
-def _closed_fits(data: _Data, train: Ints, y: Floats, kinds: Sequence[int]) -> list[Closed]:
-    """Closed forms fitted to the targets of some rows: kind 0 is ridge, the others are kernels of KERNEL_WIDTHS."""
-    x, fits = data.x[train], list[Closed]()
-    landmarks = train[np.linspace(0, len(train) - 1, min(len(train), LANDMARKS)).astype(int)]
-    if any(kinds):
-        between = squared_distances(data.x[landmarks], data.x[landmarks])
-        distances = between if len(landmarks) == len(train) else squared_distances(x, data.x[landmarks])
-    for kind in kinds:
-        if kind == 0:
-            fits.append((Ridge(x, y, PENALTIES, x.shape[1]), None))
-        else:
-            fits.append((Kernel(between, distances, y, KERNEL_WIDTHS[kind - 1]), landmarks))
-    return fits
-
-
-def _inputs(data: _Data, rows: Ints, fits: Sequence[Closed]) -> list[Floats]:
-    """What each of some closed forms, fitted to the same rows, takes for other rows."""
-    landmarks = next((landmarks for _, landmarks in fits if landmarks is not None), None)
-    distances = None if landmarks is None else squared_distances(data.x[rows], data.x[landmarks])
-    return [data.x[rows] if landmarks is None or distances is None else distances for _, landmarks in fits]
-
-
-def _closed_answers(
-    data: _Data, targets: Floats, groups: Sequence[int], train: Ints, left_out: Sequence[Ints], test: Ints
-) -> tuple[Floats, Floats]:
-    """Of groups of targets the answers for some rows, less the mean trained on, [rows, targets], and errors, [groups].
-
-    Kind and penalty are those with the least mean squared error over the parts `left_out` of `train`, each after
-    training on the rest; then the probe is trained on all of `train`.
-    """
-    kinds = [0] if "ridge" in data.probes else []
-    kinds += range(1, len(KERNEL_WIDTHS) + 1) if "kernel" in data.probes else []
-    if not kinds:
-        return np.zeros((len(test), targets.shape[1])), np.full(len(groups), np.inf)
-    losses = np.full((len(kinds), max(len(PENALTIES), len(KERNEL_PENALTIES)), len(groups)), np.inf)
-    for number, part in enumerate(left_out):
-        rest = np.setdiff1d(train, part)
-        # Without their mean, since what rounding leaves of it would pass for something that was learnt.
-        mean = targets[rest].mean(axis=0)
-        fits = _closed_fits(data, rest, targets[rest] - mean, kinds)
-        for loss, (fit, _), x in zip(losses, fits, _inputs(data, part, fits), strict=True):
-            error = fit.losses(x, targets[part] - mean, groups) * len(part)
-            loss[: len(error)] = error if number == 0 else loss[: len(error)] + error
-    losses /= sum(map(len, left_out))
-    kind, penalty = (np.repeat(places, groups) for places in _least(losses, targets[train], groups))
-    used = np.unique(kind)
-    fits = _closed_fits(data, train, targets[train] - targets[train].mean(axis=0), [kinds[place] for place in used])
-    answers = np.zeros((len(test), targets.shape[1]))
-    for place, (fit, _), x in zip(used, fits, _inputs(data, test, fits), strict=True):
-        columns = kind == place
-        # Those of the other columns, which are of another kind, are not used.
-        predictions = fit.predict(x, fit.penalties[np.where(columns, penalty, 0)]) - fit._offset
-        answers[:, columns] = predictions[:, columns]
-    return answers, losses.min(axis=(0, 1))
-
-
-def _least(losses: Floats, targets: Floats, groups: Sequence[int]) -> tuple[Ints, Ints]:
-    """Kind and penalty of the least of losses [kinds, penalties, groups], [groups] each; of equal ones the greatest.
-
-    They are equal where they differ by rounding: so it is where nothing was learnt, since all rows that were trained on
-    have the same label.
-    """
-    spreads = [part.var(axis=0).mean() for part in np.split(targets, np.cumsum(groups)[:-1], axis=1)]
-    least = losses.min(axis=(0, 1))
-    tied = losses[:, ::-1] <= least + ROUNDING * (least + spreads)
-    kind, place = np.unravel_index(tied.reshape(-1, len(groups)).argmax(axis=0), losses.shape[:2])
-    return kind, losses.shape[1] - 1 - place
-
-
-def _answers(
-    data: _Data, factors: Sequence[Factor], train: Ints, left_out: Sequence[Ints], test: Ints, turn: int
-) -> list[Floats]:
-    """Of each factor the answers of the best probe for some rows, less the mean trained on: [states, rows, targets].
-
-    `slp` and `mlp`, which cost a thousand times as much as closed forms, are trained once, on what part number `turn`
-    of `left_out` leaves of `train`.
-    """
-    targets, groups = np.hstack([factor.targets for factor in factors]), [factor.targets.shape[1] for factor in factors]
-    closed, errors = _closed_answers(data, targets, groups, train, left_out, test)
-    answers = []
-    for factor, columns, error in zip(factors, np.split(closed, np.cumsum(groups)[:-1], axis=1), errors, strict=True):
-        least, best = error, np.broadcast_to(columns, (data.states, *columns.shape))
-        for name in data.trained:
-            values, loss = _trained_answers(data, name, factor, train, left_out[turn % len(left_out)], test)
-            if loss < least:
-                least, best = loss, values
-        answers.append(best)
-    return answers
-
-
-def _trained_answers(
-    data: _Data, name: str, factor: Factor, train: Ints, part: Ints, test: Ints
-) -> tuple[Floats, float]:
-    """Of `slp` or `mlp` the answers less the mean trained on, [states, rows, targets], and the validation error."""
-    rest = np.setdiff1d(train, part)
-    fits = [
-        fit_probe(
-            name,
-            (data.raw[rest], factor.targets[rest]),
-            (data.raw[part], factor.targets[part]),
-            data.raw[test],
-            data.seed + state,
-            data.scaled,
-        )
-        for state in range(STATES)
-    ]
-    answers = np.stack([values for values, _ in fits]) - factor.targets[train].mean(axis=0)
-    return answers, float(np.mean([loss[0] for _, loss in fits]))
-
-
-def _across_folds(
-    data: _Data, factors: Sequence[Factor], trained: Ints, asked: Ints, turn: int = 0
-) -> list[Answers] | None:
-    """Answers for the rows `asked`, each by a probe trained on rows of `trained` in other folds than the row's.
-
-    None where there are fewer than 3 folds.
-    """
-    names = np.unique(data.folds[trained])
-    if len(names) < 3:
-        return None
-    deviations = [np.zeros((data.states, len(asked), factor.targets.shape[1])) for factor in factors]
-    means = [np.zeros((len(asked), factor.targets.shape[1])) for factor in factors]
-    for place, name in enumerate(names):
-        train = trained[data.folds[trained] != name]
-        held = trained[data.folds[trained] == names[(place + 1) % len(names)]]
-        rows = np.flatnonzero(data.folds[asked] == name)
-        for number, answers in enumerate(_answers(data, factors, train, [held], asked[rows], turn)):
-            deviations[number][:, rows] = answers
-            means[number][rows] = factors[number].targets[train].mean(axis=0)
-    return [Answers(*parts) for parts in zip([factor.at(asked) for factor in factors], deviations, means, strict=True)]
-
-
-def _tested_score(answers: Answers) -> tuple[Floats, Floats]:
-    """The correlation, or accuracy above chance, of each random state, and each row's contribution to their mean."""
-    if answers.factor.classes:
-        wrong, room = answers.errors()
-        ratios, contributions = _linearised(wrong, np.broadcast_to(room, wrong.shape))
-        return 1 - ratios, 1 - contributions
-    x, y = answers.deviations[..., 0], answers.factor.targets[:, 0]
-    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean()
-    sizes, size = np.sqrt(np.square(x).mean(axis=1, keepdims=True)), float(np.sqrt(np.square(y).mean()))
-    flat = sizes <= ROUNDING * size
-    u, v = np.where(flat, 0.0, x / np.where(flat, 1.0, sizes)), y / (size or 1.0)
-    r = np.clip((u * v).mean(axis=1, keepdims=True), -1.0, 1.0)
-    contributions = r + u * v - r * (np.square(u) + np.square(v)) / 2
-    return r[:, 0], contributions.mean(axis=0)
-
-
-def _seen_score(answers: Answers, folds: Ints) -> tuple[float, int]:
-    """The same, of answers of probes of several folds, and from how many rows; correlations are those within folds.
-
-    Over all folds r would be below 0 on average where nothing is known: the answers of a probe are the larger, the
-    more the rows it was trained on happen to agree, and so the less they agree with the rows left out.
-    """
-    if answers.factor.classes:
-        return float(_tested_score(answers)[0].mean()), len(folds)
-    parts = [answers.at(np.flatnonzero(folds == fold)) for fold in np.unique(folds)]
-    parts = [part for part in parts if len(part.means) >= FEWEST_ROWS and np.ptp(part.factor.targets) > 0]
-    counts = [len(part.means) for part in parts]
-    scores = [float(_tested_score(part)[0].mean()) for part in parts]
-    return (float(np.average(scores, weights=counts)), sum(counts)) if parts else (0.0, 0)
-
-
-def _linearised(numerators: Floats, denominators: Floats) -> tuple[Floats, Floats]:
-    """Ratios of sums along rows [states], and contributions [rows] whose mean is the mean of the ratios."""
-    means = denominators.mean(axis=1)
-    if not means.all():
-        return np.ones(len(means)), np.ones(numerators.shape[1])
-    ratios = numerators.mean(axis=1) / means
-    contributions = ratios[:, None] + (numerators - ratios[:, None] * denominators) / means[:, None]
-    return ratios, contributions.mean(axis=0)
-
-
-def _r2(answers: Sequence[Answers]) -> float | None:
-    """R² over the rows of all; None of classes."""
-    if not answers or answers[0].factor.classes:
-        return None
-    sums = np.sum(
-        [[errors.mean(axis=0).sum(), room.sum()] for errors, room in (part.errors() for part in answers)], axis=0
-    )
-    return float(1 - sums[0] / sums[1]) if sums[1] else 0.0
-
-
 # ----- pairs of factors
-def _pair_numbers(data: _Data, factors: Sequence[Factor]) -> dict[str, Any]:
+def _pair_numbers(data: ProbeData, factors: Sequence[Factor]) -> dict[str, Any]:
     """All that is asked of ordered pairs of factors."""
     n, everything = len(data.x), np.arange(len(data.x))
     _check_learnt(factors, data.folds)
@@ -455,12 +237,12 @@ def _pair_numbers(data: _Data, factors: Sequence[Factor]) -> dict[str, Any]:
             states += values / len(pairs)
             pairs[factor.name, over.name] |= {
                 "unseen": float(values.mean()),
-                "seen": _weighted([_seen_score(part, data.folds[rows]) for rows, part in seen]),
-                "unseen_r2": _r2([part for _, part in unseen]),
-                "seen_r2": _r2([part for _, part in seen]),
+                "seen": _weighted([seen_score(part, data.folds[rows]) for rows, part in seen]),
+                "unseen_r2": pooled_r2([part for _, part in unseen]),
+                "seen_r2": pooled_r2([part for _, part in seen]),
                 "scores": (column + float(values.mean())).tolist(),
             }
-    answers = _across_folds(data, factors, everything, everything)
+    answers = answers_across_folds(data, factors, everything, everything)
     for (one, other), leak in _leaks(factors, answers, data.folds).items():
         pairs[one, other]["leak"] = leak
     shares = _shares(data.x, factors)
@@ -488,7 +270,7 @@ Tested = list[tuple[Ints, Answers]]
 """Rows, and the answers for them, of each half."""
 
 
-def _transfers(data: _Data, factors: Sequence[Factor], over: Factor) -> tuple[list[Tested], list[Tested]]:
+def _transfers(data: ProbeData, factors: Sequence[Factor], over: Factor) -> tuple[list[Tested], list[Tested]]:
     """Of each factor the answers for levels of `over` that were not seen in training, and for levels that were."""
     unseen: list[Tested] = [[] for _ in factors]
     seen: list[Tested] = [[] for _ in factors]
@@ -501,11 +283,11 @@ def _transfers(data: _Data, factors: Sequence[Factor], over: Factor) -> tuple[li
         left_out = left_out or [train[data.folds[train] == fold] for fold in np.unique(data.folds[train])]
         if len(left_out) < 2:
             raise ValueError(f"All clips whose {over.name} is {over.levels[met[0]]} are in one fold; more are needed.")
-        answers = _answers(data, factors, train, left_out, test, turn)
+        answers = best_answers(data, factors, train, left_out, test, turn)
         for number, (factor, deviations) in enumerate(zip(factors, answers, strict=True)):
             means = np.broadcast_to(factor.targets[train].mean(axis=0), deviations.shape[1:])
             unseen[number].append((test, Answers(factor.at(test), deviations, means)))
-        for number, part in enumerate(_across_folds(data, factors, train, train, turn) or []):
+        for number, part in enumerate(answers_across_folds(data, factors, train, train, turn) or []):
             seen[number].append((train, part))
     return unseen, seen
 
@@ -526,7 +308,7 @@ def _placed(tested: Tested, n: int) -> tuple[Floats, Floats]:
     """Deviations of the rows' contributions from the mean over halves, whose own mean is 0; and that mean, [states]."""
     column, values = np.zeros(n), []
     for rows, answers in tested:
-        scores, contributions = _tested_score(answers)
+        scores, contributions = tested_score(answers)
         column[rows] += (contributions - scores.mean()) * n / len(rows) / len(tested)
         values.append(scores)
     return column, np.mean(values, axis=0)
@@ -571,7 +353,7 @@ def _leaks(
 
 def _is_read(answers: Answers, moved: float, folds: Ints) -> bool:
     """Whether answers tell a factor, and what it moves in them is more than rounding."""
-    score, count = _seen_score(answers, folds)
+    score, count = seen_score(answers, folds)
     spread = float(
         np.square(answers.deviations - answers.deviations.mean(axis=1, keepdims=True)).sum(axis=(0, 2)).mean()
     )
@@ -691,11 +473,11 @@ def _shift_numbers(
             f"Row {copy} is of block {names[block[copy]]!r}, but row {rows[copy]}, its original, of "
             f"{names[block[rows[copy]]]!r}; a copy must be of the block of its original."
         )
-    data = _Data(standardised_rows(z), z, fold_codes(folds, block, names, options["seed"]), **options)
+    data = ProbeData(standardised_rows(z), z, fold_codes(folds, block, names, options["seed"]), **options)
     for factor in factors:
         _check_originals(factor, originals, copies)
     _check_learnt([factor.at(originals) for factor in factors], data.folds[originals])
-    answers = _across_folds(data, factors, originals, np.arange(len(z)))
+    answers = answers_across_folds(data, factors, originals, np.arange(len(z)))
     # The other originals are there to learn from.
     copied, owners = np.unique(owners, return_inverse=True)
     shifts = [_shift(part, originals[copied], copies, owners, quarters) for part in answers or ()]
@@ -735,8 +517,8 @@ def _shift(
     before, unit = errors[:, originals], room[originals]
     after = np.stack([owner_means(row, owners) for row in errors[:, copies]])
     (first, start), (last, end) = (
-        _linearised(before, np.broadcast_to(unit, before.shape)),
-        _linearised(after, np.broadcast_to(owner_means(room[copies], owners), after.shape)),
+        linearised_ratios(before, np.broadcast_to(unit, before.shape)),
+        linearised_ratios(after, np.broadcast_to(owner_means(room[copies], owners), after.shape)),
     )
 
     def distance(values: Floats) -> float:
@@ -762,177 +544,85 @@ def _shift(
 VERSION = 2
 """It rises with every change of code or constants that can change a number."""
 
-_LITERATURE = {
-    "dci_disentanglement": {
-        "heading": "DCI disentanglement",
-        "meaning": "how far each dimension is important to one factor alone, by lasso (Eastwood and Williams 2018)",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "dci_completeness": {
-        "heading": "DCI completeness",
-        "meaning": "how far one dimension alone is important to each factor, by lasso (Eastwood and Williams 2018)",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "dci_informativeness": {
-        "heading": "DCI informativeness",
-        "meaning": "R² or accuracy above chance of the lasso on held-out clips, mean over factors",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "mig": {
-        "heading": "MIG",
-        "meaning": "mutual information gap of the two dimensions that tell most of a factor (Chen et al. 2018)",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "sap": {
-        "heading": "SAP",
-        "meaning": "gap of the two dimensions that predict a factor best (Kumar et al. 2018)",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "modularity": {
-        "heading": "modularity",
-        "meaning": "how far each dimension informs about one factor alone (Ridgeway and Mozer 2018)",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "explicitness": {
-        "heading": "explicitness",
-        "meaning": "area under the ROC curve of levels by logistic regression, chance ½ (Ridgeway and Mozer 2018)",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-}
-"""Scores of the literature, in the basis of the embeddings."""
-
 _BASES = {"rotated": ("rotated", "after a random rotation"), "pca": ("PCA", "on principal components")}
 """Of the embeddings, in which the scores of the literature are taken a second and a third time."""
 
-# ±1e15 stands for "no bound".
 MEASURES = {
-    "unseen": {
-        "heading": "Disentanglement",
-        "meaning": "r (classes: accuracy above chance) of a factor's probe where another has levels not trained on",
-        "range": (-1e15, 1.0),
-        "column": "score",
-        "outside": (
-            "Scores of single clips can lie outside: they are contributions to a "
-            "correlation, and a clip far from the mean on both sides contributes more than 1."
-        ),
-    },
-    "seen": {
-        "heading": "seen",
-        "meaning": "the same where the other factor has levels that were trained on",
-        "range": (-1e15, 1.0),
-    },
-    "unseen_r2": {
-        "heading": "unseen R²",
-        "meaning": "R² of factors that are numbers where another factor has levels not trained on",
-        "range": (-1e15, 1.0),
-    },
-    "seen_r2": {
-        "heading": "seen R²",
-        "meaning": "R² of factors that are numbers where the other factor has levels that were trained on",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "spread": {
-        "heading": "sd of fits",
-        "meaning": "standard deviation of the score over random states of the probes slp and mlp",
-        "range": (0.0, 1e15),
-        "shown": False,
-    },
-    "leak": {
-        "heading": "leak",
-        "meaning": "how much another factor moves a factor's probe, relative to the factor; best 0; none if not read",
-        "range": (0.0, 1e15),
-    },
-    "overlap": {
-        "heading": "overlap",
-        "meaning": "mean squared cosine of the angles between directions of two factors; 0 where orthogonal",
-        "range": (0.0, 1.0),
-        "null": "overlap_chance",
-        "less_is_better": True,
-    },
-    "overlap_chance": {
-        "heading": "overlap chance",
-        "meaning": "overlap of random directions",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "main": {
-        "heading": "main effects",
-        "meaning": "share of variance of the main effects of all factors",
-        "range": (0.0, 1.0),
-    },
-    "pairs_share": {
-        "heading": "interactions",
-        "meaning": "share of variance of interactions of two factors",
-        "range": (0.0, 1.0),
-    },
-    "rest": {
-        "heading": "rest",
-        "meaning": "share of variance of interactions of more factors and of all else",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "shift_before": {
-        "heading": "before",
-        "meaning": "R² (classes: accuracy above chance) of the factors' probes on originals",
-        "range": (-1e15, 1.0),
-        "column": "score_shift_before",
-        "outside": "Scores of single originals are contributions to a ratio, which can lie above 1.",
-    },
-    "shift_after": {
-        "heading": "after",
-        "meaning": "R² (classes: accuracy above chance) of the same probes on changed copies",
-        "range": (-1e15, 1.0),
-        "column": "score_shift_after",
-        "outside": "Scores of single originals are contributions to a ratio, which can lie above 1.",
-    },
-    "shift": {
-        "heading": "shift",
-        "meaning": "RMSE of probes on changed copies less that on originals, in standard deviations of the label",
-        "range": (-1e15, 1e15),
-    },
-    "shift_quarter_1": {
-        "heading": "first quarter",
-        "meaning": "shift of the quarter of copies with the least parameters",
-        "range": (-1e15, 1e15),
-    },
-    "shift_quarter_2": {
-        "heading": "second quarter",
-        "meaning": "shift of the quarter of copies that are second by their parameters",
-        "range": (-1e15, 1e15),
-        "shown": False,
-    },
-    "shift_quarter_3": {
-        "heading": "third quarter",
-        "meaning": "shift of the quarter of copies that are third by their parameters",
-        "range": (-1e15, 1e15),
-        "shown": False,
-    },
-    "shift_quarter_4": {
-        "heading": "last quarter",
-        "meaning": "shift of the quarter of copies with the greatest parameters",
-        "range": (-1e15, 1e15),
-    },
-    "n": {
-        "heading": "n",
-        "meaning": "number of clips; of originals where there are copies",
-        "digits": 0,
-        "range": (2.0, 1e15),
-        "shown": False,
-    },
-    **_LITERATURE,
+    "unseen": ratio(
+        "Disentanglement",
+        "r (classes: accuracy above chance) of a factor's probe where another has levels not trained on",
+        column="score",
+        outside="Scores of single clips can lie outside: they are contributions to a "
+        "correlation, and a clip far from the mean on both sides contributes more than 1.",
+    ),
+    "seen": ratio("seen", "the same where the other factor has levels that were trained on"),
+    "unseen_r2": ratio("unseen R²", "R² of factors that are numbers where another factor has levels not trained on"),
+    "seen_r2": ratio(
+        "seen R²", "R² of factors that are numbers where the other factor has levels that were trained on", shown=False
+    ),
+    "spread": measure(
+        "sd of fits",
+        "standard deviation of the score over random states of the probes slp and mlp",
+        range=(0.0, MOST),
+        shown=False,
+    ),
+    "leak": measure(
+        "leak",
+        "how much another factor moves a factor's probe, relative to the factor; best 0; none if not read",
+        range=(0.0, MOST),
+    ),
+    "overlap": share(
+        "overlap",
+        "mean squared cosine of the angles between directions of two factors; 0 where orthogonal",
+        null="overlap_chance",
+        less_is_better=True,
+    ),
+    "overlap_chance": share("overlap chance", "overlap of random directions", shown=False),
+    "main": share("main effects", "share of variance of the main effects of all factors"),
+    "pairs_share": share("interactions", "share of variance of interactions of two factors"),
+    "rest": share("rest", "share of variance of interactions of more factors and of all else", shown=False),
+    "shift_before": ratio(
+        "before",
+        "R² (classes: accuracy above chance) of the factors' probes on originals",
+        column="score_shift_before",
+        outside="Scores of single originals are contributions to a ratio, which can lie above 1.",
+    ),
+    "shift_after": ratio(
+        "after",
+        "R² (classes: accuracy above chance) of the same probes on changed copies",
+        column="score_shift_after",
+        outside="Scores of single originals are contributions to a ratio, which can lie above 1.",
+    ),
+    "shift": measure(
+        "shift",
+        "RMSE of probes on changed copies less that on originals, in standard deviations of the label",
+        range=(-MOST, MOST),
+    ),
+    "shift_quarter_1": measure(
+        "first quarter", "shift of the quarter of copies with the least parameters", range=(-MOST, MOST)
+    ),
+    "shift_quarter_2": measure(
+        "second quarter",
+        "shift of the quarter of copies that are second by their parameters",
+        range=(-MOST, MOST),
+        shown=False,
+    ),
+    "shift_quarter_3": measure(
+        "third quarter",
+        "shift of the quarter of copies that are third by their parameters",
+        range=(-MOST, MOST),
+        shown=False,
+    ),
+    "shift_quarter_4": measure(
+        "last quarter", "shift of the quarter of copies with the greatest parameters", range=(-MOST, MOST)
+    ),
+    "n": count("n", "number of clips; of originals where there are copies", 2.0),
+    **LITERATURE_MEASURES,
     **{
         f"{name}_{basis}": fields
         | {"heading": f"{fields['heading']}, {short}", "meaning": f"{fields['heading']} {where}"}
         for basis, (short, where) in _BASES.items()
-        for name, fields in _LITERATURE.items()
+        for name, fields in LITERATURE_MEASURES.items()
     },
 }
 """What each number of `disentanglement` is: fields by name, the score first."""

@@ -23,40 +23,27 @@ True
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import ROUNDING, TIE, Floats, Ints, read_matrix, row_cosines, unit_rows
-from .citations import AXES as _CITATION
+from .arrays import ROUNDING, Floats, Ints, read_matrix, unit_rows
 from .columns import check_classes, fold_rotation, read_blocks
-from .evaluated import metric_class
-from .orbits import Paired, pair_changes, read_pairs
+from .evaluated import AXES as _CITATION
+from .evaluated import MOST, Fields, count, measure, metric_class, ratio, share
+from .orbits import Paired, PairFold, ProbeSettings, Starts, Trials, fitted_starts, pair_changes, read_pairs
 from .probing import (
     PROBES,
     SHUFFLES,
-    STATES,
-    Part,
     block_permutations,
-    descend,
     explained_share,
     fit_groups,
-    linear_layers,
     probe_names,
     ratio_scores,
     state_spread,
 )
-
-COMPONENTS = 24
-"""Principal components of z, whose products with P and P² let ridge regression turn the step with the place."""
-
-R_HIDDEN, PROJECTED = (512, 512), 32
-"""Of R as arXiv 2505.06224 has it: hidden layers of the MLP, and values that a linear layer makes of the parameter."""
-
-MOST_CONTEXTS = 100
-"""Orbits among which the true one is looked for, evenly from those of a fold."""
+from .steps import Foretold, foretell_steps
 
 _DESCRIPTION = """\
 Equivariance measures whether embeddings change with a parameter of the sound in a way that a probe can read (P) and
@@ -180,21 +167,21 @@ def equivariance(
     (0.0, 0.0, 0.5)
     """
     raw = read_matrix("embeddings", embeddings)
-    settings = _Settings(probe_names(probes), scaled, seed)
+    settings = ProbeSettings(probe_names(probes), scaled, seed)
     block, block_names = read_blocks(blocks, len(raw))
     rotation = fold_rotation(folds, block, block_names)
     # The text of arXiv 2505.06224 foretells embeddings of length 1, and reads P from those that are as they come.
     data = read_pairs(raw if scaled else unit_rows(raw), orbits, parameters, base, rotation, seed)
     if len(data.labels):
         check_classes("parameters", data.labels, data.level.astype(np.int64), block, block_names, rotation)
-    parts, starts = _fitted_starts(data, rotation, settings)
-    foretold, scores = _foretold_numbers(data, _foretell(data, parts, starts, settings), settings)
+    parts, starts = fitted_starts(data, rotation, settings)
+    foretold, scores = _foretold_numbers(data, foretell_steps(data, parts, starts, settings), settings)
     read: dict[str, Any] = {}
     scores_p = scores_p_gain = None
     if not len(data.labels):
         if not scaled:
             data = read_pairs(raw, orbits, parameters, base, rotation, seed)
-            parts, starts = _fitted_starts(data, rotation, settings)
+            parts, starts = fitted_starts(data, rotation, settings)
         shuffled = _shuffled_values(data, block, settings)
         read, scores_p, scores_p_gain = _read_numbers(data, *_read(data, parts, starts, shuffled, settings), settings)
     rows = np.unique(data.end)
@@ -218,437 +205,13 @@ Equivariance = metric_class(
 )
 
 
-class _Fold:
-    """The pairs that train, validate and test in one fold, and their features.
-
-    Closed forms see coordinates in the span of the rows that train, and in one more column how far a row is from it:
-    all distances from rows that train are as they were, so that predictions are the same, at less cost.
-
-    Attributes:
-        parts: numbers of the pairs that train, validate and test.
-        x: coordinates of embeddings; `dim` is the number of dimensions that they stand for.
-        outside: mean of |z′ − z|² outside of the span over the pairs that validate.
-    """
-
-    def __init__(self, data: Paired, rows: tuple[Ints, Ints, Ints]) -> None:
-        self.data, self.dim = data, data.z.shape[1]
-        part = np.empty(len(data.z), dtype=np.int64)
-        for number, places in enumerate(rows):
-            part[places] = number
-        self.parts = [np.flatnonzero(part[data.start] == number) for number in range(3)]
-        self._basis = np.linalg.qr(data.z[rows[0]].T)[0] if len(rows[0]) < self.dim else None
-        self.x = self._coordinates(data.z)
-        train, held, _ = self.parts
-        moved = np.square(data.z[data.end[held]] - data.z[data.start[held]]).sum()
-        self.outside = float(moved - np.square(self.steps(held)).sum()) / len(held)
-        parameter, total = (float(x.var(axis=0).sum()) for x in (data.columns[train], self.x[data.start[train]]))
-        self._weight = np.sqrt(total / parameter) if parameter > 0 else 1.0
-        offset = self.x - self.x[rows[0]].mean(axis=0)
-        _, axes = np.linalg.eigh(offset[rows[0]].T @ offset[rows[0]])
-        self._components = offset @ axes[:, : -COMPONENTS - 1 : -1]
-
-    def _coordinates(self, z: Floats) -> Floats:
-        if self._basis is None:
-            return z
-        inside = z @ self._basis
-        outside = np.square(z).sum(axis=1) - np.square(inside).sum(axis=1)
-        return np.hstack([inside, np.sqrt(np.maximum(outside, 0.0))[:, None]])
-
-    def both(self, pairs: Ints) -> Floats:
-        """z and z′ side by side."""
-        return np.hstack([self.x[self.data.start[pairs]], self.x[self.data.end[pairs]]])
-
-    def difference(self, pairs: Ints) -> Floats:
-        """The coordinates of z′ − z."""
-        return self._coordinates(self.data.z[self.data.end[pairs]] - self.data.z[self.data.start[pairs]])
-
-    def steps(self, pairs: Ints) -> Floats:
-        """z′ − z within the span, which is all of it that can be foretold."""
-        inside = self.x if self._basis is None else self.x[:, :-1]
-        steps: Floats = inside[self.data.end[pairs]] - inside[self.data.start[pairs]]
-        return steps
-
-    def whole(self, steps: Floats) -> Floats:
-        """Steps within the span in the dimensions of z."""
-        return steps if self._basis is None else steps @ self._basis.T
-
-    def weighted(self, pairs: Ints) -> Floats:
-        """Features of the parameter, which together vary as much as those of z do in training."""
-        return self.data.columns[pairs] * self._weight
-
-    def products(self, pairs: Ints) -> Floats:
-        """Products of P and P² with principal components of z; none where parameters are classes."""
-        columns = [np.empty((len(pairs), 0))]
-        for power in (self.data.values, np.square(self.data.values)) if len(self.data.values) else ():
-            offset, scale = power[self.parts[0]].mean(), float(power[self.parts[0]].std()) or 1.0
-            columns.append((power[pairs, None] - offset) / scale * self._components[self.data.start[pairs]])
-        return np.hstack(columns)
-
-
-# ----- what is measured
-class _Trials:
-    """Squared errors of all pairs [states, pairs] of each probe, and as "best" of that which validates best in a fold.
-
-    What is tested in a fold is told by its pairs.
-    """
-
-    def __init__(self, names: Sequence[str], states: int, count: int) -> None:
-        self.errors = {name: np.zeros((states, count)) for name in (*names, "best")}
-        self._least: dict[int, float] = {}
-
-    def enter(self, name: str, pairs: Ints, errors: Floats, loss: float) -> bool:
-        """Enter errors [states, pairs] of a probe on the pairs of a fold; whether it is the best of it so far."""
-        self.errors[name][:, pairs] = errors
-        return self.choose(pairs, errors, loss)
-
-    def choose(self, pairs: Ints, errors: Floats, loss: float) -> bool:
-        """Take errors for the best of a fold where they validate better than all before; whether they do."""
-        best = loss < self._least.get(int(pairs[0]), np.inf)
-        if best:
-            self._least[int(pairs[0])] = loss
-            self.errors["best"][:, pairs] = errors
-        return best
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """Names of the probes, and what `slp` and `mlp` are told."""
-
-    probes: tuple[str, ...]
-    scaled: bool
-    seed: int
-
-    @property
-    def states(self) -> int:
-        """Random states of which scores are means."""
-        return STATES if {"slp", "mlp"} & set(self.probes) else 1
-
-
-def _means_by(codes: Ints, values: Floats) -> Floats:
-    """Means of the rows of values [m, targets] with each code, [codes, targets]."""
-    order = np.argsort(codes, kind="stable")
-    places = np.searchsorted(codes[order], np.arange(int(codes.max()) + 1))
-    means: Floats = np.add.reduceat(values[order], places, axis=0) / np.bincount(codes)[:, None]
-    return means
-
-
-@dataclass(frozen=True)
-class _Starts:
-    """What a probe foretells of tested pairs from z alone, each with its loss on the pairs that validate.
-
-    Attributes:
-        start, end: numbers of the rows of each pair [m] among those where pairs start; those of `end` are right where
-            there are no originals.
-        steps: z′ − z within the span, of pairs that start in a row [rows, coordinates].
-        values: P of pairs that start in a row [rows].
-        levels: the level of a row [rows].
-    """
-
-    start: Ints
-    end: Ints
-    steps: tuple[Floats, float]
-    values: tuple[Floats, float]
-    levels: tuple[Floats, float]
-
-
-def _from_start(fold: _Fold, name: str) -> _Starts:
-    """Fit a closed form to z alone, with zeros for values where parameters are classes.
-
-    To fit the pairs' targets to the rows where they start is to fit the mean target of each row: it costs much less.
-    """
-    data = fold.data
-    rows, targets, rest = [], [], []
-    for pairs in fold.parts:
-        start, codes = np.unique(data.start[pairs], return_inverse=True)
-        values = data.values[pairs] if len(data.values) else np.zeros(len(pairs))
-        wanted = np.hstack([fold.steps(pairs), values[:, None]])
-        means = _means_by(codes, wanted)
-        within = np.square(wanted - means[codes])
-        rows.append((start, codes))
-        targets.append(np.hstack([means, data.level[start][:, None]]))
-        rest.append((float(within[:, :-1].sum(axis=1).mean()), float(within[:, -1].mean())))
-    count = targets[0].shape[1] - 2
-    train, validation = ((fold.x[rows[k][0]], targets[k]) for k in (0, 1))
-    (steps, values, levels), losses = fit_groups(
-        name, train, validation, fold.x[rows[2][0]], (count, 1, 1), True, 0, fold.dim
-    )
-    start, codes = rows[2]
-    return _Starts(
-        codes,
-        np.minimum(np.searchsorted(start, data.end[fold.parts[2]]), len(start) - 1),
-        (steps[0], float(losses[0]) * count + rest[1][0] + fold.outside),
-        (values[0, :, 0], float(losses[1]) + rest[1][1]),
-        (levels[0, :, 0], float(losses[2])),
-    )
-
-
-def _fitted_starts(
-    data: Paired, rotation: Sequence[tuple[Ints, Ints, Ints]], settings: _Settings
-) -> tuple[list[_Fold], list[dict[str, _Starts]]]:
-    """The folds, and what each closed form foretells in each from z alone."""
-    parts = [_Fold(data, rows) for rows in rotation]
-    closed = [name for name in settings.probes if name not in ("slp", "mlp")]
-    return parts, [{name: _from_start(fold, name) for name in closed} for fold in parts]
-
-
-def _closed_steps(fold: _Fold, name: str) -> tuple[Floats, float]:
-    """What a closed form that knows the parameter foretells of z′ − z of tested pairs, [m, dim], and its loss."""
-
-    def features(pairs: Ints) -> Floats:
-        columns = [fold.x[fold.data.start[pairs]], fold.weighted(pairs)]
-        # A kernel multiplies by itself.
-        return np.hstack([*columns, fold.products(pairs)] if name == "ridge" else columns)
-
-    train, held = ((features(pairs), fold.steps(pairs)) for pairs in fold.parts[:2])
-    tested, count = features(fold.parts[2]), train[1].shape[1]
-    dim = fold.dim + train[0].shape[1] - fold.x.shape[1]
-    (steps,), losses = fit_groups(name, train, held, tested, (count,), True, 0, dim)
-    return fold.whole(steps[0]), float(losses[0]) * count + fold.outside
-
-
-def _trained_steps(fold: _Fold, name: str, knows: bool, settings: _Settings) -> tuple[Floats, float]:
-    """The same [states, m, dim] of `slp` or `mlp`, which knows the parameter or not."""
-    if not settings.scaled:
-        return _paper_steps(fold, name, knows, settings)
-    data = fold.data
-
-    def part(pairs: Ints) -> Part:
-        x, y = data.z[data.start[pairs]], data.z[data.end[pairs]]
-        return np.hstack([x, fold.weighted(pairs)]) if knows else x, y - x
-
-    train, held, (tested, _) = (part(pairs) for pairs in fold.parts)
-    (steps,), losses = fit_groups(name, train, held, tested, (fold.dim,), True, settings.seed)
-    return steps, float(losses[0]) * fold.dim
-
-
-def _paper_steps(fold: _Fold, name: str, knows: bool, settings: _Settings) -> tuple[Floats, float]:
-    """The same by the probes of arXiv 2505.06224: from z of length 1 and P in 0…1, or the class, to the direction of
-    z′. What they foretell is taken at length 1, where |z′ − g|² is 2·(1 − cosine)."""
-    import torch
-
-    data = fold.data
-    values = data.values[:, None] - data.values.min() if len(data.values) else data.columns
-    columns = values.shape[1] if knows else 0
-
-    def part(pairs: Ints) -> tuple[Any, Any]:
-        inputs = np.hstack([data.raw[data.start[pairs]], values[pairs, :columns]])
-        return (
-            torch.tensor(inputs, dtype=torch.float32),
-            torch.tensor(data.raw[data.end[pairs]], dtype=torch.float32),
-        )
-
-    train, held, (tested, _) = (part(pairs) for pairs in fold.parts)
-    ends, losses = [], []
-    for state in range(STATES):
-        seed = settings.seed + state
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network = _foretelling(fold.dim, columns, R_HIDDEN if name == "mlp" else ())
-        losses.append(descend(network, _cosine_loss, train, held, seed))
-        with torch.no_grad():
-            ends.append(unit_rows(network(tested).double().numpy()))
-    steps = (np.stack(ends) - data.raw[data.start[fold.parts[2]]]) / data.unit
-    return steps, 2 * float(np.mean(losses)) / data.unit**2
-
-
-def _foretelling(dim: int, columns: int, hidden: Sequence[int]) -> Any:
-    """The R probe of arXiv 2505.06224 as a module of torch: z ⊕ P [m, dim + columns] to z′ [m, dim].
-
-    A linear layer makes PROJECTED values of P, and linear layers with ReLU between them foretell z′ from z and these;
-    without columns of P, from z alone.
-    """
-    import torch
-
-    class Foretelling(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.parameter = torch.nn.Linear(columns, PROJECTED) if columns else None
-            self.probe = linear_layers((dim + PROJECTED if columns else dim, *hidden, dim))
-
-        def forward(self, x: Any) -> Any:
-            if self.parameter is not None:
-                x = torch.cat([x[:, :dim], self.parameter(x[:, dim:])], dim=1)
-            return self.probe(x)
-
-    return Foretelling()
-
-
-def _cosine_loss(foretold: Any, wanted: Any) -> Any:
-    """1 − the mean cosine of the rows of two tensors [m, dim]."""
-    import torch
-
-    return 1 - torch.nn.functional.cosine_similarity(foretold, wanted, dim=-1).mean()
-
-
-@dataclass(frozen=True)
-class _Foretold:
-    """Squared errors of z′ over all pairs, of probes that know the parameter and of those that do not.
-
-    Attributes:
-        controls: [pairs], squared errors and other numbers of what is no probe, or is of the best one.
-    """
-
-    knowing: _Trials
-    blind: _Trials
-    controls: dict[str, Floats]
-
-
-_CONTROLS = (
-    "still", "mean", "translate", "cosine", "identity_cosine", "level", "level_chance", "context", "context_chance"
-)  # fmt: skip
-
-
-def _foretell(
-    data: Paired, folds: Sequence[_Fold], starts: Sequence[dict[str, _Starts]], settings: _Settings
-) -> _Foretold:
-    """Foretell the steps of all pairs, each in the fold that tests it."""
-    count = len(data.start)
-    knowing, blind = (_Trials(settings.probes, settings.states, count) for _ in range(2))
-    controls = {name: np.zeros(count) for name in _CONTROLS}
-    for fold, start in zip(folds, starts, strict=True):
-        tested = fold.parts[2]
-        steps = data.z[data.end[tested]] - data.z[data.start[tested]]
-        best = steps[None]
-        for name in settings.probes:
-            better = _tried_steps(fold, name, start.get(name), steps, (knowing, blind), settings)
-            best = best if better is None else better
-        for name, values in {**_plain_steps(fold, steps), **_places(fold, best)}.items():
-            controls[name][tested] = values
-    return _Foretold(knowing, blind, controls)
-
-
-def _tried_steps(
-    fold: _Fold,
-    name: str,
-    start: _Starts | None,
-    steps: Floats,
-    trials: tuple[_Trials, _Trials],
-    settings: _Settings,
-) -> Floats | None:
-    """Enter the errors of a probe that knows the parameter and of one that does not into their trials.
-
-    Returns what is foretold of tested steps, [states, m, dim], where that validates better than all before.
-    """
-    tested, (knowing, blind), best = fold.parts[2], trials, None
-    if start is None:
-        informed, loss = _trained_steps(fold, name, True, settings)
-        uninformed, blind_loss = _trained_steps(fold, name, False, settings)
-    else:
-        predictions, loss = _closed_steps(fold, name)
-        means, blind_loss = start.steps
-        informed, uninformed = predictions[None], fold.whole(means)[None, start.start]
-    if knowing.enter(name, tested, np.square(informed - steps).sum(axis=2), loss):
-        best = informed
-    errors = np.square(uninformed - steps).sum(axis=2)
-    blind.enter(name, tested, errors, blind_loss)
-    # One penalty serves z and the features of the parameter: what learns from z cannot but fit noise to these.
-    if knowing.choose(tested, errors, blind_loss):
-        best = uninformed
-    return best
-
-
-def _plain_steps(fold: _Fold, steps: Floats) -> dict[str, Floats]:
-    """Squared errors of steps [m, dim] that no probe foretells: of none, of the mean one, of one for each parameter."""
-    data, (train, _, tested) = fold.data, fold.parts
-    trained = fold.steps(train)
-    mean = trained.mean(axis=0)
-    if len(data.kinds):
-        kinds, codes = np.unique(data.kinds[train], return_inverse=True)
-        means, places = _means_by(codes, trained), np.searchsorted(kinds, data.kinds[tested])
-        places = np.minimum(places, len(kinds) - 1)
-        # Of what was not seen in training the mean step.
-        translated = np.where((kinds[places] == data.kinds[tested])[:, None], means[places], mean)
-    else:
-        columns = np.hstack([np.ones((len(data.columns), 1)), data.columns])
-        translated = columns[tested] @ np.linalg.lstsq(columns[train], trained)[0]
-    return {
-        "still": np.square(steps).sum(axis=1),
-        "mean": np.square(steps - fold.whole(mean)).sum(axis=1),
-        "translate": np.square(steps - fold.whole(translated)).sum(axis=1),
-    }
-
-
-def _places(fold: _Fold, steps: Floats) -> dict[str, Floats]:
-    """Where predictions of z′ − z [states, m, dim] lead: cosines with z′, and whether z′ is the nearest."""
-    data, tested = fold.data, fold.parts[2]
-    start, end = data.start[tested], data.end[tested]
-    target, still = unit_rows(data.raw[end]), unit_rows(data.raw[start])
-    places = {
-        "cosine": [row_cosines(unit_rows(data.raw[start] + data.unit * step), target) for step in steps],
-        "identity_cosine": [row_cosines(still, target)],
-    }
-    for step in steps:
-        predicted = data.z[start] + step
-        for name, (nearest, chance) in {
-            "level": _nearest_levels(data, start, end, predicted),
-            "context": _nearest_contexts(data, start, end, predicted),
-        }.items():
-            places.setdefault(name, []).append(nearest)
-            places[f"{name}_chance"] = [chance]
-    return {name: np.mean(values, axis=0) for name, values in places.items()}
-
-
-def _nearest_levels(data: Paired, start: Ints, end: Ints, predicted: Floats) -> tuple[Floats, Floats]:
-    """Of each pair whether the true end is the nearest of its orbit, shared among tied ones, and the chance of it.
-
-    The start is none of the candidates where there are others: a prediction that stays there would never be right.
-    """
-    nearest, chance = np.empty(len(start)), np.empty(len(start))
-    place = np.argsort(data.orbit, kind="stable")
-    first = np.searchsorted(data.orbit[place], np.arange(int(data.orbit.max()) + 2))
-    order = np.argsort(data.orbit[start], kind="stable")
-    for pairs in np.split(order, np.flatnonzero(np.diff(data.orbit[start][order])) + 1):
-        orbit = data.orbit[start[pairs[0]]]
-        rows = place[first[orbit] : first[orbit + 1]]
-        distances, rounding = _distances_to(predicted[pairs], data.z[rows])
-        if len(rows) > 2:
-            distances[start[pairs][:, None] == rows] = np.inf
-        truth = distances[end[pairs][:, None] == rows][:, None]
-        nearest[pairs] = _nearest_shares(distances, truth, rounding)
-        chance[pairs] = 1 / (len(rows) - (len(rows) > 2))
-    return nearest, chance
-
-
-def _nearest_contexts(data: Paired, start: Ints, end: Ints, predicted: Floats) -> tuple[Floats, Floats]:
-    """The same among the rows of orbits, of each the row whose parameter is nearest to that of the true end."""
-    orbits = np.unique(data.orbit[end])
-    orbits = orbits[np.linspace(0, len(orbits) - 1, min(len(orbits), MOST_CONTEXTS)).astype(int)]
-    rows = np.unique(end[np.isin(data.orbit[end], orbits)])
-    rows = rows[np.argsort(data.orbit[rows], kind="stable")]
-    first = np.flatnonzero(np.diff(data.orbit[rows], prepend=-1))
-    gaps = np.abs(data.level[end][:, None] - data.level[rows])
-    least = np.minimum.reduceat(gaps, first, axis=1)
-    if len(data.labels):
-        least = np.zeros_like(least)
-    distances, rounding = _distances_to(predicted, data.z[rows])
-    distances[gaps > np.repeat(least, np.diff(first, append=len(rows)), axis=1)] = np.inf
-    distances[data.orbit[end][:, None] == data.orbit[rows]] = np.inf
-    truth = np.square(predicted - data.z[end]).sum(axis=1)[:, None]
-    candidates = np.hstack([truth, np.minimum.reduceat(distances, first, axis=1)])
-    return _nearest_shares(candidates, truth, rounding), 1 / np.isfinite(candidates).sum(axis=1)
-
-
-def _distances_to(predicted: Floats, rows: Floats) -> tuple[Floats, Floats]:
-    """Squared distances [m, rows], and how much of them may be rounding [m, 1]."""
-    sizes = np.square(predicted).sum(axis=1)[:, None] + np.square(rows).sum(axis=1)
-    return sizes - 2 * predicted @ rows.T, TIE * sizes.max(axis=1, keepdims=True)
-
-
-def _nearest_shares(distances: Floats, truth: Floats, rounding: Floats) -> Floats:
-    """Whether the distance to the true end [m, 1], one of all, is the least; t tied ones are by 1/t each."""
-    nearer = (distances < truth - rounding).sum(axis=1)
-    tied = (distances <= truth + rounding).sum(axis=1) - nearer
-    shares: Floats = (nearer == 0) / tied
-    return shares
-
-
 def _read(
     data: Paired,
-    folds: Sequence[_Fold],
-    starts: Sequence[dict[str, _Starts]],
+    folds: Sequence[PairFold],
+    starts: Sequence[dict[str, Starts]],
     shuffled: Sequence[Floats],
-    settings: _Settings,
-) -> tuple[dict[str, _Trials], list[Floats]]:
+    settings: ProbeSettings,
+) -> tuple[dict[str, Trials], list[Floats]]:
     """Read P of all pairs, each in the fold that tests it: errors by what is read from, and those of the training mean.
 
     `shuffled` are P of permuted parameters: what is read from both is also tried on these, as "shuffled 1" and so on,
@@ -656,7 +219,7 @@ def _read(
     """
     count, targets = len(data.start), np.stack([data.values, *shuffled], axis=1)
     kinds = ["both", "start", "end", "difference", "labels", *(f"shuffled {k + 1}" for k in range(len(shuffled)))]
-    trials = {kind: _Trials(settings.probes, settings.states, count) for kind in kinds}
+    trials = {kind: Trials(settings.probes, settings.states, count) for kind in kinds}
     references = [np.zeros(count) for _ in range(targets.shape[1])]
     for fold, start in zip(folds, starts, strict=True):
         train, _, tested = fold.parts
@@ -675,7 +238,7 @@ def _read(
 
 
 def _values_read(
-    fold: _Fold, name: str, targets: Floats, start: _Starts | None, settings: _Settings
+    fold: PairFold, name: str, targets: Floats, start: Starts | None, settings: ProbeSettings
 ) -> dict[str, tuple[Floats, float]]:
     """Predictions [states, m] of P of tested pairs and their losses, by what the probe reads from."""
     data = fold.data
@@ -713,7 +276,7 @@ PairFeatures = tuple[Callable[[Ints], Floats], int]
 """Features of pairs, and the number of dimensions that they stand for."""
 
 
-def _trained_inputs(fold: _Fold, scaled: bool) -> dict[str, PairFeatures]:
+def _trained_inputs(fold: PairFold, scaled: bool) -> dict[str, PairFeatures]:
     """What `slp` and `mlp` read P from."""
     data = fold.data
     z = data.z if scaled else data.raw
@@ -725,7 +288,7 @@ def _trained_inputs(fold: _Fold, scaled: bool) -> dict[str, PairFeatures]:
     }
 
 
-def _trained_levels(fold: _Fold, name: str, settings: _Settings) -> tuple[Floats, float]:
+def _trained_levels(fold: PairFold, name: str, settings: ProbeSettings) -> tuple[Floats, float]:
     """P of tested pairs as the difference of the levels that `slp` or `mlp` reads from single embeddings."""
     data = fold.data
     z = data.z if settings.scaled else data.raw
@@ -751,7 +314,7 @@ def _reference(candidates: Sequence[Floats], least: float) -> Floats:
     return best if min(means) > least else np.zeros_like(best)
 
 
-def _foretold_numbers(data: Paired, foretold: _Foretold, settings: _Settings) -> tuple[dict[str, Any], Floats]:
+def _foretold_numbers(data: Paired, foretold: Foretold, settings: ProbeSettings) -> tuple[dict[str, Any], Floats]:
     """The numbers of R, and the scores of the rows."""
     controls, dim = foretold.controls, data.z.shape[1]
     # Where no step is longer than rounding makes it there is nothing to foretell.
@@ -781,7 +344,7 @@ def _foretold_numbers(data: Paired, foretold: _Foretold, settings: _Settings) ->
 
 
 def _read_numbers(
-    data: Paired, trials: dict[str, _Trials], references: Sequence[Floats], settings: _Settings
+    data: Paired, trials: dict[str, Trials], references: Sequence[Floats], settings: ProbeSettings
 ) -> tuple[dict[str, Any], Floats, Floats]:
     """The numbers of P, and the scores of the rows in `p` and in `p_gain`."""
     best = {kind: trial.errors["best"] for kind, trial in trials.items()}
@@ -808,7 +371,7 @@ def _read_numbers(
     )
 
 
-def _shuffled_values(data: Paired, block: Ints, settings: _Settings) -> list[Floats]:
+def _shuffled_values(data: Paired, block: Ints, settings: ProbeSettings) -> list[Floats]:
     """P of all pairs where parameters are permuted among blocks."""
     rows = np.arange(len(block)) if data.originals is None else np.flatnonzero(~data.originals)
     values = []
@@ -822,200 +385,88 @@ def _shuffled_values(data: Paired, block: Ints, settings: _Settings) -> list[Flo
 VERSION = 2
 """It rises with every change of code or constants that can change a number."""
 
-# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
+
+def _of_probes(score: str) -> dict[str, Fields]:
+    """Return the measures of R or P by each probe alone."""
+    closed = {"ridge": "ridge regression alone", "kernel": "kernel ridge regression alone"}
+    trained = {"slp": "a linear layer", "mlp": "a network of two hidden layers"}
+    measures = {name: ratio(f"{score} {name}", f"{score} of {words}", shown=False) for name, words in closed.items()}
+    for name, words in trained.items():
+        meaning = f"{score} of {words} that is trained by gradient descent"
+        measures[name] = ratio(f"{score} {name.upper()}", meaning, fitted=True, shown=False)
+    return {f"{score.lower()}_{name}": fields for name, fields in measures.items()}
+
+
+def _spread(score: str) -> Fields:
+    """Return the measure of the spread of R or P over random states."""
+    meaning = f"standard deviation of {score} over random states of probes that are trained by gradient descent"
+    return measure(f"{score} spread", meaning, range=(0.0, MOST), digits=4, fitted=True, shown=False)
+
+
 MEASURES = {
-    "r_equivariance": {
-        "heading": "Equivariance",
-        "meaning": "R: what knowing the parameter adds to foretelling the changed embedding, over what is blind to it",
-        "range": (-1e15, 1.0),
-        "column": "score",
-        "outside": (
-            "Scores of single samples can lie above 1: they are contributions to a "
-            "ratio, and a sample that is hard to foretell raises its denominator."
-        ),
-    },
-    "r_ridge": {
-        "heading": "R ridge",
-        "meaning": "R of ridge regression alone",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "r_kernel": {
-        "heading": "R kernel",
-        "meaning": "R of kernel ridge regression alone",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "r_slp": {
-        "heading": "R SLP",
-        "meaning": "R of a linear layer that is trained by gradient descent",
-        "range": (-1e15, 1.0),
-        "fitted": True,
-        "shown": False,
-    },
-    "r_mlp": {
-        "heading": "R MLP",
-        "meaning": "R of a network of two hidden layers that is trained by gradient descent",
-        "range": (-1e15, 1.0),
-        "fitted": True,
-        "shown": False,
-    },
-    "spread": {
-        "heading": "R spread",
-        "meaning": "standard deviation of R over random states of probes that are trained by gradient descent",
-        "digits": 4,
-        "range": (0.0, 1e15),
-        "fitted": True,
-        "shown": False,
-    },
-    "r_explained": {
-        "heading": "R explained",
-        "meaning": "share of the squared step from z to z′ that is foretold; half of it for random embeddings",
-        "range": (-1e15, 1.0),
-    },
-    "r_translate": {
-        "heading": "R translation",
-        "meaning": "R of one and the same step for each parameter, wherever z is",
-        "range": (-1e15, 1.0),
-    },
-    "r_level_top1": {
-        "heading": "R level top-1",
-        "meaning": "how often the prediction is nearer to the true z′ than to the other levels of its orbit",
-        "range": (0.0, 1.0),
-        "null": "r_level_chance",
-    },
-    "r_level_chance": {
-        "heading": "R level chance",
-        "meaning": "level top-1 of a random order",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "r_context_top1": {
-        "heading": "R context top-1",
-        "meaning": "how often the prediction is nearer to the true z′ than to the same level in other contexts",
-        "range": (0.0, 1.0),
-        "null": "r_context_chance",
-    },
-    "r_context_chance": {
-        "heading": "R context chance",
-        "meaning": "context top-1 of a random order",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "r_cosine": {
-        "heading": "R cosine",
-        "meaning": "mean cosine of the prediction and z′",
-        "null": "identity_cosine",
-        "shown": False,
-    },
-    "identity_cosine": {
-        "heading": "identity cosine",
-        "meaning": "mean cosine of z and z′: what is reached without any prediction",
-        "shown": False,
-    },
-    "r_mse": {
-        "heading": "R MSE",
-        "meaning": "mean squared error of the prediction, in mean variances of the embedding's coordinates",
-        "range": (0.0, 1e15),
-        "shown": False,
-    },
-    "identity_mse": {
-        "heading": "identity MSE",
-        "meaning": "the same error of z as the prediction of z′",
-        "range": (0.0, 1e15),
-        "shown": False,
-    },
-    "p": {
-        "heading": "P",
-        "meaning": "R² of the parameter as read from z and z′",
-        "range": (-1e15, 1.0),
-        "null": "shuffled_p",
-        "column": "score_p",
-        "outside": "Scores of single samples can lie above 1: they are contributions to a ratio.",
-    },
-    "p_ridge": {
-        "heading": "P ridge",
-        "meaning": "P of ridge regression alone",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "p_kernel": {
-        "heading": "P kernel",
-        "meaning": "P of kernel ridge regression alone",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "p_slp": {
-        "heading": "P SLP",
-        "meaning": "P of a linear layer that is trained by gradient descent",
-        "range": (-1e15, 1.0),
-        "fitted": True,
-        "shown": False,
-    },
-    "p_mlp": {
-        "heading": "P MLP",
-        "meaning": "P of a network of two hidden layers that is trained by gradient descent",
-        "range": (-1e15, 1.0),
-        "fitted": True,
-        "shown": False,
-    },
-    "p_spread": {
-        "heading": "P spread",
-        "meaning": "standard deviation of P over random states of probes that are trained by gradient descent",
-        "digits": 4,
-        "range": (0.0, 1e15),
-        "fitted": True,
-        "shown": False,
-    },
-    "p_start": {
-        "heading": "P from z",
-        "meaning": "R² of the parameter as read from z alone",
-        "range": (-1e15, 1.0),
-    },
-    "p_end": {
-        "heading": "P from z′",
-        "meaning": "R² of the parameter as read from z′ alone",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "p_difference": {
-        "heading": "P from z′ − z",
-        "meaning": "R² of the parameter as read from the step z′ − z",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "p_from_labels": {
-        "heading": "P from levels",
-        "meaning": "R² of the parameter as the difference of the levels that are read from z′ and from z, each alone",
-        "range": (-1e15, 1.0),
-    },
-    "p_gain": {
-        "heading": "P gain",
-        "meaning": "what reading the parameter from both embeddings adds to reading it from the better one alone",
-        "range": (-1e15, 1.0),
-        "column": "score_p_gain",
-        "outside": "Scores of single samples can lie above 1: they are contributions to a ratio.",
-    },
-    "shuffled_p": {
-        "heading": "P shuffled",
-        "meaning": "P of parameters that are permuted among blocks of samples",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "pairs": {
-        "heading": "pairs",
-        "meaning": "number of pairs, each of which is tested once",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
-    "n": {
-        "heading": "n",
-        "meaning": "number of samples in which a pair ends",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
+    "r_equivariance": ratio(
+        "Equivariance",
+        "R: what knowing the parameter adds to foretelling the changed embedding, over what is blind to it",
+        column="score",
+        outside="Scores of single samples can lie above 1: they are contributions to a "
+        "ratio, and a sample that is hard to foretell raises its denominator.",
+    ),
+    **_of_probes("R"),
+    "spread": _spread("R"),
+    "r_explained": ratio(
+        "R explained", "share of the squared step from z to z′ that is foretold; half of it for random embeddings"
+    ),
+    "r_translate": ratio("R translation", "R of one and the same step for each parameter, wherever z is"),
+    "r_level_top1": share(
+        "R level top-1",
+        "how often the prediction is nearer to the true z′ than to the other levels of its orbit",
+        null="r_level_chance",
+    ),
+    "r_level_chance": share("R level chance", "level top-1 of a random order", shown=False),
+    "r_context_top1": share(
+        "R context top-1",
+        "how often the prediction is nearer to the true z′ than to the same level in other contexts",
+        null="r_context_chance",
+    ),
+    "r_context_chance": share("R context chance", "context top-1 of a random order", shown=False),
+    "r_cosine": measure("R cosine", "mean cosine of the prediction and z′", null="identity_cosine", shown=False),
+    "identity_cosine": measure(
+        "identity cosine", "mean cosine of z and z′: what is reached without any prediction", shown=False
+    ),
+    "r_mse": measure(
+        "R MSE",
+        "mean squared error of the prediction, in mean variances of the embedding's coordinates",
+        range=(0.0, MOST),
+        shown=False,
+    ),
+    "identity_mse": measure(
+        "identity MSE", "the same error of z as the prediction of z′", range=(0.0, MOST), shown=False
+    ),
+    "p": ratio(
+        "P",
+        "R² of the parameter as read from z and z′",
+        null="shuffled_p",
+        column="score_p",
+        outside="Scores of single samples can lie above 1: they are contributions to a ratio.",
+    ),
+    **_of_probes("P"),
+    "p_spread": _spread("P"),
+    "p_start": ratio("P from z", "R² of the parameter as read from z alone"),
+    "p_end": ratio("P from z′", "R² of the parameter as read from z′ alone", shown=False),
+    "p_difference": ratio("P from z′ − z", "R² of the parameter as read from the step z′ − z", shown=False),
+    "p_from_labels": ratio(
+        "P from levels",
+        "R² of the parameter as the difference of the levels that are read from z′ and from z, each alone",
+    ),
+    "p_gain": ratio(
+        "P gain",
+        "what reading the parameter from both embeddings adds to reading it from the better one alone",
+        column="score_p_gain",
+        outside="Scores of single samples can lie above 1: they are contributions to a ratio.",
+    ),
+    "shuffled_p": ratio("P shuffled", "P of parameters that are permuted among blocks of samples", shown=False),
+    "pairs": count("pairs", "number of pairs, each of which is tested once"),
+    "n": count("n", "number of samples in which a pair ends"),
 }
 """What each number of `equivariance` is: fields by name, the score first."""
 

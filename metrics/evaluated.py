@@ -1,4 +1,4 @@
-"""A function of arrays as a metric of the `evaluate` library."""
+"""What a metric says of itself: its class for the `evaluate` library, its measures, the papers that it follows."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -110,3 +110,75 @@ def metric_class(
         "texts": texts,
     }
     return type(function.__name__.title().replace("_", ""), (Evaluated, evaluate.Metric), names)
+
+
+# ----- measures: fields by name, as the MEASURES of a module have them
+Fields = dict[str, Any]
+
+MOST = 1e15
+"""What stands for "no bound" in ranges."""
+
+
+def measure(heading: str, meaning: str, **more: Any) -> Fields:
+    """Return the fields of a measure from −1 to 1, such as a cosine, unless `more` has its range."""
+    return {"heading": heading, "meaning": meaning, **more}
+
+
+def ratio(heading: str, meaning: str, **more: Any) -> Fields:
+    """Return the fields of a measure that is 1 at most and has no lower bound, such as R²."""
+    return {"heading": heading, "meaning": meaning, "range": (-MOST, 1.0), **more}
+
+
+def share(heading: str, meaning: str, **more: Any) -> Fields:
+    """Return the fields of a measure from 0 to 1."""
+    return {"heading": heading, "meaning": meaning, "range": (0.0, 1.0), **more}
+
+
+def count(heading: str, meaning: str, least: float = 1.0, **more: Any) -> Fields:
+    """Return the fields of a number of things, which is not shown unless `more` says so."""
+    return {"heading": heading, "meaning": meaning, "range": (least, MOST), "digits": 0, "shown": False} | more
+
+
+def hidden(fields: Fields) -> Fields:
+    """Return the fields of a measure that tables leave out."""
+    return {**fields, "shown": False}
+
+
+# ----- papers as BibTeX, each one literal: they are read without an import
+COAT = """\
+@misc{a_coat_a_tre_2026,
+  author = {Chen, Chuyang and Steers, Bea and McFee, Brian and Bello, Juan},
+  title = {Evaluating Compositional Structure in Audio Representations},
+  year = {2026},
+  eprint = {2603.13685},
+  archivePrefix = {arXiv},
+  note = {ICASSP 2026}
+}
+"""
+"""arXiv 2603.13685: A-COAT and A-TRE."""
+
+AXES = """\
+@misc{representation_evaluation_2025,
+  author = {Plachouras, Christos and Guinot, Julien and Fazekas, George and Quinton, Elio and Benetos, Emmanouil
+            and Pauwels, Johan},
+  title = {Towards a Unified Representation Evaluation Framework Beyond Downstream Tasks},
+  year = {2025},
+  eprint = {2505.06224},
+  archivePrefix = {arXiv},
+  note = {IJCNN 2025}
+}
+"""
+"""arXiv 2505.06224: the four axes."""
+
+COMPA = """\
+@inproceedings{compa_2024,
+  author = {Ghosh, Sreyan and Seth, Ashish and Kumar, Sonal and Tyagi, Utkarsh and Evuru, Chandra Kiran and
+            Ramaneswaran, S. and Sakshi, S. and Nieto, Oriol and Duraiswami, Ramani and Manocha, Dinesh},
+  title = {{CompA}: Addressing the Gap in Compositional Reasoning in Audio-Language Models},
+  booktitle = {International Conference on Learning Representations},
+  year = {2024},
+  eprint = {2310.08753},
+  archivePrefix = {arXiv}
+}
+"""
+"""arXiv 2310.08753: CompA."""

@@ -1,4 +1,4 @@
-"""Factors of clips, their labels as classes and numbers, their folds, and what probes answer."""
+"""Factors of clips: their labels as classes and numbers, their folds, and the answers of probes with their scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +8,17 @@ import numpy as np
 
 from .arrays import ROUNDING, Floats, Ints
 from .columns import FEWEST_BLOCKS, check_varied, check_within, read_codes, read_column, read_entries
+from .probing import (
+    KERNEL_PENALTIES,
+    KERNEL_WIDTHS,
+    LANDMARKS,
+    PENALTIES,
+    STATES,
+    Kernel,
+    Ridge,
+    fit_probe,
+    squared_distances,
+)
 
 FOLDS = 5
 """Into which blocks are dealt where folds are not given."""
@@ -16,6 +27,9 @@ LEVELS = 16
 """A factor with more different numbers is cut into BINS of equally many rows."""
 
 BINS = 8
+
+FEWEST_ROWS = 3
+"""Of a fold whose correlation counts."""
 
 
 @dataclass(frozen=True)
@@ -144,3 +158,220 @@ class Answers:
         silent = np.abs(self.deviations).max(axis=2) <= ROUNDING
         classes = np.where(silent, commonest, (self.deviations + self.means).argmax(axis=2))
         return (classes != self.factor.codes).astype(np.float64), (commonest != self.factor.codes).astype(np.float64)
+
+
+# ----- answers of probes
+@dataclass(frozen=True)
+class ProbeData:
+    """Embeddings and how probes are fitted to them.
+
+    Attributes:
+        x: embeddings, standardised.
+        raw: embeddings as given, for `slp` and `mlp`.
+        folds: of each row.
+        probes, scaled, seed: as given.
+    """
+
+    x: Floats
+    raw: Floats
+    folds: Ints
+    probes: tuple[str, ...]
+    scaled: bool
+    seed: int
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """Probes with random states."""
+        return tuple(name for name in self.probes if name in ("slp", "mlp"))
+
+    @property
+    def states(self) -> int:
+        """Random states of which scores are means."""
+        return STATES if self.trained else 1
+
+
+Closed = tuple[Ridge, Ints | None]
+"""A probe in closed form, and the landmarks whose squared distances it takes, if it does not take embeddings."""
+
+
+def _closed_fits(data: ProbeData, train: Ints, y: Floats, kinds: Sequence[int]) -> list[Closed]:
+    """Closed forms fitted to the targets of some rows: kind 0 is ridge, the others are kernels of KERNEL_WIDTHS."""
+    x, fits = data.x[train], list[Closed]()
+    landmarks = train[np.linspace(0, len(train) - 1, min(len(train), LANDMARKS)).astype(int)]
+    if any(kinds):
+        between = squared_distances(data.x[landmarks], data.x[landmarks])
+        distances = between if len(landmarks) == len(train) else squared_distances(x, data.x[landmarks])
+    for kind in kinds:
+        if kind == 0:
+            fits.append((Ridge(x, y, PENALTIES, x.shape[1]), None))
+        else:
+            fits.append((Kernel(between, distances, y, KERNEL_WIDTHS[kind - 1]), landmarks))
+    return fits
+
+
+def _inputs(data: ProbeData, rows: Ints, fits: Sequence[Closed]) -> list[Floats]:
+    """What each of some closed forms, fitted to the same rows, takes for other rows."""
+    landmarks = next((landmarks for _, landmarks in fits if landmarks is not None), None)
+    distances = None if landmarks is None else squared_distances(data.x[rows], data.x[landmarks])
+    return [data.x[rows] if landmarks is None or distances is None else distances for _, landmarks in fits]
+
+
+def _closed_answers(
+    data: ProbeData, targets: Floats, groups: Sequence[int], train: Ints, left_out: Sequence[Ints], test: Ints
+) -> tuple[Floats, Floats]:
+    """Of groups of targets the answers for some rows, less the mean trained on, [rows, targets], and errors, [groups].
+
+    Kind and penalty are those with the least mean squared error over the parts `left_out` of `train`, each after
+    training on the rest; then the probe is trained on all of `train`.
+    """
+    kinds = [0] if "ridge" in data.probes else []
+    kinds += range(1, len(KERNEL_WIDTHS) + 1) if "kernel" in data.probes else []
+    if not kinds:
+        return np.zeros((len(test), targets.shape[1])), np.full(len(groups), np.inf)
+    losses = np.full((len(kinds), max(len(PENALTIES), len(KERNEL_PENALTIES)), len(groups)), np.inf)
+    for number, part in enumerate(left_out):
+        rest = np.setdiff1d(train, part)
+        # Without their mean, since what rounding leaves of it would pass for something that was learnt.
+        mean = targets[rest].mean(axis=0)
+        fits = _closed_fits(data, rest, targets[rest] - mean, kinds)
+        for loss, (fit, _), x in zip(losses, fits, _inputs(data, part, fits), strict=True):
+            error = fit.losses(x, targets[part] - mean, groups) * len(part)
+            loss[: len(error)] = error if number == 0 else loss[: len(error)] + error
+    losses /= sum(map(len, left_out))
+    kind, penalty = (np.repeat(places, groups) for places in _least(losses, targets[train], groups))
+    used = np.unique(kind)
+    fits = _closed_fits(data, train, targets[train] - targets[train].mean(axis=0), [kinds[place] for place in used])
+    answers = np.zeros((len(test), targets.shape[1]))
+    for place, (fit, _), x in zip(used, fits, _inputs(data, test, fits), strict=True):
+        columns = kind == place
+        # Those of the other columns, which are of another kind, are not used.
+        predictions = fit.predict(x, fit.penalties[np.where(columns, penalty, 0)]) - fit._offset
+        answers[:, columns] = predictions[:, columns]
+    return answers, losses.min(axis=(0, 1))
+
+
+def _least(losses: Floats, targets: Floats, groups: Sequence[int]) -> tuple[Ints, Ints]:
+    """Kind and penalty of the least of losses [kinds, penalties, groups], [groups] each; of equal ones the greatest.
+
+    They are equal where they differ by rounding: so it is where nothing was learnt, since all rows that were trained on
+    have the same label.
+    """
+    spreads = [part.var(axis=0).mean() for part in np.split(targets, np.cumsum(groups)[:-1], axis=1)]
+    least = losses.min(axis=(0, 1))
+    tied = losses[:, ::-1] <= least + ROUNDING * (least + spreads)
+    kind, place = np.unravel_index(tied.reshape(-1, len(groups)).argmax(axis=0), losses.shape[:2])
+    return kind, losses.shape[1] - 1 - place
+
+
+def best_answers(
+    data: ProbeData, factors: Sequence[Factor], train: Ints, left_out: Sequence[Ints], test: Ints, turn: int
+) -> list[Floats]:
+    """Of each factor the answers of the best probe for some rows, less the mean trained on: [states, rows, targets].
+
+    `slp` and `mlp`, which cost a thousand times as much as closed forms, are trained once, on what part number `turn`
+    of `left_out` leaves of `train`.
+    """
+    targets, groups = np.hstack([factor.targets for factor in factors]), [factor.targets.shape[1] for factor in factors]
+    closed, errors = _closed_answers(data, targets, groups, train, left_out, test)
+    answers = []
+    for factor, columns, error in zip(factors, np.split(closed, np.cumsum(groups)[:-1], axis=1), errors, strict=True):
+        least, best = error, np.broadcast_to(columns, (data.states, *columns.shape))
+        for name in data.trained:
+            values, loss = _trained_answers(data, name, factor, train, left_out[turn % len(left_out)], test)
+            if loss < least:
+                least, best = loss, values
+        answers.append(best)
+    return answers
+
+
+def _trained_answers(
+    data: ProbeData, name: str, factor: Factor, train: Ints, part: Ints, test: Ints
+) -> tuple[Floats, float]:
+    """Of `slp` or `mlp` the answers less the mean trained on, [states, rows, targets], and the validation error."""
+    rest = np.setdiff1d(train, part)
+    fits = [
+        fit_probe(
+            name,
+            (data.raw[rest], factor.targets[rest]),
+            (data.raw[part], factor.targets[part]),
+            data.raw[test],
+            data.seed + state,
+            data.scaled,
+        )
+        for state in range(STATES)
+    ]
+    answers = np.stack([values for values, _ in fits]) - factor.targets[train].mean(axis=0)
+    return answers, float(np.mean([loss[0] for _, loss in fits]))
+
+
+def answers_across_folds(
+    data: ProbeData, factors: Sequence[Factor], trained: Ints, asked: Ints, turn: int = 0
+) -> list[Answers] | None:
+    """Answers for the rows `asked`, each by a probe trained on rows of `trained` in other folds than the row's.
+
+    None where there are fewer than 3 folds.
+    """
+    names = np.unique(data.folds[trained])
+    if len(names) < 3:
+        return None
+    deviations = [np.zeros((data.states, len(asked), factor.targets.shape[1])) for factor in factors]
+    means = [np.zeros((len(asked), factor.targets.shape[1])) for factor in factors]
+    for place, name in enumerate(names):
+        train = trained[data.folds[trained] != name]
+        held = trained[data.folds[trained] == names[(place + 1) % len(names)]]
+        rows = np.flatnonzero(data.folds[asked] == name)
+        for number, answers in enumerate(best_answers(data, factors, train, [held], asked[rows], turn)):
+            deviations[number][:, rows] = answers
+            means[number][rows] = factors[number].targets[train].mean(axis=0)
+    return [Answers(*parts) for parts in zip([factor.at(asked) for factor in factors], deviations, means, strict=True)]
+
+
+def tested_score(answers: Answers) -> tuple[Floats, Floats]:
+    """The correlation, or accuracy above chance, of each random state, and each row's contribution to their mean."""
+    if answers.factor.classes:
+        wrong, room = answers.errors()
+        ratios, contributions = linearised_ratios(wrong, np.broadcast_to(room, wrong.shape))
+        return 1 - ratios, 1 - contributions
+    x, y = answers.deviations[..., 0], answers.factor.targets[:, 0]
+    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean()
+    sizes, size = np.sqrt(np.square(x).mean(axis=1, keepdims=True)), float(np.sqrt(np.square(y).mean()))
+    flat = sizes <= ROUNDING * size
+    u, v = np.where(flat, 0.0, x / np.where(flat, 1.0, sizes)), y / (size or 1.0)
+    r = np.clip((u * v).mean(axis=1, keepdims=True), -1.0, 1.0)
+    contributions = r + u * v - r * (np.square(u) + np.square(v)) / 2
+    return r[:, 0], contributions.mean(axis=0)
+
+
+def seen_score(answers: Answers, folds: Ints) -> tuple[float, int]:
+    """The same, of answers of probes of several folds, and from how many rows; correlations are those within folds.
+
+    Over all folds r would be below 0 on average where nothing is known: the answers of a probe are the larger, the
+    more the rows it was trained on happen to agree, and so the less they agree with the rows left out.
+    """
+    if answers.factor.classes:
+        return float(tested_score(answers)[0].mean()), len(folds)
+    parts = [answers.at(np.flatnonzero(folds == fold)) for fold in np.unique(folds)]
+    parts = [part for part in parts if len(part.means) >= FEWEST_ROWS and np.ptp(part.factor.targets) > 0]
+    counts = [len(part.means) for part in parts]
+    scores = [float(tested_score(part)[0].mean()) for part in parts]
+    return (float(np.average(scores, weights=counts)), sum(counts)) if parts else (0.0, 0)
+
+
+def linearised_ratios(numerators: Floats, denominators: Floats) -> tuple[Floats, Floats]:
+    """Ratios of sums along rows [states], and contributions [rows] whose mean is the mean of the ratios."""
+    means = denominators.mean(axis=1)
+    if not means.all():
+        return np.ones(len(means)), np.ones(numerators.shape[1])
+    ratios = numerators.mean(axis=1) / means
+    contributions = ratios[:, None] + (numerators - ratios[:, None] * denominators) / means[:, None]
+    return ratios, contributions.mean(axis=0)
+
+
+def pooled_r2(answers: Sequence[Answers]) -> float | None:
+    """R² over the rows of all; None of classes."""
+    if not answers or answers[0].factor.classes:
+        return None
+    sums = np.sum(
+        [[errors.mean(axis=0).sum(), room.sum()] for errors, room in (part.errors() for part in answers)], axis=0
+    )
+    return float(1 - sums[0] / sums[1]) if sums[1] else 0.0

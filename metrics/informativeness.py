@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, Floats, Ints, read_matrix
-from .citations import AXES as _CITATION
 from .columns import check_classes, check_varied, fold_rotation, read_blocks, read_column
-from .evaluated import metric_class
+from .evaluated import AXES as _CITATION
+from .evaluated import MOST, count, measure, metric_class, ratio, share
 from .probing import (
     PROBES,
     SHUFFLES,
@@ -234,91 +234,40 @@ def _misses(predictions: Floats, targets: Floats, mean: Floats) -> Floats:
 VERSION = 1
 """It rises with every change of code or constants that can change a number."""
 
-# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
 MEASURES = {
-    "informativeness": {
-        "heading": "Informativeness",
-        "meaning": "R² of numbers, or accuracy above chance of classes, by the probe that validates best",
-        "range": (-1e15, 1.0),
-        "null": "shuffled",
-        "column": "score",
-        "outside": (
-            "Scores of single samples can lie above 1: they are contributions to a "
-            "ratio, and a sample that is far from the mean raises its denominator."
-        ),
-    },
-    "ridge": {
-        "heading": "ridge",
-        "meaning": "the score of ridge regression",
-        "range": (-1e15, 1.0),
-        "null": "shuffled",
-    },
-    "kernel": {
-        "heading": "kernel",
-        "meaning": "the score of kernel ridge regression",
-        "range": (-1e15, 1.0),
-        "null": "shuffled",
-    },
-    "slp": {
-        "heading": "SLP",
-        "meaning": "the score of a linear layer that is trained by gradient descent",
-        "range": (-1e15, 1.0),
-        "fitted": True,
-        "shown": False,
-    },
-    "mlp": {
-        "heading": "MLP",
-        "meaning": "the score of a network of two hidden layers that is trained by gradient descent",
-        "range": (-1e15, 1.0),
-        "fitted": True,
-        "shown": False,
-    },
-    "spread": {
-        "heading": "spread",
-        "meaning": "standard deviation of the score over random states of probes that are trained by gradient descent",
-        "digits": 4,
-        "range": (0.0, 1e15),
-        "fitted": True,
-        "shown": False,
-    },
-    "shuffled": {
-        "heading": "shuffled",
-        "meaning": "the score of labels that are permuted among blocks of samples",
-        "range": (-1e15, 1.0),
-    },
-    "rmse": {
-        "heading": "RMSE",
-        "meaning": "root of the mean squared error of numbers, in their own unit",
-        "range": (0.0, 1e15),
-        "shown": False,
-    },
-    "accuracy": {
-        "heading": "accuracy",
-        "meaning": "how often the class is right",
-        "range": (0.0, 1.0),
-        "null": "chance",
-        "shown": False,
-    },
-    "chance": {
-        "heading": "chance",
-        "meaning": "how often the commonest class of the training samples is right",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "n": {
-        "heading": "n",
-        "meaning": "number of samples, each of which is tested once",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
-    "blocks": {
-        "heading": "blocks",
-        "meaning": "number of blocks, none of which is both trained on and tested",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
+    "informativeness": ratio(
+        "Informativeness",
+        "R² of numbers, or accuracy above chance of classes, by the probe that validates best",
+        null="shuffled",
+        column="score",
+        outside="Scores of single samples can lie above 1: they are contributions to a "
+        "ratio, and a sample that is far from the mean raises its denominator.",
+    ),
+    "ridge": ratio("ridge", "the score of ridge regression", null="shuffled"),
+    "kernel": ratio("kernel", "the score of kernel ridge regression", null="shuffled"),
+    "slp": ratio("SLP", "the score of a linear layer that is trained by gradient descent", fitted=True, shown=False),
+    "mlp": ratio(
+        "MLP",
+        "the score of a network of two hidden layers that is trained by gradient descent",
+        fitted=True,
+        shown=False,
+    ),
+    "spread": measure(
+        "spread",
+        "standard deviation of the score over random states of probes that are trained by gradient descent",
+        range=(0.0, MOST),
+        digits=4,
+        fitted=True,
+        shown=False,
+    ),
+    "shuffled": ratio("shuffled", "the score of labels that are permuted among blocks of samples"),
+    "rmse": measure(
+        "RMSE", "root of the mean squared error of numbers, in their own unit", range=(0.0, MOST), shown=False
+    ),
+    "accuracy": share("accuracy", "how often the class is right", null="chance", shown=False),
+    "chance": share("chance", "how often the commonest class of the training samples is right", shown=False),
+    "n": count("n", "number of samples, each of which is tested once"),
+    "blocks": count("blocks", "number of blocks, none of which is both trained on and tested"),
 }
 """What each number of `informativeness` is: fields by name, the score first."""
 

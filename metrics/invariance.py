@@ -34,7 +34,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import ROUNDING, ROWS_COMPARED, TIE, Floats, Ints, read_matrix, row_cosines, row_norms, unit_rows
-from .citations import AXES as _CITATION
 from .columns import (
     FEWEST_BLOCKS,
     UNBOUNDED,
@@ -44,7 +43,8 @@ from .columns import (
     read_blocks,
     read_relations,
 )
-from .evaluated import metric_class
+from .evaluated import AXES as _CITATION
+from .evaluated import MOST, count, measure, metric_class, ratio, share
 
 COINCIDES = 1e-5
 """Two clips whose embeddings differ by at most this times the largest value are one to an encoder, as two clips of one
@@ -330,88 +330,43 @@ def _abx(z: Floats, originals: Ints, copies: Ints, owners: Ints, same: Any, diff
 VERSION = 2
 """It rises with every change of code or constants that can change a number."""
 
-# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
 MEASURES = {
-    "invariance": {
-        "heading": "Invariance",
-        "meaning": "1 − mean squared distance of copies from their originals / that of different clips",
-        "range": (-1e15, 1.0),
-        "column": "score",
-        "outside": (
-            "Scores of single originals can lie above 1: they are contributions to a "
-            "ratio, and an original that is far from all others raises its denominator."
-        ),
-    },
-    "abx": {
-        "heading": "ABX",
-        "meaning": "how often a copy is nearer to another clip of its content than to one of another, above chance",
-        "column": "score_abx",
-    },
-    "cosine": {
-        "heading": "cosine",
-        "meaning": "mean cosine of copies and their originals",
-        "null": "cosine_null",
-    },
-    "cosine_null": {
-        "heading": "null cosine",
-        "meaning": "mean cosine of different clips",
-    },
-    "centred_cosine": {
-        "heading": "centred cosine",
-        "meaning": "mean cosine of copies and their originals after the mean of all originals is taken away",
-        "null": "centred_cosine_null",
-    },
-    "centred_cosine_null": {
-        "heading": "null centred cosine",
-        "meaning": "mean cosine of different clips after the mean of all originals is taken away",
-        "shown": False,
-    },
-    "top1": {
-        "heading": "top-1",
-        "meaning": "how often the own original is the nearest of all originals to a copy",
-        "range": (0.0, 1.0),
-        "null": "top1_chance",
-    },
-    "top1_chance": {
-        "heading": "top-1 chance",
-        "meaning": "top-1 of a random order",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "quarter_1": {
-        "heading": "first quarter",
-        "meaning": "the score of the quarter of copies with the least parameters",
-        "range": (-1e15, 1.0),
-    },
-    "quarter_2": {
-        "heading": "second quarter",
-        "meaning": "the score of the second quarter of copies by their parameters",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "quarter_3": {
-        "heading": "third quarter",
-        "meaning": "the score of the third quarter of copies by their parameters",
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "quarter_4": {
-        "heading": "last quarter",
-        "meaning": "the score of the quarter of copies with the greatest parameters",
-        "range": (-1e15, 1.0),
-    },
-    "selectivity": {
-        "heading": "selectivity",
-        "meaning": "mean squared step when something that matters changes / mean squared distance of copies",
-        "range": (0.0, 1e15),
-    },
-    "n": {
-        "heading": "n",
-        "meaning": "number of originals",
-        "digits": 0,
-        "range": (5.0, 1e15),
-        "shown": False,
-    },
+    "invariance": ratio(
+        "Invariance",
+        "1 − mean squared distance of copies from their originals / that of different clips",
+        column="score",
+        outside="Scores of single originals can lie above 1: they are contributions to a "
+        "ratio, and an original that is far from all others raises its denominator.",
+    ),
+    "abx": measure(
+        "ABX",
+        "how often a copy is nearer to another clip of its content than to one of another, above chance",
+        column="score_abx",
+    ),
+    "cosine": measure("cosine", "mean cosine of copies and their originals", null="cosine_null"),
+    "cosine_null": measure("null cosine", "mean cosine of different clips"),
+    "centred_cosine": measure(
+        "centred cosine",
+        "mean cosine of copies and their originals after the mean of all originals is taken away",
+        null="centred_cosine_null",
+    ),
+    "centred_cosine_null": measure(
+        "null centred cosine",
+        "mean cosine of different clips after the mean of all originals is taken away",
+        shown=False,
+    ),
+    "top1": share("top-1", "how often the own original is the nearest of all originals to a copy", null="top1_chance"),
+    "top1_chance": share("top-1 chance", "top-1 of a random order", shown=False),
+    "quarter_1": ratio("first quarter", "the score of the quarter of copies with the least parameters"),
+    "quarter_2": ratio("second quarter", "the score of the second quarter of copies by their parameters", shown=False),
+    "quarter_3": ratio("third quarter", "the score of the third quarter of copies by their parameters", shown=False),
+    "quarter_4": ratio("last quarter", "the score of the quarter of copies with the greatest parameters"),
+    "selectivity": measure(
+        "selectivity",
+        "mean squared step when something that matters changes / mean squared distance of copies",
+        range=(0.0, MOST),
+    ),
+    "n": count("n", "number of originals", 5.0),
 }
 """What each number of `invariance` is: fields by name, the score first."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .arrays import ROUNDING, Floats, Ints
+from .evaluated import ratio, share
 from .factors import Answers, Factor
 from .probing import standardised_rows
 
@@ -173,3 +174,35 @@ def _explicitness(x: Floats, factor: Factor, train: Ints, test: Ints) -> float:
         if 0 < hits.sum() < len(hits)
     ]
     return float(np.mean(areas)) if areas else 0.5
+
+
+LITERATURE_MEASURES = {
+    "dci_disentanglement": share(
+        "DCI disentanglement",
+        "how far each dimension is important to one factor alone, by lasso (Eastwood and Williams 2018)",
+        shown=False,
+    ),
+    "dci_completeness": share(
+        "DCI completeness",
+        "how far one dimension alone is important to each factor, by lasso (Eastwood and Williams 2018)",
+        shown=False,
+    ),
+    "dci_informativeness": ratio(
+        "DCI informativeness",
+        "R² or accuracy above chance of the lasso on held-out clips, mean over factors",
+        shown=False,
+    ),
+    "mig": share(
+        "MIG", "mutual information gap of the two dimensions that tell most of a factor (Chen et al. 2018)", shown=False
+    ),
+    "sap": share("SAP", "gap of the two dimensions that predict a factor best (Kumar et al. 2018)", shown=False),
+    "modularity": share(
+        "modularity", "how far each dimension informs about one factor alone (Ridgeway and Mozer 2018)", shown=False
+    ),
+    "explicitness": share(
+        "explicitness",
+        "area under the ROC curve of levels by logistic regression, chance ½ (Ridgeway and Mozer 2018)",
+        shown=False,
+    ),
+}
+"""Scores of the literature, in the basis of the embeddings."""

@@ -1,4 +1,4 @@
-"""Orbits of clips under one parameter: pairs of their rows, and features of the change."""
+"""Orbits of clips under one parameter: pairs of their rows, features of the change, and what a fold tells of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +9,17 @@ from numpy.typing import NDArray
 
 from .arrays import Floats, Ints
 from .columns import check_varied, check_within, read_codes, read_column, read_entries
-from .probing import standardised_rows
+from .probing import STATES, fit_groups, standardised_rows
 
 MOST_PAIRS = 30_000
 """Of more pairs, so many are drawn, evenly from all orbits."""
 
 MOST_VALUES = 16
 """Of a parameter with no more different values each is a feature of its own; else P, P² and |P| are the features."""
+
+
+COMPONENTS = 24
+"""Principal components of z, whose products with P and P² let ridge regression turn the step with the place."""
 
 
 # ----- pairs and their features
@@ -150,3 +154,176 @@ def _pairs(orbit: Ints, originals: NDArray[np.bool_] | None, seed: int) -> tuple
     start, end = start[order], end[order]
     # Of each two rows both directions are there, so that z and z′ alone tell the same.
     return (np.concatenate([start, end]), np.concatenate([end, start])) if originals is None else (start, end)
+
+
+# ----- pairs in folds, and what is foretold of them from one embedding
+class PairFold:
+    """The pairs that train, validate and test in one fold, and their features.
+
+    Closed forms see coordinates in the span of the rows that train, and in one more column how far a row is from it:
+    all distances from rows that train are as they were, so that predictions are the same, at less cost.
+
+    Attributes:
+        parts: numbers of the pairs that train, validate and test.
+        x: coordinates of embeddings; `dim` is the number of dimensions that they stand for.
+        outside: mean of |z′ − z|² outside of the span over the pairs that validate.
+    """
+
+    def __init__(self, data: Paired, rows: tuple[Ints, Ints, Ints]) -> None:
+        self.data, self.dim = data, data.z.shape[1]
+        part = np.empty(len(data.z), dtype=np.int64)
+        for number, places in enumerate(rows):
+            part[places] = number
+        self.parts = [np.flatnonzero(part[data.start] == number) for number in range(3)]
+        self._basis = np.linalg.qr(data.z[rows[0]].T)[0] if len(rows[0]) < self.dim else None
+        self.x = self._coordinates(data.z)
+        train, held, _ = self.parts
+        moved = np.square(data.z[data.end[held]] - data.z[data.start[held]]).sum()
+        self.outside = float(moved - np.square(self.steps(held)).sum()) / len(held)
+        parameter, total = (float(x.var(axis=0).sum()) for x in (data.columns[train], self.x[data.start[train]]))
+        self._weight = np.sqrt(total / parameter) if parameter > 0 else 1.0
+        offset = self.x - self.x[rows[0]].mean(axis=0)
+        _, axes = np.linalg.eigh(offset[rows[0]].T @ offset[rows[0]])
+        self._components = offset @ axes[:, : -COMPONENTS - 1 : -1]
+
+    def _coordinates(self, z: Floats) -> Floats:
+        if self._basis is None:
+            return z
+        inside = z @ self._basis
+        outside = np.square(z).sum(axis=1) - np.square(inside).sum(axis=1)
+        return np.hstack([inside, np.sqrt(np.maximum(outside, 0.0))[:, None]])
+
+    def both(self, pairs: Ints) -> Floats:
+        """z and z′ side by side."""
+        return np.hstack([self.x[self.data.start[pairs]], self.x[self.data.end[pairs]]])
+
+    def difference(self, pairs: Ints) -> Floats:
+        """The coordinates of z′ − z."""
+        return self._coordinates(self.data.z[self.data.end[pairs]] - self.data.z[self.data.start[pairs]])
+
+    def steps(self, pairs: Ints) -> Floats:
+        """z′ − z within the span, which is all of it that can be foretold."""
+        inside = self.x if self._basis is None else self.x[:, :-1]
+        steps: Floats = inside[self.data.end[pairs]] - inside[self.data.start[pairs]]
+        return steps
+
+    def whole(self, steps: Floats) -> Floats:
+        """Steps within the span in the dimensions of z."""
+        return steps if self._basis is None else steps @ self._basis.T
+
+    def weighted(self, pairs: Ints) -> Floats:
+        """Features of the parameter, which together vary as much as those of z do in training."""
+        return self.data.columns[pairs] * self._weight
+
+    def products(self, pairs: Ints) -> Floats:
+        """Products of P and P² with principal components of z; none where parameters are classes."""
+        columns = [np.empty((len(pairs), 0))]
+        for power in (self.data.values, np.square(self.data.values)) if len(self.data.values) else ():
+            offset, scale = power[self.parts[0]].mean(), float(power[self.parts[0]].std()) or 1.0
+            columns.append((power[pairs, None] - offset) / scale * self._components[self.data.start[pairs]])
+        return np.hstack(columns)
+
+
+class Trials:
+    """Squared errors of all pairs [states, pairs] of each probe, and as "best" of that which validates best in a fold.
+
+    What is tested in a fold is told by its pairs.
+    """
+
+    def __init__(self, names: Sequence[str], states: int, count: int) -> None:
+        self.errors = {name: np.zeros((states, count)) for name in (*names, "best")}
+        self._least: dict[int, float] = {}
+
+    def enter(self, name: str, pairs: Ints, errors: Floats, loss: float) -> bool:
+        """Enter errors [states, pairs] of a probe on the pairs of a fold; whether it is the best of it so far."""
+        self.errors[name][:, pairs] = errors
+        return self.choose(pairs, errors, loss)
+
+    def choose(self, pairs: Ints, errors: Floats, loss: float) -> bool:
+        """Take errors for the best of a fold where they validate better than all before; whether they do."""
+        best = loss < self._least.get(int(pairs[0]), np.inf)
+        if best:
+            self._least[int(pairs[0])] = loss
+            self.errors["best"][:, pairs] = errors
+        return best
+
+
+@dataclass(frozen=True)
+class ProbeSettings:
+    """Names of the probes, and what `slp` and `mlp` are told."""
+
+    probes: tuple[str, ...]
+    scaled: bool
+    seed: int
+
+    @property
+    def states(self) -> int:
+        """Random states of which scores are means."""
+        return STATES if {"slp", "mlp"} & set(self.probes) else 1
+
+
+def means_by(codes: Ints, values: Floats) -> Floats:
+    """Means of the rows of values [m, targets] with each code, [codes, targets]."""
+    order = np.argsort(codes, kind="stable")
+    places = np.searchsorted(codes[order], np.arange(int(codes.max()) + 1))
+    means: Floats = np.add.reduceat(values[order], places, axis=0) / np.bincount(codes)[:, None]
+    return means
+
+
+@dataclass(frozen=True)
+class Starts:
+    """What a probe foretells of tested pairs from z alone, each with its loss on the pairs that validate.
+
+    Attributes:
+        start, end: numbers of the rows of each pair [m] among those where pairs start; those of `end` are right where
+            there are no originals.
+        steps: z′ − z within the span, of pairs that start in a row [rows, coordinates].
+        values: P of pairs that start in a row [rows].
+        levels: the level of a row [rows].
+    """
+
+    start: Ints
+    end: Ints
+    steps: tuple[Floats, float]
+    values: tuple[Floats, float]
+    levels: tuple[Floats, float]
+
+
+def _from_start(fold: PairFold, name: str) -> Starts:
+    """Fit a closed form to z alone, with zeros for values where parameters are classes.
+
+    To fit the pairs' targets to the rows where they start is to fit the mean target of each row: it costs much less.
+    """
+    data = fold.data
+    rows, targets, rest = [], [], []
+    for pairs in fold.parts:
+        start, codes = np.unique(data.start[pairs], return_inverse=True)
+        values = data.values[pairs] if len(data.values) else np.zeros(len(pairs))
+        wanted = np.hstack([fold.steps(pairs), values[:, None]])
+        means = means_by(codes, wanted)
+        within = np.square(wanted - means[codes])
+        rows.append((start, codes))
+        targets.append(np.hstack([means, data.level[start][:, None]]))
+        rest.append((float(within[:, :-1].sum(axis=1).mean()), float(within[:, -1].mean())))
+    count = targets[0].shape[1] - 2
+    train, validation = ((fold.x[rows[k][0]], targets[k]) for k in (0, 1))
+    (steps, values, levels), losses = fit_groups(
+        name, train, validation, fold.x[rows[2][0]], (count, 1, 1), True, 0, fold.dim
+    )
+    start, codes = rows[2]
+    return Starts(
+        codes,
+        np.minimum(np.searchsorted(start, data.end[fold.parts[2]]), len(start) - 1),
+        (steps[0], float(losses[0]) * count + rest[1][0] + fold.outside),
+        (values[0, :, 0], float(losses[1]) + rest[1][1]),
+        (levels[0, :, 0], float(losses[2])),
+    )
+
+
+def fitted_starts(
+    data: Paired, rotation: Sequence[tuple[Ints, Ints, Ints]], settings: ProbeSettings
+) -> tuple[list[PairFold], list[dict[str, Starts]]]:
+    """The folds, and what each closed form foretells in each from z alone."""
+    parts = [PairFold(data, rows) for rows in rotation]
+    closed = [name for name in settings.probes if name not in ("slp", "mlp")]
+    return parts, [{name: _from_start(fold, name) for name in closed} for fold in parts]

@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .answer_judgements import Judged as Judged
 from .answer_mentions import Mention as Mention
 from .answer_words import LETTERS, folded_words
 from .answers import POLARITIES, REFUSED
 from .arrays import Floats, Ints
-from .evaluated import metric_class
-from .measures import MOST, Fields, count, hidden, share
+from .evaluated import MOST, Fields, count, hidden, metric_class, share
 from .questions import TASKS, Questions, in_means, read_questions, sums_at
 
 RESAMPLES = 2000

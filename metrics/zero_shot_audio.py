@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Floats, read_matrix, unit_rows
-from .citations import COMPA as _CITATION
-from .evaluated import metric_class
+from .evaluated import COMPA as _CITATION
+from .evaluated import count, metric_class, share
 from .similarity import (
     check_given,
     check_one_space,
@@ -264,82 +264,45 @@ def _average_precision(values: Floats, right: NDArray[np.bool_]) -> tuple[float,
 VERSION = 1
 """It rises with every change of code or constants that can change a number."""
 
-# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
 MEASURES = {
-    "top1": {
-        "heading": "zero-shot top-1",
-        "meaning": "share of clips to which the right class is the nearest; of several labels one of them",
-        "range": (0.0, 1.0),
-        "null": "chance_top1",
-        "column": "score",
-    },
-    "top5": {
-        "heading": "top-5",
-        "meaning": "share of clips to which the right class is among the five nearest; of several labels one of them",
-        "range": (0.0, 1.0),
-        "null": "chance_top5",
-        "column": "score_top5",
-    },
-    "macro_recall": {
-        "heading": "macro recall",
-        "meaning": "top-1 of the clips of a class, mean over classes; none where clips have several labels",
-        "range": (0.0, 1.0),
-        "null": "chance_macro_recall",
-        "column": "score_macro_recall",
-        "outside": (
-            "Values of single clips are their linearised contributions to the mean over classes, and these can lie "
-            "outside its range."
-        ),
-    },
-    "map": {
-        "heading": "mAP",
-        "meaning": "average precision of the clips of a class by their similarity to it, mean over classes",
-        "range": (0.0, 1.0),
-        "null": "chance_map",
-        "column": "score_map",
-        "outside": (
-            "Values of single clips are their linearised contributions to the mean over classes, and these can lie "
-            "outside its range."
-        ),
-    },
-    "chance_top1": {
-        "heading": "chance of top-1",
-        "meaning": "top-1 of a model that knows nothing, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_top5": {
-        "heading": "chance of top-5",
-        "meaning": "top-5 of a model that knows nothing, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_macro_recall": {
-        "heading": "chance of macro recall",
-        "meaning": "macro recall of a model that knows nothing: 1 over the number of classes, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "chance_map": {
-        "heading": "chance of mAP",
-        "meaning": "mAP of a model that knows nothing, exactly",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "n": {
-        "heading": "n",
-        "meaning": "number of clips",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
-    "classes": {
-        "heading": "classes",
-        "meaning": "number of classes to choose from",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
+    "top1": share(
+        "zero-shot top-1",
+        "share of clips to which the right class is the nearest; of several labels one of them",
+        null="chance_top1",
+        column="score",
+    ),
+    "top5": share(
+        "top-5",
+        "share of clips to which the right class is among the five nearest; of several labels one of them",
+        null="chance_top5",
+        column="score_top5",
+    ),
+    "macro_recall": share(
+        "macro recall",
+        "top-1 of the clips of a class, mean over classes; none where clips have several labels",
+        null="chance_macro_recall",
+        column="score_macro_recall",
+        outside="Values of single clips are their linearised contributions to the mean over classes, and these can lie "
+        "outside its range.",
+    ),
+    "map": share(
+        "mAP",
+        "average precision of the clips of a class by their similarity to it, mean over classes",
+        null="chance_map",
+        column="score_map",
+        outside="Values of single clips are their linearised contributions to the mean over classes, and these can lie "
+        "outside its range.",
+    ),
+    "chance_top1": share("chance of top-1", "top-1 of a model that knows nothing, exactly", shown=False),
+    "chance_top5": share("chance of top-5", "top-5 of a model that knows nothing, exactly", shown=False),
+    "chance_macro_recall": share(
+        "chance of macro recall",
+        "macro recall of a model that knows nothing: 1 over the number of classes, exactly",
+        shown=False,
+    ),
+    "chance_map": share("chance of mAP", "mAP of a model that knows nothing, exactly", shown=False),
+    "n": count("n", "number of clips"),
+    "classes": count("classes", "number of classes to choose from"),
 }
 """What each number of `zero_shot_audio` is: fields by name, the score first."""
 

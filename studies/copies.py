@@ -270,7 +270,7 @@ def _embedded(
     """Embeddings of clips by weights and layer: of all layers of models that have some, or of their own alone."""
     from audio_compositionality.encoders.base import ModelError
     from audio_compositionality.encoders.loading.registry import load_layers, load_model
-    from audio_compositionality.evaluator.run.embed import embed_at_layers
+    from audio_compositionality.evaluator.run.embeddings import embed_at_layers
     from audio_compositionality.evaluator.run.options import RunOptions
 
     def loaded(name: str, seed: int) -> list[Any]:

@@ -6,7 +6,6 @@ place.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +19,8 @@ from pydantic.fields import FieldInfo
 
 from .errors import InputError
 from .files import sha256_of_json
-from .table import Cell, Column, Row, Table
-from .text import first_line, listed, nearest
+from .table import Column, Table, rows_of
+from .text import closest, first_line, listed, nearest
 
 _WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 """Types of values that can be typed."""
@@ -135,11 +134,8 @@ def settings_table(fields: Mapping[str, FieldInfo], title: str = "Settings") -> 
         Column("rule", "What it may be.", numeric=False),
         Column("meaning", "What it decides.", numeric=False),
     )
-    rows = [
-        Row((Cell(name), Cell(default_of(field)), Cell(rule_of(field)), Cell(field.description or "")))
-        for name, field in fields.items()
-    ]
-    return Table(title, columns, tuple(rows), (), "settings")
+    rows = rows_of((name, default_of(field), rule_of(field), field.description or "") for name, field in fields.items())
+    return Table(title, columns, rows, (), "settings")
 
 
 def default_of(field: FieldInfo) -> str:
@@ -209,10 +205,8 @@ def check_values(values: Mapping[str, Any], fields: Mapping[str, FieldInfo], own
             read[name] = _unread(value, fields[name])
             _adapter(_bounded(fields[name])).validate_python(read[name])
         except ValidationError:
-            closest = _closest(value, fields[name])
-            raise InputError(
-                f"{name} is {as_typed(value, quoted=True)}; it is {rule_of(fields[name])}{closest}"
-            ) from None
+            near = _closest(value, fields[name])
+            raise InputError(f"{name} is {as_typed(value, quoted=True)}; it is {rule_of(fields[name])}{near}") from None
     return read
 
 
@@ -383,8 +377,8 @@ def _closest(value: Any, field: FieldInfo) -> str:
     """The end of an error about a value that is none of the choices: the one that is nearest to it, if any is."""
     choices = [str(choice) for choice in _choices(field.annotation)]
     wrong = [str(part) for part in (value if isinstance(value, list | tuple) else [value]) if str(part) not in choices]
-    close = difflib.get_close_matches(wrong[0].lower(), choices, n=1, cutoff=0.5) if wrong else []
-    return f": did you mean {close[0]!r}?" if close else ""
+    close = closest(wrong[0].lower(), choices) if wrong else None
+    return "" if close is None else f": did you mean {close!r}?"
 
 
 def _without_none(annotation: Any) -> Any:

@@ -6,7 +6,7 @@ import io
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
@@ -89,6 +89,11 @@ class Table:
     rows: tuple[Row, ...]
     legend: tuple[str, ...] = ()
     name: str = ""
+
+
+def rows_of(values: Iterable[Iterable[float | bool | str | None]]) -> tuple[Row, ...]:
+    """Rows of plain values, a cell each."""
+    return tuple(Row(tuple(map(Cell, row))) for row in values)
 
 
 def cell_text(cell: Cell, column: Column, *, minus: str = "-") -> str:

@@ -6,12 +6,19 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """The end of an error about an unknown name: the nearest valid one, and all of them."""
+def closest(name: str, valid: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """The valid name that is most like a wrong one; None where their similarity, from 0 to 1, is below `cutoff`."""
+    close = difflib.get_close_matches(name, list(valid), n=1, cutoff=cutoff)
+    return close[0] if close else None
+
+
+def nearest(name: str, valid: Iterable[str], listing: str = "") -> str:
+    """The end of an error about an unknown name: the nearest valid one, and all of them, or `listing`, what lists
+    them."""
     names = list(valid)
-    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    suggestion = f"did you mean {close[0]!r}? " if close else ""
-    return f"{suggestion}Valid: {', '.join(names)}"
+    close = closest(name.lower(), names)
+    suggestion = "" if close is None else f"did you mean {close!r}? "
+    return suggestion + (listing or f"Valid: {', '.join(names)}")
 
 
 def first_line(error: BaseException) -> str:

@@ -14,10 +14,10 @@ from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed
 
-from .answer_store import answer_store
 from .opened import OpenedTask
 from .options import RunOptions
 from .outputs import can_do
+from .store import answer_store
 
 
 def with_long_answers(models: Sequence[Model], opened: Sequence[OpenedTask]) -> list[Model]:

@@ -38,7 +38,7 @@ from audio_compositionality.tasks.registry import default_tasks, load_tasks, set
 
 from .answers import left_unasked
 from .before import check_lengths, check_questions, warn_of_other_data, with_long_answers
-from .embed import models_by_pass, precision_deviation
+from .embeddings import models_by_pass, precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
 from .outputs import Filled, ModelOutputs, can_do, check_model_kind, compute_outputs, warn_of_left_out

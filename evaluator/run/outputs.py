@@ -15,13 +15,11 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
 
 from .answers import compute_answers
-from .embed import fill_stores, open_store, refuse_skipped
+from .embeddings import fill_stores, fill_texts, open_store, refuse_skipped, text_store
 from .opened import OpenedTask
 from .options import RunOptions
 from .processes import Processes
-from .store import EmbeddingShard, EmbeddingStore, stage_of
-from .store_key import StoreKey
-from .texts import fill_texts, text_store
+from .store import EmbeddingShard, EmbeddingStore, StoreKey, stage_of
 
 
 @dataclass(frozen=True)

@@ -183,10 +183,9 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
         ResultError: they are not there, or some clips could not be embedded.
         StoreError: they are damaged, or of other clips.
     """
+    from audio_compositionality.evaluator.run.embeddings import text_store
     from audio_compositionality.evaluator.run.options import RunOptions
-    from audio_compositionality.evaluator.run.store import EmbeddingStore, store_root
-    from audio_compositionality.evaluator.run.store_key import StoreKey
-    from audio_compositionality.evaluator.run.texts import text_store
+    from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreKey, store_root
 
     configuration, card = opened.configuration, result.model.card()
     folder = store_root() if root is None else Path(root)
@@ -212,8 +211,7 @@ def stored_answers(result: Result, opened: OpenedTask, root: str | Path | None =
         ResultError: they are not there, or some questions could not be asked.
         StoreError: they are damaged, or to other prompts.
     """
-    from audio_compositionality.evaluator.run.answer_store import answer_store
-    from audio_compositionality.evaluator.run.store import store_root
+    from audio_compositionality.evaluator.run.store import answer_store, store_root
 
     store = answer_store(result.model.card(), opened, store_root() if root is None else Path(root))
     _check_whole(store, "answers", result.model.id)

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from audio_compositionality.cli import arguments
-from audio_compositionality.cli.failures import exit_status, named_output
-from audio_compositionality.cli.main import Parser, parsed, show_warning
+from audio_compositionality.cli.main import Parser, exit_status, named_output, parsed, show_warning
 
 PROGRAM = "python -m studies.validity"
 

@@ -22,8 +22,7 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.sounds.entries import Sound, fingerprint_of_entries
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.evaluator.run.store import EmbeddingStore
-from audio_compositionality.evaluator.run.store_key import StoreKey
+from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreKey
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.tasks.base import Outputs, Scores
 from audio_compositionality.tasks.registry import load_task

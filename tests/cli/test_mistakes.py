@@ -156,7 +156,10 @@ DATA = [
     ("build --preset minny", "did you mean 'mini'"),
     ("evaluate random --data mini --preset full", "is a preset, and --preset full another one; give one"),
     ("evaluate random --preset full --set preset=mini", "--preset and --set preset=... are both given; give one"),
-    ("evaluate random --data mini --data full", "--data is 'mini' and 'full'; a command takes one"),
+    (
+        "evaluate random --data mini --data full",
+        "--data is given 2 times, mini and full; a command takes one, and each data set has a folder",
+    ),
     ("evaluate random --data nowhere", "no data 'nowhere': no folder or file here, no Hub id (ORG/NAME)"),
     ("run --data=", "data are ''; give a preset, a folder (. is the current one), a table or a Hub id"),
     ("evaluate random --data ./nowhere", "there is nothing at './nowhere'"),

@@ -27,7 +27,7 @@ def evaluated(monkeypatch):
         "audio_compositionality.encoders.loading.registry.load_model",
         lambda name, *, device, options, seed: SimpleNamespace(name=name, abilities=ENCODER),
     )
-    monkeypatch.setattr("audio_compositionality.cli.model_options.check_kinds", lambda *_: None)
+    monkeypatch.setattr("audio_compositionality.cli.scoring.check_kinds", lambda *_: None)
     return calls
 
 

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from audio_compositionality.cli.announce import kept_outputs
-from audio_compositionality.cli.model_options import ModelSettings, loaded_models
+from audio_compositionality.cli.scoring import ModelSettings, kept_outputs, loaded_models
 from audio_compositionality.encoders.options import LanguageOptions
 from audio_compositionality.evaluator.run.processes import Processes
 from audio_compositionality.tasks.registry import load_task

@@ -7,10 +7,18 @@ import itertools
 
 import pytest
 
-from audio_compositionality.cli import build, model_options, scoring
-from audio_compositionality.cli.data_options import data_fields
+from audio_compositionality.cli import build
 from audio_compositionality.cli.main import argument_parser, load_commands
-from audio_compositionality.cli.settings import Group, ListedError, divided, pairs
+from audio_compositionality.cli.settings import (
+    Group,
+    ListedError,
+    data_fields,
+    divided,
+    model_fields,
+    pairs,
+    run_fields,
+    task_fields,
+)
 from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
 from audio_compositionality.dataset_builder.open_data import settable
 from audio_compositionality.support.errors import InputError
@@ -31,10 +39,10 @@ def groups():
     return {
         "the data": data_fields(),
         "what is made of the data": made,
-        "models": model_options.model_fields(),
-        "the run": scoring._run_fields(),
+        "models": model_fields(),
+        "the run": run_fields(),
         "the build": BuildSpec.settable(),
-        "tasks": {name: field for task in list_tasks() for name, field in task.spec.settable().items()},
+        "tasks": task_fields(),
     }
 
 

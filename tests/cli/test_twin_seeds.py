@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from audio_compositionality.cli.model_options import ModelSettings
+from audio_compositionality.cli.scoring import ModelSettings
 from audio_compositionality.encoders.loading.names import is_twin
 from audio_compositionality.encoders.options import LanguageOptions
 from audio_compositionality.evaluator.compare.comparison import compare_results

@@ -427,7 +427,7 @@ def test_when_one_fit_fails_the_others_end(monkeypatch):
         finally:
             steps.append(stop.is_set())
 
-    monkeypatch.setattr(module, "fit", watched)
+    monkeypatch.setattr(composition, "fit", watched)
     scenes, splits = make_scenes(90), make_splits(90)
     with pytest.raises(FloatingPointError, match="diverged"):
         a_tre(additive(scenes, 8), scenes, splits, **QUICK | {"seeds": (0, 7), "max_steps": 1_000_000})

@@ -86,13 +86,13 @@ def ridge_answers(z, y, train, penalty, rows):
 
 def best_answers(z, y, train, parts, rows):
     """The same with the penalty that is best over parts that are left out one after the other."""
-    errors = np.zeros(len(module.PENALTIES))
+    errors = np.zeros(len(probing.PENALTIES))
     for part in parts:
         rest = np.setdiff1d(train, part)
-        for place, penalty in enumerate(module.PENALTIES):
+        for place, penalty in enumerate(probing.PENALTIES):
             answers = ridge_answers(z, y, rest, penalty, part) + y[rest].mean(axis=0)
             errors[place] += np.square(answers - y[part]).mean(axis=1).sum()
-    return ridge_answers(z, y, train, module.PENALTIES[errors.argmin()], rows)
+    return ridge_answers(z, y, train, probing.PENALTIES[errors.argmin()], rows)
 
 
 def above_chance(answers, means, y):
@@ -164,8 +164,8 @@ def test_halves_of_one_level_leave_folds_out():
 
 
 def test_kernel_probe_equals_scikit_learn(monkeypatch):
-    monkeypatch.setattr(module, "KERNEL_WIDTHS", (1.0,))
-    monkeypatch.setattr(module, "KERNEL_PENALTIES", np.array([0.03]))
+    monkeypatch.setattr(factors_module, "KERNEL_WIDTHS", (1.0,))
+    monkeypatch.setattr(factors_module, "KERNEL_PENALTIES", np.array([0.03]))
     monkeypatch.setattr(probing, "KERNEL_PENALTIES", np.array([0.03]))
     codes, factors, z = noisy(4, 4, 4)
     (met, new), *_ = module._halves(4, 0)
@@ -178,10 +178,10 @@ def test_kernel_probe_equals_scikit_learn(monkeypatch):
     columns, mean = kernels[0].mean(axis=0), kernels[0].mean()
     inner, outer = (kernel - kernel.mean(axis=1, keepdims=True) - columns + mean for kernel in kernels)
     expected = KernelRidge(alpha=0.03, kernel="precomputed").fit(inner, y[train] - y[train].mean()).predict(outer)
-    data = module._Data(module.standardised_rows(z), z, np.arange(64) % 5, ("kernel",), True, 0)
+    data = factors_module.ProbeData(probing.standardised_rows(z), z, np.arange(64) % 5, ("kernel",), True, 0)
     factor = factors_module.read_factor("pitch", factors["pitch"], 64)
     parts = [train[codes[train, 0] == level] for level in met]
-    (answers,) = module._answers(data, [factor], train, parts, test, 0)
+    (answers,) = factors_module.best_answers(data, [factor], train, parts, test, 0)
     np.testing.assert_allclose(answers[0], expected, atol=1e-7)
 
 
@@ -214,7 +214,7 @@ def test_contributions_are_those_of_the_jackknife():
     y = rng.gamma(2.0, size=500)
     answers = 0.7 * y + rng.normal(size=500) * (1 + 0.3 * y)
     factor = factors_module.read_factor("y", y, 500)
-    scores, contributions = module._tested_score(
+    scores, contributions = factors_module.tested_score(
         factors_module.Answers(factor, (answers - y.mean())[None, :, None], np.full((500, 1), y.mean()))
     )
     assert scores[0] == pytest.approx(pearsonr(answers, y)[0], abs=1e-12)

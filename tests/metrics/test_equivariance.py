@@ -12,8 +12,7 @@ from scipy.stats import ortho_group
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
-from audio_compositionality.metrics import equivariance as module
-from audio_compositionality.metrics import orbits, probing
+from audio_compositionality.metrics import orbits, probing, steps
 from audio_compositionality.metrics.equivariance import equivariance
 
 from .contract import MetricContract, load_metric
@@ -364,7 +363,7 @@ def test_constant_embeddings_score_nothing(value: float) -> None:
 
 def test_z_itself_explains_exactly_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     errors = np.random.default_rng(0).uniform(size=(1, 50))
-    assert module.explained_share(errors, errors[0]) == 0
+    assert probing.explained_share(errors, errors[0]) == 0
     data = crossed()
     result = equivariance(**data)
     assert result["r_explained"] == pytest.approx(1 - result["r_mse"] / result["identity_mse"], abs=1e-12)
@@ -372,7 +371,7 @@ def test_z_itself_explains_exactly_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     def stay(fold: Any, _: str) -> tuple[np.ndarray, float]:
         return np.zeros((len(fold.parts[2]), fold.dim)), -1.0  # a loss that makes it the best
 
-    monkeypatch.setattr(module, "_closed_steps", stay)
+    monkeypatch.setattr(steps, "_closed_steps", stay)
     result = equivariance(**data)
     assert result["r_explained"] == 0
     assert result["r_mse"] == result["identity_mse"]
@@ -473,7 +472,7 @@ def test_many_values_have_powers_in_place_of_indicators() -> None:
 def test_contexts_are_at_most_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     data = crossed(orbits=60)
     assert equivariance(**data, probes="ridge")["r_context_chance"] == pytest.approx(1 / 12)
-    monkeypatch.setattr(module, "MOST_CONTEXTS", 5)
+    monkeypatch.setattr(steps, "MOST_CONTEXTS", 5)
     chance = equivariance(**data, probes="ridge")["r_context_chance"]
     assert 1 / 6 <= chance <= 1 / 5  # the own one is among them, or beside them
 

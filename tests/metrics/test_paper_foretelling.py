@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.metrics import equivariance as module
-from audio_compositionality.metrics import probing
+from audio_compositionality.metrics import probing, steps
 from audio_compositionality.metrics.equivariance import equivariance
 
 DIM, ROWS = 12, 40
@@ -56,7 +55,7 @@ class Plain(torch.nn.Module):
 def seeded(name: str) -> tuple[Any, Plain]:
     """The metric's probe and the plain one, with the weights of one random state."""
     torch.manual_seed(3)
-    ours = module._foretelling(DIM, 1, module.R_HIDDEN if name == "mlp" else ())
+    ours = steps._foretelling(DIM, 1, steps.R_HIDDEN if name == "mlp" else ())
     torch.manual_seed(3)
     return ours, Plain(name)
 
@@ -87,8 +86,8 @@ def test_a_step_of_training_leads_to_the_same_loss(name: str, monkeypatch: pytes
     held = (torch.cat((other, other_p), 1), other_end)
     with torch.no_grad():
         before = float(plain_loss(plain(other, other_p), other_end))
-        assert float(module._cosine_loss(ours(held[0]), other_end)) == pytest.approx(before, abs=1e-6)
-    loss = module.descend(ours, module._cosine_loss, (torch.cat((z, p), 1), end), held, 0)
+        assert float(steps._cosine_loss(ours(held[0]), other_end)) == pytest.approx(before, abs=1e-6)
+    loss = steps.descend(ours, steps._cosine_loss, (torch.cat((z, p), 1), end), held, 0)
     adam = torch.optim.Adam(plain.parameters(), lr=1e-3, weight_decay=1e-3)
     plain_loss(plain(z, p), end).backward()
     adam.step()
@@ -120,6 +119,6 @@ def test_r_is_of_directions_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     # P reads embeddings as they come.
     assert other["p_slp"] != pytest.approx(result["p_slp"], abs=1e-3)
     # What is foretold has the length 1, so that |z′ − g|² is 2·(1 − cosine); `r_mse` is in variances of z of length 1.
-    unit = module.unit_rows(data["embeddings"])
+    unit = steps.unit_rows(data["embeddings"])
     best = result["r_mse"] * unit.shape[1] * unit.var(axis=0).mean()
     assert best == pytest.approx(2 * (1 - result["r_cosine"]), abs=1e-6)

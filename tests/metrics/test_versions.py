@@ -14,19 +14,19 @@ from audio_compositionality.metrics import list_metrics, metric_file, module_fil
 from audio_compositionality.tasks.metric_files import describe_metric
 
 DIGESTS = {
-    ("a_coat", 1): "3b19c109341f6dc89cd9561cd911a4349eaca6a401d1d6131aac91cb151649a4",
-    ("a_coat_instances", 1): "84b06c256e15cdb8cb9283ae31166a90eb3f37ebc1f2c6b7cecb347ef250df25",
-    ("a_tre", 1): "3337b797fc4bbf17bc56e90ba9e67d4c833563171734ab6706695fd4f5e7e7c8",
-    ("a_tre_held_out", 1): "60783b153dc96151ef58d7b9daf17fb0320c453625f66447de331629f4a72c64",
-    ("audio_text_retrieval", 1): "2f001baef1646ea0e647d9fac15913afdba04841385410f2fab0a77dbc841685",
+    ("a_coat", 1): "4d4a4d0092e648a0aa8449120090f55fbca9c03ea7bbf8aa25614f7e4786d277",
+    ("a_coat_instances", 1): "e00c1ca20da4cd2abd77e0c1635ebfcf0eab282572a2a91f2376aa55e0de4f97",
+    ("a_tre", 1): "7098a9f3f666681fb15cac9647ddacf25284ff13bc926de4449557b0f0e108e6",
+    ("a_tre_held_out", 1): "129e774b32d6eb1fe84733b9b7fdc11461f48185b33dbe877cf17c215b1815ee",
+    ("audio_text_retrieval", 1): "c62d8d178c15d3bc488b7f6e44572e140cbf7d8b8162d43e3e661f786b196ab5",
     ("binding", 1): "5ab2f9a69e0f082cb59abad227bacf0a976f40359c47a4a183a4d67264499d85",
     ("comp_a", 1): "2f0bc09a5168db909d574cd242e96ac10e5873b54f7c2bd7ab49032a0879e2fa",
-    ("equivariance", 2): "0961b798e95ebb88e49d2de7adcea6918b60e372fe4a33b7320cb3274a9245ac",
-    ("informativeness", 1): "ffe89e73da84ba9e8a8c6e1b8751de7f1c0912dc37617ae678a046a29d838cbc",
-    ("polybench", 2): "25f3db187af92a3fbaba87313e5d96048ceb53f87a31d71f31e95ca386a0177d",
-    ("disentanglement", 2): "632e060f90aded72a38d391f30b71791c8718504839cd367ecdc1cc0629795bf",
-    ("invariance", 2): "dae50165e7ca6d8c1f69e07051faa819f2714f84ebe369a43d2ec47171feb729",
-    ("zero_shot_audio", 1): "391f646a9dcadffaf56e34db2b22242e495e287d9e3a5101431db42ebd13c5d1",
+    ("equivariance", 2): "84f4e203b628ae497ee0b662720607011446965cbbafb3811a133be6f28fe9b0",
+    ("informativeness", 1): "6584ed66f8a7d9601bc30b9d5e68d944534ad9244908b0adc50aa1efda2a797d",
+    ("polybench", 2): "757f6d1b35331cb595eb0d028e2786cadb6a36c616ac1000323ac790c06bd24f",
+    ("disentanglement", 2): "85dba2d8df2a70b4039652d9bbaedcd050e53987c0176cf1274804329a42a205",
+    ("invariance", 2): "906da334bee633fdd527c019bbd314d3f389356c492ed6ae3cb0c2b295eb030a",
+    ("zero_shot_audio", 1): "d238d37afc0cd25db701c9101e3859d6c56612b9b7d7bda327c140c058f611a8",
 }
 """Of the code of each metric, as `digest_of` computes it."""
 

@@ -24,8 +24,10 @@ WRITERS = {
     "dataset_builder/build.py": ("manifest.json", ".parquet", "/.begun.json"),
     "dataset_builder/texts/rewriting.py": (".jsonl",),
     "evaluator/results/result.py": ("a_coat.json", "a_coat.csv"),
-    "evaluator/run/answer_store.py": (".begun", "key.json"),
-    "evaluator/run/store.py": ("-clips-#/#-of-#.safetensors", "-texts-#/#-of-#.safetensors", "-answers-#/#-of-#.json"),
+    "evaluator/run/store.py": (
+        *("-clips-#/#-of-#.safetensors", "-texts-#/#-of-#.safetensors", "-answers-#/#-of-#.json"),
+        *(".begun", "key.json"),
+    ),
     "metrics/__init__.py": ("/a_coat.py",),
     "studies/sounds/maker.py": (".wav", "/digests.json", "/sounds.yaml"),
     "training/state.py": ("checkpoint/state.safetensors",),
@@ -38,7 +40,7 @@ WRITERS = {
     "cli/compare.py": (),
     # A description of data that a user goes on writing: every change is meant.
     "cli/data.py": (),
-    "cli/failures.py": (),
+    "cli/main.py": (),
     "dataset_builder/sounds/dx7_voice.py": (),
     "evaluator/figures/style.py": (),
     "evaluator/report/page.py": (),

@@ -23,6 +23,9 @@ from audio_compositionality.encoders.networks.small_networks import (
     tiny_tokenizer,
 )
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
+from audio_compositionality.evaluator.run.embeddings import embed_configuration
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.run.store import store_root
 
 from ..batches import ArrayFeatures
 from ..data import TrainingData
@@ -104,9 +107,6 @@ def frozen_features(towers: AlignedTowers, data: TrainingData, *, progress: bool
     Raises:
         AudioCompositionalityError: a clip cannot be read or embedded.
     """
-    from audio_compositionality.evaluator.run.embed import embed_configuration
-    from audio_compositionality.evaluator.run.options import RunOptions
-    from audio_compositionality.evaluator.run.store import store_root
 
     options = RunOptions(progress=progress, store=store_root())
     store = embed_configuration(towers.frozen.model, data.configuration, options)

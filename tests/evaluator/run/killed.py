@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from audio_compositionality.encoders.base import ModelCard, StagedEncoder
-from audio_compositionality.evaluator.run.embed import embed_configuration, open_store
+from audio_compositionality.evaluator.run.embeddings import embed_configuration, open_store
 from audio_compositionality.evaluator.run.options import RunOptions
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -11,10 +11,9 @@ from audio_compositionality.encoders.base import Model, ModelCard, ModelError
 from audio_compositionality.encoders.inference import BATCHED, allowed_in_company
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.results.result import load_result
-from audio_compositionality.evaluator.run import blocks, company
+from audio_compositionality.evaluator.run import blocks, embeddings
 from audio_compositionality.evaluator.run.blocks import batches_in_order
-from audio_compositionality.evaluator.run.company import chosen_again, size_again
-from audio_compositionality.evaluator.run.embed import open_store
+from audio_compositionality.evaluator.run.embeddings import chosen_again, open_store, size_again
 from audio_compositionality.evaluator.run.evaluate import evaluate, evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 
@@ -74,7 +73,7 @@ def test_a_counter_of_calls_stops_the_run(clips_of_blocks, tmp_path):
 
 def test_in_the_order_of_hashes_a_counter_is_at_chance(clips_of_blocks, tmp_path, monkeypatch):
     """Were nothing embedded twice: it had top-1 1.000 while clips came in the order of the rows."""
-    monkeypatch.setattr(company, "allowed_in_company", lambda precision: np.inf)
+    monkeypatch.setattr(embeddings, "allowed_in_company", lambda precision: np.inf)
     options = RunOptions(out=tmp_path, progress=False)
     (result,) = evaluate(Counter(), clips_of_blocks, tasks=["a_coat_instances"], options=options)
     _, samples = load_result(next(tmp_path.rglob("a_coat_instances.json")))
@@ -118,7 +117,7 @@ def test_a_run_that_was_stopped_before_the_check_is_checked_by_the_next(tmp_path
     def stopped(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(company, "relative_difference", stopped)
+    monkeypatch.setattr(embeddings, "relative_difference", stopped)
     counter = Counter(dim=CLASSES)
     with pytest.raises(KeyboardInterrupt):
         fill(counter, Numbered(200), tmp_path)

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from audio_compositionality.encoders.base import ClipError, ModelCard, StagedEncoder
-from audio_compositionality.evaluator.run.embed import embed_configuration, fill_stores, open_store
+from audio_compositionality.evaluator.run.embeddings import embed_configuration, fill_stores, open_store
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.processes import Processes
 from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreError

@@ -18,9 +18,14 @@ from safetensors.numpy import load_file, save
 
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.evaluator.run.answer_store import AnswerShard, AnswerStore
-from audio_compositionality.evaluator.run.store import EmbeddingShard, EmbeddingStore, StoreError
-from audio_compositionality.evaluator.run.store_key import StoreKey
+from audio_compositionality.evaluator.run.store import (
+    AnswerShard,
+    AnswerStore,
+    EmbeddingShard,
+    EmbeddingStore,
+    StoreError,
+    StoreKey,
+)
 
 KEY = StoreKey(
     recipe="a_tre",

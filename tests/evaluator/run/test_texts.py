@@ -11,10 +11,10 @@ from audio_compositionality.encoders.base import ENCODER, ModelCard, ModelError
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.run import evaluate as evaluation
+from audio_compositionality.evaluator.run.embeddings import text_store
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.evaluator.run.texts import text_store
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import TaskError
 

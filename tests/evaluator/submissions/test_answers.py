@@ -14,10 +14,10 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.results.strict import ResultError
-from audio_compositionality.evaluator.run.answer_store import AnswerStore
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.run.store import AnswerStore
 from audio_compositionality.evaluator.submissions import making
 from audio_compositionality.evaluator.submissions.copies import Earlier, duplicates_of
 from audio_compositionality.evaluator.submissions.making import make_submission

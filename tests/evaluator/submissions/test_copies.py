@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.results.result import ScoredModel
-from audio_compositionality.evaluator.run.embed import embed_configuration
+from audio_compositionality.evaluator.run.embeddings import embed_configuration
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions.copies import (
     Earlier,

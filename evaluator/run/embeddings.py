@@ -1,4 +1,10 @@
-"""The embeddings of clips: taken from the store, and what is missing computed and stored."""
+"""The embeddings of clips and texts: taken from the store, and what is missing computed and stored.
+
+The same clip must give the same embedding, whatever was embedded before it and beside it: a score compares embeddings
+of different clips, and where an embedding tells when it was computed, so does the score. So a share of what has been
+embedded is embedded once more at the end, in another order and beside others. Of texts each different one is embedded
+once, and kept in shards as clips are.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +16,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import ClipBatch, Configuration, DatasetError
-from audio_compositionality.encoders.base import ClipError, Model
-from audio_compositionality.encoders.inference import free_memory, is_out_of_memory
+from audio_compositionality.encoders.base import ClipError, Model, ModelCard, ModelError, check_text_embeddings
+from audio_compositionality.encoders.check_sounds import relative_difference
+from audio_compositionality.encoders.inference import allowed_in_company, free_memory, is_out_of_memory
 from audio_compositionality.encoders.model_encoder import LayeredEncoder
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches, embed_batches_at_layers
 from audio_compositionality.support.text import first_line
 
 from .blocks import KeptClip, batches_by_length, batches_in_order, clips_at
-from .company import accept_or_refuse, chosen_again, size_again
-from .options import RunOptions
+from .opened import OpenedTask, digest_of_texts
+from .options import ITEMS_PER_SHARD, RunOptions
 from .processes import Processes, join_processes
-from .store import EmbeddingShard, EmbeddingStore
-from .store_key import StoreKey
+from .store import EmbeddingShard, EmbeddingStore, StoreKey
 
 CPU_BATCH_SIZE, GPU_BATCH_SIZE = 4, 32
 """Clips embedded at a time. On two cores Whisper tiny.en and base embed a clip fastest in batches of 2 to 4."""
@@ -341,3 +348,140 @@ def within_memory(work: Callable[[int], Value], size: int, model: Model) -> Valu
         size //= 2
         warnings.warn(f"out of memory; '{model.card.id}' goes on with batches of {size} ({reason})", stacklevel=2)
         free_memory()
+
+
+SHARE, FEWEST, MOST = 0.03, 16, 64
+"""Of the items that were embedded, how many are embedded again, and how few and how many these may be."""
+
+
+def chosen_again(store: EmbeddingStore, shards: Sequence[int]) -> list[int]:
+    """The items of some shards that are embedded a second time, in the order for it: other than that of the store."""
+    numbers = [number for shard in shards for number in store.numbers(shard)]
+    count = min(max(round(SHARE * len(numbers)), FEWEST), MOST)
+    return store.by_hash(numbers, "again")[:count]
+
+
+def size_again(count: int, batch_size: int) -> int:
+    """Items at a time: as before, unless all would be beside each other again."""
+    return max(1, min(batch_size, -(-count // 2)))
+
+
+def accept_or_refuse(
+    stores: Sequence[EmbeddingStore],
+    shards: Sequence[int],
+    numbers: Sequence[int],
+    again: Sequence[EmbeddingShard],
+    cards: Sequence[ModelCard],
+    what: str,
+) -> None:
+    """Finish the shards that await a check, if items that were embedded a second time are as they were.
+
+    Args:
+        stores: of each model that was run.
+        shards: which await a check.
+        numbers: of the items.
+        again: for each store what they gave the second time.
+        cards: of each store's model.
+        what: the items' name: clips, texts.
+
+    Raises:
+        ModelError: they differ by more than `allowed_in_company`; what the stores have is discarded then.
+    """
+    for store, given, card in zip(stores, again, cards, strict=True):
+        difference = _difference(_stored(store, shards, numbers), given)
+        allowed = allowed_in_company(card.options.precision)
+        if difference <= allowed:
+            continue
+        for other in stores:
+            for shard in range(other.num_shards):
+                other.discard(shard)
+        raise ModelError(
+            f"'{card.id}' gives the same {what} other embeddings in other company: of {len(numbers)} that were "
+            f"embedded a second time one differs by {difference:.1e} of its length, where at most {allowed:.0e} may be "
+            "rounding; what comes before and beside it must not change an embedding, so none is kept: "
+            f"`audio-compositionality check-model {card.id}` looks for the reason"
+        )
+    for store in stores:
+        for shard in shards:
+            if store.awaits_check(shard):
+                store.accept(shard)
+
+
+def _stored(store: EmbeddingStore, shards: Sequence[int], numbers: Sequence[int]) -> EmbeddingShard:
+    """What a store has of some items."""
+    place_of = {number: place for place, number in enumerate(numbers)}
+    embeddings = np.full((len(numbers), store.dim), np.nan, np.float32)
+    errors: dict[int, str] = {}
+    for shard in shards:
+        wanted = [(row, place_of[number]) for row, number in enumerate(store.numbers(shard)) if number in place_of]
+        content = store.read(shard) if wanted else None
+        for row, place in wanted:
+            assert content is not None
+            embeddings[place] = content.embeddings[row]
+            if row in content.errors:
+                errors[place] = content.errors[row]
+    return EmbeddingShard(embeddings, errors)
+
+
+def _difference(first: EmbeddingShard, second: EmbeddingShard) -> float:
+    """The largest relative difference; infinite where an item has an embedding only once."""
+    if first.errors.keys() != second.errors.keys():
+        return np.inf
+    left = [place for place in range(len(first.embeddings)) if place not in first.errors]
+    return relative_difference(second.embeddings[left], first.embeddings[left])
+
+
+def text_store(card: ModelCard, opened: OpenedTask, options: RunOptions) -> EmbeddingStore:
+    """The store for a model's embeddings of the different texts of a task; in memory where `options.store` is None.
+
+    Its key is made of the texts alone, so that tasks which ask for the same ones share it.
+    """
+    unique = opened.unique_texts
+    key = StoreKey.of(card, opened.configuration.recipe, digest_of_texts(unique), "texts")
+    return EmbeddingStore(options.store, key, [digest_of_texts([text]) for text in unique])
+
+
+def fill_texts(store: EmbeddingStore, model: Model, opened: OpenedTask, options: RunOptions) -> None:
+    """Embed the texts that a store lacks, a shard at a time: whoever is stopped goes on behind the last whole one.
+
+    They come in the order of the store, and some are embedded again at the end, as clips are; see `fill_stores`.
+
+    Raises:
+        ModelError: the model gives another shape than it says, values that are not finite, or other ones in other
+            company.
+        StoreError: a stored shard is damaged.
+        MemoryError: not even a single text fits into the memory.
+    """
+    unique, every = opened.unique_texts, range(store.num_shards)
+    if options.force:
+        for shard in every:
+            store.discard(shard)
+    missing = [shard for shard in every if not store.has(shard) and not store.awaits_check(shard)]
+    hidden = None if options.progress else True
+    description = f"{model.card.id}, texts of {store.key.recipe}"
+    with tqdm(total=len(unique), desc=description, unit="text", disable=hidden, leave=None) as bar:
+        bar.update(len(unique) - sum(len(store.items(shard)) for shard in missing))
+        for shard in missing:
+            texts = [unique[number] for number in store.numbers(shard)]
+            store.write(shard, EmbeddingShard(_embedded(model, texts), {}), checked=False)
+            bar.update(len(texts))
+    unchecked = [shard for shard in every if store.awaits_check(shard)]
+    if unchecked:
+        numbers = chosen_again(store, unchecked)
+        size = size_again(len(numbers), ITEMS_PER_SHARD)
+        again = EmbeddingShard(_embedded(model, [unique[number] for number in numbers], size), {})
+        accept_or_refuse([store], unchecked, numbers, [again], [model.card], "text")
+
+
+def _embedded(model: Model, texts: Sequence[str], most: int = ITEMS_PER_SHARD) -> NDArray[np.float32]:
+    """Embeddings of texts [n, dim], so many in a batch or, where memory does not suffice, fewer."""
+
+    def embed(size: int) -> NDArray[np.float32]:
+        starts = range(0, len(texts), size)
+        return np.concatenate([_embed(model, list(texts[start : start + size])) for start in starts])
+
+    return within_memory(embed, most, model)
+
+
+def _embed(model: Model, texts: list[str]) -> NDArray[np.float32]:
+    return check_text_embeddings(np.asarray(model.embed_text(texts)), model, texts)
