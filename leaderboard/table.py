@@ -8,8 +8,7 @@ from typing import Any
 
 from audio_compositionality.support.table import Cell, Column, Row, Table, to_csv
 from audio_compositionality.support.text import number_text, shortened
-from audio_compositionality.tasks.base import Measure, TaskInfo
-from audio_compositionality.tasks.nulls import least_of
+from audio_compositionality.tasks.base import Measure, TaskInfo, least_of
 
 from .entries import Entry, Shown
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.tasks.base import Number
-from audio_compositionality.tasks.groups import BenchmarkInfo, benchmark_info
+from audio_compositionality.tasks.benchmarks.info import BenchmarkInfo, benchmark_info
 
 from .baselines import baseline_listing
 from .comparison import Comparison

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from audio_compositionality.tasks.label_groups import frequency_groups
+from audio_compositionality.tasks.shapes.pairs import frequency_groups
 
 from .comparison import Comparison
 

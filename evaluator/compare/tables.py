@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from audio_compositionality.evaluator.results.result import Result
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import listed, number_text, shortened, shown
-from audio_compositionality.tasks.base import Measure, Number, TaskInfo
-from audio_compositionality.tasks.nulls import nulls_of
+from audio_compositionality.tasks.base import Measure, Number, TaskInfo, nulls_of
 from audio_compositionality.tasks.registry import load_task
 
 from .baselines import fixed_by_construction

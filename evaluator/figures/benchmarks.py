@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from audio_compositionality.evaluator.compare.benchmarks import BenchmarkResults, twin_places
 from audio_compositionality.evaluator.compare.kinds import ModelKind
 from audio_compositionality.tasks.base import TaskError
-from audio_compositionality.tasks.groups import BenchmarkDrawing, DrawnModel
+from audio_compositionality.tasks.benchmarks.info import BenchmarkDrawing, DrawnModel
 
 from .controls import MARKER
 from .files import figure_style
@@ -29,7 +29,7 @@ KINDS: dict[ModelKind, Literal["trained", "untrained", "baseline", "control"]] =
 
 
 class HouseSheet:
-    """The paper of all figures; see `audio_compositionality.tasks.groups.Sheet`."""
+    """The paper of all figures; see `audio_compositionality.tasks.benchmarks.info.Sheet`."""
 
     column, page, line = COLUMN, PAGE, LINE
 

@@ -16,7 +16,7 @@ from audio_compositionality.evaluator.compare.tables import interval_text, view_
 from audio_compositionality.evaluator.compare.verdicts import twins_of
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.text import number_text
-from audio_compositionality.tasks.nulls import least_of
+from audio_compositionality.tasks.base import least_of
 
 MOST_LINES = 12
 """Models of a picture, the highest first; tables have all."""

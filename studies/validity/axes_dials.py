@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from tqdm.auto import tqdm
 
-from audio_compositionality.tasks.factor_rows import FACTORS
+from audio_compositionality.tasks.shapes.designs import FACTORS
 
 from . import axes_encoders as make
 from .axes_data import AxesMaterial, Encoder, heading

@@ -10,13 +10,13 @@ from audio_compositionality.dataset_builder.data import to_waveform
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.tasks.base import Outputs, Scores
-from audio_compositionality.tasks.parts import LEVELS
 from audio_compositionality.tasks.registry import load_task
+from audio_compositionality.tasks.shapes.designs import METERS
 
 from .axes_data import BOTH, AxesPlan, heading
 from .families import Check, at_least, near
 
-LEVEL_METER = LEVELS[0]
+LEVEL_METER = METERS[0]
 
 READS = {
     "informativeness": ("rate_informativeness", "amplitude_informativeness"),
@@ -46,7 +46,7 @@ def read_from_levels(plan: AxesPlan, seed: int) -> list[Check]:
             for name in names
             if (value := scores.measures[name]) is not None
         ),
-        *(_at_chance(name, exchanged.rows, _embedded(name, exchanged, everything)) for name in LEVELS),
+        *(_at_chance(name, exchanged.rows, _embedded(name, exchanged, everything)) for name in METERS),
     ]
 
 

@@ -10,7 +10,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.tasks.base import Scores
-from audio_compositionality.tasks.factor_rows import FACTORS
+from audio_compositionality.tasks.shapes.designs import FACTORS
 
 from . import instances_encoders as make
 from .axes_data import heading

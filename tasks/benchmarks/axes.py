@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base import TaskError
-from ..factor_rows import FACTORS
-from ..groups import BenchmarkDrawing, BenchmarkInfo, DrawnModel, Sheet
-from ..heat_map import HeatPanel, draw_heat_maps, values_of
-from ..transform_rows import TRANSFORMS
-from ..twin_scatter import ScatterPanel, draw_twin_scatter
+from ..shapes.designs import FACTORS, TRANSFORMS
+from .figures import HeatPanel, ScatterPanel, draw_heat_maps, draw_twin_scatter, values_of
+from .info import BenchmarkDrawing, BenchmarkInfo, DrawnModel, Sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

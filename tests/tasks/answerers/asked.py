@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.texts.questions.annotated import ask
 from audio_compositionality.dataset_builder.texts.questions.base import QuestionSettings
 from audio_compositionality.dataset_builder.texts.questions.rows import row_of
 from audio_compositionality.encoders.base import LETTERS
-from audio_compositionality.tasks.question_prompts import direct_prompt
+from audio_compositionality.tasks.shapes.asking import direct_prompt
 
 LABELS = ("Dog", "car horn", "rain", "TV", "bell", "people talking")
 
