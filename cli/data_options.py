@@ -229,7 +229,7 @@ def _possible(options: argparse.Namespace, tasks: Sequence[Task], recipes: Colle
 
 
 def scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
-    """The tasks that can score the data; of the others a note says why they cannot.
+    """The tasks that can score the data; of the others a note says why they cannot, but for those that pass them over.
 
     Raises:
         InputError: there is none.
@@ -241,8 +241,11 @@ def scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
         if task.info.recipe not in data.recipes:
             reasons.append(f"{task.info.name} is left out: the data have no {task.info.recipe}")
             continue
+        rows = data.configuration(task.info.recipe).rows
+        if task.info.passes_over(rows):
+            continue
         try:
-            task.settings(data.configuration(task.info.recipe).rows, {})
+            task.settings(rows, {})
             served.append(task)
         except TaskError as error:
             reasons.append(f"{task.info.name} is left out: {error}")

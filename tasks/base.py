@@ -289,7 +289,7 @@ class TaskInfo:
 
     @property
     def needs_scenes(self) -> bool:
-        """Whether rows made of recordings cannot be scored: then it is passed over, unless it is named."""
+        """Whether rows made of recordings cannot be scored; see `passes_over`."""
         return False
 
     @property
@@ -311,6 +311,11 @@ class TaskInfo:
     def choices(self) -> Mapping[str, str | int]:
         """Settings that submissions may have other than by default, with their defaults; boards show which."""
         return {}
+
+    def passes_over(self, rows: Sequence[Row]) -> bool:
+        """Whether the task, where it is not named, silently leaves rows of its recipe alone: those that say of which
+        ``recording`` they are made, where it needs scenes."""
+        return self.needs_scenes and any(row.get("recording") for row in rows)
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""

@@ -235,14 +235,14 @@ class OnsetInvariance(Invariance):
         bases, same, different = (embeddings[places] for places in (part.places[count:], part.same, part.different))
         factors = np.array([given[place]["candidate"] for place in part.different])
         shares = np.array(result["scores_abx"])
+        values = {measure.name: result[measure.name] for measure in self.info.measures if measure.name in result}
         for factor in DIFFERING:
             of_factor = factors == factor
             some = bool(of_factor.any())
-            result[f"{factor}_abx"] = float(shares[of_factor].mean()) if some else None
-            result[f"{factor}_selectivity"] = (
+            values[f"{factor}_abx"] = float(shares[of_factor].mean()) if some else None
+            values[f"{factor}_selectivity"] = (
                 selectivity((different - same)[of_factor], (same - bases)[of_factor]) if some else None
             )
-        values = {measure.name: result[measure.name] for measure in self.info.measures}
         return Scores(values, self._ids(rows), {"score_abx": shares, "score": np.array(result["scores"])})
 
 

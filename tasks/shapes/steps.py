@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 STEP_COLUMNS = ("ab_1", "ab_2", "cd_1", "cd_2")
 """Columns of samples: the steps B − A and D − C on the first two principal axes of all steps."""
 
+_COLUMNS = ("score", "score_centred", "score_adjusted", "score_top1")
+"""Columns of samples of the metric, in the order in which results store them."""
+
 ROUNDING = 1e-12
 """An axis whose share of the variance is at most this has none: the eigenvalues of a Gram matrix are rounded at about
 1e-15 of the largest. So have steps that lie no farther from their mean than this times their own length."""
@@ -234,8 +237,9 @@ class Quadruples:
         plane = step_plane(exact[1] - exact[0], exact[3] - exact[2])
         values |= dict(zip((measure.name for measure in STEP_VARIANCES), plane.variance, strict=True))
         scores = scores_from(values, self.info, rows)
-        steps = dict(zip(STEP_COLUMNS, (*plane.ab.T, *plane.cd.T), strict=True))
-        return Scores(scores.measures, scores.ids, {**scores.columns, **steps})
+        columns = {name: scores.columns[name] for name in _COLUMNS if name in scores.columns}
+        columns |= dict(zip(STEP_COLUMNS, (*plane.ab.T, *plane.cd.T), strict=True))
+        return Scores(scores.measures, scores.ids, columns)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
         """All quadruples; those with the same T are not independent.
