@@ -513,7 +513,10 @@ def test_a_fault_while_the_leaderboard_is_pushed(
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [step for step in STEPS if step not in ("batch", "upload", "verify")])
 @pytest.mark.parametrize("fault", PASSING)
-def test_a_fault_while_metrics_are_pushed(hub: LoopbackHub, waits: list[float], step: str, fault: str) -> None:
+def test_a_fault_while_metrics_are_pushed(
+    hub: LoopbackHub, waits: list[float], monkeypatch: pytest.MonkeyPatch, step: str, fault: str
+) -> None:
+    monkeypatch.setattr("audio_compositionality.push_scripts.spaces.list_metrics", lambda: ["a_coat", "a_tre"])
     hub.faults.order(*SPACE_STEPS[step], PASSING[fault])
     push_metrics("lab")
     for name in ("a_coat", "a_tre"):

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -446,7 +446,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture(scope="module", params=list_metrics())
+STANDING_FOR_ALL = ("a_coat", "a_coat_instances", "a_tre", "binding", "informativeness", "polybench")
+"""Metrics whose pages have every kind of box that any has; `TestForm` has the form of each."""
+
+
+@pytest.fixture(scope="module", params=STANDING_FOR_ALL)
 def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """Name and address of a Space that runs from a copy of its folder, with caches of its own and no network."""
     name, root = request.param, tmp_path_factory.mktemp("space")
@@ -474,6 +478,14 @@ def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     assert not log.exists(), log.read_text()
     assert "Traceback" not in output.read_text()
     assert {path.name for path in folder.iterdir()} == set(metric_files(name))
+
+
+def test_pages_in_the_browser_have_every_kind_of_box(forms: dict[str, Form]) -> None:
+    def kinds(names: Iterable[str]) -> set[tuple[Any, ...]]:
+        boxes = [box for name in names for box in forms[name].boxes]
+        return {(box.write, box.read, box.optional) for box in boxes}
+
+    assert kinds(STANDING_FOR_ALL) == kinds(list_metrics())
 
 
 def answers(port: int) -> bool:

@@ -1,9 +1,9 @@
 """Scenes that tiny models hear the first seconds of, and a process that asks one about them.
 
-python asked.py MODEL FOLDER SCORING [SECONDS]
+python asked.py MODEL FOLDER SCORINGS [SECONDS]
 
-Writes FOLDER/store and FOLDER/out; FOLDER/log has the number of questions of each batch, before which the process waits
-for SECONDS.
+For each of the scorings (letters,generate) it writes FOLDER/SCORING/store and FOLDER/SCORING/out; FOLDER/SCORING/log
+has the number of questions of each batch, before which the process waits for SECONDS.
 """
 
 import os
@@ -61,15 +61,21 @@ class Slow:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    name, folder, scoring = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+    name, folder, scorings = sys.argv[1], Path(sys.argv[2]), sys.argv[3].split(",")
     seconds = float(sys.argv[4]) if len(sys.argv) > 4 else 0.0
-    model = load_model(name, device="cpu")
+    data, task = Cut(1), load_task("polybench")
+    for scoring in scorings:
+        ask(load_model(name, device="cpu"), data, task, folder / scoring, scoring, seconds)
+
+
+def ask(model, data, task, folder: Path, scoring: str, seconds: float) -> None:
     assert isinstance(model, TransformersLanguageModel)
+    folder.mkdir(parents=True, exist_ok=True)
     for method in ("_write", "_score"):
         setattr(model, method, Slow(getattr(model, method), folder / "log", seconds))
     settings = {"orders": "cyclic", "scoring": scoring}
     options = RunOptions(device="cpu", settings=settings, store=folder / "store", out=folder / "out", progress=False)
-    evaluate_models([model], Cut(1), [load_task("polybench")], options)
+    evaluate_models([model], data, [task], options)
 
 
 if __name__ == "__main__":

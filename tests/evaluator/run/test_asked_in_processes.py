@@ -19,6 +19,7 @@ from ...encoders.language_models.tiny import SAVERS
 SCRIPT = Path(__file__).parent / "asked.py"
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
 QUESTIONS, BATCH = 83, 4
+SCORINGS = ("letters", "generate")
 
 
 @pytest.fixture(scope="module")
@@ -28,17 +29,25 @@ def model(tmp_path_factory) -> str:
     return str(folder)
 
 
-@pytest.fixture
-def start(cache, model, tmp_path):
+@pytest.fixture(scope="module")
+def start(model):
     """Function of the folder in which a process asks, and its arguments: the process."""
 
-    def started(name: str, scoring: str, *arguments: str, launcher: list[str] | None = None) -> subprocess.Popen[str]:
-        (tmp_path / name).mkdir(exist_ok=True)
-        command = [*(launcher or [sys.executable]), str(SCRIPT), model, str(tmp_path / name), scoring, *arguments]
+    def started(folder: Path, scorings: str, *arguments: str, launcher: list[str] | None = None):
+        command = [*(launcher or [sys.executable]), str(SCRIPT), model, str(folder), scorings, *arguments]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+        environment["AUDIO_COMPOSITIONALITY_CACHE"] = str(folder / "cache")
         return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
     return started
+
+
+@pytest.fixture(scope="module")
+def alone(start, tmp_path_factory) -> Path:
+    """Folder of what one process writes that is left alone, scored both ways."""
+    folder = tmp_path_factory.mktemp("alone")
+    finish(start(folder, ",".join(SCORINGS)))
+    return folder
 
 
 def finish(process: subprocess.Popen[str]) -> None:
@@ -61,44 +70,43 @@ def result(folder: Path) -> tuple[Result, dict[str, bytes]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scoring", ["letters", "generate"])
-def test_two_processes_write_the_answers_and_the_result_of_one(start, tmp_path, scoring):
-    finish(start("alone", scoring))
-    finish(start("together", scoring, launcher=TORCHRUN))
-    assert asked(tmp_path / "alone") == asked(tmp_path / "together") == QUESTIONS
-    stored = answers(tmp_path / "together")
-    assert len(stored) == 7
-    assert stored == answers(tmp_path / "alone")
-    (alone, beside), (together, as_well) = result(tmp_path / "alone"), result(tmp_path / "together")
-    assert beside == as_well
-    changing = {"date", "seconds", "device"}
-    assert together.model_dump(exclude=changing) == alone.model_dump(exclude=changing)
-    assert (together.device, alone.device) == ("cpu and 1 more", "cpu")
+def test_two_processes_write_the_answers_and_the_result_of_one(start, alone, tmp_path):
+    finish(start(tmp_path, ",".join(SCORINGS), launcher=TORCHRUN))
+    for scoring in SCORINGS:
+        one, both = alone / scoring, tmp_path / scoring
+        assert asked(one) == asked(both) == QUESTIONS
+        stored = answers(both)
+        assert len(stored) == 7
+        assert stored == answers(one)
+        (single, beside), (shared, as_well) = result(one), result(both)
+        assert beside == as_well
+        changing = {"date", "seconds", "device"}
+        assert shared.model_dump(exclude=changing) == single.model_dump(exclude=changing)
+        assert (shared.device, single.device) == ("cpu and 1 more", "cpu")
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_goes_on_behind_its_last_batch(start, tmp_path):
+def test_a_process_that_is_killed_goes_on_behind_its_last_batch(start, alone, tmp_path):
     """Killed (SIGKILL) twice while it asks; in the end all is as if it had been left alone, and one batch at a time at
     most was asked for again."""
-    finish(start("alone", "generate"))
-    before = 0
+    killed, before = tmp_path / "generate", 0
     for _ in range(2):
-        process = start("killed", "generate", "0.3")
+        process = start(tmp_path, "generate", "0.3")
         until = time.monotonic() + 120
-        while asked(tmp_path / "killed") < before + 5 * BATCH:
+        while asked(killed) < before + 5 * BATCH:
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < until
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        before = asked(tmp_path / "killed")
-        kept = answers(tmp_path / "killed")
+        before = asked(killed)
+        kept = answers(killed)
         assert any(name.endswith(".begun") for name in kept)
     assert before < QUESTIONS
-    finish(start("killed", "generate"))
-    assert QUESTIONS <= asked(tmp_path / "killed") <= QUESTIONS + 2 * BATCH
-    assert answers(tmp_path / "killed") == answers(tmp_path / "alone")
-    (alone, beside), (killed, as_well) = result(tmp_path / "alone"), result(tmp_path / "killed")
-    assert (beside, alone.measures) == (as_well, killed.measures)
+    finish(start(tmp_path, "generate"))
+    assert QUESTIONS <= asked(killed) <= QUESTIONS + 2 * BATCH
+    assert answers(killed) == answers(alone / "generate")
+    (single, beside), (resumed, as_well) = result(alone / "generate"), result(killed)
+    assert (beside, single.measures) == (as_well, resumed.measures)
     facts = [json.loads(content)["facts"] for name, content in kept.items() if name.endswith(".json") and "of" in name]
     assert all({"finish_reason", "tokens"} == one.keys() for some in facts for one in some)

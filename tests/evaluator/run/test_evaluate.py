@@ -11,6 +11,7 @@ import pytest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.opening import RenderedData, rendered_preset
+from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
@@ -308,11 +309,13 @@ def test_what_a_card_says_of_a_model_is_in_the_result(small_data):
 
 
 @pytest.mark.weights
-def test_a_pretrained_whisper_and_its_untrained_twin(checkpoints, small_data):
+def test_a_pretrained_whisper_and_its_untrained_twin(checkpoints):
     """What the controls must show (first seen in an independent study): training takes away the shared direction."""
     folder = str(checkpoints / "whisper-tiny.en")
-    (trained,) = run(load_model(folder), small_data, "a_coat")
-    (untrained,) = run(f"untrained:{folder}", small_data, "a_coat")
+    few = {"quadruples": 4, "quadruple_candidates": 500, "num_classes": 3, "voices": default_voices()[:3]}
+    data = rendered_preset("mini", recipes=["a_coat"], **few)
+    (trained,) = run(load_model(folder), data, "a_coat")
+    (untrained,) = run(f"untrained:{folder}", data, "a_coat")
     assert trained.model.id == "whisper-tiny.en"
     assert untrained.model.id == "untrained:whisper-tiny.en"
     assert untrained.score > trained.score
