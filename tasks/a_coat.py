@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .metric_files import describe_metric
-from .shapes.steps import STEP_VARIANCES, QuadrupleInfo, Quadruples
+from .shapes.steps import STEP_VARIANCES, QuadrupleInfo, QuadrupleTask
 
 _METRIC = describe_metric("a_coat")
 
-TASK = Quadruples(
+TASK = QuadrupleTask(
     QuadrupleInfo(
         name="a_coat",
         version=_METRIC.version,

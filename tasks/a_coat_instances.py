@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .metric_files import describe_metric
-from .shapes.instances import BlockInfo, Blocks
+from .shapes.instances import BlockInfo, BlockTask
 
 _METRIC = describe_metric("a_coat_instances")
 
-TASK = Blocks(
+TASK = BlockTask(
     BlockInfo(
         name="a_coat_instances",
         version=_METRIC.version,

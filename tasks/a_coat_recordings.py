@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .metric_files import describe_metric
-from .shapes.steps import STEP_VARIANCES, QuadrupleInfo, Quadruples
+from .shapes.steps import STEP_VARIANCES, QuadrupleInfo, QuadrupleTask
 
 _METRIC = describe_metric("a_coat")
 
 _SCORE = replace(_METRIC.measures[0], heading="A-COAT recordings")
 
-TASK = Quadruples(
+TASK = QuadrupleTask(
     QuadrupleInfo(
         name="a_coat_recordings",
         version=_METRIC.version,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .metric_files import describe_metric
-from .shapes.fits import POST_NORM, Fit, FitInfo
+from .shapes.fits import POST_NORM, FitInfo, FitTask
 
 _METRIC = describe_metric("a_tre")
 
-TASK = Fit(
+TASK = FitTask(
     FitInfo(
         name="a_tre",
         version=_METRIC.version,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.fits import ATTRIBUTE_PAIRS, COUNTS, FitInfo, HeldOut
+from .shapes.fits import ATTRIBUTE_PAIRS, COUNTS, FitInfo, HeldOutTask
 
 _METRIC = describe_metric("a_tre_held_out")
 
@@ -16,7 +16,7 @@ _BY_PAIR = PartedMeasures(
     shown=("gap", "held_out", "random", "kept", "ridge_gap", "constant"),
 )
 
-TASK = HeldOut(
+TASK = HeldOutTask(
     FitInfo(
         name="a_tre_held_out",
         version=_METRIC.version,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from .base import printed_figures
 from .metric_files import describe_metric
-from .shapes.pairs import Retrieval, RetrievalInfo
+from .shapes.pairs import RetrievalInfo, RetrievalTask
 
 _METRIC = describe_metric("audio_text_retrieval")
 
-TASK = Retrieval(
+TASK = RetrievalTask(
     RetrievalInfo(
         name="audio_text_retrieval",
         version=_METRIC.version,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .metric_files import describe_metric
-from .shapes.instances import InstanceInfo, Trials
+from .shapes.instances import InstanceInfo, TrialTask
 
 _METRIC = describe_metric("binding")
 
-TASK = Trials(
+TASK = TrialTask(
     InstanceInfo(
         name="binding",
         version=_METRIC.version,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from .base import printed_figures
 from .metric_files import describe_metric
-from .shapes.pairs import CaptionPairs, PairInfo
+from .shapes.pairs import CaptionPairTask, PairInfo
 
 _METRIC = describe_metric("comp_a")
 
-TASK = CaptionPairs(
+TASK = CaptionPairTask(
     PairInfo(
         name="comp_a_order",
         version=_METRIC.version,

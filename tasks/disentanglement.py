@@ -7,7 +7,7 @@ from itertools import permutations
 
 from .metric_files import PartedMeasures, describe_metric
 from .shapes.designs import FACTOR_WARNING, FACTORS, FactorInfo
-from .shapes.probes import Disentanglement
+from .shapes.probes import DisentanglementTask
 
 _METRIC = describe_metric("disentanglement")
 
@@ -23,7 +23,7 @@ _MEASURES = PartedMeasures(
 
 _SHOWN = ("unseen", "seen", "overlap", "overlap_chance", "leak", "rate_over_timbre_unseen")
 
-TASK = Disentanglement(
+TASK = DisentanglementTask(
     FactorInfo(
         name="disentanglement",
         version=_METRIC.version,

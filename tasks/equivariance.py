@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import FACTOR_WARNING, FACTORS, IN_SCENES, FactorInfo, FactorsAndScenes
-from .shapes.probes import Equivariance
+from .shapes.designs import FACTOR_WARNING, FACTORS, IN_SCENES, FactorInfo, SceneFactorDesign
+from .shapes.probes import EquivarianceTask
 
 _METRIC = describe_metric("equivariance")
 
@@ -30,7 +30,7 @@ _STARS = PartedMeasures(
     prefix="in_scene_",
 )
 
-TASK = Equivariance(
+TASK = EquivarianceTask(
     FactorInfo(
         name="equivariance",
         version=_METRIC.version,
@@ -46,7 +46,7 @@ TASK = Equivariance(
         ),
         citation=_METRIC.citation,
     ),
-    FactorsAndScenes(),
+    SceneFactorDesign(),
     _CROSSED,
     _STARS,
 )

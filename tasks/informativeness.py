@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import FACTOR_WARNING, FACTORS, FactorInfo, Factors
-from .shapes.probes import PROBES, Informativeness
+from .shapes.designs import FACTOR_WARNING, FACTORS, FactorDesign, FactorInfo
+from .shapes.probes import PROBES, InformativenessTask
 
 _METRIC = describe_metric("informativeness")
 
@@ -17,7 +17,7 @@ _MEASURES = PartedMeasures(
     shown=("informativeness", "shuffled"),
 )
 
-TASK = Informativeness(
+TASK = InformativenessTask(
     FactorInfo(
         name="informativeness",
         version=_METRIC.version,
@@ -33,6 +33,6 @@ TASK = Informativeness(
         ),
         citation=_METRIC.citation,
     ),
-    Factors(),
+    FactorDesign(),
     _MEASURES,
 )

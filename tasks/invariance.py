@@ -8,8 +8,8 @@ is nearer to another clip of its content than to one of another content, at one 
 from __future__ import annotations
 
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import TRANSFORM_WARNING, TRANSFORMS, ComparedTransforms, TransformInfo
-from .shapes.probes import Invariance
+from .shapes.designs import TRANSFORM_WARNING, TRANSFORMS, ComparedTransformDesign, TransformInfo
+from .shapes.probes import InvarianceTask
 
 _METRIC = describe_metric("invariance")
 
@@ -24,7 +24,7 @@ _MEASURES = PartedMeasures(
     shown=("abx", "selectivity", "invariance", "cosine", "cosine_null", "top1"),
 )
 
-TASK = Invariance(
+TASK = InvarianceTask(
     TransformInfo(
         name="invariance",
         version=_METRIC.version,
@@ -42,6 +42,6 @@ TASK = Invariance(
         citation=_METRIC.citation,
         protocols={"paper": {}},
     ),
-    ComparedTransforms(),
+    ComparedTransformDesign(),
     _MEASURES,
 )

@@ -13,7 +13,7 @@ from audio_compositionality.dataset_builder.scenes.bases import DIFFERING
 
 from .metric_files import describe_metric
 from .shapes.designs import TRANSFORM_WARNING, OnsetInfo
-from .shapes.probes import OnsetInvariance
+from .shapes.probes import OnsetTask
 
 _METRIC = describe_metric("invariance")
 
@@ -37,7 +37,7 @@ _OF_FACTORS = tuple(
     for factor in DIFFERING
 )
 
-TASK = OnsetInvariance(
+TASK = OnsetTask(
     OnsetInfo(
         name="onset_invariance",
         version=_METRIC.version,

@@ -41,7 +41,7 @@ from .shapes.questions import (
     TASKS,
     QuestionBar,
     QuestionInfo,
-    Questions,
+    QuestionTask,
     all_right,
     asked_questions,
     draw_question_bars,
@@ -200,7 +200,7 @@ _BY_TASK = Drawing(
 )
 
 
-class PolybenchSpec(AskingSpec):
+class EmbeddingMatchSpec(AskingSpec):
     """What can be set of the task."""
 
     embedding_match: str | None = Field(
@@ -212,7 +212,7 @@ class PolybenchSpec(AskingSpec):
     )
 
     @model_validator(mode="after")
-    def _is_written(self) -> PolybenchSpec:
+    def _is_written(self) -> EmbeddingMatchSpec:
         if self.embedding_match is not None and self.scoring != GENERATE:
             raise InputError(
                 f"{EMBEDDING_MATCH} compares what a model writes, and the scoring {self.scoring!r} has it write "
@@ -221,13 +221,13 @@ class PolybenchSpec(AskingSpec):
         return self
 
 
-class Polybench(Questions):
+class PolybenchTask(QuestionTask):
     """The task; see `Task`."""
 
-    spec = PolybenchSpec
+    spec = EmbeddingMatchSpec
 
     def check(self, row: Row) -> None:
-        """See `Questions.check`."""
+        """See `QuestionTask.check`."""
         self.check_words(row)
         if row["task"] not in TASKS:
             raise TaskError(
@@ -323,7 +323,7 @@ def embedding_accuracy(
     return float(values["accuracy"])
 
 
-TASK = Polybench(
+TASK = PolybenchTask(
     QuestionInfo(
         name="polybench",
         version=METRIC.version,

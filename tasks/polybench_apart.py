@@ -20,7 +20,7 @@ from .shapes.questions import (
     TASKS,
     QuestionBar,
     QuestionInfo,
-    Questions,
+    QuestionTask,
     constant_answers,
     draw_question_bars,
     tested_rows,
@@ -117,16 +117,16 @@ _BY_ARRANGEMENT = Drawing(
 )
 
 
-class PolybenchApart(Questions):
+class ApartTask(QuestionTask):
     """The task; see `Task`. A sample is a question in both arrangements, by its row where sounds are together."""
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """As of `Questions`; scenes in both arrangements are of one group."""
+        """As of `QuestionTask`; scenes in both arrangements are of one group."""
         inputs = super().inputs(row, settings)
         return replace(inputs, group=row["pair"].rpartition("-")[0]) if inputs.prompts else inputs
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """As of `Questions`.
+        """As of `QuestionTask`.
 
         Raises:
             TaskError: likewise; or no question is asked in both arrangements.
@@ -137,7 +137,7 @@ class PolybenchApart(Questions):
         return settings
 
     def check(self, row: Row) -> None:
-        """See `Questions.check`."""
+        """See `QuestionTask.check`."""
         self.check_words(row)
         if row["task"] not in APART_TASKS:
             raise TaskError(
@@ -195,7 +195,7 @@ def _without_listening(rows: Sequence[Row]) -> dict[str, float]:
     return {"chance": sum(map(sum, chances.values())) / len(rows), "without_listening": sum(best) / len(rows)}
 
 
-TASK = PolybenchApart(
+TASK = ApartTask(
     QuestionInfo(
         name="polybench_apart",
         version=METRIC.version,

@@ -18,7 +18,7 @@ from .shapes.questions import (
     UNLIKE_GROUPS,
     QuestionBar,
     QuestionInfo,
-    Questions,
+    QuestionTask,
     all_right,
     constant_answers,
     draw_question_bars,
@@ -104,11 +104,11 @@ _BY_ATOM = Drawing(
 )
 
 
-class PolybenchAtoms(Questions):
+class AtomTask(QuestionTask):
     """The task; see `Task`."""
 
     def check(self, row: Row) -> None:
-        """See `Questions.check`; a question has one wording for both of its answers, and no polarity."""
+        """See `QuestionTask.check`; a question has one wording for both of its answers, and no polarity."""
         if row["task"] not in ATOMS:
             raise TaskError(
                 f"{self.info.name}: the question {row['id']} is of the task {row['task']!r}; they are of "
@@ -143,7 +143,7 @@ class PolybenchAtoms(Questions):
         return Scores(values, tuple(row["id"] for row in tested), columns)
 
 
-TASK = PolybenchAtoms(
+TASK = AtomTask(
     QuestionInfo(
         name="polybench_atoms",
         version=2,

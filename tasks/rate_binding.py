@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import FACTOR_WARNING, SEEN, UNSEEN, FactorInfo, Sides
-from .shapes.probes import PROBES, Informativeness
+from .shapes.designs import FACTOR_WARNING, SEEN, UNSEEN, FactorInfo, TwoSourceDesign
+from .shapes.probes import PROBES, InformativenessTask
 
 _METRIC = describe_metric("informativeness")
 
@@ -20,7 +20,7 @@ _MEASURES = PartedMeasures(
 _MEAN = "informativeness"
 """Of timbres never heard and of those heard together, which means nothing."""
 
-TASK = Informativeness(
+TASK = InformativenessTask(
     FactorInfo(
         name="rate_binding",
         version=_METRIC.version,
@@ -39,6 +39,6 @@ TASK = Informativeness(
         citation=_METRIC.citation,
         is_level_matched=True,
     ),
-    Sides(),
+    TwoSourceDesign(),
     _MEASURES,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .metric_files import PartedMeasures, describe_metric
 from .shapes.designs import FACTORS, TRANSFORM_WARNING, TRANSFORMS, TransformInfo
-from .shapes.probes import LABEL, LabelsUnderTransforms
+from .shapes.probes import LABEL, LabelTask
 
 _METRIC = describe_metric("disentanglement")
 
@@ -27,7 +27,7 @@ _FACTORS = PartedMeasures(
     of_parts=("shift_before", "shift_after"),
 )
 
-TASK = LabelsUnderTransforms(
+TASK = LabelTask(
     TransformInfo(
         name="transform_disentanglement",
         version=_METRIC.version,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import TRANSFORM_WARNING, TRANSFORMS, TransformInfo, Transforms
-from .shapes.probes import Equivariance
+from .shapes.designs import TRANSFORM_WARNING, TRANSFORMS, TransformDesign, TransformInfo
+from .shapes.probes import EquivarianceTask
 
 _METRIC = describe_metric("equivariance")
 
@@ -23,7 +23,7 @@ _MEASURES = PartedMeasures(
     shown=("r_equivariance", "p", "p_end", "p_gain"),
 )
 
-TASK = Equivariance(
+TASK = EquivarianceTask(
     TransformInfo(
         name="transform_equivariance",
         version=_METRIC.version,
@@ -35,6 +35,6 @@ TASK = Equivariance(
         warning=TRANSFORM_WARNING,
         citation=_METRIC.citation,
     ),
-    Transforms(),
+    TransformDesign(),
     _MEASURES,
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from .base import printed_figures
 from .metric_files import describe_metric
-from .shapes.pairs import WholeClipInfo, ZeroShot
+from .shapes.pairs import WholeClipInfo, ZeroShotTask
 
 _METRIC = describe_metric("zero_shot_audio")
 
-TASK = ZeroShot(
+TASK = ZeroShotTask(
     WholeClipInfo(
         name="zero_shot_audio",
         version=_METRIC.version,

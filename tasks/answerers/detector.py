@@ -182,25 +182,25 @@ def runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return [(int(start), int(stop)) for start, stop in edges.reshape(-1, 2)]
 
 
-HOP, WINDOW = 640, 4096
+CASCADE_HOP, WINDOW = 640, 4096
 """Samples from one frame to the next (20 ms), and of a frame (128 ms)."""
 
-MELS = 128
+CASCADE_MELS = 128
 
 CONTEXT = 4
 """Frames on each side that the network hears beside one."""
 
 HIDDEN = (256, 128)
 
-DROPOUT = 0.3
+_DROPOUT = 0.3
 
-STEPS, BATCH, RATE = 3_000, 512, 2e-3
+STEPS, _BATCH, RATE = 3_000, 512, 2e-3
 """Of training: steps, frames of each, and the highest learning rate; the time does not depend on the data."""
 
 _TRAINING_VERSION = 1
 """It rises with any change of the training: stored answers are another's then."""
 
-SEED = 0
+_SEED = 0
 
 
 class Cascade(DetectorAnswerer):
@@ -214,13 +214,13 @@ class Cascade(DetectorAnswerer):
     .88 instead of .76.
     """
 
-    frame_rate = SAMPLE_RATE / HOP
+    frame_rate = SAMPLE_RATE / CASCADE_HOP
 
     def __init__(self) -> None:
         """It has yet to learn."""
         self.labels = ()
         self._network: torch.nn.Module | None = None
-        self._mean = self._deviation = np.ones(MELS, np.float32)
+        self._mean = self._deviation = np.ones(CASCADE_MELS, np.float32)
 
     @property
     def card(self) -> ModelCard:  # type: ignore[override]
@@ -285,12 +285,12 @@ class Cascade(DetectorAnswerer):
 def log_mel(clip: FloatArray) -> FloatArray:
     """Logarithm of the mel spectrogram [frames, MELS] of a clip [samples] at `SAMPLE_RATE`.
 
-    A frame each `HOP`, centred in its hop; power of a Hann window, floored 100 dB below full scale.
+    A frame each `CASCADE_HOP`, centred in its hop; power of a Hann window, floored 100 dB below full scale.
     """
-    count = max(1, -(-len(clip) // HOP))
-    before = (WINDOW - HOP) // 2
-    padded = np.pad(clip, (before, before + WINDOW + count * HOP - len(clip)))
-    frames = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP][:count]
+    count = max(1, -(-len(clip) // CASCADE_HOP))
+    before = (WINDOW - CASCADE_HOP) // 2
+    padded = np.pad(clip, (before, before + WINDOW + count * CASCADE_HOP - len(clip)))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::CASCADE_HOP][:count]
     spectrum = np.fft.rfft(frames * np.hanning(WINDOW).astype(np.float32), axis=1)
     power = (spectrum.real**2 + spectrum.imag**2).astype(np.float32)
     levels: FloatArray = np.log(np.maximum((_mel_filters() @ power.T).T, np.float32(1e-10)))
@@ -303,7 +303,7 @@ def _mel_filters() -> Any:
     import librosa
     import scipy.sparse
 
-    filters = librosa.filters.mel(sr=SAMPLE_RATE, n_fft=WINDOW, n_mels=MELS, norm=None) / (WINDOW / 4) ** 2
+    filters = librosa.filters.mel(sr=SAMPLE_RATE, n_fft=WINDOW, n_mels=CASCADE_MELS, norm=None) / (WINDOW / 4) ** 2
     return scipy.sparse.csr_array(filters.astype(np.float32))
 
 
@@ -335,14 +335,14 @@ def _trained(
     centre, scale = torch.from_numpy(mean), torch.from_numpy(deviation)
     around = torch.arange(2 * CONTEXT + 1)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(SEED)
-        sizes = ((2 * CONTEXT + 1) * MELS, *HIDDEN)
-        hidden = [part for pair in pairwise(sizes) for part in (nn.Linear(*pair), nn.ReLU(), nn.Dropout(DROPOUT))]
+        torch.manual_seed(_SEED)
+        sizes = ((2 * CONTEXT + 1) * CASCADE_MELS, *HIDDEN)
+        hidden = [part for pair in pairwise(sizes) for part in (nn.Linear(*pair), nn.ReLU(), nn.Dropout(_DROPOUT))]
         network = nn.Sequential(*hidden, nn.Linear(HIDDEN[-1], wanted.shape[1]))
         optimizer = torch.optim.Adam(network.parameters(), RATE)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
         for _ in tqdm(range(STEPS), "cascade, training", unit="step", disable=None, leave=None):
-            batch = torch.randint(len(first), (BATCH,))
+            batch = torch.randint(len(first), (_BATCH,))
             windows = (inputs[first[batch, None] + around].float() - centre) / scale
             loss = nn.functional.binary_cross_entropy_with_logits(network(windows.flatten(1)), wanted[batch])
             optimizer.zero_grad()

@@ -59,7 +59,7 @@ MOST_MODELS = 6
 MATTERS = 0.05
 """A smaller difference from a twin counts as none."""
 
-FEWEST = 5
+FEWEST_MODELS = 5
 """Models that a correlation over models needs."""
 
 SCATTER = tuple(
@@ -160,7 +160,7 @@ def _scatter_finding(models: Sequence[DrawnModel]) -> str:
     correlations = []
     for panel in SCATTER:
         points = [point for model in models if model.kind == "trained" and (point := panel.point(model)) is not None]
-        if len(points) >= FEWEST:
+        if len(points) >= FEWEST_MODELS:
             from scipy.stats import spearmanr
 
             if min(len(set(values)) for values in zip(*points, strict=True)) > 1:

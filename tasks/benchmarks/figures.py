@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..base import TaskError
+from ..base import Floats, TaskError
 from .info import DrawnModel, Sheet
 
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
-
-Floats = NDArray[np.float64]
 
 COLOURS = "PuOr"
 """Orange below zero and purple above: apart also to eyes that do not tell red from green."""

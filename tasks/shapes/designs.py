@@ -104,7 +104,7 @@ class OnsetInfo(TransformInfo):
 
 
 @dataclass(frozen=True)
-class Part:
+class VariedClips:
     """The clips in which one factor, or one transform, is varied.
 
     Attributes:
@@ -147,7 +147,7 @@ class Design(ABC):
         """
 
     @abstractmethod
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, Part]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
         """Names of factors or transforms and their clips.
 
         Args:
@@ -163,7 +163,7 @@ class Design(ABC):
         """What is known of these."""
 
 
-class Factors(Design):
+class FactorDesign(Design):
     """Single sources of all combinations of levels, which differ in one factor; a fold is of contexts."""
 
     def is_given(self, row: Row) -> bool:
@@ -186,14 +186,14 @@ class Factors(Design):
                     f"{FOLDS}"
                 )
 
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, Part]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
         """Each factor, with all single sources."""
         places = [place for place, row in enumerate(rows) if is_crossed(row)]
         crossed = [rows[place] for place in places]
         for factor in FACTORS:
             contexts = contexts_of(crossed, factor)
             levels = levels_of(crossed, factor)
-            yield factor, Part(places, levels, contexts, contexts, dealt_folds(contexts), range(len(places)))
+            yield factor, VariedClips(places, levels, contexts, contexts, dealt_folds(contexts), range(len(places)))
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
         """The single sources."""
@@ -211,8 +211,8 @@ class Factors(Design):
         )
 
 
-class FactorsAndScenes(Factors):
-    """As `Factors`, and beside them stars: a scene, and clips that differ from it in one factor of one source.
+class SceneFactorDesign(FactorDesign):
+    """As `FactorDesign`, and beside them stars: a scene, and clips that differ from it in one factor of one source.
 
     The samples are the single sources. Of stars a fold is of scenes.
     """
@@ -222,7 +222,7 @@ class FactorsAndScenes(Factors):
         return is_crossed(row) or row["factor"] in (*FACTORS, "")
 
     def check(self, rows: Sequence[Row], task: str) -> None:
-        """As of `Factors`.
+        """As of `FactorDesign`.
 
         Raises:
             TaskError: likewise, or there are fewer stars than folds.
@@ -232,17 +232,17 @@ class FactorsAndScenes(Factors):
         if len(stars) < FOLDS:
             raise TaskError(f"{task} has {len(stars)} stars; it needs at least {FOLDS}")
 
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, Part]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
         """Each factor with all single sources, then as one of `IN_SCENES` with the scenes and their clips."""
         yield from super().parts(rows)
         for factor, name in zip(FACTORS, IN_SCENES, strict=True):
             places = [place for place, row in enumerate(rows) if not is_crossed(row) and row["factor"] in (factor, "")]
             members = [rows[place] for place in places]
             stars = [row["block"] for row in members]
-            yield name, Part(places, levels_of(members, factor), stars, stars, dealt_folds(stars))
+            yield name, VariedClips(places, levels_of(members, factor), stars, stars, dealt_folds(stars))
 
 
-class Sides(Design):
+class TwoSourceDesign(Design):
     """Two sources, of which one has the faster rate; a clip's context is the timbres and notes of both.
 
     It is learnt from timbres other than those that are tested, `UNSEEN`, and from other notes of the same, `SEEN`.
@@ -262,13 +262,13 @@ class Sides(Design):
         if groups < _FEWEST_GROUPS:
             raise TaskError(f"{task} has {groups} groups of timbres; it needs at least {_FEWEST_GROUPS}")
 
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, Part]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
         """Both ways to learn which is faster, each with all clips."""
         contexts = [_timbres_and_notes(row) for row in rows]
         folds = {UNSEEN: np.array([row["group"] for row in rows], np.int64), SEEN: dealt_folds(contexts)}
         levels, places = [row["faster"] for row in rows], range(len(rows))
         for name, of_part in folds.items():
-            yield name, Part(places, levels, contexts, contexts, of_part, places)
+            yield name, VariedClips(places, levels, contexts, contexts, of_part, places)
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
         """All clips."""
@@ -285,7 +285,7 @@ class Sides(Design):
         )
 
 
-class Transforms(Design):
+class TransformDesign(Design):
     """Clips and what transforms made of them; the rows state their folds."""
 
     def is_given(self, row: Row) -> bool:
@@ -296,7 +296,7 @@ class Transforms(Design):
         """See `check_orbits`."""
         check_orbits(rows, task)
 
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, Part]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
         """Each transform that there are copies by, with these and their originals."""
         sample_of = {row["base"]: place for place, row in enumerate(self.scored(rows))}
         for transform in transforms_of(rows):
@@ -304,7 +304,7 @@ class Transforms(Design):
             orbits = [rows[place] for place in places]
             yield (
                 transform,
-                Part(
+                VariedClips(
                     places,
                     parameters_of(orbits),
                     [row["base"] for row in orbits],
@@ -337,8 +337,8 @@ class Transforms(Design):
         )
 
 
-class LabelledTransforms(Transforms):
-    """As `Transforms`, of clips whose labels are known: recordings with a label, or scenes with levels of factors."""
+class LabelledTransformDesign(TransformDesign):
+    """As `TransformDesign`, of clips whose labels are known: labelled recordings, or scenes with levels of factors."""
 
     def is_given(self, row: Row) -> bool:
         """Whether the label of a base or a copy is known."""
@@ -349,8 +349,8 @@ class LabelledTransforms(Transforms):
         return super().scored([row for row in rows if self.is_given(row)])
 
 
-class ComparedTransforms(Transforms):
-    """As `Transforms`, of clips that there are two others beside: one of the same content, and one of another."""
+class ComparedTransformDesign(TransformDesign):
+    """As `TransformDesign`, of clips that there are two others beside: one of the same content, and one of another."""
 
     def is_given(self, row: Row) -> bool:
         """Every clip."""
@@ -367,7 +367,7 @@ class ComparedTransforms(Transforms):
             raise TaskError(f"{task} has no clips that copies could be compared with: build the data anew")
         check_orbits(compared(rows), task)
 
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, Part]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
         """Each transform, with the originals, their copies and the clips that these are compared with."""
         kept = {row["id"] for row in compared(rows)}
         places = [place for place, row in enumerate(rows) if row["id"] in kept]
@@ -397,7 +397,7 @@ class ComparedTransforms(Transforms):
         return replace(samples, groups={**samples.groups, **groups})
 
 
-class Onsets(Design):
+class OnsetDesign(Design):
     """Scenes, each beside one whose sources begin at other times and one that differs in one factor of one source.
 
     Which of two clips is called the original makes no difference but to the comparison: the scene is the copy, and the
@@ -423,7 +423,7 @@ class Onsets(Design):
                 f"least {FOLDS}"
             )
 
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, Part]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
         """One part, ``onsets``."""
         kept = {row["id"] for row in compared(rows)}
         places = [place for place, row in enumerate(rows) if row["id"] in kept]
@@ -433,7 +433,7 @@ class Onsets(Design):
         count = len(bases)
         yield (
             "onsets",
-            Part(
+            VariedClips(
                 [*same, *bases],
                 (),
                 [rows[place]["base"] for place in (*same, *bases)],

@@ -201,7 +201,7 @@ class FitSpec(Spec):
         return defaults | {name: value for name, value in self.values().items() if value is not None}
 
 
-class Fit:
+class FitTask:
     """The task of a model that is fitted to training scenes and rebuilds test scenes; see `Task`."""
 
     spec = FitSpec
@@ -293,7 +293,7 @@ class HeldOutSpec(Spec):
         return pairs
 
 
-class HeldOut:
+class HeldOutTask:
     """The task of models that are fitted without combinations of two classes, and rebuild scenes with one; see `Task`.
 
     No measure is `fitted`, since ridge regression is exact. Results of the Transformer, which is not, have other

@@ -106,7 +106,7 @@ class BlockInfo(InstanceInfo):
         return True
 
 
-class Blocks:
+class BlockTask:
     """The task of blocks of K classes, each by one instance in one context and by another in another; see `Task`."""
 
     spec = Spec
@@ -202,7 +202,7 @@ def _contents_of_block(row: Row) -> dict[str, list[dict[str, str]]]:
     return contents
 
 
-class Trials:
+class TrialTask:
     """The task of trials, of which two conditions and two labels are the same and who has which differs; see `Task`."""
 
     spec = Spec

@@ -45,7 +45,7 @@ _BARS = {"score_text": "text", "score_audio": "audio", "score": "group", "score_
 _COLOUR, _CHANCE, _FLOOR, _PRINTED = "#0072B2", "#555555", "#D55E00", "#888888"
 """Of Okabe and Ito 2008, "Color universal design", and grey."""
 
-FEWEST = 2
+FEWEST_CLIPS = 2
 """Clips: of one there is nothing to be found among."""
 
 CATEGORY = "category"
@@ -137,7 +137,7 @@ class RetrievalInfo(WholeClipInfo):
         return "text_to_audio_map10"
 
 
-class CaptionPairs:
+class CaptionPairTask:
     """A task of clips and captions of the same words, scored by the metric `comp_a`; see `Task`."""
 
     spec = Spec
@@ -202,7 +202,7 @@ class CaptionPairs:
         )
 
 
-class Retrieval:
+class RetrievalTask:
     """A task of clips and captions, scored by the metric `audio_text_retrieval`; see `Task`."""
 
     spec = Spec
@@ -222,8 +222,8 @@ class Retrieval:
         Raises:
             TaskError: there are too few clips, or one has no caption.
         """
-        if len(rows) < FEWEST:
-            raise TaskError(f"{self.info.name} has {len(rows)} clips; it needs at least {FEWEST}")
+        if len(rows) < FEWEST_CLIPS:
+            raise TaskError(f"{self.info.name} has {len(rows)} clips; it needs at least {FEWEST_CLIPS}")
         empty = next((row for row in rows if not row["captions"]), None)
         if empty is not None:
             raise TaskError(f"{self.info.name}: the clip {empty['id']} has no caption")
@@ -245,7 +245,7 @@ class Retrieval:
         return whole_clip_samples(rows, [" / ".join(row["captions"]) for row in rows])
 
 
-class ZeroShot:
+class ZeroShotTask:
     """A task of clips and classes as prompts, scored by the metric `zero_shot_audio`; see `Task`."""
 
     spec = Spec

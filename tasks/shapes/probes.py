@@ -26,10 +26,10 @@ from .designs import (
     FACTORS,
     FOLDS,
     Design,
-    Factors,
-    LabelledTransforms,
-    Onsets,
-    Part,
+    FactorDesign,
+    LabelledTransformDesign,
+    OnsetDesign,
+    VariedClips,
     bases_of,
     blocks_of,
     folds_of,
@@ -118,7 +118,7 @@ class DesignedTask(ABC):
         return tuple(row["id"] for row in self._design.scored(rows))
 
 
-class Informativeness(DesignedTask):
+class InformativenessTask(DesignedTask):
     """A factor is read by a probe in contexts that it was not learnt in; scored by the metric `informativeness`."""
 
     def score(
@@ -140,7 +140,7 @@ class Informativeness(DesignedTask):
         return Scores(self._values(results), self._ids(rows), columns)
 
 
-class Equivariance(DesignedTask):
+class EquivarianceTask(DesignedTask):
     """A change is read from two embeddings, and the second foretold from it; scored by the metric `equivariance`."""
 
     def score(
@@ -176,7 +176,7 @@ class Equivariance(DesignedTask):
         return Scores(self._values(results), ids, columns)
 
 
-class Invariance(DesignedTask):
+class InvarianceTask(DesignedTask):
     """A copy is nearer to another clip of its content than to one of another content, by the metric `invariance`.
 
     See its `abx`, and ``dataset_builder/scenes/bases.py`` for the two clips. Nothing is fitted, and nothing can be set.
@@ -215,12 +215,12 @@ class Invariance(DesignedTask):
         }
 
 
-class OnsetInvariance(Invariance):
-    """As `Invariance`, of scenes beside others whose sources begin at other times; also by the factor that differs."""
+class OnsetTask(InvarianceTask):
+    """As `InvarianceTask`, of scenes and others whose sources begin at other times; also by the factor that differs."""
 
     def __init__(self, info: TaskInfo) -> None:
         """What it is: of its measures ``FACTOR_abx`` and ``FACTOR_selectivity`` are by the factor that differs."""
-        super().__init__(info, Onsets())
+        super().__init__(info, OnsetDesign())
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
@@ -246,7 +246,7 @@ class OnsetInvariance(Invariance):
         return Scores(values, self._ids(rows), {"score_abx": shares, "score": np.array(result["scores"])})
 
 
-class Disentanglement(DesignedTask):
+class DisentanglementTask(DesignedTask):
     """A factor is found where another has levels that were never heard; scored by the metric `disentanglement`."""
 
     spec = DisentanglementSpec
@@ -259,7 +259,7 @@ class Disentanglement(DesignedTask):
             measures: those of each of `pairs`, and those of all together.
             pairs: of factors, by their names.
         """
-        super().__init__(info, Factors(), measures)
+        super().__init__(info, FactorDesign(), measures)
         self._pairs = pairs
 
     def score(
@@ -285,7 +285,7 @@ class Disentanglement(DesignedTask):
         return Scores(values, self._ids(rows), columns)
 
 
-class LabelsUnderTransforms(DesignedTask):
+class LabelTask(DesignedTask):
     """What is read from a clip is still read after a transform; scored by the metric `disentanglement`."""
 
     def __init__(self, info: TaskInfo, *measures: PartedMeasures) -> None:
@@ -295,7 +295,7 @@ class LabelsUnderTransforms(DesignedTask):
             info: what it is.
             measures: those of each transform and means over them, then those of ``FACTOR_under_TRANSFORM``.
         """
-        super().__init__(info, LabelledTransforms(), *measures)
+        super().__init__(info, LabelledTransformDesign(), *measures)
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """The probes, and whether features are scaled.
@@ -370,7 +370,7 @@ def _means(scores: Floats, samples: NDArray[np.int64], count: int) -> Floats:
     return totals * (count / len(scores))
 
 
-def _original_places(part: Part) -> list[int]:
+def _original_places(part: VariedClips) -> list[int]:
     """Of each clip of a part the place of its original among them, −1 of an original."""
     clips = list(zip(part.orbits, part.originals, strict=True))
     originals: dict[Hashable, int] = {orbit: place for place, (orbit, is_first) in enumerate(clips) if is_first}

@@ -149,7 +149,7 @@ class ReadAnswers:
         }
 
 
-class Questions(ABC):
+class QuestionTask(ABC):
     """A task of questions with options; see `Task`."""
 
     spec: type[AskingSpec] = AskingSpec

@@ -196,7 +196,7 @@ class QuadrupleInfo(TaskInfo):
         return {"T alone": ("B", "-A")}
 
 
-class Quadruples:
+class QuadrupleTask:
     """A task of quadruples A, B = A ∪ T, C and D = C ∪ T, scored by the metric `a_coat`; see `Task`."""
 
     spec = Spec

@@ -441,6 +441,6 @@ class TestCascade:
         clip = np.zeros(RATE, np.float32)
         clip[10_000] = 1
         levels = cascade.log_mel(clip)
-        assert levels.shape == (50, cascade.MELS)
-        assert levels.sum(axis=1).argmax() == 10_000 // cascade.HOP
-        assert cascade.log_mel(np.zeros(1, np.float32)).shape == (1, cascade.MELS)
+        assert levels.shape == (50, cascade.CASCADE_MELS)
+        assert levels.sum(axis=1).argmax() == 10_000 // cascade.CASCADE_HOP
+        assert cascade.log_mel(np.zeros(1, np.float32)).shape == (1, cascade.CASCADE_MELS)

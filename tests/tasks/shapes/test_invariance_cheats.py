@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.scenes.bases import TransformSpec
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
-from ..dataset_builder.sounds.made import made_recordings
+from ...dataset_builder.sounds.made import made_recordings
 
 RATE = 32_000
 TASKS = ("invariance", "onset_invariance")

@@ -16,7 +16,7 @@ from audio_compositionality.tasks.shapes.pairs import (
     spans,
 )
 
-from .captioned import order_row
+from ..captioned import order_row
 
 
 def row(number, *labels):
