@@ -350,7 +350,7 @@ TASK = PolybenchTask(
         ),
         citation=METRIC.citation,
         printed=PRINTED,
-        told_by="accuracy_micro",
+        profile_measure="accuracy_micro",
         tallies=_TALLIES,
         # Kinds of their own; variants take the place of two of them where they are asked.
         parts=tuple(name for name in TASKS if KINDS[name] == name),

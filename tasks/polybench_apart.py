@@ -215,7 +215,7 @@ TASK = ApartTask(
             "more of it silent."
         ),
         citation=METRIC.citation,
-        told_by="together",
+        profile_measure="together",
         tallies=_TALLIES,
     ),
     _BY_ARRANGEMENT,

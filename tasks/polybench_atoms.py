@@ -161,7 +161,7 @@ TASK = AtomTask(
         ),
         controls=tuple(name for name in QuestionInfo.controls if name != "longest"),
         citation=METRIC.citation,
-        told_by="accuracy",
+        profile_measure="accuracy",
         parts=ATOMS,
     ),
     _BY_ATOM,

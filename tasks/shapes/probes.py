@@ -339,7 +339,7 @@ class LabelTask(DesignedTask):
             results[transform] = disentanglement(
                 embeddings[places],
                 {factor: _labels(orbits, factor) for factor in factors},
-                folds_of(orbits),
+                folds_of(orbits).tolist(),
                 blocks_of(orbits),
                 base=bases_of(orbits),
                 parameters=parameters_of(orbits),

@@ -72,8 +72,8 @@ class QuestionInfo(TaskInfo):
     """What a task of questions with options is.
 
     Attributes:
-        told_by: name of the measure, a mean over all samples, that is given of groups of samples, and by which the
-            samples to listen to are chosen.
+        profile_measure: name of the measure, a mean over all samples, that is given of groups of samples; the samples
+            to listen to are chosen by it.
         tallies: tables of measures of each model.
         parts: names of the measures of single kinds of questions.
     """
@@ -84,14 +84,14 @@ class QuestionInfo(TaskInfo):
     on_request: bool = True
     controls: tuple[str, ...] = ("first", "longest", *_CONTROLS, *_TWINS)
     is_level_matched: bool = True
-    told_by: str
+    profile_measure: str
     tallies: tuple[Tally, ...] = ()
     parts: tuple[str, ...] = ()
 
     @property
     def heard_by(self) -> str:
         """As in `profile`."""
-        return self.told_by
+        return self.profile_measure
 
     @property
     def floor(self) -> str:
@@ -107,7 +107,7 @@ class QuestionInfo(TaskInfo):
     def profile(self) -> Profile:
         """Scores by kind of question, polyphony and overlap, and what was answered."""
         return Profile(
-            measure=self.told_by,
+            measure=self.profile_measure,
             groupings=("task", "polyphony", "overlap"),
             shares=(("unparsed", "answers"), ("refused", "answers")),
             tallies=self.tallies,
