@@ -18,8 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.rendered import rendered_preset
-from audio_compositionality.tasks.factor_rows import CLASSES, FACTORS, contexts_of, crossed_rows, labels_of
-from audio_compositionality.tasks.parts import FOLDS, dealt_folds
+from audio_compositionality.tasks.shapes.designs import (
+    CLASSES,
+    FACTORS,
+    FOLDS,
+    contexts_of,
+    dealt_folds,
+    is_crossed,
+    levels_of,
+)
 
 Floats = NDArray[np.float64]
 
@@ -34,11 +41,11 @@ def run(_: argparse.Namespace) -> None:
     rows, z = _single_sources()
     contexts = {factor: contexts_of(rows, factor) for factor in FACTORS}
     problems = [
-        (factor, z, np.array(labels_of(rows, factor))[:, None], _folds(dealt_folds(contexts[factor])))
+        (factor, z, np.array(levels_of(rows, factor))[:, None], _folds(dealt_folds(contexts[factor])))
         for factor in FACTORS
         if factor not in CLASSES
     ]
-    problems.append(("z′", *_next_pitch(z, np.array(labels_of(rows, "pitch")), contexts["pitch"])))
+    problems.append(("z′", *_next_pitch(z, np.array(levels_of(rows, "pitch")), contexts["pitch"])))
     probes = [("ridge", True), ("kernel", True), ("slp", True), ("mlp", True), ("slp", False), ("mlp", False)]
     seconds: dict[tuple[str, bool], dict[str, float]] = {}
     print(f"{len(z)} clips, {z.shape[1]} dimensions, {FOLDS} folds; seconds of a fit, R²")
@@ -67,7 +74,7 @@ def _single_sources() -> tuple[list[Any], Floats]:
     configuration = rendered_preset("mini", recipes=["factors"], stars=1).configuration("factors")
     model: Any = load_model("log-mel-statistics")
     store = embed_configuration(model, configuration, RunOptions(progress=False))
-    rows = crossed_rows(configuration.rows)
+    rows = [row for row in configuration.rows if is_crossed(row)]
     places = {row["id"]: place for place, row in enumerate(configuration.rows)}
     return rows, np.asarray(store.load().embeddings, np.float64)[[places[row["id"]] for row in rows]]
 

@@ -207,19 +207,25 @@ def _possible(options: argparse.Namespace, tasks: Sequence[Task], recipes: Colle
 
 
 def scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
-    """The tasks that can score the data; of the others a note says why they cannot.
+    """The tasks that can score the data; of the others a note says why they cannot, but for those that pass them over.
 
     Raises:
         InputError: there is none.
     """
-    problems = {task.info.name: scoring_problem(task, data) for task in tasks}
-    served = [task for task in tasks if not problems[task.info.name]]
+    meant = [task for task in tasks if not _is_passed_over(task, data)]
+    problems = {task.info.name: scoring_problem(task, data) for task in meant}
+    served = [task for task in meant if not problems[task.info.name]]
     reasons = [f"{name} is left out: {problem}" for name, problem in problems.items() if problem]
     if not served:
         raise InputError(f"{data.source} can be scored by no task: {listed(reasons) or 'none has such rows'}")
     for reason in reasons:
         note(reason)
     return served
+
+
+def _is_passed_over(task: Task, data: Data) -> bool:
+    recipe = task.info.recipe
+    return recipe in data.recipes and task.info.passes_over(data.configuration(recipe).rows)
 
 
 def scoring_problem(task: Task, data: Data) -> str:

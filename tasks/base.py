@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.spec import Spec
 
-from .printed import Printed
-from .profiles import Asked, Profile
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 Floats = NDArray[np.float64]
 Number = float | int | bool | None
@@ -30,12 +31,119 @@ GENERATE: Scoring = "generate"
 ENERGY = "energy alone"
 """What an encoder hears that hears nothing but how much sounds."""
 
+UNTRAINED_TWIN = ("untrained:", "its untrained twin")
+"""What stands before the name of a model for a network of its kind without training, and what that is in words."""
 
 Settings = TypeVar("Settings", bound=Spec)
 
 
 class TaskError(AudioCompositionalityError):
     """A task that does not exist, or rows that it cannot score: says which and why."""
+
+
+@dataclass(frozen=True)
+class ShownQuestion:
+    """A question with options, as people read it.
+
+    Attributes:
+        question: one line.
+        options: in the order in which they were shown.
+        answer: the one that is right.
+    """
+
+    question: str
+    options: tuple[str, ...]
+    answer: str
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A table of measures, such as of counts: what was right in its rows, what was said in its columns.
+
+    Attributes:
+        title: what is counted.
+        of_rows: what the headings of rows are.
+        columns: headings.
+        rows: by their headings, for each column the name of a measure.
+        needs: name of a measure without which nothing is told; empty where anything that is there is.
+        right: of rows of counts, which are told with their shares of the row, the place of the column that is right.
+    """
+
+    title: str
+    of_rows: str
+    columns: tuple[str, ...]
+    rows: Mapping[str, tuple[str, ...]]
+    right: Mapping[str, int] = field(default_factory=dict)
+    needs: str = ""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is told of each model by itself, beside all tables.
+
+    Attributes:
+        measure: name of the measure, a mean over all samples, that is told of groups of samples.
+        groupings: those of `Samples.groups` that are drawn, in their order.
+        shares: of measures that count, and of the measure that counts what they are shares of, the names; the first
+            counts all answers without a choice.
+        tallies: tables of measures.
+        choices: name of the column of the samples that has the place of the option that was taken, from 0; empty where
+            nothing is chosen.
+        no_choice: what its negative numbers stand for, in words.
+        heard_from: name of the grouping of which every group has samples to listen to; empty means all together.
+        parts: names of the measures of single kinds of samples; a result that lacks one had no sample of that kind.
+    """
+
+    measure: str
+    groupings: tuple[str, ...]
+    shares: tuple[tuple[str, str], ...] = ()
+    tallies: tuple[Tally, ...] = ()
+    choices: str = ""
+    no_choice: Mapping[int, str] = field(default_factory=dict)
+    heard_from: str = ""
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What was printed.
+
+    Attributes:
+        source: where.
+        beside: why they are no more than reference marks; one sentence.
+        remarks: on a measure, by its name; a sentence each.
+        figures: by the name of a model as it was printed, and the name of a measure: its value here, not in percent.
+    """
+
+    source: str
+    beside: str
+    remarks: Mapping[str, str]
+    figures: Mapping[str, Mapping[str, float]]
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures of which something is printed."""
+        return tuple(dict.fromkeys(name for of_model in self.figures.values() for name in of_model))
+
+    def of_measure(self, name: str) -> tuple[float, ...]:
+        """What is printed of a measure, in the order of the models."""
+        return tuple(of_model[name] for of_model in self.figures.values() if name in of_model)
+
+    @property
+    def sentence(self) -> str:
+        """Where the figures are from, and what they are not, for captions and legends."""
+        return " ".join((f"From {self.source}.", self.beside, *self.remarks.values()))
+
+
+@cache
+def printed_figures(name: str) -> Printed:
+    """The figures of a file ``NAME_printed.yaml`` beside the tasks, which has them in percent."""
+    content: dict[str, Any] = yaml.safe_load(files(__package__).joinpath(f"{name}_printed.yaml").read_text("utf-8"))
+    figures = {
+        model: {measure: round(percent / 100, 6) for measure, percent in of_model.items()}
+        for model, of_model in content["figures"].items()
+    }
+    return Printed(content["source"], content["beside"], content["remarks"], figures)
 
 
 @dataclass(frozen=True)
@@ -90,6 +198,9 @@ class Measure:
 class TaskInfo:
     """What a task is called, what it needs, and what it gives.
 
+    A shape of tasks decides the properties, which have here the values of most tasks: its own subclass overrides them,
+    such as `PairInfo` in ``shapes/pairs.py``. A task of no shape that has others derives a class of its own.
+
     Attributes:
         name: of the task, in commands, results and folders.
         version: of the score: it rises with any change of the metric or of the task that changes a number.
@@ -101,36 +212,23 @@ class TaskInfo:
         samples: what is scored, in words and the plural: "quadruples".
         measures: all numbers that it gives; the first is its score.
         ranks_by: name of the measure that tables and boards sort by.
+        warning: what a reader must know before believing the score; one or two sentences.
+        citation: BibTeX.
+        protocols: settings with which the task follows somebody's text to the letter, to be requested, by a name:
+            ``paper``. Their data are presets of the recipe with that name before them: ``paper-mini``.
         trusted: the measures that people are told to trust, and what an encoder that hears nothing but how much sounds
             reaches in each: a number, or the name of the measure that is the chance of it; None where no formula gives
             it. A model also has to be above the baselines that hear nothing else. Empty: that which it ranks by.
         captions: what each clip of a row is, for people who listen to it, by its name; also of those that are derived.
             Of a list of clips ``name/0``, ``name/1`` … by the name of the list.
-        heard: names of the clips that people listen to, where a row has more than anybody would hear; empty: all.
-        derived: clips to listen to beside those that a model is given, sums of these by name: ``("B", "-A")``.
-        warning: what a reader must know before believing the score; one or two sentences.
-        citation: BibTeX.
-        protocols: settings with which the task follows somebody's text to the letter, to be requested, by a name:
-            ``paper``. Their data are presets of the recipe with that name before them: ``paper-mini``.
         on_request: whether the task is left out where neither tasks nor a benchmark are named.
         controls: models that are scored beside all others where the task is named: names, and twins of each model as
             ``shuffled:``; beside the baselines and the untrained twin, which always are.
-        is_headline: whether the verdict on a model is by this task, and not by those without it, where there are
-            results of both: on recordings, not on presets. Training shows in its score, where it was the training for
-            what is asked.
         is_level_matched: whether all that is compared has one level and as many sources, so that telling numbers of
             sources apart gains nothing. How a level changes over time may still tell something: that energy alone
             reaches no more than the chance of `trusted` is assumed where no baseline that hears nothing else is among
             the results.
-        judged_by: name of the measure that decides whether a model is above another; empty: that which it ranks by.
-        shows_training: whether tables say of each model what it was trained on, or else how.
-        heard_by: name of the measure by which the samples to listen to are chosen; empty means the first to trust.
-        floor: what reaches the numbers of `trusted`, in words: `ENERGY`, or ``chance`` where nothing is known.
-        training: recipe of the training split of what is scored: tables say of a model that it was trained on such.
-        twin: what stands before the name of the model that a model has to be above first, and what that is in words.
-        profile: what is told of each model by itself; None where tables say it all.
         printed: what somebody printed of the same measures on other data, which is shown and compared with nothing.
-        choices: settings that submissions may have other than by default, with their defaults; boards show which.
     """
 
     name: str
@@ -148,21 +246,76 @@ class TaskInfo:
     protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     trusted: Mapping[str, float | str | None] = field(default_factory=dict)
     captions: Mapping[str, str] = field(default_factory=dict)
-    heard: tuple[str, ...] = ()
-    derived: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     on_request: bool = False
     controls: tuple[str, ...] = ()
-    is_headline: bool = False
     is_level_matched: bool = False
-    judged_by: str = ""
-    floor: str = ENERGY
-    heard_by: str = ""
-    shows_training: bool = False
-    twin: tuple[str, str] = ("untrained:", "its untrained twin")
-    training: str = ""
-    profile: Profile | None = None
     printed: Printed | None = None
-    choices: Mapping[str, str | int] = field(default_factory=dict)
+
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """Names of the clips that people listen to, where a row has more than anybody would hear; empty: all."""
+        return ()
+
+    @property
+    def derived(self) -> Mapping[str, tuple[str, ...]]:
+        """Clips to listen to beside those that a model is given, sums of these by name: ``("B", "-A")``."""
+        return {}
+
+    @property
+    def heard_by(self) -> str:
+        """Name of the measure by which the samples to listen to are chosen; empty means the first to trust."""
+        return ""
+
+    @property
+    def judged_by(self) -> str:
+        """Name of the measure that decides whether a model is above another; empty: that which it ranks by."""
+        return ""
+
+    @property
+    def floor(self) -> str:
+        """What reaches the numbers of `trusted`, in words: `ENERGY`, or ``chance`` where nothing is known."""
+        return ENERGY
+
+    @property
+    def twin(self) -> tuple[str, str]:
+        """What stands before the name of the model that a model has to be above first, and what that is in words."""
+        return UNTRAINED_TWIN
+
+    @property
+    def is_headline(self) -> bool:
+        """Whether the verdict on a model is by this task, and not by those without it, where there are results of both:
+        on recordings, not on presets. Training shows in its score, where it was the training for what is asked."""
+        return False
+
+    @property
+    def needs_scenes(self) -> bool:
+        """Whether rows made of recordings cannot be scored; see `passes_over`."""
+        return False
+
+    @property
+    def training(self) -> str:
+        """Recipe of the training split of what is scored: tables say of a model that it was trained on such."""
+        return ""
+
+    @property
+    def shows_training(self) -> bool:
+        """Whether tables say of each model what it was trained on, or else how."""
+        return False
+
+    @property
+    def profile(self) -> Profile | None:
+        """What is told of each model by itself; None where tables say it all."""
+        return None
+
+    @property
+    def choices(self) -> Mapping[str, str | int]:
+        """Settings that submissions may have other than by default, with their defaults; boards show which."""
+        return {}
+
+    def passes_over(self, rows: Sequence[Row]) -> bool:
+        """Whether the task, where it is not named, silently leaves rows of its recipe alone: those that say of which
+        ``recording`` they are made, where it needs scenes."""
+        return self.needs_scenes and any(row.get("recording") for row in rows)
 
     def measure(self, name: str) -> Measure:
         """A measure by its name; KeyError where there is none."""
@@ -201,6 +354,27 @@ class TaskInfo:
     def shown(self) -> tuple[Measure, ...]:
         """The measures that stand in tables."""
         return tuple(measure for measure in self.measures if measure.shown)
+
+
+def nulls_of(measure: Measure, info: TaskInfo, values: Mapping[str, Number]) -> list[tuple[Measure, float]]:
+    """The null and the floor of a measure with their values, the larger first: that is what it has to be above.
+
+    A floor may be above the null as well as below: one-dimensional embeddings of either sign know nothing, and have a
+    group of nearly one half, as their floor is, where independent similarities have 1/6.
+
+    Args:
+        measure: of the task.
+        info: of the task.
+        values: all measures of one result; what is not stated is left out.
+    """
+    named = [info.measure(name) for name in (measure.null, measure.floor) if name is not None]
+    stated = [(null, float(value)) for null in named if (value := values.get(null.name)) is not None]
+    return sorted(stated, key=lambda pair: -pair[1])
+
+
+def least_of(measure: Measure, info: TaskInfo, values: Mapping[str, Number]) -> tuple[Measure, float] | None:
+    """What a measure has to be above, and its value: the first of `nulls_of`; None where none is stated."""
+    return next(iter(nulls_of(measure, info, values)), None)
 
 
 def settings_among(spec: type[Settings], requested: Mapping[str, Any]) -> Settings:
@@ -270,6 +444,21 @@ class Scores:
     training: Mapping[str, Sequence[int | float]] = field(default_factory=dict)
 
 
+def scores_from(values: Mapping[str, Any], info: TaskInfo, rows: Sequence[Row]) -> Scores:
+    """Scores from what the metric of a task returned with ``return_scores``.
+
+    Args:
+        values: its measures by their names, and for each column of samples its list in the plural, ``scores_top1`` for
+            ``score_top1``; a list that is None, where the measure is not defined, has no column.
+        info: of the task.
+        rows: the scored samples.
+    """
+    lists = {str(measure.column): values[f"scores{str(measure.column)[len('score') :]}"] for measure in info.sampled}
+    columns = {name: np.array(scores, np.float64) for name, scores in lists.items() if scores is not None}
+    measures = {measure.name: values[measure.name] for measure in info.measures}
+    return Scores(measures, tuple(row["id"] for row in rows), columns)
+
+
 @dataclass(frozen=True)
 class Samples:
     """What is known of the scored samples beside their scores.
@@ -298,7 +487,7 @@ class Samples:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     contents: tuple[Mapping[str, Sequence[Mapping[str, str]]], ...] = ()
     texts: tuple[Mapping[str, str], ...] = ()
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[ShownQuestion, ...] = ()
     without_listening: Mapping[str, MeanOfPlaces] = field(default_factory=dict)
 
     @property

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from .caption_pairs import CaptionPairs, pair_info
+from .base import printed_figures
+from .metric_files import describe_metric
+from .shapes.pairs import CaptionPairTask, PairInfo
 
-TASK = CaptionPairs(
-    pair_info(
-        "comp_a_attribute",
-        "CompA attribute",
-        "Is it told which of two sounds is the slow, the high or the soft one, by captions of the same words?",
-        "comp_a_attribute",
-        ("sorted-words:",),
+_METRIC = describe_metric("comp_a")
+
+TASK = CaptionPairTask(
+    PairInfo(
+        name="comp_a_attribute",
+        version=_METRIC.version,
+        title="CompA attribute",
+        question="Is it told which of two sounds is the slow, the high or the soft one, by captions of the same words?",
+        recipe="comp_a_attribute",
+        measures=_METRIC.measures,
+        citation=_METRIC.citation,
+        controls=("bag-of-words", "tiny-clap", "sorted-words:"),
+        printed=printed_figures("comp_a_attribute"),
     )
 )

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from .caption_pairs import CaptionPairs, pair_info
+from .base import printed_figures
+from .metric_files import describe_metric
+from .shapes.pairs import CaptionPairTask, PairInfo
 
-TASK = CaptionPairs(
-    pair_info(
-        "comp_a_order",
-        "CompA order",
-        "Is it told which of two sounds came first, by captions of the same words?",
-        "comp_a_order",
-        ("sorted-words:", "reversed-audio:"),
+_METRIC = describe_metric("comp_a")
+
+TASK = CaptionPairTask(
+    PairInfo(
+        name="comp_a_order",
+        version=_METRIC.version,
+        title="CompA order",
+        question="Is it told which of two sounds came first, by captions of the same words?",
+        recipe="comp_a_order",
+        measures=_METRIC.measures,
+        citation=_METRIC.citation,
+        controls=("bag-of-words", "tiny-clap", "sorted-words:", "reversed-audio:"),
+        printed=printed_figures("comp_a_order"),
     )
 )

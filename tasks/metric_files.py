@@ -1,17 +1,22 @@
-"""What a metric's module says of itself, read from its file where that can be: importing it may take seconds."""
+"""The measures of tasks that a metric's module says of itself, and those of each of several parts.
+
+They are read from its file where that can be: importing it may take seconds.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .base import Measure, TaskError
+import numpy as np
+
+from .base import Measure, Number, TaskError
 
 _METRICS = "audio_compositionality.metrics"
 
@@ -96,3 +101,71 @@ def _location(name: str) -> Path:
 def measures_from(descriptions: Mapping[str, Mapping[str, Any]]) -> tuple[Measure, ...]:
     """Measures from a metric's ``MEASURES``: fields of `Measure` by the measure's name."""
     return tuple(Measure(name=name, **fields) for name, fields in descriptions.items())
+
+
+@dataclass(frozen=True)
+class PartedMeasures:
+    """Measures of a metric for each of several parts, and the means of some over the parts.
+
+    Attributes:
+        measures: of the metric.
+        parts: names of factors or transforms.
+        noun: what the parts are, in the plural.
+        averaged: names of the measures that have a mean, the score first; where there are none, parts have no columns.
+        of_parts: names of those that each part has.
+        shown: names of those whose mean stands in tables; of a part the score alone does.
+        prefix: before the name of a mean, where a task has the same measures of other parts too.
+    """
+
+    measures: Sequence[Measure]
+    parts: Sequence[str]
+    noun: str
+    averaged: Sequence[str]
+    of_parts: Sequence[str]
+    shown: Collection[str] = ()
+    prefix: str = ""
+
+    @property
+    def described(self) -> tuple[Measure, ...]:
+        """The means, then ``<part>_<measure>``."""
+        by_name = {measure.name: measure for measure in self.measures}
+        means = (self._mean(by_name[name]) for name in self.averaged)
+        return *means, *(self._of_part(part, by_name[name]) for part in self.parts for name in self.of_parts)
+
+    def _mean(self, measure: Measure) -> Measure:
+        return replace(
+            measure,
+            name=f"{self.prefix}{measure.name}",
+            heading=f"{self.prefix.replace('_', ' ')}{measure.heading}",
+            meaning=f"{measure.meaning}; mean over the {self.noun} for which it can be computed",
+            null=f"{self.prefix}{measure.null}" if measure.null in self.averaged else None,
+            column=None if self.prefix else measure.column,
+            spread=None,
+            shown=measure.name in self.shown,
+        )
+
+    def _of_part(self, part: str, measure: Measure) -> Measure:
+        said = part.replace("_", " ")
+        is_score = measure.name in self.averaged[:1]
+        return replace(
+            measure,
+            name=f"{part}_{measure.name}",
+            heading=said if is_score and not self.prefix else f"{said} {measure.heading}",
+            meaning=f"{measure.meaning}; {said}",
+            null=f"{part}_{measure.null}" if measure.null in self.of_parts else None,
+            column=f"{part}_{measure.column}" if measure.column and self.averaged and not self.prefix else None,
+            spread=f"{part}_{measure.spread}" if measure.spread in self.of_parts else None,
+            shown=is_score and not self.prefix and bool(self.shown),
+        )
+
+    def values(self, results: Mapping[str, Mapping[str, Any]]) -> dict[str, Number]:
+        """The measures from what the metric gave for each part; one that a part has not is None, and means are over the
+        others. What is given of other parts is passed over."""
+        values: dict[str, Number] = {}
+        for name in self.averaged:
+            of_parts = [results.get(part, {}).get(name) for part in self.parts]
+            stated = [value for value in of_parts if value is not None]
+            values[f"{self.prefix}{name}"] = float(np.mean(stated)) if stated else None
+        for part in self.parts:
+            values |= {f"{part}_{name}": results.get(part, {}).get(name) for name in self.of_parts}
+        return values

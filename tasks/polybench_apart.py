@@ -12,12 +12,18 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.twins import ARRANGEMENTS, PAIRED
 from audio_compositionality.dataset_builder.texts.questions import CLIP
 
-from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError
-from .polybench import REFUSED, UNPARSED, Polybench
-from .profiles import Profile, Tally
-from .question_bars import QuestionBar, draw_question_bars
-from .question_kinds import TASKS
-from .question_scores import constant_answers
+from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, Tally, TaskError
+from .shapes.questions import (
+    COUNTED,
+    METRIC,
+    TASKS,
+    QuestionBar,
+    QuestionInfo,
+    QuestionTask,
+    constant_answers,
+    draw_question_bars,
+    tested_rows,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +60,7 @@ def _measures() -> tuple[Measure, ...]:
         for task in APART_TASKS
         for measure in whole
     ]
-    kept = [measure for measure in Polybench.info.measures if measure.name in ("unparsed", "refused", "answers")]
+    kept = [measure for measure in METRIC.measures if measure.name in COUNTED]
     return (
         *whole,
         Measure("chance", "chance", "accuracy of drawing an option", range=(0.0, 1.0)),
@@ -71,26 +77,17 @@ def _measures() -> tuple[Measure, ...]:
     )
 
 
-_PROFILE = Profile(
-    measure="together",
-    groupings=("task", "polyphony", "overlap"),
-    shares=(("unparsed", "answers"), ("refused", "answers")),
-    tallies=(
-        Tally(
-            "The same sounds together and apart",
-            "task",
-            tuple(_MEANINGS),
-            {
-                "all": tuple(_MEANINGS),
-                **{task: tuple(f"{name}_{task}" for name in _MEANINGS) for task in APART_TASKS},
-            },
-        ),
+_TALLIES = (
+    Tally(
+        "The same sounds together and apart",
+        "task",
+        tuple(_MEANINGS),
+        {
+            "all": tuple(_MEANINGS),
+            **{task: tuple(f"{name}_{task}" for name in _MEANINGS) for task in APART_TASKS},
+        },
     ),
-    choices="choice",
-    no_choice={UNPARSED: "names no option", REFUSED: "refuses to answer"},
-    heard_from="task",
 )
-
 
 _BARS = tuple(
     QuestionBar(f"{side}{suffix}", f"{words}{side}", chance="chance" if not suffix else "")
@@ -119,79 +116,57 @@ _BY_ARRANGEMENT = Drawing(
 )
 
 
-class PolybenchApart(Polybench):
+class ApartTask(QuestionTask):
     """The task; see `Task`. A sample is a question in both arrangements, by its row where sounds are together."""
 
-    info = replace(
-        Polybench.info,
-        name="polybench_apart",
-        title="What overlap costs",
-        question="Does an audio language model hear less of the same sounds where they overlap?",
-        benchmark="polybench_apart",
-        recipe="polybench_apart",
-        samples="questions in both arrangements",
-        measures=_measures(),
-        ranks_by="together",
-        trusted={"together": "without_listening"},
-        captions={CLIP: "the sounds together"},
-        heard_by="together",
-        warning=(
-            "The change says what overlap costs only of a model that is above chance where sounds follow each other: "
-            "who hears nothing loses nothing. The sounds are shorter than those of the questions about overlapping "
-            "sounds at large, so that they can follow each other in a clip of the same length, and together they leave "
-            "more of it silent."
-        ),
-        profile=_PROFILE,
-        printed=None,
-    )
-    drawings: tuple[Drawing, ...] = (_BY_ARRANGEMENT,)
-
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """As of `Polybench`; scenes in both arrangements are of one group."""
+        """As of `QuestionTask`; scenes in both arrangements are of one group."""
         inputs = super().inputs(row, settings)
         return replace(inputs, group=row["pair"].rpartition("-")[0]) if inputs.prompts else inputs
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """As of `Polybench`.
+        """As of `QuestionTask`.
 
         Raises:
-            TaskError: likewise; or a question is of another kind, or is asked in one arrangement alone.
+            TaskError: likewise; or no question is asked in both arrangements.
         """
         settings = super().settings(rows, requested)
         if not _pairs(rows):
             raise TaskError(f"{self.info.name} has no question that is asked in both arrangements; it needs one")
-        for row in rows:
-            if row["task"] not in APART_TASKS:
-                raise TaskError(
-                    f"{self.info.name}: the question {row['id']} is of the task {row['task']!r}; they are of "
-                    f"{' and '.join(APART_TASKS)}"
-                )
         return settings
+
+    def check(self, row: Row) -> None:
+        """See `QuestionTask.check`."""
+        self.check_words(row)
+        if row["task"] not in APART_TASKS:
+            raise TaskError(
+                f"{self.info.name}: the question {row['id']} is of the task {row['task']!r}; they are of "
+                f"{' and '.join(APART_TASKS)}"
+            )
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score the answers of `Polybench`, pair by pair; a question without its pair is left out."""
-        single = super().score(rows, outputs, settings, device, progress)
-        places = {id: place for place, id in enumerate(single.ids)}
+        """Score the answers to the questions of the split test, pair by pair; one without its pair is left out."""
+        tested, read = tested_rows(rows), self.read(rows, outputs, settings)
+        places = {row["id"]: place for place, row in enumerate(tested)}
         pairs = _pairs(rows)
         together, apart = (np.array([places[row["id"]] for row in side]) for side in zip(*pairs, strict=True))
-        correct = single.columns["score_correct"]
-        columns: dict[str, Floats] = {
-            "score": correct[together],
-            "score_apart": correct[apart],
-            "score_change": correct[together] - correct[apart],
-            "task": single.columns["task"][together],
-            "choice": single.columns["choice"][together],
-            "choice_apart": single.columns["choice"][apart],
-        }
         asked = [row for row, _ in pairs]
-        values: dict[str, Number] = {**single.measures, **_without_listening(asked)}
-        for measure in self.info.measures:
-            if measure.column is not None:
-                of_measure = columns[measure.column][measure.places(columns)]
-                values[measure.name] = float(of_measure.mean()) if len(of_measure) else None
-        return Scores(values, tuple(row["id"] for row in asked), columns)
+        columns: dict[str, Floats] = {
+            "score": read.correct[together],
+            "score_apart": read.correct[apart],
+            "score_change": read.correct[together] - read.correct[apart],
+            "task": np.array([TASKS.index(row["task"]) for row in asked], np.float64),
+            "choice": read.usual[together],
+            "choice_apart": read.usual[apart],
+        }
+        values = {**read.counts, **_without_listening(asked), **self.means(columns)}
+        return Scores(
+            {measure.name: values[measure.name] for measure in self.info.measures},
+            tuple(row["id"] for row in asked),
+            columns,
+        )
 
     def samples(self, rows: Sequence[Row]) -> Samples:
         """The questions in both arrangements, by their rows where sounds are together; twins belong together."""
@@ -219,4 +194,28 @@ def _without_listening(rows: Sequence[Row]) -> dict[str, float]:
     return {"chance": sum(map(sum, chances.values())) / len(rows), "without_listening": sum(best) / len(rows)}
 
 
-TASK = PolybenchApart()
+TASK = ApartTask(
+    QuestionInfo(
+        name="polybench_apart",
+        version=METRIC.version,
+        title="What overlap costs",
+        question="Does an audio language model hear less of the same sounds where they overlap?",
+        benchmark="polybench_apart",
+        recipe="polybench_apart",
+        samples="questions in both arrangements",
+        measures=_measures(),
+        ranks_by="together",
+        trusted={"together": "without_listening"},
+        captions={CLIP: "the sounds together"},
+        warning=(
+            "The change says what overlap costs only of a model that is above chance where sounds follow each other: "
+            "who hears nothing loses nothing. The sounds are shorter than those of the questions about overlapping "
+            "sounds at large, so that they can follow each other in a clip of the same length, and together they leave "
+            "more of it silent."
+        ),
+        citation=METRIC.citation,
+        profile_measure="together",
+        tallies=_TALLIES,
+    ),
+    _BY_ARRANGEMENT,
+)

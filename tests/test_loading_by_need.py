@@ -15,7 +15,8 @@ from audio_compositionality.encoders.language_models import listing as language_
 from audio_compositionality.encoders.loading import listing
 from audio_compositionality.metrics import list_metrics
 from audio_compositionality.support.discovery import Registry
-from audio_compositionality.tasks import groups, registry
+from audio_compositionality.tasks import registry
+from audio_compositionality.tasks.benchmarks import info
 
 PACKAGE = "audio_compositionality"
 
@@ -124,7 +125,7 @@ def test_packages_that_take_long_to_import_are_imported_where_they_are_needed(lo
     "things",
     [
         registry._TASKS,
-        groups._BENCHMARKS,
+        info._BENCHMARKS,
         recipes._registry,
         formats._registry,
         published._registry,

@@ -21,7 +21,7 @@ from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import nearest, shortened
 from audio_compositionality.tasks.base import Measure, Number, Samples, Task, TaskInfo
-from audio_compositionality.tasks.groups import BenchmarkInfo, benchmark_info
+from audio_compositionality.tasks.benchmarks.info import BenchmarkInfo, benchmark_info
 from audio_compositionality.tasks.registry import load_task
 
 from .loading import ComparedResult, ModelKind, baseline_listing, load_results

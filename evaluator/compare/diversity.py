@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, stats
 
-from audio_compositionality.tasks.label_groups import frequency_groups
+from audio_compositionality.tasks.shapes.pairs import frequency_groups
 
 from .comparison import Comparison
 from .statistics import MIN_SAMPLES, SCORE_ROUNDING, SIGNIFICANT, Floats, GroupMean, Interval, group_means

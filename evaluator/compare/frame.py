@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.evaluator.results.result import Result
-from audio_compositionality.tasks.base import Measure, Number, TaskInfo
-from audio_compositionality.tasks.nulls import least_of, nulls_of
+from audio_compositionality.tasks.base import Measure, Number, TaskInfo, least_of, nulls_of
 from audio_compositionality.tasks.registry import load_task
 
 from .comparison import Comparison, View

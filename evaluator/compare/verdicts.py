@@ -11,8 +11,7 @@ from scipy import stats
 
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.support.text import listed, number_text, shortened
-from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo
-from audio_compositionality.tasks.nulls import least_of
+from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo, least_of
 
 from .comparison import Comparison, View
 from .loading import ModelKind, description_names, descriptions_in, level_names, levels_in

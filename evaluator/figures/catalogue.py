@@ -16,7 +16,7 @@ from audio_compositionality.evaluator.compare.comparison import BenchmarkResults
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.tables import outside_sentence
 from audio_compositionality.tasks.base import TaskError, TaskInfo
-from audio_compositionality.tasks.groups import BenchmarkDrawing, DrawnModel
+from audio_compositionality.tasks.benchmarks.info import BenchmarkDrawing, DrawnModel
 
 from .layout import COLUMN, LINE, PAGE, NumberKey, in_points, number_points, short_labels, text_width, title_lines
 from .models import MARKER_SIZE, control_scatter, significance_map
@@ -32,7 +32,7 @@ DRAWN_KINDS: dict[ModelKind, Literal["trained", "untrained", "baseline", "contro
 
 
 class HouseSheet:
-    """The paper of all figures; see `audio_compositionality.tasks.groups.Sheet`."""
+    """The paper of all figures; see `audio_compositionality.tasks.benchmarks.info.Sheet`."""
 
     column, page, line = COLUMN, PAGE, LINE
 

@@ -37,8 +37,8 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
 from audio_compositionality.support.table import Cell, Column, cell_text, to_latex, to_markdown
 from audio_compositionality.support.text import listed, number_text, plain, shortened
-from audio_compositionality.tasks.base import TaskInfo
-from audio_compositionality.tasks.groups import benchmark_info
+from audio_compositionality.tasks.base import UNTRAINED_TWIN
+from audio_compositionality.tasks.benchmarks.info import benchmark_info
 
 from .facts import LONGEST_TEXT, counted, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
@@ -178,7 +178,7 @@ def _twin_words(sections: Sequence[Section], is_judged: bool) -> list[str]:
     return [one for one in dict.fromkeys(words) if is_judged or one == _UNTRAINED_TWIN]
 
 
-_UNTRAINED_TWIN = TaskInfo.twin[1]
+_UNTRAINED_TWIN = UNTRAINED_TWIN[1]
 
 _PLURALS = {
     ModelKind.TRAINED: "trained models",

@@ -17,8 +17,7 @@ from audio_compositionality.evaluator.compare.statistics import Interval, mean_i
 from audio_compositionality.evaluator.compare.tables import interval_text, null_name, score_words
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import number_text
-from audio_compositionality.tasks.base import Measure, TaskInfo
-from audio_compositionality.tasks.profiles import Profile, Tally
+from audio_compositionality.tasks.base import Measure, Profile, Tally, TaskInfo
 
 MOST_PROFILED = 16
 """Models that are told of by themselves, the highest first; tables have all."""

@@ -190,8 +190,8 @@ def _evaluate(
 
 
 def _default_tasks(models: Sequence[Model], data: Data) -> list[Task]:
-    """The tasks whose recipe the data hold and that some model can do, less those on request; warns of what a model
-    cannot do.
+    """The tasks whose recipe the data hold and that some model can do, less those on request and those that pass the
+    rows over; warns of what a model cannot do.
 
     Raises:
         InputError: there is none, or a model can do none.
@@ -200,7 +200,8 @@ def _default_tasks(models: Sequence[Model], data: Data) -> list[Task]:
     if not possible:
         raise InputError(f"the data {data.source!r} have no task")
     warn_of_left_out(models, possible, data.source)
-    return [task for task in possible if any(can_do(task, model) for model in models)]
+    done = [task for task in possible if any(can_do(task, model) for model in models)]
+    return [task for task in done if not task.info.passes_over(data.configuration(task.info.recipe).rows)]
 
 
 def _check_settings(tasks: Iterable[Task], requested: Mapping[str, Any]) -> None:

@@ -14,9 +14,8 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.scenes.bases import TransformSpec
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.tasks.base import Floats, Outputs, Scores
-from audio_compositionality.tasks.factor_rows import FACTORS
-from audio_compositionality.tasks.parts import LEVELS
 from audio_compositionality.tasks.registry import load_task
+from audio_compositionality.tasks.shapes.designs import FACTORS, METERS
 
 from . import axes_encoders as make
 from . import axes_theory as theory
@@ -26,7 +25,7 @@ from .dials import monotone
 from .families import EXACTLY, Chapter, Check, DialTable, Part, at_least, at_most, near
 from .simulation import FEWEST_CONTEXTS, simulate_informativeness, simulate_invariance
 
-LEVEL_METER = LEVELS[0]
+LEVEL_METER = METERS[0]
 
 READS = {
     "informativeness": ("rate_informativeness", "amplitude_informativeness"),
@@ -56,7 +55,7 @@ def read_from_levels(plan: AxesPlan, seed: int) -> list[Check]:
             for name in names
             if (value := scores.measures[name]) is not None
         ),
-        *(_at_chance(name, exchanged.rows, _embedded(name, exchanged, everything)) for name in LEVELS),
+        *(_at_chance(name, exchanged.rows, _embedded(name, exchanged, everything)) for name in METERS),
     ]
 
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.tasks.base import Outputs, Scores
-from audio_compositionality.tasks.factor_rows import FACTORS
 from audio_compositionality.tasks.registry import load_task
+from audio_compositionality.tasks.shapes.designs import FACTORS
 
 Floats = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import stats
 
 from audio_compositionality.tasks.base import Scores
-from audio_compositionality.tasks.factor_rows import FACTORS
 from audio_compositionality.tasks.registry import load_benchmark, load_task
+from audio_compositionality.tasks.shapes.designs import FACTORS
 
 from . import axes_encoders as make
 from .axes_encoders import (

@@ -14,8 +14,8 @@ from tqdm.auto import tqdm
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.tasks.base import Scores
-from audio_compositionality.tasks.factor_rows import FACTORS
 from audio_compositionality.tasks.registry import load_task
+from audio_compositionality.tasks.shapes.designs import FACTORS
 
 from ...tests.metrics.labelled_answers import HELD_OUT
 from . import instances_encoders as make

@@ -12,7 +12,7 @@ from importlib import import_module
 from audio_compositionality.encoders.base import Model
 from audio_compositionality.encoders.loading.listing import ModelListing
 
-from .base import SAMPLE_RATE
+from .chooser import SAMPLE_RATE
 
 
 def _listing(
@@ -59,34 +59,32 @@ MODELS = (
     ),
     _listing(
         "statistics",
-        "sound_statistics:Statistics",
+        "sound_only:Statistics",
         "questions: learns from nine statistics of the whole sound which option is right; hears no labels",
         is_reference=True,
     ),
     _listing(
         "time-blind",
-        "time_blind:TimeBlind",
+        "sound_only:TimeBlind",
         "questions: learns from how much there is of each band, and not when, which option is right",
         is_reference=True,
     ),
     _listing(
         "order-blind",
-        "time_blind:OrderBlind",
+        "sound_only:OrderBlind",
         "questions: learns from what there is at one moment, whenever that is, which option is right",
         is_reference=True,
     ),
-    _listing(
-        "present", "label_readers:Present", "questions: is told which sounds are heard, and not when", kind="control"
-    ),
+    _listing("present", "symbolic:Present", "questions: is told which sounds are heard, and not when", kind="control"),
     _listing(
         "oracle",
-        "label_readers:Oracle",
+        "symbolic:Oracle",
         "questions: is told what is heard when; right wherever labels are",
         kind="control",
     ),
     _listing(
         "cascade",
-        "cascade:Cascade",
+        "detector:Cascade",
         "questions: a small detector of sounds, trained on the split train of the same data, then rules",
         kind="control",
     ),

@@ -15,7 +15,7 @@ import numpy as np
 from audio_compositionality.dataset_builder.texts.question_controls import FAMILIES, Features, option_features
 from audio_compositionality.dataset_builder.texts.questions import Question
 
-from .base import Chooser, Prompted, asked_in, card_of, drawn, letters
+from .chooser import Chooser, Prompted, asked_in, card_of, drawn, letters
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction import DictVectorizer

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base import TaskError
-from ..factor_rows import FACTORS
-from ..groups import BenchmarkDrawing, BenchmarkInfo, DrawnModel, Sheet
-from ..heat_map import HeatPanel, draw_heat_maps, values_of
-from ..transform_rows import TRANSFORMS
-from ..twin_scatter import ScatterPanel, draw_twin_scatter
+from ..shapes.designs import FACTORS, TRANSFORMS
+from .figures import HeatPanel, ScatterPanel, draw_heat_maps, draw_twin_scatter, values_of
+from .info import BenchmarkDrawing, BenchmarkInfo, DrawnModel, Sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +59,7 @@ MOST_MODELS = 6
 MATTERS = 0.05
 """A smaller difference from a twin counts as none."""
 
-FEWEST = 5
+FEWEST_MODELS = 5
 """Models that a correlation over models needs."""
 
 SCATTER = tuple(
@@ -162,7 +160,7 @@ def _scatter_finding(models: Sequence[DrawnModel]) -> str:
     correlations = []
     for panel in SCATTER:
         points = [point for model in models if model.kind == "trained" and (point := panel.point(model)) is not None]
-        if len(points) >= FEWEST:
+        if len(points) >= FEWEST_MODELS:
             from scipy.stats import spearmanr
 
             if min(len(set(values)) for values in zip(*points, strict=True)) > 1:

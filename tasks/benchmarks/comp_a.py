@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..groups import BenchmarkDrawing, BenchmarkInfo, DrawnModel, Sheet
-from ..twin_scatter import ScatterPanel, draw_twin_scatter
+from .figures import ScatterPanel, draw_twin_scatter
+from .info import BenchmarkDrawing, BenchmarkInfo, DrawnModel, Sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

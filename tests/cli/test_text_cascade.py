@@ -70,7 +70,7 @@ def questions(server: LoopbackEndpoint) -> list[str]:
 
 @pytest.mark.slow
 def test_the_built_in_detector_learns_and_a_server_reads(server, data, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("audio_compositionality.tasks.answerers.cascade.STEPS", 100)
+    monkeypatch.setattr("audio_compositionality.tasks.answerers.detector.STEPS", 100)
     name = f"heard-as-text:cascade:{server.name}"
     assert evaluate(name, data, tmp_path, "--set", "max_questions=18") == 2
     assert "is to be asked 25 questions, and no more than 18 are allowed" in " ".join(capsys.readouterr().err.split())

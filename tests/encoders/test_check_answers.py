@@ -12,9 +12,9 @@ from audio_compositionality.dataset_builder.texts.questions import annotation_of
 from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.encoders.check import all_passed, check_model, check_table
 from audio_compositionality.encoders.check_sounds import prompt_of, question_row, row_sound
-from audio_compositionality.tasks.answerers.base import prompted
+from audio_compositionality.tasks.answerers.chooser import prompted
 from audio_compositionality.tasks.answerers.symbolic import place_of_answer
-from audio_compositionality.tasks.question_prompts import direct_prompt
+from audio_compositionality.tasks.shapes.asking import direct_prompt
 
 
 class Sound(Model):

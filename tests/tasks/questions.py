@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from audio_compositionality.tasks.base import Outputs, Scores
-from audio_compositionality.tasks.question_prompts import read_prompt
 from audio_compositionality.tasks.registry import load_task
+from audio_compositionality.tasks.shapes.asking import read_prompt
 
 LABELS = ("organ", "reed", "brass", "bell", "bass", "pad")
 

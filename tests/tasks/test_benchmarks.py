@@ -9,11 +9,11 @@ import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from audio_compositionality.tasks import groups
 from audio_compositionality.tasks.base import TaskError
 from audio_compositionality.tasks.benchmarks import axes
-from audio_compositionality.tasks.groups import BenchmarkInfo, DrawnModel, benchmark_info, register_benchmark
-from audio_compositionality.tasks.heat_map import MISSING, cell_text
+from audio_compositionality.tasks.benchmarks import info as registered
+from audio_compositionality.tasks.benchmarks.figures import MISSING, cell_text
+from audio_compositionality.tasks.benchmarks.info import BenchmarkInfo, DrawnModel, benchmark_info, register_benchmark
 from audio_compositionality.tasks.registry import list_benchmarks, load_task
 
 HEAT_MAP, SCATTER = axes.BENCHMARK.drawings
@@ -91,7 +91,7 @@ def test_every_benchmark_with_tasks_says_what_it_is():
 
 def test_what_nobody_describes_is_its_name_and_others_can_be_registered(monkeypatch):
     assert benchmark_info("toys") == BenchmarkInfo("toys", "toys", "")
-    monkeypatch.setattr(groups._BENCHMARKS, "_added", {})
+    monkeypatch.setattr(registered._BENCHMARKS, "_added", {})
     register_benchmark(BenchmarkInfo("toys", "Toys", "Do they play?"))
     assert benchmark_info("toys").title == "Toys"
 

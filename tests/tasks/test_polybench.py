@@ -13,15 +13,16 @@ from audio_compositionality.encoders.base import LANGUAGE_MODEL
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Inputs, Outputs, TaskError
-from audio_compositionality.tasks.polybench import TASK, TASKS
-from audio_compositionality.tasks.question_scores import (
+from audio_compositionality.tasks.polybench import TASK
+from audio_compositionality.tasks.registry import load_benchmark, load_task
+from audio_compositionality.tasks.shapes.questions import (
+    TASKS,
     all_right,
     constant_answers,
     mean_of_parts,
     overlap_quartiles,
     usual_choices,
 )
-from audio_compositionality.tasks.registry import load_benchmark, load_task
 
 from .questions import (
     Row,

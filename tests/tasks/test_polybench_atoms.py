@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpe
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.tasks.answerers import cascade
+from audio_compositionality.tasks.answerers import detector as cascade
 from audio_compositionality.tasks.base import Inputs, Outputs, TaskError
 from audio_compositionality.tasks.polybench_atoms import TASK
 from audio_compositionality.tasks.registry import load_benchmark, load_task

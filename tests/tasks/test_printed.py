@@ -7,8 +7,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from audio_compositionality.evaluator.compare.tables import printed_table
-from audio_compositionality.tasks.polybench import PRINTED, TASKS
+from audio_compositionality.tasks.polybench import PRINTED
 from audio_compositionality.tasks.registry import load_task
+from audio_compositionality.tasks.shapes.questions import TASKS
 
 COUNTS = {
     "Qwen3-Omni-30B-A3B": (27, 40, 96, 108),

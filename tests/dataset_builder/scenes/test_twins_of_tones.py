@@ -17,7 +17,7 @@ from audio_compositionality.dataset_builder.texts.answer_check import check_ques
 from audio_compositionality.dataset_builder.texts.question_controls import balance_of, require_balance
 from audio_compositionality.dataset_builder.texts.questions import annotation_of, question_of
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.tasks.question_kinds import task_of
+from audio_compositionality.tasks.shapes.questions import task_of
 
 SMALL = PolyphonySpec(train_sets=1, test_sets=2)
 

@@ -17,8 +17,8 @@ from audio_compositionality.evaluator.report.profiles import model_profiles
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.tasks.question_prompts import read_prompt
 from audio_compositionality.tasks.registry import load_task
+from audio_compositionality.tasks.shapes.asking import read_prompt
 
 from ...tasks.questions import knowing, twin_rows
 from ..report.test_questions import RATE, Questions

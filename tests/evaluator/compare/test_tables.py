@@ -30,7 +30,7 @@ from audio_compositionality.evaluator.compare.tables import (
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import to_text
-from audio_compositionality.tasks.nulls import least_of
+from audio_compositionality.tasks.base import least_of
 from audio_compositionality.tasks.registry import load_task
 
 HOSTILE = "=org/<img src=x>_{|$\\input{x}$|}&%#~^"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +17,7 @@ from audio_compositionality.evaluator.compare.verdicts import (
     combined,
     verdicts,
 )
+from audio_compositionality.tasks.base import TaskInfo
 
 YES, NO, UNKNOWN = VerdictAnswer.YES, VerdictAnswer.NO, VerdictAnswer.UNKNOWN
 
@@ -107,7 +108,13 @@ def test_a_flag_is_no_evidence(tmp_path, write_results):
     assert model.conclusion == f"No evidence of learning in these scores: {reasons}."
 
 
-def of_a_headline(comparison, **changes):
+class Headline(TaskInfo):
+    """A task by which the verdict is."""
+
+    is_headline = True
+
+
+def of_another_task(comparison, **changes):
     """The same comparison of a task whose information is another."""
     return replace(
         comparison,
@@ -116,11 +123,18 @@ def of_a_headline(comparison, **changes):
     )
 
 
+def of_a_headline(comparison):
+    """The same comparison of a task by which the verdict is."""
+    known = {one.name: getattr(comparison.info, one.name) for one in fields(comparison.info)}
+    info = Headline(**known | {"title": "the headline"})
+    return replace(of_another_task(comparison), task=SimpleNamespace(info=info, drawings=()))
+
+
 def test_a_headline_decides_and_the_others_are_told_beside(compared):
     low = compared(one=scores(0.1, seed=1), untrained_one=scores(0.3, seed=2))
     (before,) = model_verdicts([low])
     assert before.beside == ()
-    headline = of_a_headline(low, title="the headline", is_headline=True)
+    headline = of_a_headline(low)
     (model,) = model_verdicts([low, headline])
     assert [task.comparison.info.title for task in model.tasks] == ["the headline"]
     assert model.conclusion == (
@@ -212,15 +226,15 @@ def test_what_is_above_names_what_is_there(compared):
 def test_the_others_say_so_too_only_where_they_do(compared):
     high = compared(one=scores(0.7), untrained_one=scores(0.4, seed=1), **{LOG_MEL: scores(0.2, seed=2)})
     low = compared(one=scores(0.4, seed=1))
-    decides = of_a_headline(low, title="the headline", is_headline=True)
+    decides = of_a_headline(low)
     (model,) = model_verdicts([high, decides])
     assert model.conclusion.endswith("Beside it: by A-COAT it is above all three.")
-    (model,) = model_verdicts([high, of_a_headline(high, title="the headline", is_headline=True)])
+    (model,) = model_verdicts([high, of_a_headline(high)])
     assert model.conclusion.endswith("Beside it: A-COAT says so too.")
 
 
 def test_where_all_is_as_loud_energy_alone_is_assumed_at_chance(compared):
-    matched = of_a_headline(compared(one=scores(0.0, 0.02)), is_level_matched=True)
+    matched = of_another_task(compared(one=scores(0.0, 0.02)), is_level_matched=True)
     (verdict,) = verdicts(matched)
     (_, top1) = verdict.questions[2].checks
     assert top1.difference == pytest.approx(float(matched.view("top1").means[0]) - 1 / 64)
@@ -233,7 +247,7 @@ def test_where_all_is_as_loud_energy_alone_is_assumed_at_chance(compared):
 def test_energy_alone_is_who_hears_levels_alone(compared, mean, expected, level, matched):
     comparison = compared(one=scores(mean, seed=1), **{level: scores(0.3, seed=2)})
     info = {"trusted": {"adjusted": None, "top1": None}, "is_level_matched": matched}
-    (verdict,) = verdicts(of_a_headline(comparison, **info))
+    (verdict,) = verdicts(of_another_task(comparison, **info))
     energy = verdict.questions[2]
     assert energy.answer is expected
     first, *beside = energy.checks
@@ -253,7 +267,7 @@ def test_energy_alone_is_who_hears_levels_alone(compared, mean, expected, level,
 
 
 def test_without_who_hears_levels_alone_an_unknown_floor_cannot_be_told(compared):
-    comparison = of_a_headline(compared(one=scores(0.9, seed=1)), trusted={"adjusted": None})
+    comparison = of_another_task(compared(one=scores(0.9, seed=1)), trusted={"adjusted": None})
     (verdict,) = verdicts(comparison)
     energy = verdict.questions[2]
     assert energy.answer is UNKNOWN

@@ -14,9 +14,14 @@ from audio_compositionality.evaluator.figures.catalogue import (
 )
 from audio_compositionality.evaluator.figures.layout import COLUMN, PAGE
 from audio_compositionality.evaluator.figures.style import LOOKS, FigureError, figure_style, save_figure
-from audio_compositionality.tasks import groups
 from audio_compositionality.tasks.base import TaskError
-from audio_compositionality.tasks.groups import BenchmarkDrawing, BenchmarkInfo, benchmark_info, register_benchmark
+from audio_compositionality.tasks.benchmarks import info as registered
+from audio_compositionality.tasks.benchmarks.info import (
+    BenchmarkDrawing,
+    BenchmarkInfo,
+    benchmark_info,
+    register_benchmark,
+)
 
 MODELS = ("random", "log-mel-statistics", "untrained:whisper-base", "whisper-base", "org/model")
 
@@ -51,7 +56,7 @@ def toys():
     )
     register_benchmark(BenchmarkInfo("toys", "Toys", "Do they play?", drawings))
     yield benchmark_info("toys")
-    del groups._BENCHMARKS._added["toys"]
+    del registered._BENCHMARKS._added["toys"]
 
 
 @pytest.fixture(scope="module")

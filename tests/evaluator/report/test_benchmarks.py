@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.report import sections as benchmarks
 from audio_compositionality.evaluator.report.page import _data_summary, write_report
-from audio_compositionality.tasks import groups
 from audio_compositionality.tasks.base import TaskError
-from audio_compositionality.tasks.groups import BenchmarkDrawing, BenchmarkInfo, register_benchmark
+from audio_compositionality.tasks.benchmarks import info as registered
+from audio_compositionality.tasks.benchmarks.info import BenchmarkDrawing, BenchmarkInfo, register_benchmark
 
 from .test_report import Page
 
@@ -45,7 +45,7 @@ def page(tmp_path_factory, write_results, registered_toy, tiny_data):
     try:
         path = write_report([folder / "results"], folder / "report.html", data=tiny_data, progress=False)
     finally:
-        del groups._BENCHMARKS._added["toys"]
+        del registered._BENCHMARKS._added["toys"]
     return Page(path)
 
 

@@ -16,8 +16,8 @@ from audio_compositionality.evaluator.compare.verdicts import VerdictAnswer, ver
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.tasks.parts import LEVELS
 from audio_compositionality.tasks.registry import load_task
+from audio_compositionality.tasks.shapes.designs import METERS
 
 from .cheats import Heard, RandomNetwork
 
@@ -45,7 +45,7 @@ def results(data, tmp_path_factory, one_thread):
     models = [
         Heard("meter", meter),
         RandomNetwork("untrained:meter", 1, "untrained"),
-        *(load_model(name) for name in ("log-mel-statistics", "random", *LEVELS)),
+        *(load_model(name) for name in ("log-mel-statistics", "random", *METERS)),
     ]
     tasks = [load_task("disentanglement"), load_task("informativeness")]
     evaluate_models(models, data, tasks, RunOptions(out=out, settings={"probes": ["ridge"]}, progress=False))
@@ -74,7 +74,7 @@ def test_its_score_is_what_energy_alone_reaches(by_task, name):
     assert energy.words == "energy alone"
     assert energy.answer is VerdictAnswer.NO
     assert "(energy alone: level-statistics)" in energy.sentence
-    assert {check.reference for check in energy.checks} == set(LEVELS)
+    assert {check.reference for check in energy.checks} == set(METERS)
 
 
 def test_by_the_measure_of_the_headline_alone_nothing_but_energy_is_against_it(by_task):

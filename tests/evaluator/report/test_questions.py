@@ -19,8 +19,8 @@ from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.evaluator.report.profiles import model_profiles
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.tasks.question_prompts import read_prompt
 from audio_compositionality.tasks.registry import load_task
+from audio_compositionality.tasks.shapes.asking import read_prompt
 
 from ...tasks.questions import LABELS, always_yes, first, knowing, refusing, twin_rows
 

@@ -18,8 +18,8 @@ from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import StoreError
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec
-from audio_compositionality.tasks.answerers.base import certain
-from audio_compositionality.tasks.answerers.label_readers import Oracle
+from audio_compositionality.tasks.answerers.chooser import certain
+from audio_compositionality.tasks.answerers.symbolic import Oracle
 from audio_compositionality.tasks.answerers.text_only import First
 from audio_compositionality.tasks.base import Inputs, TaskError
 

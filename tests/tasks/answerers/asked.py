@@ -10,7 +10,7 @@ from audio_compositionality.dataset_builder.sounds.annotations import Annotation
 from audio_compositionality.dataset_builder.texts.label_questions import ask
 from audio_compositionality.dataset_builder.texts.questions import QuestionSettings, row_of
 from audio_compositionality.encoders.base import LETTERS
-from audio_compositionality.tasks.question_prompts import direct_prompt
+from audio_compositionality.tasks.shapes.asking import direct_prompt
 
 LABELS = ("Dog", "car horn", "rain", "TV", "bell", "people talking")
 

@@ -10,9 +10,9 @@ from audio_compositionality.dataset_builder.texts.answer_check import answer_fau
 from audio_compositionality.dataset_builder.texts.question_controls import present_share
 from audio_compositionality.encoders.base import LETTERS, GivenClip, ModelError
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.tasks.answerers.base import UNPARSED, asked_in
+from audio_compositionality.tasks.answerers.chooser import UNPARSED, asked_in
 from audio_compositionality.tasks.answerers.symbolic import place_of_answer
-from audio_compositionality.tasks.question_prompts import direct_prompt
+from audio_compositionality.tasks.shapes.asking import direct_prompt
 
 from ...clips import each
 from .asked import KINDS, SILENCE, asked, prompts_of, right

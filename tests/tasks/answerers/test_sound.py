@@ -15,13 +15,20 @@ from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.check import all_passed, check_model
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.metrics.questions import in_means
-from audio_compositionality.tasks.answerers import cascade
-from audio_compositionality.tasks.answerers.base import UNPARSED
+from audio_compositionality.tasks.answerers import detector as cascade
+from audio_compositionality.tasks.answerers.chooser import UNPARSED
 from audio_compositionality.tasks.answerers.detector import DetectorAnswerer, runs, smoothed
-from audio_compositionality.tasks.answerers.sound_statistics import NAMES, clip_statistics
-from audio_compositionality.tasks.answerers.time_blind import FRAME, HOP, MELS, band_statistics, moment_statistics
-from audio_compositionality.tasks.question_kinds import task_of
-from audio_compositionality.tasks.question_prompts import direct_prompt
+from audio_compositionality.tasks.answerers.sound_only import (
+    FRAME,
+    HOP,
+    MELS,
+    STATISTICS,
+    band_statistics,
+    clip_statistics,
+    moment_statistics,
+)
+from audio_compositionality.tasks.shapes.asking import direct_prompt
+from audio_compositionality.tasks.shapes.questions import task_of
 
 from ...clips import each
 from .asked import Clip, right
@@ -38,7 +45,7 @@ def noise(seconds=2.0, seed=0, level=0.1):
 class TestStatistics:
     def test_those_of_a_sine(self):
         sine = 0.5 * np.sin(2 * np.pi * 1000 * np.arange(2 * RATE) / RATE)
-        of = dict(zip(NAMES, clip_statistics(sine.astype(np.float32)), strict=True))
+        of = dict(zip(STATISTICS, clip_statistics(sine.astype(np.float32)), strict=True))
         assert of["level"] == pytest.approx(10 * np.log10(0.125), abs=0.01)
         assert of["crest"] == pytest.approx(10 * np.log10(2), abs=0.01)
         assert of["centroid"] == pytest.approx(1, abs=0.01)
@@ -49,7 +56,7 @@ class TestStatistics:
 
     def test_those_of_a_coloured_noise_are_librosas(self):
         clip = np.convolve(noise(), [1, 0.9, 0.5, 0.2])[: 2 * RATE].astype(np.float32)
-        of = dict(zip(NAMES, clip_statistics(clip), strict=True))
+        of = dict(zip(STATISTICS, clip_statistics(clip), strict=True))
         power = np.abs(librosa.stft(clip, n_fft=1024, hop_length=1024, center=False)) ** 2
         mean = power.mean(axis=1, keepdims=True)
         centroid = librosa.feature.spectral_centroid(S=mean, sr=RATE).item() / 1000
@@ -434,6 +441,6 @@ class TestCascade:
         clip = np.zeros(RATE, np.float32)
         clip[10_000] = 1
         levels = cascade.log_mel(clip)
-        assert levels.shape == (50, cascade.MELS)
-        assert levels.sum(axis=1).argmax() == 10_000 // cascade.HOP
-        assert cascade.log_mel(np.zeros(1, np.float32)).shape == (1, cascade.MELS)
+        assert levels.shape == (50, cascade.CASCADE_MELS)
+        assert levels.sum(axis=1).argmax() == 10_000 // cascade.CASCADE_HOP
+        assert cascade.log_mel(np.zeros(1, np.float32)).shape == (1, cascade.CASCADE_MELS)

@@ -12,7 +12,7 @@ from audio_compositionality.encoders.loading.registry import has_twins, load_mod
 from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
 from audio_compositionality.evaluator.results.result import ScoredModel
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.tasks.question_prompts import direct_prompt
+from audio_compositionality.tasks.shapes.asking import direct_prompt
 
 from ...clips import each
 from .asked import SILENCE, Clip, asked, by_kind, prompts_of, right

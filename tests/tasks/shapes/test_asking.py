@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from audio_compositionality.encoders.base import LETTERS
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.tasks.question_prompts import (
+from audio_compositionality.tasks.shapes.asking import (
     PROMPTS,
     cyclic_orders,
     direct_prompt,

@@ -10,9 +10,9 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
 from audio_compositionality.dataset_builder.scenes.bases import TransformSpec
 from audio_compositionality.tasks.base import Outputs, TaskError
-from audio_compositionality.tasks.registry import load_task
+from audio_compositionality.tasks.registry import list_tasks, load_task
 
-from ..dataset_builder.sounds.made import made_recordings
+from ...dataset_builder.sounds.made import made_recordings
 
 RATE = 32_000
 TASKS = ("invariance", "onset_invariance")
@@ -176,3 +176,8 @@ class TestRecordings:
     def test_onsets_are_left_out_with_a_reason(self, recordings):
         with pytest.raises(TaskError, match="recordings, whose sounds cannot be moved in time"):
             load_task("onset_invariance").settings(recordings[0], {})
+
+    def test_onsets_alone_pass_over_recordings_and_score_scenes(self, recordings):
+        scenes = [{"recording": ""}, {"recording": ""}]
+        assert {task.info.name for task in list_tasks() if task.info.passes_over(recordings[0])} == {"onset_invariance"}
+        assert not any(task.info.passes_over(scenes) for task in list_tasks())

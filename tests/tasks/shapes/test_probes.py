@@ -6,9 +6,8 @@ import pytest
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.scenes.bases import SAME
 from audio_compositionality.tasks.base import Outputs, TaskError
-from audio_compositionality.tasks.factor_rows import FACTORS, contexts_of, is_crossed, labels_of
-from audio_compositionality.tasks.parts import dealt_folds
 from audio_compositionality.tasks.registry import load_benchmark, load_task
+from audio_compositionality.tasks.shapes.designs import FACTORS, contexts_of, dealt_folds, is_crossed, levels_of
 
 AXES = [task.info.name for task in load_benchmark("axes")]
 ON_FACTORS = [name for name in AXES if load_task(name).info.recipe == "factors"]
@@ -219,7 +218,7 @@ class TestFolds:
         assert all(
             len({fold for fold, other in zip(folds, contexts, strict=True) if other == c}) == 1 for c in contexts
         )
-        assert len(labels_of(crossed, factor)) == len(crossed)
+        assert len(levels_of(crossed, factor)) == len(crossed)
 
     def test_do_not_depend_on_the_order_of_rows(self):
         names = [f"block {number}" for number in range(37)]

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from audio_compositionality.evaluator.figures.samples import task_panels
 from audio_compositionality.evaluator.figures.style import FigureError
 from audio_compositionality.tasks.a_tre import TASK
-from audio_compositionality.tasks.training_curves import CURVES, draw_curves, flat_curves, seed_curves
+from audio_compositionality.tasks.shapes.fits import CURVES, draw_curves, flat_curves, seed_curves
 
 RAW = [
     {"steps": [125, 250, 300], "training": [0.5, 0.7123456, 0.8], "validation": [0.4, 0.6, 0.5]},

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from audio_compositionality.tasks.label_groups import (
+from audio_compositionality.tasks.registry import load_task
+from audio_compositionality.tasks.shapes.pairs import (
     BY_WORDS,
     CATEGORY,
     FREQUENCY,
     frequency_groups,
+    heard_labels,
     label_groupings,
-    labels_of,
     said_in,
     spans,
 )
-from audio_compositionality.tasks.registry import load_task
 
-from .captioned import order_row
+from ..captioned import order_row
 
 
 def row(number, *labels):
@@ -26,7 +26,7 @@ def row(number, *labels):
 
 def test_kinds_of_sounds_are_those_of_the_labels_whatever_their_order():
     rows = [row(0, "dog barking", "man speaking"), row(1, "woman speaking", "growling"), row(2, "rain", "zither")]
-    assert labels_of(rows[0]) == ("dog barking", "man speaking")
+    assert heard_labels(rows[0]) == ("dog barking", "man speaking")
     assert label_groupings(rows)[CATEGORY] == ("dogs + human voice", "dogs + human voice", "water and weather + zither")
 
 

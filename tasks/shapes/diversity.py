@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
 
-from .base import Floats
+from ..base import Floats
 
 Source = Mapping[str, str]
 Scene = Sequence[Source]

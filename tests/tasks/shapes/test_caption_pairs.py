@@ -10,7 +10,7 @@ from audio_compositionality.encoders.base import TEXT_ENCODER
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.registry import load_benchmark, load_task
 
-from .captioned import first_heard, first_named, meant, order_row, order_rows
+from ..captioned import first_heard, first_named, meant, order_row, order_rows
 
 NAMES = ("comp_a_order", "comp_a_attribute")
 

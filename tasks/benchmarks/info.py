@@ -1,4 +1,4 @@
-"""What a benchmark of several tasks is, and what its figures are drawn from: one a module of ``benchmarks/``."""
+"""What a benchmark of several tasks is, and what its figures are drawn from: one with figures a module beside this."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from audio_compositionality.support.discovery import Registry
 
-from .base import Number
+from ..base import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +108,7 @@ class BenchmarkDrawing:
 
 @dataclass(frozen=True)
 class BenchmarkInfo:
-    """A benchmark: a module of ``benchmarks/``, or of an installed package, has one by the name ``BENCHMARK``.
+    """A benchmark: a module of this folder, or of an installed package, has one by the name ``BENCHMARK``.
 
     Attributes:
         name: that `TaskInfo.benchmark` of its tasks has.
@@ -123,11 +123,33 @@ class BenchmarkInfo:
     drawings: tuple[BenchmarkDrawing, ...] = field(default=())
 
 
+_PLAIN = (
+    BenchmarkInfo("coat", "Composition of scenes", "Is the embedding of a scene made of those of its sources?"),
+    BenchmarkInfo(
+        "polybench",
+        "Questions about overlapping sounds",
+        "Does an audio language model hear what overlaps what, for how long and when, or does it answer from the words "
+        "of the question?",
+    ),
+    BenchmarkInfo(
+        "polybench_apart",
+        "What overlap costs",
+        "Does an audio language model hear less of the same sounds where they overlap?",
+    ),
+    BenchmarkInfo(
+        "polybench_atoms",
+        "Atomic questions",
+        "Does an audio language model hear that a sound is there, and which of two begins first?",
+    ),
+)
+"""Benchmarks without a figure of their own (arXiv 2603.13685, and 2603.05128 with what is beside it)."""
+
 _BENCHMARKS: Registry[BenchmarkInfo] = Registry(
-    f"{__package__}.benchmarks",
+    __package__,
     "BENCHMARK",
     "audio_compositionality.benchmarks",
     lambda benchmark: benchmark.name,
+    listed=_PLAIN,
     is_named_by_file=True,
 )
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from audio_compositionality.dataset_builder.texts.questions import QuestionWording, read_wording
 from audio_compositionality.encoders.base import LETTERS, By, Model, ModelCard
-from audio_compositionality.tasks.question_prompts import read_prompt
+
+from ..shapes.asking import read_prompt
 
 SAMPLE_RATE = 32_000
 """Hz, to which those that hear bring a clip; it is the rate of the project's own scenes."""

@@ -7,9 +7,10 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.evaluator.run.evaluate import intervals_of
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.tasks.a_tre_held_out import PAIRS, TASK
+from audio_compositionality.tasks.a_tre_held_out import TASK
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.registry import default_tasks, load_task
+from audio_compositionality.tasks.shapes.fits import ATTRIBUTE_PAIRS
 
 
 @pytest.fixture(scope="module")
@@ -72,14 +73,14 @@ def test_gives_what_it_describes(rows):
             assert scores.columns[measure.column].mean() == pytest.approx(value, abs=1e-12), measure.name
     assert scores.training == {}
     for name in ("gap", "held_out", "ridge_gap", "interaction", "gap_single"):
-        parts = [scores.measures[f"{pair}_{name}"] for pair in PAIRS]
+        parts = [scores.measures[f"{pair}_{name}"] for pair in ATTRIBUTE_PAIRS]
         assert scores.measures[name] == pytest.approx(np.mean(parts), abs=1e-12), name
 
 
 def test_what_was_learnt_by_heart_is_lost_in_its_pair_alone(rows):
     learnt, added = scored(rows, BY_HEART).measures, scored(rows, ADDED).measures
     assert learnt["timbre_pitch_gap"] > 0.2
-    assert all(abs(learnt[f"{pair}_gap"]) < 0.03 for pair in PAIRS if pair != "timbre_pitch")
+    assert all(abs(learnt[f"{pair}_gap"]) < 0.03 for pair in ATTRIBUTE_PAIRS if pair != "timbre_pitch")
     assert abs(added["gap"]) < 0.005
     assert added["held_out"] > 0.97
 
@@ -93,7 +94,7 @@ def test_a_gap_has_an_interval_that_holds_it(rows):
 
 def test_settings_say_all_that_is_scored(rows):
     settings = TASK.settings(rows, {})
-    assert settings == {"pairs": list(PAIRS), "split_seed": 0, "composition": "pairs"}
+    assert settings == {"pairs": list(ATTRIBUTE_PAIRS), "split_seed": 0, "composition": "pairs"}
     assert TASK.settings(rows, settings) == settings
     # Of default settings alone results are verified, so nothing that depends on a fit's random numbers ever is.
     assert not any(measure.fitted for measure in TASK.info.measures)

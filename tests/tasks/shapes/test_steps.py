@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from audio_compositionality.tasks.step_plane import step_plane
+from audio_compositionality.tasks.shapes.steps import step_plane
 
 
 def steps(n, dim):

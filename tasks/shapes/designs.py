@@ -1,0 +1,595 @@
+"""Designs: what is varied in clips, which clips differ in it alone, and what is learnt from and tested apart.
+
+A task that fits probes takes one. A factor has levels, and its orbits are the contexts that all other factors make; a
+transform has strengths, and an orbit is a clip and its copies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.scenes.bases import DIFFERING, SAME
+from audio_compositionality.dataset_builder.scenes.effects import list_transforms
+from audio_compositionality.dataset_builder.scenes.sources import CROSSED
+from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
+from audio_compositionality.encoders.base import ENCODER
+
+from ..base import Samples, TaskError, TaskInfo
+from .diversity import counts, labels_for_people, numbered
+
+FOLDS = 5
+
+FACTORS = ATTRIBUTES
+
+IN_SCENES = tuple(f"{factor}_in_scene" for factor in FACTORS)
+"""What the factors are called where they are varied in a scene."""
+
+CLASSES = ("timbre",)
+"""The factors whose levels have no order."""
+
+TRANSFORMS = tuple(list_transforms())
+
+UNSEEN, SEEN = "unseen", "seen"
+"""Timbres of two sources that are tested: never learnt from, or with other notes."""
+
+_FEWEST_GROUPS = 3
+"""Of timbres."""
+
+METERS = ("level-statistics", "rms")
+"""Controls that hear how loud a clip is, and nothing else: what they reach needs no more than that."""
+
+PAPER = {"probes": ["slp", "mlp"], "scaled": False}
+"""Settings that follow arXiv 2505.06224: both of its probes, on features and targets as they come."""
+
+FACTOR_WARNING = (
+    "The sounds are synthetic, far from speech and from most recordings. Read them beside log-mel statistics, levels "
+    "alone and an untrained network: what these reach as well was not learnt."
+)
+
+TRANSFORM_WARNING = (
+    "Which changes should matter depends on what a representation is for. Read it beside log-mel statistics and "
+    "an untrained network: what they reach as well was not learnt."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeInfo(TaskInfo):
+    """What a task of the four axes of arXiv 2505.06224 is."""
+
+    benchmark: str = "axes"
+    needs: frozenset[str] = ENCODER
+    on_request: bool = True
+    controls: tuple[str, ...] = METERS
+    protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"paper": PAPER})
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorInfo(ProbeInfo):
+    """What a task of factors is."""
+
+    recipe: str = "factors"
+    samples: str = "clips"
+    captions: Mapping[str, str] = field(default_factory=lambda: {"audio": "one source"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformInfo(ProbeInfo):
+    """What a task of transforms is."""
+
+    recipe: str = "transforms"
+    samples: str = "clips with copies"
+    captions: Mapping[str, str] = field(default_factory=lambda: {"audio": "the clip that is transformed"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnsetInfo(TransformInfo):
+    """What a task of onsets is: it needs sounds that can be moved in time."""
+
+    samples: str = "scenes"
+    captions: Mapping[str, str] = field(default_factory=lambda: {"audio": "a scene"})
+    protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def needs_scenes(self) -> bool:
+        """The sounds of a recording cannot be moved in time."""
+        return True
+
+
+@dataclass(frozen=True)
+class VariedClips:
+    """The clips in which one factor, or one transform, is varied.
+
+    Attributes:
+        places: of the n clips among those that are embedded.
+        levels: of the factor or of the transform's strength in each clip, a number, or the name of a class; NaN for an
+            original. Empty where there is none.
+        orbits: [n], equal for clips that differ in nothing else.
+        blocks: [n], equal for clips that are never both learnt from and tested; empty where these are the orbits.
+        folds: [n] in which each clip is tested; empty where nothing is fitted.
+        samples: of each clip the place of its sample among `Design.scored`; empty where clips are no samples.
+        originals: [n], whether a clip is the one of its orbit that nothing was done to; empty where there is none.
+        same, different: of each original the place, among the embedded clips, of a clip of its content and of one of
+            another content; empty where there are none.
+    """
+
+    places: Sequence[int]
+    levels: Sequence[Any]
+    orbits: Sequence[Hashable]
+    blocks: Sequence[Hashable]
+    folds: NDArray[np.int64]
+    samples: Sequence[int] = ()
+    originals: Sequence[bool] = ()
+    same: Sequence[int] = ()
+    different: Sequence[int] = ()
+
+
+class Design(ABC):
+    """What is varied in the rows of a recipe."""
+
+    @abstractmethod
+    def is_given(self, row: Row) -> bool:
+        """Whether a row's clip is embedded."""
+
+    @abstractmethod
+    def check(self, rows: Sequence[Row], task: str) -> None:
+        """Refuse rows that cannot be scored.
+
+        Raises:
+            TaskError: they are too few, or miss something.
+        """
+
+    @abstractmethod
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+        """Names of factors or transforms and their clips.
+
+        Args:
+            rows: of all clips that are embedded, which may be more than those of this design.
+        """
+
+    @abstractmethod
+    def scored(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows that are samples."""
+
+    @abstractmethod
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """What is known of these."""
+
+
+class FactorDesign(Design):
+    """Single sources of all combinations of levels, which differ in one factor; a fold is of contexts."""
+
+    def is_given(self, row: Row) -> bool:
+        """Whether a row is one of the single sources of all combinations."""
+        return is_crossed(row)
+
+    def check(self, rows: Sequence[Row], task: str) -> None:
+        """Refuse rows whose single sources cannot be scored.
+
+        Raises:
+            TaskError: a factor has one level, or too few contexts to be tested apart from where it is learnt.
+        """
+        crossed = self.scored(rows)
+        for factor in FACTORS:
+            levels = {row["levels"][factor] for row in crossed}
+            contexts = set(contexts_of(crossed, factor))
+            if len(levels) < 2 or len(contexts) < FOLDS:
+                raise TaskError(
+                    f"{task} has {len(levels)} levels of {factor} in {len(contexts)} contexts; it needs at least 2 in "
+                    f"{FOLDS}"
+                )
+
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+        """Each factor, with all single sources."""
+        places = [place for place, row in enumerate(rows) if is_crossed(row)]
+        crossed = [rows[place] for place in places]
+        for factor in FACTORS:
+            contexts = contexts_of(crossed, factor)
+            levels = levels_of(crossed, factor)
+            yield factor, VariedClips(places, levels, contexts, contexts, dealt_folds(contexts), range(len(places)))
+
+    def scored(self, rows: Sequence[Row]) -> list[Row]:
+        """The single sources."""
+        return [row for row in rows if is_crossed(row)]
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """The single sources; those that differ in the timbre alone are not independent."""
+        crossed = self.scored(rows)
+        return Samples(
+            rows=tuple(crossed),
+            clusters=numbered(contexts_of(crossed, "timbre")),
+            clustered_by="the combinations of pitch, rate and amplitude",
+            groups={factor: tuple(str(row["metadata"][0][f"{factor}_label"]) for row in crossed) for factor in FACTORS},
+            contents=tuple({"audio": labels_for_people(row["metadata"])} for row in crossed),
+        )
+
+
+class SceneFactorDesign(FactorDesign):
+    """As `FactorDesign`, and beside them stars: a scene, and clips that differ from it in one factor of one source.
+
+    The samples are the single sources. Of stars a fold is of scenes.
+    """
+
+    def is_given(self, row: Row) -> bool:
+        """Whether a row is a single source or of a star, but for a star's clips of other onsets."""
+        return is_crossed(row) or row["factor"] in (*FACTORS, "")
+
+    def check(self, rows: Sequence[Row], task: str) -> None:
+        """As of `FactorDesign`.
+
+        Raises:
+            TaskError: likewise, or there are fewer stars than folds.
+        """
+        super().check(rows, task)
+        stars = {row["block"] for row in rows if not is_crossed(row)}
+        if len(stars) < FOLDS:
+            raise TaskError(f"{task} has {len(stars)} stars; it needs at least {FOLDS}")
+
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+        """Each factor with all single sources, then as one of `IN_SCENES` with the scenes and their clips."""
+        yield from super().parts(rows)
+        for factor, name in zip(FACTORS, IN_SCENES, strict=True):
+            places = [place for place, row in enumerate(rows) if not is_crossed(row) and row["factor"] in (factor, "")]
+            members = [rows[place] for place in places]
+            stars = [row["block"] for row in members]
+            yield name, VariedClips(places, levels_of(members, factor), stars, stars, dealt_folds(stars))
+
+
+class TwoSourceDesign(Design):
+    """Two sources, of which one has the faster rate; a clip's context is the timbres and notes of both.
+
+    It is learnt from timbres other than those that are tested, `UNSEEN`, and from other notes of the same, `SEEN`.
+    """
+
+    def is_given(self, row: Row) -> bool:
+        """Every clip."""
+        return True
+
+    def check(self, rows: Sequence[Row], task: str) -> None:
+        """Refuse too few timbres.
+
+        Raises:
+            TaskError: too few groups of timbres to learn from some, choose by another and be tested on a third.
+        """
+        groups = len({row["group"] for row in rows})
+        if groups < _FEWEST_GROUPS:
+            raise TaskError(f"{task} has {groups} groups of timbres; it needs at least {_FEWEST_GROUPS}")
+
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+        """Both ways to learn which is faster, each with all clips."""
+        contexts = [_timbres_and_notes(row) for row in rows]
+        folds = {UNSEEN: np.array([row["group"] for row in rows], np.int64), SEEN: dealt_folds(contexts)}
+        levels, places = [row["faster"] for row in rows], range(len(rows))
+        for name, of_part in folds.items():
+            yield name, VariedClips(places, levels, contexts, contexts, of_part, places)
+
+    def scored(self, rows: Sequence[Row]) -> list[Row]:
+        """All clips."""
+        return list(rows)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """All clips; those of the same timbres and notes are not independent."""
+        return Samples(
+            rows=tuple(rows),
+            clusters=numbered([_timbres_and_notes(row) for row in rows]),
+            clustered_by="the timbres and notes of both sources",
+            groups={"faster": tuple(row["faster"] for row in rows)},
+            contents=tuple({"audio": _both_sources(row)} for row in rows),
+        )
+
+
+class TransformDesign(Design):
+    """Clips and what transforms made of them; the rows state their folds."""
+
+    def is_given(self, row: Row) -> bool:
+        """Whether a row's clip is a base or a copy."""
+        return not is_candidate(row)
+
+    def check(self, rows: Sequence[Row], task: str) -> None:
+        """See `check_orbits`."""
+        check_orbits(rows, task)
+
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+        """Each transform that there are copies by, with these and their originals."""
+        sample_of = {row["base"]: place for place, row in enumerate(self.scored(rows))}
+        for transform in transforms_of(rows):
+            places = orbit_places(rows, transform)
+            orbits = [rows[place] for place in places]
+            yield (
+                transform,
+                VariedClips(
+                    places,
+                    parameters_of(orbits),
+                    [row["base"] for row in orbits],
+                    blocks_of(orbits),
+                    folds_of(orbits),
+                    [sample_of[row["base"]] for row in orbits],
+                    [is_original(row) for row in orbits],
+                ),
+            )
+
+    def scored(self, rows: Sequence[Row]) -> list[Row]:
+        """The originals that have copies, in the order of the rows."""
+        copied = {row["base"] for row in rows if row["transform"]}
+        return [row for row in rows if is_original(row) and row["base"] in copied]
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """The originals that have copies; those of one group are not independent."""
+        originals = self.scored(rows)
+        groups: dict[str, tuple[str, ...]] = {}
+        if any(row.get("label") for row in originals):
+            groups["the label"] = tuple(str(row["label"]) for row in originals)
+        else:
+            groups["the number of sources"] = tuple(str(len(row["metadata"])) for row in originals)
+        return Samples(
+            rows=tuple(originals),
+            clusters=numbered(blocks_of(originals)),
+            clustered_by="the groups of recordings" if any(row.get("group") for row in originals) else "",
+            groups=groups,
+            contents=tuple({"audio": _content(row)} for row in originals),
+        )
+
+
+class LabelledTransformDesign(TransformDesign):
+    """As `TransformDesign`, of clips whose labels are known: labelled recordings, or scenes with levels of factors."""
+
+    def is_given(self, row: Row) -> bool:
+        """Whether the label of a base or a copy is known."""
+        return not is_candidate(row) and (bool(row.get("label")) or row.get("levels") is not None)
+
+    def scored(self, rows: Sequence[Row]) -> list[Row]:
+        """The originals that have copies and labels."""
+        return super().scored([row for row in rows if self.is_given(row)])
+
+
+class ComparedTransformDesign(TransformDesign):
+    """As `TransformDesign`, of clips that there are two others beside: one of the same content, and one of another."""
+
+    def is_given(self, row: Row) -> bool:
+        """Every clip."""
+        return True
+
+    def check(self, rows: Sequence[Row], task: str) -> None:
+        """See `check_orbits`.
+
+        Raises:
+            TaskError: likewise, or a clip has none that copies could be compared with.
+        """
+        check_orbits(rows, task)
+        if not compared(rows):
+            raise TaskError(f"{task} has no clips that copies could be compared with: build the data anew")
+        check_orbits(compared(rows), task)
+
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+        """Each transform, with the originals, their copies and the clips that these are compared with."""
+        kept = {row["id"] for row in compared(rows)}
+        places = [place for place, row in enumerate(rows) if row["id"] in kept]
+        of_kept = [rows[place] for place in places]
+        same, different = ({of_kept[k]["base"]: places[k] for k in side} for side in candidate_places(of_kept))
+        for transform, part in super().parts(of_kept):
+            bases = [base for base, is_first in zip(part.orbits, part.originals, strict=True) if is_first]
+            yield (
+                transform,
+                replace(
+                    part,
+                    places=[places[place] for place in part.places],
+                    same=[same[base] for base in bases],
+                    different=[different[base] for base in bases],
+                ),
+            )
+
+    def scored(self, rows: Sequence[Row]) -> list[Row]:
+        """The originals that have copies and clips that these are compared with."""
+        return super().scored(compared(rows))
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """These, and what the clip of another content differs in."""
+        samples = super().samples(rows)
+        differs = {row["base"]: row["candidate"] for row in rows if is_candidate(row) and row["candidate"] != SAME}
+        groups = {"what the other clip differs in": tuple(differs[row["base"]] for row in samples.rows)}
+        return replace(samples, groups={**samples.groups, **groups})
+
+
+class OnsetDesign(Design):
+    """Scenes, each beside one whose sources begin at other times and one that differs in one factor of one source.
+
+    Which of two clips is called the original makes no difference but to the comparison: the scene is the copy, and the
+    clip of other onsets its original.
+    """
+
+    def is_given(self, row: Row) -> bool:
+        """Whether a row's clip is a base or a candidate."""
+        return is_original(row) or is_candidate(row)
+
+    def check(self, rows: Sequence[Row], task: str) -> None:
+        """Refuse recordings, and too few scenes.
+
+        Raises:
+            TaskError: there are such.
+        """
+        if any(row["recording"] for row in rows):
+            raise TaskError(f"{task} has recordings, whose sounds cannot be moved in time; it needs scenes")
+        bases = self.scored(rows)
+        if len(bases) < FOLDS:
+            raise TaskError(
+                f"{task} has {len(bases)} scenes with a clip of other onsets and one of another source; it needs at "
+                f"least {FOLDS}"
+            )
+
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+        """One part, ``onsets``."""
+        kept = {row["id"] for row in compared(rows)}
+        places = [place for place, row in enumerate(rows) if row["id"] in kept]
+        of_kept = [rows[place] for place in places]
+        bases = [place for place, row in zip(places, of_kept, strict=True) if is_original(row)]
+        same, different = ([places[k] for k in side] for side in candidate_places(of_kept))
+        count = len(bases)
+        yield (
+            "onsets",
+            VariedClips(
+                [*same, *bases],
+                (),
+                [rows[place]["base"] for place in (*same, *bases)],
+                (),
+                np.zeros(0, np.int64),
+                [*range(count), *range(count)],
+                [True] * count + [False] * count,
+                same,
+                different,
+            ),
+        )
+
+    def scored(self, rows: Sequence[Row]) -> list[Row]:
+        """The scenes that have both candidates, in the order of the rows."""
+        return [row for row in compared([row for row in rows if self.is_given(row)]) if is_original(row)]
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """The scenes that have candidates."""
+        bases = self.scored(rows)
+        differs = {row["base"]: row["candidate"] for row in rows if row["candidate"] in DIFFERING}
+        return Samples(
+            rows=tuple(bases),
+            clusters=np.arange(len(bases)),
+            groups={
+                "the number of sources": tuple(map(str, counts([row["metadata"] for row in bases]))),
+                "what the other clip differs in": tuple(differs[row["base"]] for row in bases),
+            },
+            contents=tuple({"audio": labels_for_people(row["metadata"])} for row in bases),
+        )
+
+
+def dealt_folds(groups: Sequence[Hashable]) -> NDArray[np.int64]:
+    """A fold for each row, equal for rows of one group; groups are dealt out in the order of digests of their names."""
+    names = {group: repr(group) for group in dict.fromkeys(groups)}
+    order = sorted(names, key=lambda group: hashlib.sha256(names[group].encode()).digest())
+    folds = {group: place % FOLDS for place, group in enumerate(order)}
+    return np.array([folds[group] for group in groups], np.int64)
+
+
+def is_crossed(row: Row) -> bool:
+    """Whether a row is one of the single sources of all combinations."""
+    return bool(row["kind"] == CROSSED)
+
+
+def levels_of(rows: Sequence[Row], factor: str) -> list[Any]:
+    """The level of a factor in each row: a number where levels have an order, else the name of the class.
+
+    Levels are evenly spaced, in semitones, in the logarithm of the rate and in dB, so their number stands for them.
+    """
+    if factor in CLASSES:
+        return [str(row["metadata"][0][f"{factor}_label"]) for row in rows]
+    return [float(row["levels"][factor]) for row in rows]
+
+
+def contexts_of(rows: Sequence[Row], factor: str) -> list[Hashable]:
+    """What rows have beside a factor: the levels of all others."""
+    return [tuple(row["levels"][other] for other in FACTORS if other != factor) for row in rows]
+
+
+def is_original(row: Row) -> bool:
+    """Whether a row's clip is a base: nothing was done to it, and it is no candidate."""
+    return not row["transform"] and not is_candidate(row)
+
+
+def is_candidate(row: Row) -> bool:
+    """Whether a row's clip is there to be compared with copies alone."""
+    return bool(row["candidate"])
+
+
+def compared(rows: Sequence[Row]) -> list[Row]:
+    """The rows of bases that are there with both candidates: one of the same content and one of another."""
+    kinds = ("base", "same", "other")
+    bases: dict[str, set[str]] = {kind: set() for kind in kinds}
+    for row in rows:
+        if not row["transform"]:
+            bases["base" if is_original(row) else "same" if row["candidate"] == SAME else "other"].add(row["base"])
+    return [row for row in rows if all(row["base"] in bases[kind] for kind in kinds)]
+
+
+def candidate_places(rows: Sequence[Row]) -> tuple[list[int], list[int]]:
+    """Places of the candidates of the same and of another content, each in the order of bases; of `compared` rows."""
+    candidates = [(place, row["candidate"] == SAME) for place, row in enumerate(rows) if is_candidate(row)]
+    return [place for place, is_same in candidates if is_same], [place for place, is_same in candidates if not is_same]
+
+
+def transforms_of(rows: Sequence[Row]) -> list[str]:
+    """The transforms that there are copies by, in the order of `TRANSFORMS`; others come last."""
+    names = {row["transform"] for row in rows} - {""}
+    return [name for name in TRANSFORMS if name in names]
+
+
+def orbit_places(rows: Sequence[Row], transform: str) -> list[int]:
+    """Places of the originals that have a copy by a transform, and of these copies, in the order of the rows."""
+    copied = {row["base"] for row in rows if row["transform"] == transform}
+    return [
+        place
+        for place, row in enumerate(rows)
+        if row["base"] in copied and (is_original(row) or row["transform"] == transform)
+    ]
+
+
+def bases_of(rows: Sequence[Row]) -> list[int]:
+    """For each row of originals and copies the place of its original among the rows, −1 for an original."""
+    places = {row["base"]: place for place, row in enumerate(rows) if is_original(row)}
+    return [-1 if is_original(row) else places[row["base"]] for row in rows]
+
+
+def parameters_of(rows: Sequence[Row]) -> list[float]:
+    """Place of each copy's parameter in its range, from 0 to 1; NaN for an original."""
+    return [float("nan") if is_original(row) else float(row["scaled"]) for row in rows]
+
+
+def blocks_of(rows: Sequence[Row]) -> list[str]:
+    """What is never both learnt from and tested: the group of a recording, else the original."""
+    return [str(row.get("group") or row["base"]) for row in rows]
+
+
+def folds_of(rows: Sequence[Row]) -> NDArray[np.int64]:
+    """The fold of each row."""
+    return np.array([int(row["fold"]) for row in rows], np.int64)
+
+
+def check_orbits(rows: Sequence[Row], task: str) -> None:
+    """Refuse rows with too few originals.
+
+    Raises:
+        TaskError: a transform has copies of fewer than 5 blocks or none has any, or a copy has no original.
+    """
+    originals = {row["base"] for row in rows if is_original(row)}
+    orphans = [row["id"] for row in rows if row["base"] not in originals]
+    if orphans:
+        raise TaskError(f"{task} has the copy {orphans[0]} without its original")
+    if not transforms_of(rows):
+        raise TaskError(f"{task} has no copies by a transform; there are {', '.join(TRANSFORMS)}")
+    for transform in transforms_of(rows):
+        blocks = {block for row, block in zip(rows, blocks_of(rows), strict=True) if row["transform"] == transform}
+        if len(blocks) < FOLDS:
+            raise TaskError(
+                f"{task} has copies by {transform} of {len(blocks)} clips or groups of them; it needs at least {FOLDS}"
+            )
+
+
+def _content(row: Row) -> list[Mapping[str, str]]:
+    if row["metadata"]:
+        return list(labels_for_people(row["metadata"]))
+    return [{"label": str(row.get("label") or "")}]
+
+
+def _timbres_and_notes(row: Row) -> Hashable:
+    """What a clip of two sources is but for its rates: the timbre and the note of either."""
+    return (*row["timbres"], *row["notes"])
+
+
+def _both_sources(row: Row) -> list[dict[str, str]]:
+    """Both sources of a clip, for people."""
+    return [
+        {"timbre": timbre, "pitch": f"MIDI {note}", "rate": f"{rate:g} Hz"}
+        for timbre, note, rate in zip(row["timbres"], row["notes"], row["rates"], strict=True)
+    ]

@@ -1,0 +1,457 @@
+"""Fits: a scene's embedding rebuilt from the attributes of its sources, by a model that is fitted to other scenes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from audio_compositionality.dataset_builder.data import Row, check_columns
+from audio_compositionality.dataset_builder.scenes.sources import METADATA
+from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
+from audio_compositionality.encoders.base import ENCODER
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec, TypedAs
+from audio_compositionality.support.text import nearest
+
+from ..base import Drawing, Inputs, Number, Outputs, Samples, Scores, TaskError, TaskInfo, settings_among
+from ..metric_files import PartedMeasures
+from . import diversity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FULL_STEPS, FEW_STEPS, FEW_SCENES = 2_500, 600, 2_000
+"""Training steps: 2,500 (20 epochs of the paper's 8,000 scenes in batches of 64, section 4.4); 600 where there are
+fewer than 2,000 training scenes, as in the preset mini, whose 512 it passes 75 times."""
+
+SEEDS = 3
+"""Fits, from the seeds 0, 1 and 2, so that their spread can be told from that of the scenes."""
+
+BATCH, EPOCHS = 64, 20
+"""Training scenes of a step, and passes over them, where the paper is followed to the letter (section 4.4)."""
+
+POST_NORM: Literal["post-norm"] = "post-norm"
+"""The block of ``torch.nn.TransformerEncoderLayer`` as it comes; the paper names no other. The metric's argument is
+``layer``, which of a model (``--layer``) is another thing."""
+
+WIDTH, DROPOUT = 2_048, 0.1
+"""Of that block: PyTorch's defaults."""
+
+ATTRIBUTE_PAIRS = {f"{first}_{second}": (first, second) for first, second in combinations(ATTRIBUTES, 2)}
+"""The attributes of each pair, by its name."""
+
+COUNTS = ("n", "n_train")
+"""Measures of all pairs together."""
+
+Curve = Mapping[str, Sequence[float]]
+
+FITS = ("", "_centred")
+"""Ends of the names of the lists: of the fits to the embeddings, and of those to the centred ones."""
+
+CURVES = tuple(
+    f"{name}{kind}" for kind in FITS for name in ("steps", "curve_steps", "curve_training", "curve_validation")
+)
+"""Lists of `Scores.training`: the step that was kept of each seed, and all points of the first seed, then those of the
+next: a curve begins where the step is no larger than the one before."""
+
+_DECIMALS = 5
+"""Enough for a figure; a result with three seeds and 20 validations stays below 20 kB."""
+
+
+def flat_curves(raw: Sequence[Mapping[str, Any]], centred: Sequence[Mapping[str, Any]]) -> dict[str, list[int | float]]:
+    """The curves of all seeds as `CURVES`, without the steps that were kept.
+
+    Args:
+        raw, centred: for each seed lists of equal length by the names ``steps``, ``training`` and ``validation``.
+    """
+    lists: dict[str, list[int | float]] = {}
+    for kind, curves in zip(FITS, (raw, centred), strict=True):
+        lists[f"curve_steps{kind}"] = [step for curve in curves for step in curve["steps"]]
+        for name in ("training", "validation"):
+            values = [round(value, _DECIMALS) for curve in curves for value in curve[name]]
+            lists[f"curve_{name}{kind}"] = values
+    return lists
+
+
+def seed_curves(columns: Mapping[str, NDArray[np.float64]], kind: str) -> list[dict[str, NDArray[np.float64]]]:
+    """The curves of each seed, of `CURVES`: ``steps``, ``training``, ``validation``, each [points], and ``kept`` [1].
+
+    Args:
+        columns: `CURVES` as arrays.
+        kind: one of `FITS`.
+    """
+    steps = columns[f"curve_steps{kind}"]
+    if not len(steps):
+        return []
+    begins = np.flatnonzero(np.diff(steps) <= 0) + 1
+    parts = {name: np.split(columns[f"curve_{name}{kind}"], begins) for name in ("steps", "training", "validation")}
+    parts["kept"] = np.split(columns[f"steps{kind}"], len(parts["steps"]))
+    return [dict(zip(parts, values, strict=True)) for values in zip(*parts.values(), strict=True)]
+
+
+def draw_curves(axes: Axes, columns: Mapping[str, NDArray[np.float64]], measures: Mapping[str, Number]) -> None:
+    """Draw the curves of one model's fits: training dashed, validation full, a dot at the step that was kept.
+
+    Args:
+        axes: an empty panel.
+        columns: `CURVES`.
+        measures: not used.
+    """
+    # Blue and orange of Okabe and Ito 2008, "Color universal design".
+    for kind, colour, words in zip(FITS, ("#0072B2", "#E69F00"), ("raw", "centred"), strict=True):
+        for seed, curve in enumerate(seed_curves(columns, kind)):
+            style: dict[str, Any] = {"color": colour, "linewidth": 0.8, "markersize": 2}
+            # One point is no line.
+            marker = "." if len(curve["steps"]) == 1 else None
+            names = (f"{words}, training", f"{words}, validation") if seed == 0 else (None, None)
+            axes.plot(curve["steps"], curve["training"], "--", marker=marker, label=names[0], **style)
+            axes.plot(curve["steps"], curve["validation"], "-", marker=marker, label=names[1], **style)
+            kept = np.isin(curve["steps"], curve["kept"])
+            axes.plot(curve["steps"][kept], curve["validation"][kept], "o", **style)
+    axes.locator_params(axis="both", nbins=3)
+    axes.margins(y=0.15)
+
+
+TRAINING_CURVES = Drawing(
+    name="training_curves",
+    title=(
+        "Mean cosine in training and validation over the steps of the fits, and the step that was kept, a dot: "
+        "whether they fit too little or too much."
+    ),
+    alternative="Curves of training and validation over the steps of the fits, a panel a model.",
+    columns=(),
+    training=CURVES,
+    panel=draw_curves,
+    x="steps of the fit",
+    y="mean cosine",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitInfo(TaskInfo):
+    """What a task of fits to scenes is."""
+
+    benchmark: str = "coat"
+    recipe: str = "a_tre"
+    needs: frozenset[str] = ENCODER
+
+
+def _read_seeds(seeds: Any) -> Any:
+    """Seeds from how many there are, or from a text, ``3`` or ``0, 2``."""
+    if isinstance(seeds, str):
+        parts = [int(part) if part.strip().isdecimal() else part for part in seeds.split(",")]
+        seeds = parts[0] if len(parts) == 1 else parts
+    if isinstance(seeds, int) and not isinstance(seeds, bool):
+        seeds = range(seeds)
+    is_list = isinstance(seeds, list | tuple | range) and len(seeds) == len(set(seeds)) > 0
+    if not is_list or not all(type(seed) is int and seed >= 0 for seed in seeds):
+        raise InputError(f"seeds are {seeds!r}; give how many fits to make, or a list of different whole numbers")
+    return tuple(seeds)
+
+
+class FitSpec(Spec):
+    """What can be set of the task; what is none is decided by the block and the number of training scenes."""
+
+    seeds: Annotated[
+        tuple[int, ...] | None,
+        BeforeValidator(lambda seeds: None if seeds is None else _read_seeds(seeds)),
+        TypedAs("how many fits to make, or the seeds of them with commas between them"),
+    ] = Field(None, description=f"Of the fits; none for the first {SEEDS}, of the block {POST_NORM} for the first.")
+    max_steps: int | None = Field(
+        None,
+        ge=1,
+        description=f"Training steps of a fit; none for {FULL_STEPS:,}, or {FEW_STEPS} where there are fewer than "
+        f"{FEW_SCENES:,} training scenes, and for {EPOCHS} epochs with the block {POST_NORM}.",
+    )
+    block: Literal["pre-norm", "post-norm"] | None = Field(
+        None,
+        description=f"Transformer block; none for pre-norm. {POST_NORM} brings the rest of the paper's text with it.",
+    )
+    width: int | None = Field(None, ge=1, description=f"Of the block {POST_NORM}; none for {WIDTH:,}.")
+    dropout: float | None = Field(None, ge=0, lt=1, description=f"Of the block {POST_NORM}; none for {DROPOUT}.")
+    validate_every: int | None = Field(
+        None, ge=1, description=f"Steps between validations with the block {POST_NORM}; none for an epoch."
+    )
+
+    @model_validator(mode="after")
+    def _of_the_block(self) -> FitSpec:
+        given = [name for name in ("width", "dropout", "validate_every") if getattr(self, name) is not None]
+        if given and self.block != POST_NORM:
+            raise InputError(f"{given[0]} is of the block {POST_NORM}: give block={POST_NORM} too")
+        return self
+
+    def completed(self, training: int) -> dict[str, Any]:
+        """All settings as JSON values, with the defaults for a number of training scenes."""
+        defaults: dict[str, Any] = {
+            "seeds": list(range(SEEDS)),
+            "max_steps": FULL_STEPS if training >= FEW_SCENES else FEW_STEPS,
+        }
+        if self.block == POST_NORM:
+            epoch = math.ceil(training / BATCH)
+            torchs = {"block": POST_NORM, "width": WIDTH, "dropout": DROPOUT}
+            defaults = {"seeds": [0], "max_steps": EPOCHS * epoch, "validate_every": epoch, **torchs}
+        return defaults | {name: value for name, value in self.values().items() if value is not None}
+
+
+class FitTask:
+    """The task of a model that is fitted to training scenes and rebuilds test scenes; see `Task`."""
+
+    spec = FitSpec
+    drawings: tuple[Drawing, ...] = (TRAINING_CURVES,)
+
+    def __init__(self, info: FitInfo) -> None:
+        """What it is."""
+        self.info = info
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The clip of a scene."""
+        return Inputs(clips=("audio",))
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """``seeds`` of the fits, a list or how many, and their ``max_steps``.
+
+        Where ``block`` is requested, the settings have it too: ``pre-norm``, which is that of the metric, or
+        ``post-norm``, which brings the rest of the paper's text with it: one seed, 20 epochs, ``validate_every`` epoch,
+        ``width`` and ``dropout`` of PyTorch's layer, all of which can be requested to be others.
+
+        Raises:
+            TaskError: a split has too few scenes, or a test scene has a label that no training scene has.
+            InputError: a requested setting is not one of `FitSpec`.
+        """
+        _check_rows(rows, self.info.name)
+        return settings_among(self.spec, requested).completed(sum(row["split"] == "train" for row in rows))
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Fit on the training scenes, score the test scenes."""
+        # Importing the metric imports torch, which takes seconds that only the process that scores has to spend.
+        from audio_compositionality.metrics.a_tre import a_tre
+
+        of_metric = {"layer" if name == "block" else name: value for name, value in settings.items()}
+        gains = [row.get("gains") or [] for row in rows]
+        values = a_tre(
+            outputs.clips,
+            [row["metadata"] for row in rows],
+            [row["split"] for row in rows],
+            gains=gains if all(gains) else None,
+            **of_metric,
+            device=device,
+            progress=progress,
+            return_scores=True,
+        )
+        columns = {
+            "score": np.asarray(values.pop("scores"), np.float64),
+            "score_centred": np.asarray(values.pop("scores_centred"), np.float64),
+            "score_top1": np.asarray(values.pop("scores_top1"), np.float64),
+        }
+        training = {name: values.pop(name) for name in ("steps", "steps_centred")}
+        training |= flat_curves(values.pop("curves"), values.pop("curves_centred"))
+        return Scores(values, tuple(row["id"] for row in _test_rows(rows)), columns, training)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """The scenes of the split test, each its own."""
+        return _scene_samples(_test_rows(rows))
+
+
+class HeldOutSpec(Spec):
+    """What can be set of the task."""
+
+    pairs: tuple[str, ...] | None = Field(
+        None,
+        min_length=1,
+        description="Pairs of attributes, such as timbre_pitch; none for all that vary, with the Transformer for the "
+        "first of them.",
+    )
+    split_seed: int = Field(0, ge=0, description="Of the splits; the seed of the rows is another.")
+    composition: Literal["pairs", "transformer"] = Field(
+        "pairs", description="Ridge regression on pairs of classes, or the paper's model, with 16 fits a pair."
+    )
+    max_steps: int | None = Field(
+        None,
+        ge=1,
+        description=f"Training steps of a fit of the Transformer; none for {FULL_STEPS:,}, or {FEW_STEPS} where there "
+        f"are fewer than {FEW_SCENES:,} scenes.",
+    )
+
+    @field_validator("pairs")
+    @classmethod
+    def _are_pairs(cls, pairs: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for pair in pairs or ():
+            if pair not in ATTRIBUTE_PAIRS:
+                raise InputError(f"unknown pair of attributes {pair!r}; {nearest(pair, list(ATTRIBUTE_PAIRS))}")
+        if pairs is not None and len(set(pairs)) < len(pairs):
+            raise InputError(f"pairs is {', '.join(pairs)}; it lists different ones of {', '.join(ATTRIBUTE_PAIRS)}")
+        return pairs
+
+
+class HeldOutTask:
+    """The task of models that are fitted without combinations of two classes, and rebuild scenes with one; see `Task`.
+
+    No measure is `fitted`, since ridge regression is exact. Results of the Transformer, which is not, have other
+    settings than the default ones, so that they can be neither submitted nor verified.
+    """
+
+    spec = HeldOutSpec
+    drawings: tuple[Drawing, ...] = ()
+
+    def __init__(self, info: FitInfo, by_pair: PartedMeasures) -> None:
+        """What it is.
+
+        Args:
+            info: its measures are those of all pairs, of each pair, and counts.
+            by_pair: the measures of each of `ATTRIBUTE_PAIRS`, and means over them.
+        """
+        self.info = info
+        self._by_pair = by_pair
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The clip of a scene."""
+        return Inputs(clips=("audio",))
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """``pairs`` of attributes by the names of `ATTRIBUTE_PAIRS`, the ``split_seed``, and the ``composition``:
+        ``pairs``, ridge regression on pairs of classes, or ``transformer``, the paper's model.
+
+        With the Transformer, of which there are 16 fits a pair, ``pairs`` is the first pair alone by default, and there
+        are ``max_steps``.
+
+        Raises:
+            DatasetError: a row lacks its sources.
+            TaskError: the scenes are too few for their labels to stay in training whatever is held out, or no two
+                attributes have two labels each.
+            InputError: a requested setting is not one of `HeldOutSpec`.
+        """
+        for row in rows:
+            check_columns(row, (METADATA,))
+        asked = settings_among(self.spec, requested)
+        is_fitted = asked.composition == "transformer"
+        pairs = asked.pairs or varied_pairs(rows)[: 1 if is_fitted else None]
+        settings: dict[str, Any] = {
+            "pairs": list(pairs),
+            "split_seed": asked.split_seed,
+            "composition": asked.composition,
+        }
+        if is_fitted:
+            settings["max_steps"] = asked.max_steps or (FULL_STEPS if len(rows) >= FEW_SCENES else FEW_STEPS)
+        _check_splits(rows, settings)
+        return settings
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Train on the scenes without the combinations of each set, and test those with one."""
+        from audio_compositionality.metrics.a_tre_held_out import a_tre_held_out
+
+        result = a_tre_held_out(
+            outputs.clips,
+            [row["metadata"] for row in rows],
+            **{
+                **{name: value for name, value in settings.items() if name != "split_seed"},
+                "seed": settings["split_seed"],
+                "pairs": [_labels_of(pair) for pair in settings["pairs"]],
+            },
+            device=device,
+            progress=progress,
+            return_scores=True,
+        )
+        by_pair = dict(zip(settings["pairs"], result["by_pair"], strict=True))
+        values = self._by_pair.values(by_pair)
+        # A share of means is no mean of shares.
+        values |= {name: result[name] for name in (*self._by_pair.averaged, *COUNTS)}
+        columns = {"score": result["scores"], "score_held_out": result["scores_held_out"]}
+        columns["score_random"] = result["scores_random"]
+        for pair, numbers in by_pair.items():
+            columns |= {f"{pair}_score": numbers["scores"], f"{pair}_score_held_out": numbers["scores_held_out"]}
+        return Scores(
+            values,
+            tuple(row["id"] for row in rows),
+            {name: np.asarray(scores, np.float64) for name, scores in columns.items()},
+            {"steps": result["steps"]} if result["steps"] else {},
+        )
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """The scenes of all splits, each its own: every one is tested."""
+        return _scene_samples(rows)
+
+
+def _scene_samples(rows: Sequence[Row]) -> Samples:
+    """Scenes, each its own."""
+    sources = [row["metadata"] for row in rows]
+    counts = diversity.counts(sources)
+    return Samples(
+        rows=tuple(rows),
+        clusters=np.arange(len(rows)),
+        diversity=diversity.entropies(rows, [sources]),
+        diversity_name="H",
+        held_fixed={"number of sources": counts},
+        groups={"the number of sources": tuple(map(str, counts))},
+        contents=tuple({"scene": diversity.labels_for_people(scene)} for scene in sources),
+    )
+
+
+def _test_rows(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["split"] == "test"]
+
+
+def _check_rows(rows: Sequence[Row], task: str) -> None:
+    """Refuse what the metric would refuse after the embedding."""
+    for split, needed in (("train", 2), ("validation", 1), ("test", 1)):
+        count = sum(row["split"] == split for row in rows)
+        if count < needed:
+            raise TaskError(f"{task} has {count} scenes in the split {split}; it needs at least {needed}")
+    trained = {label for row in rows if row["split"] == "train" for label in _labels(row)}
+    for row in rows:
+        unseen = sorted(_labels(row) - trained)
+        if unseen:
+            attribute, label = unseen[0]
+            raise TaskError(
+                f"row {row['id']} ({row['split']}) has {attribute} {label!r}, which no training scene has: nothing can "
+                "be learnt of it"
+            )
+
+
+def _labels(row: Row) -> set[tuple[str, str]]:
+    return {item for source in row["metadata"] for item in source.items()}
+
+
+def varied_pairs(rows: Sequence[Row]) -> list[str]:
+    """Names of the pairs whose attributes both have two labels or more.
+
+    Raises:
+        TaskError: there is none.
+    """
+    labels: dict[str, set[str]] = {name: set() for name in ATTRIBUTES}
+    for row in rows:
+        for source in row["metadata"]:
+            for name, seen in labels.items():
+                seen.add(source[f"{name}_label"])
+    pairs = [pair for pair, names in ATTRIBUTE_PAIRS.items() if all(len(labels[name]) > 1 for name in names)]
+    if not pairs:
+        numbers = ", ".join(f"{len(seen)} of {name}" for name, seen in labels.items())
+        raise TaskError(f"combinations of two attributes need two labels of each; the scenes have {numbers}")
+    return pairs
+
+
+def _labels_of(pair: str) -> tuple[str, str]:
+    first, second = ATTRIBUTE_PAIRS[pair]
+    return f"{first}_label", f"{second}_label"
+
+
+def _check_splits(rows: Sequence[Row], settings: Mapping[str, Any]) -> None:
+    """Refuse scenes that cannot be split, before they are embedded."""
+    # Importing the metric imports torch, which takes seconds that a mere listing of tasks need not spend.
+    from audio_compositionality.metrics.a_tre_held_out import draw_splits
+
+    pairs = [_labels_of(pair) for pair in settings["pairs"]]
+    try:
+        draw_splits([row["metadata"] for row in rows], pairs, settings["split_seed"])
+    except ValueError as error:
+        raise TaskError(str(error).rstrip(".")) from error

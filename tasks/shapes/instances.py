@@ -1,0 +1,271 @@
+"""Across instances: is a class the same one by another recording, and is it told which condition goes with which label?
+
+Both tasks are on recordings in blocks and trials at one level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.encoders.base import ENCODER
+from audio_compositionality.support.spec import Spec
+
+from ..base import Drawing, Floats, Inputs, Number, Outputs, Samples, Scores, TaskError, TaskInfo, scores_from
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LISTS = ("B", "D", "alone_b", "alone_d")
+"""Clips of each class of a block, behind its contexts."""
+
+_SCENES = ("X1", "Y1", "X2", "Y2")
+_ACROSS = ("X3/0", "Y3/0")
+"""Clips of a trial, and those under other conditions, where there are any."""
+
+_MEASURES_ACROSS = ("across", "across_cosine")
+
+LADDER = {"score_alone_top1": "alone", "score_part_top1": "part", "score": "scene"}
+"""Columns of the samples, from none of two contexts to both, and what they are called."""
+
+INTERVALS = ("alone_top1", "part_top1", "top1")
+"""The measures that are their means."""
+
+_COLOUR = "#0072B2"
+"""Blue of Okabe and Ito 2008, "Color universal design"."""
+
+
+def draw_ladder(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
+    """Draw one model's means with their intervals, and the chance.
+
+    Args:
+        axes: an empty panel.
+        columns: those of `LADDER`, each [n], and the ends of `INTERVALS`, each [2].
+        measures: with ``top1_chance``.
+    """
+    means = np.array([columns[name].mean() for name in LADDER])
+    low, high = np.stack([columns[name] for name in INTERVALS], axis=1)
+    # Rounding may put an end on the wrong side of a mean that is the same for all blocks.
+    lengths = np.maximum([means - low, high - means], 0)
+    axes.errorbar(range(len(LADDER)), means, lengths, color=_COLOUR, marker="o", markersize=4, capsize=2)
+    _finish(axes, measures)
+
+
+def draw_one_ladder(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number], sample: int) -> None:
+    """Draw the three numbers of one block over those of all.
+
+    Args:
+        axes: an empty panel.
+        columns: those of `LADDER`, each [n].
+        measures: with ``top1_chance``.
+        sample: place of the block.
+    """
+    every = np.stack([columns[name] for name in LADDER])
+    axes.plot(every, color="#AAAAAA", linewidth=0.4)
+    axes.plot(every[:, sample], color=_COLOUR, marker="o", markersize=4, label="this block")
+    _finish(axes, measures)
+
+
+def _finish(axes: Axes, measures: Mapping[str, Number]) -> None:
+    chance = measures.get("top1_chance")
+    if chance is not None:
+        axes.axhline(float(chance), color="#555555", linestyle="--", linewidth=0.8)
+    axes.set_xticks(range(len(LADDER)), list(LADDER.values()))
+    axes.set(xlim=(-0.4, len(LADDER) - 0.6), ylim=(0, 1.02))
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstanceInfo(TaskInfo):
+    """What a task across instances is."""
+
+    benchmark: str = "coat"
+    needs: frozenset[str] = ENCODER
+    on_request: bool = True
+    controls: tuple[str, ...] = ("mfcc-statistics", "level-statistics", "shuffled:")
+    is_level_matched: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockInfo(InstanceInfo):
+    """What a task of blocks is: the headline on recordings."""
+
+    samples: str = "blocks"
+
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """The contexts, and two of the classes in both."""
+        return ("A", "C", "B/0", "D/0", "B/1", "D/1")
+
+    @property
+    def is_headline(self) -> bool:
+        """No level, no number of sources and no memory of a mixture tells a class across instances."""
+        return True
+
+
+class BlockTask:
+    """The task of blocks of K classes, each by one instance in one context and by another in another; see `Task`."""
+
+    spec = Spec
+    drawings: tuple[Drawing, ...] = (
+        Drawing(
+            name="instance_ladder",
+            title=(
+                "Top-1 of the instances alone, with one of the two in its context, and with both: means over blocks "
+                "with 95 % intervals, and chance, a dashed line."
+            ),
+            alternative="Top-1 alone, in part and in scenes, with intervals and chance, a panel a model.",
+            columns=tuple(LADDER),
+            panel=draw_ladder,
+            one=draw_one_ladder,
+            intervals=INTERVALS,
+            y="top-1",
+        ),
+    )
+
+    def __init__(self, info: BlockInfo) -> None:
+        """What it is."""
+        self.info = info
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The contexts, then the scenes and instances of each class."""
+        return Inputs(clips=("A", "C", *(f"{name}/{k}" for name in _LISTS for k in range(len(row["labels"])))))
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """None: the score depends on the embeddings and their rows alone.
+
+        Raises:
+            TaskError: there are no blocks, or they have different numbers of classes.
+        """
+        if not rows:
+            raise TaskError(f"{self.info.name} has no blocks; it needs at least one")
+        first = rows[0]
+        for row in rows:
+            if len(row["labels"]) != len(first["labels"]):
+                raise TaskError(
+                    f"{self.info.name} needs as many classes in each block: {first['id']} has {len(first['labels'])}, "
+                    f"{row['id']} has {len(row['labels'])}"
+                )
+        return {}
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings [n (2 + 4 K), dim] of n blocks; what is fitted is a control."""
+        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        from audio_compositionality.metrics.a_coat_instances import a_coat_instances
+
+        classes = len(rows[0]["labels"])
+        embeddings = np.asarray(outputs.clips).reshape(len(rows), 2 + len(_LISTS) * classes, -1)
+        lists = embeddings[:, 2:].reshape(len(rows), len(_LISTS), classes, -1)
+        b, d, alone_b, alone_d = (lists[:, place] for place in range(len(_LISTS)))
+        values = a_coat_instances(
+            embeddings[:, 0],
+            b,
+            embeddings[:, 1],
+            d,
+            alone_b,
+            alone_d,
+            [row["labels"] for row in rows],
+            [[row["condition_b"], row["condition_d"]] for row in rows],
+            return_scores=True,
+        )
+        return scores_from(values, self.info, rows)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """All blocks, each on its own: blocks are drawn anew, though conditions and recordings come again in others."""
+        return Samples(
+            rows=tuple(rows), clusters=np.arange(len(rows)), contents=tuple(_contents_of_block(row) for row in rows)
+        )
+
+
+def _contents_of_block(row: Row) -> dict[str, list[dict[str, str]]]:
+    """What a block holds, for people."""
+    contents = {
+        part: [
+            {"label": label, "recording": instance}
+            for label, instance in zip(
+                row[f"context_{part.lower()}"], row[f"context_{part.lower()}_instances"], strict=True
+            )
+        ]
+        for part in ("A", "C")
+    }
+    for part, side in (("T in B", "b"), ("T in D", "d")):
+        condition = {"condition": row[f"condition_{side}"]} if row[f"condition_{side}"] else {}
+        contents[part] = [
+            {"label": label, **condition, "recording": instance}
+            for label, instance in zip(row["labels"], row[f"instances_{side}"], strict=True)
+        ]
+    return contents
+
+
+class TrialTask:
+    """The task of trials, of which two conditions and two labels are the same and who has which differs; see `Task`."""
+
+    spec = Spec
+    drawings: tuple[Drawing, ...] = ()
+
+    def __init__(self, info: InstanceInfo) -> None:
+        """What it is."""
+        self.info = info
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The four scenes, and two more where there are other conditions."""
+        return Inputs(clips=(*_SCENES, *(_ACROSS if row["conditions_across"] else ())))
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """None: the score depends on the embeddings alone.
+
+        Raises:
+            TaskError: there are no rows.
+        """
+        if not rows:
+            raise TaskError(f"{self.info.name} has no trials; it needs at least one")
+        return {}
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings of the scenes of n trials; `across` is of those that have other conditions."""
+        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        from audio_compositionality.metrics.binding import binding
+
+        places = np.cumsum([0, *(len(self.inputs(row, settings).clips) for row in rows)])
+        embeddings = np.asarray(outputs.clips)
+        scenes = [embeddings[places[:-1] + scene] for scene in range(len(_SCENES))]
+        across = [place for place, row in enumerate(rows) if row["conditions_across"]]
+        elsewhere = [embeddings[places[across] + len(_SCENES) + scene] for scene in range(len(_ACROSS))]
+        if len(across) == len(rows):
+            values = binding(*scenes, *elsewhere, return_scores=True)
+        else:
+            values = binding(*scenes, return_scores=True)
+            if across:
+                some = binding(*(scene[across] for scene in scenes), *elsewhere)
+                values |= {name: some[name] for name in _MEASURES_ACROSS}
+        return scores_from(values, self.info, rows)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """All trials, each on its own, though conditions, labels and recordings come again in others."""
+        return Samples(
+            rows=tuple(rows), clusters=np.arange(len(rows)), contents=tuple(_contents_of_trial(row) for row in rows)
+        )
+
+
+def _contents_of_trial(row: Row) -> dict[str, list[dict[str, str]]]:
+    """Who says what in X and in Y, for people."""
+    w, other = row["labels"]
+    scenes = {}
+    for number, conditions, instances in (
+        ("1, 2", row["conditions"], row["instances"]),
+        ("3", row["conditions_across"], row["instances_across"]),
+    ):
+        if conditions:
+            for name, labels, recordings in (("X", (w, other), instances[:2]), ("Y", (other, w), instances[2:])):
+                scenes[f"{name}{number}"] = [
+                    {"label": label, "condition": condition, "recording": recording}
+                    for label, condition, recording in zip(labels, conditions, recordings, strict=True)
+                ]
+    return scenes

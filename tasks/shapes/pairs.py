@@ -1,0 +1,475 @@
+"""Pairs of clips and texts: captions of the same words, captions to find clips by, and classes as prompts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.sounds.entries import categories_in, category_of, spoken
+from audio_compositionality.encoders.base import TEXT_ENCODER
+from audio_compositionality.support.spec import Spec
+
+from ..base import (
+    Drawing,
+    Floats,
+    Inputs,
+    Number,
+    Outputs,
+    Printed,
+    Samples,
+    Scores,
+    TaskError,
+    TaskInfo,
+    scores_from,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_GROUPINGS = ("subset", "swapped", "mention", "template", "origin", "writer", "domain")
+"""Fields of rows by which scores are told apart, where they have several values."""
+
+_DIALS = {"gap": "gap in s", "overlap": "overlap in s", "distance": "distance in classes"}
+"""Fields of rows that scores are set against, where they vary, and what they are called."""
+
+_BARS = {"score_text": "text", "score_audio": "audio", "score": "group", "score_match": "match"}
+"""Columns of the samples that are drawn, and the measures that are their means."""
+
+_COLOUR, _CHANCE, _FLOOR, _PRINTED = "#0072B2", "#555555", "#D55E00", "#888888"
+"""Of Okabe and Ito 2008, "Color universal design", and grey."""
+
+FEWEST_CLIPS = 2
+"""Clips: of one there is nothing to be found among."""
+
+CATEGORY = "category"
+BY_WORDS = "category by the words of captions"
+FREQUENCY = "items that have the rarer sound"
+
+LEAST_RATIO = 2
+"""A set in which no sound is met so many times as often as another has no frequent ones and no rare ones."""
+
+SPANS = 3
+"""Groups of about as many samples each, of the rarest sounds to the most frequent ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextInfo(TaskInfo):
+    """What a task of clips and texts is."""
+
+    benchmark: str = "comp_a"
+    needs: frozenset[str] = TEXT_ENCODER
+    on_request: bool = True
+    is_level_matched: bool = True
+
+    @property
+    def floor(self) -> str:
+        """Who knows nothing is at chance; energy has no text."""
+        return "chance"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairInfo(TextInfo):
+    """What a task of captions of the same words is."""
+
+    samples: str = "items"
+    ranks_by: str = "group"
+    trusted: Mapping[str, float | str | None] = field(
+        # Group has a floor beside its chance, which is each model's own: it has to be above the larger.
+        default_factory=lambda: {"match": "chance_match", "group": "chance_group"}
+    )
+    captions: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "audio/0": "the first clip and its caption",
+            "audio/1": "the second clip and its caption",
+            "audio/2": "the third clip and its caption",
+        }
+    )
+    warning: str = (
+        "Chance is not the floor of group: a model that takes the two captions, or the two clips, for nearly one "
+        "falls below 1/6 without hearing anything the wrong way round, and one that takes them for opposites "
+        "reaches nearly 1/2 without knowing anything. Group has to be above the larger of chance and its floor, "
+        "and above the untrained twin. Match tells no knowledge, 1/2 exactly, from little; group alone says that "
+        "captions and clips are told apart one by one."
+    )
+
+    @property
+    def judged_by(self) -> str:
+        """Match has a chance of 1/2 exactly."""
+        return "match"
+
+    @property
+    def heard_by(self) -> str:
+        """By how much an item is told."""
+        return "margin"
+
+    @property
+    def training(self) -> str:
+        """Captions of the same words, to learn from."""
+        return "comp_a_train"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeClipInfo(TextInfo):
+    """What a task of whole clips and all texts is."""
+
+    samples: str = "clips"
+
+    @property
+    def shows_training(self) -> bool:
+        """A model may have been trained on these clips, or on these labels."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievalInfo(WholeClipInfo):
+    """What a task of captions to find clips by is."""
+
+    @property
+    def heard_by(self) -> str:
+        """How early the clip of a caption comes."""
+        return "text_to_audio_map10"
+
+
+class CaptionPairTask:
+    """A task of clips and captions of the same words, scored by the metric `comp_a`; see `Task`."""
+
+    spec = Spec
+
+    def __init__(self, info: PairInfo) -> None:
+        """What it is; its bars have grey marks of what somebody printed of it."""
+        self.info = info
+        self.drawings: tuple[Drawing, ...] = (_drawing(info.printed),)
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The clips and captions of an item, two or three of each."""
+        return Inputs(
+            clips=tuple(f"audio/{place}" for place in range(len(row["captions"]))), texts=tuple(row["captions"])
+        )
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """None: the score depends on the embeddings alone.
+
+        Raises:
+            TaskError: there are no items, or one has not two or three captions.
+        """
+        if not rows:
+            raise TaskError(f"{self.info.name} has no items; it needs at least one")
+        wrong = next((row for row in rows if len(row["captions"]) not in (2, 3)), None)
+        if wrong is not None:
+            raise TaskError(
+                f"{self.info.name}: the item {wrong['id']} has {len(wrong['captions'])} captions; it must have 2 or 3"
+            )
+        return {}
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings of n items."""
+        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        from audio_compositionality.metrics.comp_a import comp_a
+
+        counts = [len(row["captions"]) for row in rows]
+        values = comp_a(
+            outputs.clips,
+            outputs.texts,
+            np.repeat(np.arange(len(rows)), counts),
+            clusters=[row["pair"] for row in rows],
+            return_scores=True,
+        )
+        return scores_from(values, self.info, rows)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """All items; those of the same two sources belong together."""
+        groups = {name: tuple(_named(row.get(name)) for row in rows) for name in _GROUPINGS}
+        groups["captions"] = tuple(str(len(row["captions"])) for row in rows)
+        groups |= label_groupings(rows)
+        dials = {title: _numbers(rows, name) for name, title in _DIALS.items()}
+        return Samples(
+            rows=tuple(rows),
+            clusters=np.unique([row["pair"] for row in rows], return_inverse=True)[1].astype(np.int64),
+            clustered_by="the two sources",
+            diversity={title: values for title, values in dials.items() if values is not None},
+            groups={name: labels for name, labels in groups.items() if len(set(labels)) > 1},
+            contents=tuple(_contents(row) for row in rows),
+            texts=tuple({f"audio/{place}": text for place, text in enumerate(row["captions"])} for row in rows),
+        )
+
+
+class RetrievalTask:
+    """A task of clips and captions, scored by the metric `audio_text_retrieval`; see `Task`."""
+
+    spec = Spec
+    drawings: tuple[Drawing, ...] = ()
+
+    def __init__(self, info: RetrievalInfo) -> None:
+        """What it is."""
+        self.info = info
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The clip and its captions."""
+        return Inputs(clips=("audio",), texts=tuple(row["captions"]))
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """None: the score depends on the embeddings alone.
+
+        Raises:
+            TaskError: there are too few clips, or one has no caption.
+        """
+        if len(rows) < FEWEST_CLIPS:
+            raise TaskError(f"{self.info.name} has {len(rows)} clips; it needs at least {FEWEST_CLIPS}")
+        empty = next((row for row in rows if not row["captions"]), None)
+        if empty is not None:
+            raise TaskError(f"{self.info.name}: the clip {empty['id']} has no caption")
+        return {}
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings of n clips and their captions."""
+        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        from audio_compositionality.metrics.audio_text_retrieval import audio_text_retrieval
+
+        clip_of_text = np.repeat(np.arange(len(rows)), [len(row["captions"]) for row in rows])
+        values = audio_text_retrieval(outputs.clips, outputs.texts, clip_of_text, return_scores=True)
+        return scores_from(values, self.info, rows)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """All clips; those of a group, such as cuts of one recording, belong together."""
+        return whole_clip_samples(rows, [" / ".join(row["captions"]) for row in rows])
+
+
+class ZeroShotTask:
+    """A task of clips and classes as prompts, scored by the metric `zero_shot_audio`; see `Task`."""
+
+    spec = Spec
+    drawings: tuple[Drawing, ...] = ()
+
+    def __init__(self, info: WholeClipInfo) -> None:
+        """What it is."""
+        self.info = info
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The clip, and the prompts of its classes; those of all rows are those of all classes."""
+        return Inputs(clips=("audio",), texts=tuple(prompt for prompts in row["prompts"] for prompt in prompts))
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """None: the score depends on the embeddings and the classes alone.
+
+        Raises:
+            TaskError: there are no two classes.
+        """
+        classes = {label for row in rows for label in row["labels"]}
+        if len(classes) < 2:
+            which = f" alone, {min(classes)!r}" if classes else ""
+            raise TaskError(f"{self.info.name} has {len(classes)} class{which}; it needs at least 2")
+        return {}
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings of n clips and of the prompts of all classes."""
+        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        from audio_compositionality.metrics.zero_shot_audio import zero_shot_audio
+
+        places: dict[tuple[str, str], int] = {}
+        prompts = ((label, text) for row in rows for label, texts in _classes_of(row) for text in texts)
+        for place, prompt in enumerate(prompts):
+            places.setdefault(prompt, place)
+        is_single = all(len(row["labels"]) == 1 for row in rows)
+        values = zero_shot_audio(
+            outputs.clips,
+            outputs.texts[list(places.values())],
+            [row["labels"][0] if is_single else list(row["labels"]) for row in rows],
+            class_of_text=[label for label, _ in places],
+            return_scores=True,
+        )
+        return scores_from(values, self.info, rows)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """All clips; those of a group, such as cuts of one recording, belong together."""
+        return whole_clip_samples(rows, [", ".join(row["labels"]) for row in rows])
+
+
+def _classes_of(row: Row) -> list[tuple[str, Sequence[str]]]:
+    """The classes of a clip with their prompts."""
+    return list(zip(row["labels"], row["prompts"], strict=True))
+
+
+def whole_clip_samples(rows: Sequence[Row], texts: Sequence[str]) -> Samples:
+    """All rows, each a clip; those of one group belong together, those without are their own.
+
+    Args:
+        rows: each with a clip ``audio``, and its ``group``.
+        texts: what is said of each, for people.
+    """
+    groups = [row.get("group") or f"row {place}" for place, row in enumerate(rows)]
+    codes = np.unique(groups, return_inverse=True)[1].astype(np.int64)
+    are_shared = len(set(groups)) < len(groups)
+    return Samples(
+        rows=tuple(rows),
+        clusters=codes if are_shared else np.arange(len(rows)),
+        clustered_by="the group of recordings" if are_shared else "",
+        texts=tuple({"audio": text} for text in texts),
+    )
+
+
+def draw_scores(
+    axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number], printed: Printed | None = None
+) -> None:
+    """Draw one model's scores with 95 % intervals by the normal distribution, each beside its chance and its floor.
+
+    Args:
+        axes: an empty panel.
+        columns: those of `_BARS`, each [n].
+        measures: with their ``chance_`` and ``floor_``.
+        printed: what is marked in grey beside them.
+    """
+    places = range(len(_BARS))
+    means = np.array([columns[name].mean() for name in _BARS])
+    n = len(columns["score"])
+    halves = [1.96 * float(columns[name].std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0 for name in _BARS]
+    axes.bar(places, means, width=0.6, color="#80B9D9", edgecolor=_COLOUR, linewidth=0.6)
+    axes.errorbar(places, means, halves, color=_COLOUR, linestyle="", capsize=2, linewidth=0.8)
+    for prefix, colour, style in (("chance", _CHANCE, "--"), ("floor", _FLOOR, ":")):
+        for place, name in zip(places, _BARS.values(), strict=True):
+            value = measures.get(f"{prefix}_{name}")
+            if value is not None:
+                axes.hlines(float(value), place - 0.42, place + 0.42, color=colour, linestyle=style, linewidth=1.2)
+    for place, name in zip(places, _BARS.values(), strict=True):
+        marks = () if printed is None else printed.of_measure(name)
+        axes.plot([place + 0.36] * len(marks), marks, "_", color=_PRINTED, markersize=4, markeredgewidth=0.9)
+    axes.set_xticks(places, list(_BARS.values()))
+    axes.set(xlim=(-0.6, len(_BARS) - 0.4), ylim=(0, 1.02))
+
+
+def _drawing(printed: Printed | None) -> Drawing:
+    """The bars of a task, with grey marks of what somebody printed of it."""
+    marks = "" if printed is None else f" Grey ticks: people and models as printed, not comparable. {printed.sentence}"
+    return replace(_SCORES, title=_SCORES.title + marks, panel=partial(draw_scores, printed=printed))
+
+
+_SCORES = Drawing(
+    name="scores",
+    title=(
+        "Text, audio, group and match with 95 % intervals by the normal distribution. Dashed: chance, that of "
+        "independent similarities. Dotted: the floor, what captions and clips as near as this model has them leave of "
+        "chance without knowledge; that of match is its chance. A score has to be above the higher of both."
+    ),
+    alternative="Bars of text, audio, group and match with chance and floor, a panel a model.",
+    columns=tuple(_BARS),
+    panel=draw_scores,
+    y="share of items",
+)
+
+
+def heard_labels(row: Row) -> tuple[str, ...]:
+    """The labels of what is heard in the clips of a row, each once; none where its events are not known."""
+    clips = row.get("events") or ()
+    return tuple(dict.fromkeys(event["label"] for events in clips for event in events if event.get("label")))
+
+
+def label_groupings(rows: Sequence[Row]) -> dict[str, tuple[str, ...]]:
+    """Groupings of samples by their labels; those of published items, which state none, by the words of captions.
+
+    Args:
+        rows: of the samples.
+
+    Returns:
+        the group of each sample by the name of a grouping: the kinds of sounds that meet in it, and in how many of
+        these samples the rarer one of its labels is heard, where that differs by `LEAST_RATIO` or more. Empty where
+        labels are not known of all.
+    """
+    labels = [heard_labels(row) for row in rows]
+    if rows and all(labels):
+        counts = Counter(label for of_row in labels for label in of_row)
+        groupings = {CATEGORY: tuple(_joined(sorted(map(category_of, of_row))) for of_row in labels)}
+        if max(counts.values()) >= LEAST_RATIO * min(counts.values()):
+            groupings[FREQUENCY] = spans([min(counts[label] for label in of_row) for of_row in labels], "items")
+        return groupings
+    if rows and all(row.get("origin") == "published" for row in rows):
+        # Captions of an item have the same words, but for the preposition of a third.
+        return {BY_WORDS: tuple(_joined(categories_in(row["captions"][0])) for row in rows)}
+    return {}
+
+
+def frequency_groups(rows: Sequence[Row], captions: Sequence[str]) -> tuple[str, ...]:
+    """The group of each sample by how often the rarer one of its labels is said in some captions.
+
+    Args:
+        rows: of the samples; empty groups where one has no label.
+        captions: of a training, each text counted once for a label that it names.
+    """
+    labels = [heard_labels(row) for row in rows]
+    if not all(labels):
+        return ()
+    counts = said_in({label for of_row in labels for label in of_row}, captions)
+    return spans([min(counts[label] for label in of_row) for of_row in labels], "captions")
+
+
+def said_in(labels: set[str], captions: Sequence[str]) -> Mapping[str, int]:
+    """In how many captions each label is said, its words one after the other and whole."""
+    words = {label: f" {spoken(label)} " for label in labels}
+    counts = dict.fromkeys(labels, 0)
+    for caption in captions:
+        text = f" {spoken(caption)} "
+        for label in labels:
+            counts[label] += words[label] in text
+    return counts
+
+
+def spans(counts: Sequence[int], unit: str) -> tuple[str, ...]:
+    """Names of up to `SPANS` groups of numbers by what they span, ``3 to 9 captions``; equal ones are in one group.
+
+    Args:
+        counts: [n].
+        unit: of what, a plural.
+    """
+    values = np.asarray(counts, np.int64)
+    different = np.unique(values)
+    edges = different[:-1] if len(different) <= SPANS else np.quantile(values, np.arange(1, SPANS) / SPANS)
+    parts = np.searchsorted(edges, values)
+    names = {}
+    for part in np.unique(parts).tolist():
+        low, high = values[parts == part].min(), values[parts == part].max()
+        units = unit.removesuffix("s") if high == 1 else unit
+        names[part] = f"{low} {units}" if low == high else f"{low} to {high} {units}"
+    return tuple(names[part] for part in parts.tolist())
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " + ".join(names) or "–"
+
+
+def _named(value: Any) -> str:
+    """A value of a grouping; "–" where an item has none."""
+    return str(value) if value not in (None, "") else "–"
+
+
+def _numbers(rows: Sequence[Row], name: str) -> Floats | None:
+    """A field of all rows; None where one has none, or it does not vary."""
+    values = [row.get(name) for row in rows]
+    if any(value is None or not math.isfinite(value) for value in values) or len(set(values)) < 2:
+        return None
+    return np.array(values, np.float64)
+
+
+def _contents(row: Row) -> dict[str, list[dict[str, str]]]:
+    """What sounds in each clip and when, for people; clips of which nothing is known are left out."""
+    return {
+        f"audio/{place}": [{name: _shown(value) for name, value in event.items()} for event in events]
+        for place, events in enumerate(row["events"])
+        if events
+    }
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)

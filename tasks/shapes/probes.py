@@ -1,0 +1,400 @@
+"""Probes: the four axes of arXiv 2505.06224 as tasks, each of which takes a design of what is varied.
+
+Is a factor read from an embedding, is its change read and foretold, does a transform leave the embedding where it is,
+and is a thing read whatever else is varied?
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.scenes.bases import DIFFERING
+from audio_compositionality.dataset_builder.scenes.effects import load_transform
+from audio_compositionality.support.spec import Spec
+
+from ..base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, settings_among
+from ..metric_files import PartedMeasures
+from .designs import (
+    FACTORS,
+    FOLDS,
+    Design,
+    FactorDesign,
+    LabelledTransformDesign,
+    OnsetDesign,
+    VariedClips,
+    bases_of,
+    blocks_of,
+    folds_of,
+    is_original,
+    levels_of,
+    parameters_of,
+    transforms_of,
+)
+from .diversity import numbered
+
+Probe = Literal["ridge", "kernel", "slp", "mlp"]
+
+PROBES: tuple[Probe, ...] = get_args(Probe)
+
+
+class ProbeSpec(Spec):
+    """What can be set of a task that fits probes; its values are stored as they are."""
+
+    probes: tuple[Probe, ...] = Field(("ridge", "kernel"), min_length=1, description="That are fitted.")
+    scaled: bool = Field(
+        True, description="Whether features and targets are scaled to a mean of 0 and a variance of 1."
+    )
+
+
+class DisentanglementSpec(ProbeSpec):
+    """What can be set of disentanglement."""
+
+    literature: bool = Field(
+        False, description="Whether scores of the literature (DCI, MIG, SAP) are computed as well."
+    )
+
+
+class DesignedTask(ABC):
+    """A task over clips in which something is varied, of which a design says what; see `Task`."""
+
+    spec: type[Spec] = ProbeSpec
+    drawings: tuple[Drawing, ...] = ()
+
+    def __init__(self, info: TaskInfo, design: Design, *measures: PartedMeasures) -> None:
+        """What it scores.
+
+        Args:
+            info: what it is.
+            design: of what is varied.
+            measures: those of each part, and means over parts; the first have columns of the samples.
+        """
+        self.info = info
+        self._design = design
+        self._measures = measures
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The clip, where the design has it embedded."""
+        return Inputs(clips=("audio",)) if self._design.is_given(row) else Inputs()
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """The probes, whether features are scaled, and what else is a field of `spec`.
+
+        Raises:
+            TaskError: the design refuses the rows.
+            InputError: a requested setting is not one of `spec`.
+        """
+        self._design.check(rows, self.info.name)
+        return settings_among(self.spec, requested).values()
+
+    @abstractmethod
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """See `Task.score`."""
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """Those of the design."""
+        return self._design.samples(rows)
+
+    def _embedded(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows whose clips are embedded."""
+        return [row for row in rows if self._design.is_given(row)]
+
+    def _values(self, results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """The measures of the task from what the metric gave for each part."""
+        names = {measure.name for measure in self.info.measures}
+        values = {name: value for parted in self._measures for name, value in parted.values(results).items()}
+        return {name: value for name, value in values.items() if name in names}
+
+    def _ids(self, rows: Sequence[Row]) -> tuple[str, ...]:
+        return tuple(row["id"] for row in self._design.scored(rows))
+
+
+class InformativenessTask(DesignedTask):
+    """A factor is read by a probe in contexts that it was not learnt in; scored by the metric `informativeness`."""
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings [n, dim] of n clips."""
+        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        from audio_compositionality.metrics.informativeness import informativeness
+
+        embeddings = np.asarray(outputs.clips, np.float64)
+        results: dict[str, dict[str, Any]] = {}
+        for name, part in self._design.parts(self._embedded(rows)):
+            results[name] = informativeness(
+                embeddings[part.places], part.levels, part.folds, numbered(part.blocks), **settings, return_scores=True
+            )
+        columns = columns_of_parts({name: result.pop("scores") for name, result in results.items()})
+        named = {measure.column for measure in self.info.measures}
+        columns = {name: scores for name, scores in columns.items() if name in named}
+        return Scores(self._values(results), self._ids(rows), columns)
+
+
+class EquivarianceTask(DesignedTask):
+    """A change is read from two embeddings, and the second foretold from it; scored by the metric `equivariance`."""
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings [n, dim] of n clips; orbits are tested whole where they were not learnt from."""
+        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        from audio_compositionality.metrics.equivariance import equivariance
+
+        embeddings = np.asarray(outputs.clips)  # the metric makes float64 of what it is given, part by part
+        ids = self._ids(rows)
+        results: dict[str, dict[str, Any]] = {}
+        scores: dict[str, dict[str, Floats]] = {"score": {}, "score_p": {}, "score_p_gain": {}}
+        for name, part in self._design.parts(self._embedded(rows)):
+            result = results[name] = equivariance(
+                embeddings[part.places],
+                numbered(part.orbits),
+                part.levels,
+                part.folds,
+                numbered(part.blocks),
+                base=part.originals or None,
+                **settings,
+                return_scores=True,
+            )
+            for column, of_parts in scores.items():
+                values = result[column.replace("score", "scores")]
+                if part.samples and values is not None:
+                    ends = np.array([part.samples[row] for row in result["rows"]])
+                    of_parts[name] = _means(np.array(values), ends, len(ids))
+        columns: dict[str, Floats] = {}
+        for column, of_parts in scores.items():
+            columns |= columns_of_parts(of_parts, column)
+        return Scores(self._values(results), ids, columns)
+
+
+class InvarianceTask(DesignedTask):
+    """A copy is nearer to another clip of its content than to one of another content, by the metric `invariance`.
+
+    See its `abx`, and ``dataset_builder/scenes/bases.py`` for the two clips. Nothing is fitted, and nothing can be set.
+    """
+
+    spec = Spec
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings [n, dim] of n clips."""
+        results = self._results(rows, np.asarray(outputs.clips, np.float64))
+        columns = {
+            **columns_of_parts({name: result.pop("scores_abx") for name, result in results.items()}, "score_abx"),
+            **columns_of_parts({name: result.pop("scores") for name, result in results.items()}),
+        }
+        return Scores(self._values(results), self._ids(rows), columns)
+
+    def _results(self, rows: Sequence[Row], embeddings: Floats) -> dict[str, dict[str, Any]]:
+        """What the metric gives for each part."""
+        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        from audio_compositionality.metrics.invariance import invariance
+
+        return {
+            name: invariance(
+                embeddings[part.places],
+                _original_places(part),
+                part.levels or None,
+                part.blocks or None,
+                steps=embeddings[part.different] - embeddings[part.same],
+                same=embeddings[part.same],
+                different=embeddings[part.different],
+                return_scores=True,
+            )
+            for name, part in self._design.parts(self._embedded(rows))
+        }
+
+
+class OnsetTask(InvarianceTask):
+    """As `InvarianceTask`, of scenes and others whose sources begin at other times; also by the factor that differs."""
+
+    def __init__(self, info: TaskInfo) -> None:
+        """What it is: of its measures ``FACTOR_abx`` and ``FACTOR_selectivity`` are by the factor that differs."""
+        super().__init__(info, OnsetDesign())
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings [n, dim] of scenes and candidates."""
+        from audio_compositionality.metrics.invariance import selectivity
+
+        embeddings, given = np.asarray(outputs.clips, np.float64), self._embedded(rows)
+        (result,) = self._results(rows, embeddings).values()
+        ((_, part),) = self._design.parts(given)
+        count = len(part.same)
+        bases, same, different = (embeddings[places] for places in (part.places[count:], part.same, part.different))
+        factors = np.array([given[place]["candidate"] for place in part.different])
+        shares = np.array(result["scores_abx"])
+        values = {measure.name: result[measure.name] for measure in self.info.measures if measure.name in result}
+        for factor in DIFFERING:
+            of_factor = factors == factor
+            some = bool(of_factor.any())
+            values[f"{factor}_abx"] = float(shares[of_factor].mean()) if some else None
+            values[f"{factor}_selectivity"] = (
+                selectivity((different - same)[of_factor], (same - bases)[of_factor]) if some else None
+            )
+        return Scores(values, self._ids(rows), {"score_abx": shares, "score": np.array(result["scores"])})
+
+
+class DisentanglementTask(DesignedTask):
+    """A factor is found where another has levels that were never heard; scored by the metric `disentanglement`."""
+
+    spec = DisentanglementSpec
+
+    def __init__(self, info: TaskInfo, measures: PartedMeasures, pairs: Mapping[str, tuple[str, str]]) -> None:
+        """What it scores.
+
+        Args:
+            info: what it is.
+            measures: those of each of `pairs`, and those of all together.
+            pairs: of factors, by their names.
+        """
+        super().__init__(info, FactorDesign(), measures)
+        self._pairs = pairs
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings [n, dim] of n single sources."""
+        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        from audio_compositionality.metrics.disentanglement import disentanglement
+
+        crossed = self._design.scored(rows)
+        result = disentanglement(
+            np.asarray(outputs.clips, np.float64),
+            {factor: levels_of(crossed, factor) for factor in FACTORS},
+            **settings,
+            return_scores=True,
+        )
+        by_pair = {(numbers["factor"], numbers["over"]): numbers for numbers in result["by_pair"]}
+        values = self._values({part: by_pair.get(pair, {}) for part, pair in self._pairs.items()})
+        # What the metric gives is no mean over pairs alone: shares of variance are of all factors together.
+        values |= {name: result[name] for name in self._measures[0].averaged}
+        lists = {f"{part}_score": by_pair[pair]["scores"] for part, pair in self._pairs.items() if pair in by_pair}
+        columns = {name: np.array(scores) for name, scores in {"score": result["scores"], **lists}.items()}
+        return Scores(values, self._ids(rows), columns)
+
+
+class LabelTask(DesignedTask):
+    """What is read from a clip is still read after a transform; scored by the metric `disentanglement`."""
+
+    def __init__(self, info: TaskInfo, *measures: PartedMeasures) -> None:
+        """What it scores.
+
+        Args:
+            info: what it is.
+            measures: those of each transform and means over them, then those of ``FACTOR_under_TRANSFORM``.
+        """
+        super().__init__(info, LabelledTransformDesign(), *measures)
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """The probes, and whether features are scaled.
+
+        Raises:
+            TaskError: no clip has a label, too few have a copy, or labels cannot be learnt.
+            InputError: a requested setting is not one of `spec`.
+        """
+        labelled = self._embedded(rows)
+        if rows and not labelled:
+            raise TaskError(f"{self.info.name} has no clip with a label; recordings need folders or a column of labels")
+        settings = super().settings(labelled, requested)
+        originals = [row for row in labelled if is_original(row)]
+        for factor in _factors(originals):
+            values = _labels(originals, factor)
+            if len(set(values)) < 2:
+                raise TaskError(f"{self.info.name} has one {factor} only, {values[0]!r}; it needs two")
+            if isinstance(values[0], str):
+                _check_classes(originals, values, factor)
+        return settings
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings [n, dim] of originals and copies whose labels are known: probes learn from originals of
+        other folds."""
+        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        from audio_compositionality.metrics.disentanglement import disentanglement
+
+        labelled = self._embedded(rows)
+        embeddings = np.asarray(outputs.clips, np.float64)
+        results: dict[str, Mapping[str, Any]] = {}
+        by_factor: dict[str, Mapping[str, Any]] = {}
+        for transform in transforms_of(labelled):
+            places = [place for place, row in enumerate(labelled) if row["transform"] in ("", transform)]
+            orbits = [labelled[place] for place in places]
+            # Only what is known after a transform can be asked for.
+            factors = [factor for factor in _factors(labelled) if factor not in load_transform(transform).alters]
+            if not factors:
+                continue
+            results[transform] = disentanglement(
+                embeddings[places],
+                {factor: _labels(orbits, factor) for factor in factors},
+                folds_of(orbits).tolist(),
+                blocks_of(orbits),
+                base=bases_of(orbits),
+                parameters=parameters_of(orbits),
+                **settings,
+                return_scores=True,
+            )
+            for numbers in results[transform]["by_pair"]:
+                by_factor[f"{numbers['factor']}_under_{transform}"] = numbers
+        columns = columns_of_parts(
+            {transform: result["scores_shift_after"] for transform, result in results.items()}, "score_shift_after"
+        )
+        return Scores(self._values({**results, **by_factor}), self._ids(rows), columns)
+
+
+LABEL = "label"
+"""What stands for a factor where recordings have labels."""
+
+
+def columns_of_parts(scores: Mapping[str, Sequence[float] | Floats], column: str = "score") -> dict[str, Floats]:
+    """The column of each part, and their mean, from the scores of the same samples by part."""
+    columns = {f"{part}_{column}": np.asarray(values, np.float64) for part, values in scores.items()}
+    return {column: np.mean(list(columns.values()), axis=0), **columns} if columns else {}
+
+
+def _means(scores: Floats, samples: NDArray[np.int64], count: int) -> Floats:
+    """The mean score of the clips of each sample, so weighted that the mean of means is that of all clips."""
+    totals: Floats = np.bincount(samples, scores, count).astype(np.float64)
+    return totals * (count / len(scores))
+
+
+def _original_places(part: VariedClips) -> list[int]:
+    """Of each clip of a part the place of its original among them, −1 of an original."""
+    clips = list(zip(part.orbits, part.originals, strict=True))
+    originals: dict[Hashable, int] = {orbit: place for place, (orbit, is_first) in enumerate(clips) if is_first}
+    return [-1 if is_first else originals[orbit] for orbit, is_first in clips]
+
+
+def _factors(rows: Sequence[Row]) -> tuple[str, ...]:
+    return (LABEL,) if any(row.get("label") for row in rows) else FACTORS
+
+
+def _labels(rows: Sequence[Row], factor: str) -> list[Any]:
+    """The labels of a factor; those of recordings are numbers where the data say so."""
+    if factor != LABEL:
+        return levels_of(rows, factor)
+    if all(row.get("number") is not None for row in rows):
+        return [float(row["number"]) for row in rows]
+    return [str(row["label"]) for row in rows]
+
+
+def _check_classes(originals: Sequence[Row], values: Sequence[str], factor: str) -> None:
+    folds = Counter(value for value, _ in set(zip(values, folds_of(originals).tolist(), strict=True)))
+    alone = [value for value, count in folds.items() if count < 2]
+    if alone:
+        raise TaskError(
+            f"the {factor} {alone[0]!r} is in one of {FOLDS} folds only, so that no probe could learn it where it is "
+            "tested: it needs clips of more groups"
+        )

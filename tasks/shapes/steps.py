@@ -1,0 +1,286 @@
+"""Steps between scenes: quadruples, of whose scenes two have the same sources added, and the figure of the steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.encoders.base import ENCODER
+from audio_compositionality.support.spec import Spec
+
+from ..base import Drawing, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError, TaskInfo, scores_from
+from . import diversity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STEP_COLUMNS = ("ab_1", "ab_2", "cd_1", "cd_2")
+"""Columns of samples: the steps B − A and D − C on the first two principal axes of all steps."""
+
+_COLUMNS = ("score", "score_centred", "score_adjusted", "score_top1")
+"""Columns of samples of the metric, in the order in which results store them."""
+
+ROUNDING = 1e-12
+"""An axis whose share of the variance is at most this has none: the eigenvalues of a Gram matrix are rounded at about
+1e-15 of the largest. So have steps that lie no farther from their mean than this times their own length."""
+
+MOST_JOINED = 64
+"""Quadruples whose two steps are joined by a line in a drawing."""
+
+
+STEP_VARIANCES = tuple(
+    Measure(
+        f"step_variance_{number}",
+        f"variance on step axis {number}",
+        f"share of the steps' variance on their principal axis {number}",
+        range=(0.0, 1.0),
+        shown=False,
+    )
+    for number in (1, 2)
+)
+"""Measures that a task of quadruples has beside those of its metric."""
+
+
+@dataclass(frozen=True)
+class StepPlane:
+    """Principal coordinates of steps.
+
+    Attributes:
+        ab, cd: coordinates [n, 2] of the steps B − A and D − C on the two axes, about the mean of all 2n steps.
+        variance: the axes' shares of the steps' variance, each in 0…1, the larger first; 0 where there is none.
+    """
+
+    ab: NDArray[np.float64]
+    cd: NDArray[np.float64]
+    variance: tuple[float, float]
+
+
+def step_plane(ab: NDArray[np.floating], cd: NDArray[np.floating]) -> StepPlane:
+    """Principal component analysis of the steps of n quadruples, in float64.
+
+    The axes are the first two right singular vectors of all 2n steps minus their mean, each with the sign that makes
+    its largest entry positive. An axis without variance has coordinates of 0.
+
+    Args:
+        ab: the steps B − A, [n, dim].
+        cd: the steps D − C, [n, dim].
+    """
+    steps = np.concatenate([ab, cd]).astype(np.float64, copy=False)
+    centred = steps - steps.mean(axis=0)
+    total = float(np.einsum("ij,ij->", centred, centred))
+    coordinates = np.zeros((len(steps), 2))
+    variance = [0.0, 0.0]
+    if total > ROUNDING**2 * float(np.einsum("ij,ij->", steps, steps)):
+        for axis, (share, vector) in enumerate(_leading_axes(centred, total)):
+            coordinates[:, axis], variance[axis] = centred @ vector, share
+    return StepPlane(coordinates[: len(ab)], coordinates[len(ab) :], (variance[0], variance[1]))
+
+
+def _leading_axes(centred: NDArray[np.float64], total: float) -> list[tuple[float, NDArray[np.float64]]]:
+    """Share of the variance and unit vector [dim] of at most two axes."""
+    from scipy import linalg
+
+    # Both Gram matrices have the same eigenvalues; the smaller costs less, above all at 2,000 quadruples.
+    wide = centred.shape[0] < centred.shape[1]
+    gram = centred @ centred.T if wide else centred.T @ centred
+    size = len(gram)
+    values, vectors = linalg.eigh(gram, subset_by_index=[max(size - 2, 0), size - 1])
+    axes = []
+    for value, vector in zip(values[::-1], vectors.T[::-1], strict=True):
+        share = float(value) / total
+        if share <= ROUNDING:
+            break
+        direction = centred.T @ vector if wide else vector
+        direction = direction / np.linalg.norm(direction)
+        axes.append((min(share, 1.0), direction * np.sign(direction[np.argmax(np.abs(direction))])))
+    return axes
+
+
+def draw_plane(axes: Axes, columns: Mapping[str, NDArray[np.float64]], measures: Mapping[str, Number]) -> None:
+    """Draw the steps of one model.
+
+    The two steps of a quadruple are joined by a line, of `MOST_JOINED` quadruples at even distances in the order of the
+    data; all others are pale. The axes' shares of the steps' variance stand beside them; both have one scale.
+
+    Args:
+        axes: an empty panel.
+        columns: `STEP_COLUMNS`, each [n].
+        measures: with ``step_variance_1`` and ``step_variance_2``.
+    """
+    from matplotlib.collections import LineCollection
+
+    ab = np.stack([columns["ab_1"], columns["ab_2"]], axis=1)
+    cd = np.stack([columns["cd_1"], columns["cd_2"]], axis=1)
+    joined = np.unique(np.linspace(0, len(ab) - 1, MOST_JOINED).astype(np.int64))
+    axes.plot(*np.concatenate([ab, cd]).T, ".", color="#DDDDDD", markersize=1.5, markeredgewidth=0, rasterized=True)
+    pairs = np.stack([ab[joined], cd[joined]], axis=1)
+    axes.add_collection(LineCollection(list(pairs), colors="#555555", linewidths=0.3, rasterized=True))
+    # Blue and orange of Okabe and Ito 2008, "Color universal design".
+    for steps, colour, marker, label in ((ab, "#0072B2", "o", "B − A"), (cd, "#E69F00", "^", "D − C")):
+        first, second = steps[joined].T
+        points = axes.scatter(first, second, s=6, c=colour, marker=marker, linewidths=0, label=label, zorder=3)
+        points.set_rasterized(True)
+    _finish(axes, measures)
+
+
+def draw_one_plane(
+    axes: Axes, columns: Mapping[str, NDArray[np.float64]], measures: Mapping[str, Number], sample: int
+) -> None:
+    """Draw the two steps of one quadruple as arrows from the mean of all steps, over all steps of one model.
+
+    Args:
+        axes: an empty panel.
+        columns: `STEP_COLUMNS`, each [n].
+        measures: with ``step_variance_1`` and ``step_variance_2``.
+        sample: place of the quadruple.
+    """
+    points = [np.concatenate([columns[f"ab_{axis}"], columns[f"cd_{axis}"]]) for axis in (1, 2)]
+    axes.plot(*points, ".", color="#AAAAAA", markersize=2, markeredgewidth=0, rasterized=True)
+    # Blue and orange of Okabe and Ito 2008, "Color universal design".
+    for name, colour, style, label in (("ab", "#0072B2", "-", "B − A"), ("cd", "#E69F00", "--", "D − C")):
+        end = (columns[f"{name}_1"][sample], columns[f"{name}_2"][sample])
+        arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.4, "linestyle": style, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", end, (0, 0), arrowprops=arrow)
+        axes.plot([], [], style, color=colour, label=label)
+    axes.plot(0, 0, "+", color="#555555", markersize=4, linestyle="", label="mean of all steps")
+    _finish(axes, measures)
+
+
+def _finish(axes: Axes, measures: Mapping[str, Number]) -> None:
+    """One scale for both axes, and their shares of the steps' variance beside them."""
+    axes.set_aspect("equal", adjustable="datalim")
+    shares = [measures.get(f"step_variance_{number}") or 0.0 for number in (1, 2)]
+    labels = [f"axis {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)]
+    axes.set(xticks=[], yticks=[], xlabel=labels[0], ylabel=labels[1])
+
+
+STEP_PLANE = Drawing(
+    name="step_plane",
+    title="The steps B − A and D − C on the first two principal axes of all steps of a model.",
+    alternative="The steps of the quadruples on their first two principal axes, a panel a model.",
+    columns=STEP_COLUMNS,
+    panel=draw_plane,
+    one=draw_one_plane,
+)
+
+
+QUADRUPLE_CAPTIONS = {
+    "A": "one scene",
+    "B": "A and the added sources T",
+    "C": "another scene",
+    "D": "C and the same T",
+    "T alone": "B − A, which are the samples of D − C as well",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuadrupleInfo(TaskInfo):
+    """What a task of quadruples is."""
+
+    benchmark: str = "coat"
+    needs: frozenset[str] = ENCODER
+    samples: str = "quadruples"
+    ranks_by: str = "adjusted"
+    trusted: Mapping[str, float | str | None] = field(default_factory=lambda: {"adjusted": 0.0, "top1": "top1_chance"})
+    captions: Mapping[str, str] = field(default_factory=QUADRUPLE_CAPTIONS.copy)
+
+    @property
+    def derived(self) -> Mapping[str, tuple[str, ...]]:
+        """The added sources alone."""
+        return {"T alone": ("B", "-A")}
+
+
+class QuadrupleTask:
+    """A task of quadruples A, B = A ∪ T, C and D = C ∪ T, scored by the metric `a_coat`; see `Task`."""
+
+    spec = Spec
+    drawings: tuple[Drawing, ...] = (STEP_PLANE,)
+
+    def __init__(self, info: QuadrupleInfo, *, added: str, has_attributes: bool) -> None:
+        """What it scores.
+
+        Args:
+            info: what it is; its measures are those of the metric and `STEP_VARIANCES`.
+            added: what T is made of, in the plural.
+            has_attributes: whether each source has a class of several attributes, whose entropy is a diversity.
+        """
+        self.info = info
+        self._added = added
+        self._has_attributes = has_attributes
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The four clips of a quadruple."""
+        return Inputs(clips=("A", "B", "C", "D"))
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """None: the score depends on the embeddings and their rows alone."""
+        if not rows:
+            raise TaskError(f"{self.info.name} has no quadruple; it needs at least one")
+        return {}
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings [4 n, dim] of n quadruples; nothing is fitted."""
+        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        from audio_compositionality.metrics.a_coat import a_coat
+
+        a, b, c, d = quadruple_embeddings(outputs.clips)
+        values = a_coat(a, b, c, d, **_matching(rows), return_scores=True)
+        exact = [part.astype(np.float64, copy=False) for part in (a, b, c, d)]
+        plane = step_plane(exact[1] - exact[0], exact[3] - exact[2])
+        values |= dict(zip((measure.name for measure in STEP_VARIANCES), plane.variance, strict=True))
+        scores = scores_from(values, self.info, rows)
+        columns = {name: scores.columns[name] for name in _COLUMNS if name in scores.columns}
+        columns |= dict(zip(STEP_COLUMNS, (*plane.ab.T, *plane.cd.T), strict=True))
+        return Scores(scores.measures, scores.ids, columns)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """All quadruples; those with the same T are not independent.
+
+        Where sources have no attributes, whose entropy could be a diversity, the chance of who hears nothing but
+        numbers of sources rises with these as well: they are held fixed.
+        """
+        parts = {part: [row["metadata"][part] for row in rows] for part in ("A", "C", "T")}
+        counts = {part: diversity.counts(sources) for part, sources in parts.items()}
+        groups = {
+            "|T|, the number of sources that are added": tuple(map(str, counts["T"])),
+            "the number of sources": tuple(map(str, counts["A"] + counts["C"] + counts["T"])),
+        }
+        if self._has_attributes:
+            groups["the attributes whose classes differ between A and C"] = tuple(
+                diversity.differing(a, c) for a, c in zip(parts["A"], parts["C"], strict=True)
+            )
+        return Samples(
+            rows=tuple(rows),
+            clusters=diversity.same_scenes(parts["T"]),
+            clustered_by=f"the sets of added {self._added} T",
+            diversity=diversity.entropies(rows, list(parts.values())) if self._has_attributes else {},
+            diversity_name="H^quad" if self._has_attributes else "",
+            held_fixed={f"number of sources of {part}": count for part, count in counts.items()},
+            groups=groups,
+            contents=tuple(
+                {part: diversity.labels_for_people(row["metadata"][part]) for part in parts} for row in rows
+            ),
+        )
+
+
+def quadruple_embeddings(embeddings: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The embeddings of A, B, C and D, [4, n, dim], of those of the clips of n quadruples, [4 n, dim]."""
+    return embeddings.reshape(len(embeddings) // 4, 4, -1).transpose(1, 0, 2)
+
+
+def _matching(rows: Sequence[Row]) -> dict[str, Any]:
+    """What the matched null is matched by, where the rows state the gains of their sources: the number of sources of T,
+    and its level in dB, by the sum of the powers of its sources, each the square of its gain."""
+    if not all(row.get("gains") for row in rows):
+        return {}
+    gains = [row["gains"]["T"] for row in rows]
+    levels = [10 * math.log10(sum(gain**2 for gain in source_gains)) for source_gains in gains]
+    return {"t_size": [len(source_gains) for source_gains in gains], "t_level": levels}
