@@ -142,10 +142,9 @@ def _instead(option: str, options_of_command: Sequence[str]) -> str:
 
 def setting_names() -> set[str]:
     """The names of all settings that a command can have, of any data."""
-    from audio_compositionality.dataset_builder.data_spec import DataSpec
+    from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
     from audio_compositionality.dataset_builder.open_data import settable
 
-    from .build import BuildSpec
     from .settings import data_fields, model_fields, run_fields, task_fields
     from .train import training_fields
 

@@ -17,15 +17,27 @@ from audio_compositionality.tasks.base import Scores
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.tasks.shapes.designs import FACTORS
 
-from ...tests.metrics.labelled_answers import HELD_OUT
 from . import instances_encoders as make
 from .axes import thinned
-from .axes_encoders import CLASSES, Clips, Encoder, heading
+from .axes_encoders import heading
 from .axes_theory import half_width
-from .comp_a import numbers
 from .dials import monotone
 from .families import Chapter, Check, DialTable, Part, at_least, at_most, near
-from .instances_encoders import BINDING, BLOCKS, DIM, FULL, SMALL, Floats, InstancesMaterial, score
+from .instances_encoders import (
+    BINDING,
+    BLOCKS,
+    CLASSES,
+    DIM,
+    FULL,
+    HELD_OUT,
+    SMALL,
+    Clips,
+    Encoder,
+    Floats,
+    InstancesMaterial,
+    numbers,
+    score,
+)
 
 NOISE = (0.0, 0.1, 0.2, 0.4, 0.8)
 """Standard deviations of the noise in each coordinate, where a label is 1."""

@@ -12,21 +12,20 @@ from audio_compositionality.metrics import a_tre_held_out as held_out_module
 from audio_compositionality.metrics import binding as binding_module
 from studies.validity import instances
 from studies.validity import instances_encoders as make
-from studies.validity.axes_encoders import CLASSES
 from studies.validity.families import list_families
 from studies.validity.instances import FAMILY
 from studies.validity.instances_encoders import (
     BINDING,
     BLOCKS,
+    CLASSES,
     CONDITIONS,
+    ENGINES,
     LABELS,
     NOWHERE,
     SMALL,
     ImaginedRecordings,
     InstancesMaterial,
 )
-
-from ...dataset_builder.recipes.recorded import ENGINES
 
 PARTS = {
     "oracle": instances.perfect,
