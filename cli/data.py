@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
-from audio_compositionality.support.spec import default_of, rule_of
 from audio_compositionality.support.table import Column, Table, print_table, rows_of
 
 from . import data_options
@@ -158,6 +157,7 @@ def _write(path: Path, spec: DataSpec, kind: str) -> None:
     import yaml
 
     from audio_compositionality.dataset_builder.data_spec import FIELDS, PATHS, DataSpec
+    from audio_compositionality.support.spec import default_of, rule_of
 
     def line(name: str, value: object) -> str:
         return yaml.safe_dump({name: value}, allow_unicode=True, width=1000, sort_keys=False).rstrip()

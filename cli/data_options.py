@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import read_values
 from audio_compositionality.support.text import listed, plain
 
 from .settings import add_settings, data_fields, typed_pairs
@@ -57,6 +56,7 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
     """
     from audio_compositionality.dataset_builder.data_spec import DataSpec, described, recognised
     from audio_compositionality.dataset_builder.open_data import check_described
+    from audio_compositionality.support.spec import read_values
 
     fields = data_fields()
     texts = [text for name, text in typed_pairs(options).items() if name in fields]

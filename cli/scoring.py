@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import read_values
 from audio_compositionality.support.table import print_table
 from audio_compositionality.support.text import listed, nearest, plain
 
@@ -123,6 +122,7 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
     """
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.store import store_root
+    from audio_compositionality.support.spec import read_values
 
     tasks = arguments.chosen_tasks(options)
     spec = data_options.data_spec(options)

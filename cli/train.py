@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import read_values, read_yaml
 from audio_compositionality.support.table import print_table
 
 from . import arguments, data_options
@@ -256,6 +255,7 @@ def _data_of_settings(file: Path) -> str | None:
     from audio_compositionality.dataset_builder.data import DatasetError
     from audio_compositionality.dataset_builder.data_spec import described, recognised
     from audio_compositionality.dataset_builder.recipes import list_recipes
+    from audio_compositionality.support.spec import read_yaml
 
     data = read_yaml(file).get("data")
     if not isinstance(data, str) or data in list_recipes():
@@ -270,7 +270,7 @@ def _data_of_settings(file: Path) -> str | None:
 
 def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str, Any], MachineSpec, TrainingSettings]:
     """Changes to what is made of the data, and the settings of the file and, before them, those that are typed."""
-    from audio_compositionality.support.spec import read_yaml
+    from audio_compositionality.support.spec import read_values, read_yaml
     from audio_compositionality.training.settings import ALIGN, MachineSpec, TrainingSettings
 
     *of_data, of_machine, values = divided(options.set, learnt.groups())

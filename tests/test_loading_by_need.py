@@ -23,14 +23,14 @@ PACKAGE = "audio_compositionality"
 TASKS, RECIPES, FAMILIES, METRICS = "tasks", "dataset_builder.recipes", "encoders.families", "metrics"
 
 USES = {
-    # The package, and the folder of metrics, which `evaluate.load` is told of.
-    "import audio_compositionality": 2,
+    # The package, the folder of metrics, which `evaluate.load` is told of, and the check of torchaudio's build.
+    "import audio_compositionality": 4,
     # The command's parser, and a file a command, whose line is printed.
     "main(['--help'])": 36,
     # The parser, the command, its arguments.
     "main(['evaluate', '--help'])": 19,
     # The metric, the siblings that it names.
-    "import audio_compositionality.metrics.a_coat": 6,
+    "import audio_compositionality.metrics.a_coat": 8,
     # A family, the base of models, and the grammar of their names with controls and twins.
     "load_model('log-mel-statistics')": 29,
     # The recipe, the base of recipes, its scenes, the tones.

@@ -208,6 +208,6 @@ def test_a_submission_in_the_place_of_another_is_not_shown(results: Repository, 
     made = submit(evaluated, "oracle", dry_run=True).submissions[0]
     results.commit(below(made.folder, {**made.files, NAME: made.files[NAME] + b" "}), "changed")
     (rejected,) = board().rejected
-    assert rejected.reason.startswith("its content belongs to results/oracle/")
+    assert rejected.reason.startswith(f"its place is {made.folder}, but its content belongs to results/oracle/")
     with pytest.raises(ResultError, match="its place is"):
         submission.parse_submission({**made.files, NAME: made.files[NAME][:-1] + b" \n"}, made.folder)

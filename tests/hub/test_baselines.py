@@ -46,8 +46,8 @@ def _tiny_preset(tiny_data: RenderedData) -> Iterator[None]:
     """A preset `tiny`, and one fit of a few steps: how well a model is fitted matters elsewhere."""
     caches: tuple[Any, ...] = (submission._presets, submission._opened_preset)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("audio_compositionality.tasks.a_tre.FEW_STEPS", 5)
-        patch.setattr("audio_compositionality.tasks.a_tre.SEEDS", 1)
+        patch.setattr("audio_compositionality.tasks.shapes.fits.FEW_STEPS", 5)
+        patch.setattr("audio_compositionality.tasks.shapes.fits.SEEDS", 1)
         for name, settings in tiny_data.settings.items():
             recipe = load_recipe(name)
             presets = {**recipe.presets, "tiny": settings}

@@ -55,7 +55,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def _short_fits() -> Iterator[None]:
     """How well a model is fitted matters elsewhere; a submission has the default settings."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("audio_compositionality.tasks.a_tre.FEW_STEPS", 10)
+        patch.setattr("audio_compositionality.tasks.shapes.fits.FEW_STEPS", 10)
         yield
 
 

@@ -57,7 +57,7 @@ class Energies(Model):
 def _short_fits() -> Iterator[None]:
     """How well a model is fitted matters elsewhere; a submission has the default settings."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("audio_compositionality.tasks.a_tre.FEW_STEPS", 20)
+        patch.setattr("audio_compositionality.tasks.shapes.fits.FEW_STEPS", 20)
         yield
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
@@ -132,7 +132,11 @@ def test_what_has_to_be_said_of_an_entry(make_entry, coat, tre):
     collapsed = make_entry("org/one", task="a_tre", measures={"collapsed": True})
     assert notes(collapsed, tre) == [tre.measure("collapsed").heading]
     assert notes(make_entry("org/one"), coat) == []
-    asking = replace(coat, choices={"orders": 1, "scoring": "generate"})
+
+    class AskingInfo(type(coat)):
+        choices = MappingProxyType({"orders": 1, "scoring": "generate"})
+
+    asking = AskingInfo(**vars(coat))
     assert notes(make_entry("org/one", settings={"orders": "cyclic", "scoring": "generate"}), asking) == [
         "orders cyclic"
     ]
