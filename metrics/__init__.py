@@ -1,9 +1,9 @@
-"""The metrics, a module each: ``NAME.py``, which `evaluate` loads, beside siblings that several share.
+"""The metrics, one module each: ``NAME.py``, which `evaluate` loads, beside siblings that several share.
 
 A metric knows arrays, and nothing of models, data sets or tasks. Its module imports nothing of this project but its
 siblings, because it is also published alone: with these and ``app.py``, the one page of all metrics, it makes a Space.
-`evaluate` fetches the siblings that the metric's own module names, each by a line ``from .SIBLING import …``, and not
-those that siblings name. Importing this package imports no metric, and changes nothing on disk.
+`evaluate` fetches only the siblings named in the metric's own module, each by a line ``from .SIBLING import …``, not
+the imports of siblings. Importing this package imports no metric, and changes nothing on disk.
 """
 
 import contextlib
@@ -64,10 +64,10 @@ def register(*, over_newer: bool = True) -> list[Path]:
 
 
 def register_on_import() -> None:
-    """Do what `register` does, silently where it cannot, and never over a newer version.
+    """Register as `register` does, silently where that fails, and never over a newer version.
 
-    Where nothing is to do it reads no module: a note in the cache says which files were copied, by their sizes and
-    dates, and where the copies lie.
+    An up-to-date cache is recognised without reading a module: a note in it lists the copied files, by sizes and dates,
+    and the places of the copies.
     """
     with contextlib.suppress(OSError):
         folder = _modules_cache() / "evaluate_modules" / "metrics"
@@ -123,7 +123,7 @@ def _version(code: bytes) -> int:
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Bring a folder to these files; a process that loads them never sees a part, since a new folder appears whole."""
+    """Bring a folder to these files; no process ever loads a partial folder, since a new one appears at once."""
     if not folder.is_dir():
         partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
         partial.mkdir(exist_ok=True)

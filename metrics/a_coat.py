@@ -226,14 +226,14 @@ def _matched_nulls(u: Floats, v: Floats, size: Floats, level: Floats) -> Floats:
 
 
 def _mean(values: Floats | None) -> float | None:
-    """Return the mean of the values that are not NaN; None where there is none."""
+    """Return the mean of the values that are not NaN; None where all are NaN."""
     if values is None or np.isnan(values).all():
         return None
     return float(np.nanmean(values))
 
 
 def _adjusted_scores(scores: Floats, nulls: Floats | None) -> Floats | None:
-    """Return (score_i − null_i)/(1 − mean null), whose mean is that of the means; the mean for a null that is NaN."""
+    """Return (score_i − null_i)/(1 − mean null), the mean null in place of NaN; their mean is the ratio of means."""
     null = _mean(nulls)
     if nulls is None or null is None:
         return None
@@ -348,7 +348,7 @@ MEASURES = {
         "shown": False,
     },
 }
-"""What each number of `a_coat` is: fields by name, the score first."""
+"""The description of each number of `a_coat`, by name, the score first."""
 
 PAGE = {
     "introduction": """\
@@ -375,7 +375,7 @@ the waveform itself, scores 1 by construction.
         "t_level": "Optional: the level of T in dB, a line for each quadruple; with the number it gives matched_null",
     },
 }
-"""What the metric's page says; an input that is no feature of the metric is optional and has a number a line."""
+"""Content of the metric's page; an input that is no feature of the metric is optional, with one number per line."""
 
 
 def example() -> dict[str, Any]:

@@ -4,9 +4,9 @@ A block has two contexts A and C and K classes. B_k = A ∪ T_k and D_k = C ∪ 
 of one class under two conditions: one word by two voices. All K candidates of a side share context and condition, so
 that only the class tells them apart. The score is a forced choice: which D_l − mean D lies nearest to B_k − mean B?
 
-No additivity is asked for, and a step towards "more energy" helps nobody: it is the same for all K candidates. A
-constant encoder is exactly at chance. Where the sources alone are given as well, the same choice without any context
-(recognition) and with one context stands beside. Nothing is trained but a control. All in float64.
+No additivity is required, and a step towards "more energy" does not help: it is the same for all K candidates. A
+constant encoder is exactly at chance. Where embeddings of the sources alone are given too, the same choice without any
+context (recognition) and with one context is reported beside. Nothing is trained except one control. All in float64.
 
 >>> rng = np.random.default_rng(0)
 >>> a, c, classes = rng.normal(size=(20, 6)), rng.normal(size=(20, 6)), rng.normal(size=(20, 4, 6))
@@ -32,7 +32,7 @@ from .evaluated import COAT as _CITATION
 from .evaluated import count, measure, metric_class, ratio, share
 
 MARGIN = 0.1
-"""`kept` needs an `alone_top1` whose interval lies more than this above chance: it divides by the distance to it."""
+"""`kept` needs an `alone_top1` whose interval lies more than this above chance, since it divides by that distance."""
 
 SHRINKAGE = 0.1
 """Share of the mean eigenvalue that is added to every eigenvalue of the fitted map's covariance."""
@@ -40,7 +40,7 @@ SHRINKAGE = 0.1
 FEWEST_FITTED = 5
 """Blocks that the map of a block must be fitted on at least."""
 
-_UNSAMPLED = ("top1_chance", "pairwise_chance", "n", "classes")  # results that are no means over blocks
+_UNSAMPLED = ("top1_chance", "pairwise_chance", "n", "classes")  # results that are not means over blocks
 _CHUNK = 1 << 22  # numbers of replacements held at once
 _RESOLUTION = 1e-10  # squares of lengths from inner products are exact to about this times the largest
 
@@ -91,23 +91,24 @@ def a_coat_instances(
     """Return how often the right class is the nearest across instances, in n blocks of K classes, and the controls.
 
     - `a`, `c` [n, dim]: embeddings of the contexts; `b`, `d` [n, K, dim]: of the contexts with an instance of class k
-      added to each, candidate k of `d` being the class of candidate k of `b`;
-    - `alone_b`, `alone_d` [n, K, dim], together or not at all: of the sources T_k and T′_k alone;
+      added to each; candidate k of `d` has the class of candidate k of `b`;
+    - `alone_b`, `alone_d` [n, K, dim], together or not at all: embeddings of the sources T_k and T′_k alone;
     - `labels` n × K (of each block all different) and `conditions` n × 2, strings or integers, together or not at all:
-      classes, and what the candidates of a side share; None or an empty text is a condition that no other block has.
+      the classes, and the condition that the candidates of a side share; None or an empty text is a condition that no
+      other block has.
 
     x̃_k is x_k minus the mean of its K candidates, and a zero vector (see `NO_STEP`) has a cosine of 0 with every other.
     Results are means over the blocks of:
 
-    - `top1`: is d̃_k the nearest by cosine of all d̃_l to b̃_k, and b̃_k of all b̃_l to d̃_k; mean over both and over k. Of t
-      tied ones each is the nearest by 1/t, so that `top1_chance`, 1/K, is exact;
+    - `top1`: is d̃_k the nearest by cosine of all d̃_l to b̃_k, and b̃_k of all b̃_l to d̃_k; mean over both and over
+      k. Each of t tied candidates counts as the nearest by 1/t, so that `top1_chance`, 1/K, is exact;
     - `pairwise`: share of the pairs k < l with cos(b_k − b_l, d_k − d_l) > 0, ties half; `pairwise_chance` is exactly
-      1/2, since exchanging two labels in D turns the sign. `replacement_cosine` is the mean of that cosine, chance 0:
+      1/2, since exchanging two labels in D flips the sign. `replacement_cosine` is the mean of that cosine, chance 0:
       reported, never to rank by, since smooth maps of energy make it high;
     - `part_top1`, `part_pairwise`: the same of alone_b against d, and of b against alone_d; mean of both;
-    - `alone_top1`, `alone_pairwise`: the same of alone_b against alone_d, which is recognition and no composition. All
-      four are None without `alone_b` and `alone_d`;
-    - `kept` = (top1 − 1/K)/(alone_top1 − 1/K): the share of recognition that scenes leave. None where Student's
+    - `alone_top1`, `alone_pairwise`: the same of alone_b against alone_d: recognition without composition. All four are
+      None without `alone_b` and `alone_d`;
+    - `kept` = (top1 − 1/K)/(alone_top1 − 1/K): the share of recognition that survives in scenes. None where Student's
       95 % interval of alone_top1 over the blocks reaches down to 1/K + MARGIN, where there is one block, and without
       alone_top1;
     - with s_kl = cos(b_k − a, d_l − c): `step`, mean over k = l; `step_null`, mean over k ≠ l: the same contexts,
@@ -119,19 +120,19 @@ def a_coat_instances(
     - `fitted_top1`, `fitted_part_top1`, `fitted_alone_top1`, `fitted_pairwise`: controls, never to rank by. The same
       numbers after a linear map that is fitted with labels: x̃ ↦ (S + λI)^(−1/2) x̃, S being the covariance of b̃_k − d̃_k
       and λ SHRINKAGE times its mean eigenvalue. For each block the map is fitted on the blocks that share no condition
-      with it, and there on the classes that are not in it (means are over these). Equal conditions are shared ones,
-      not those that are alike: another voice of the same synthesiser is fitted on. None where labels and conditions
-      are not given, or a block has fewer than FEWEST_FITTED others with two such classes or more.
+      with it, and there on the classes that are not in it (means are over these). Only equal conditions count as
+      shared, not related ones: another voice of the same synthesiser is fitted on. None where labels and conditions are
+      not given, or a block has fewer than FEWEST_FITTED others with two such classes or more.
 
-    With return_scores, lists of n whose means are the results: `scores` of top1, `scores_NAME` of every other but the
-    chances and counts; None where the result is. `scores_step_adjusted` are (step_i − step_null_i)/(1 − step_null).
+    With return_scores, lists of n whose means are the results: `scores` of top1, `scores_NAME` of every other result
+    except chances and counts; None where it is None. `scores_step_adjusted` are (step_i − step_null_i)/(1 − step_null).
     `scores_kept` are linearised contributions: kept + ((top1_i − 1/K) − kept·(alone_top1_i − 1/K))/(alone_top1 − 1/K).
 
     Adding one vector to all embeddings, rotating and scaling them changes nothing, nor does exchanging (a, b) with
-    (c, d). For a linear encoder alone, part and scene are the same, since b_k − b_l is then alone_b_k − alone_b_l.
+    (c, d). A linear encoder has alone = part = scene, since b_k − b_l is then alone_b_k − alone_b_l.
 
     Raises ValueError when an argument is not finite [n, dim] or [n, K, dim] with K ≥ 2, shapes do not fit each other,
-    of two that go together one is missing, or labels of a block are not K different ones.
+    one of two arguments that go together is missing, or a block has not K different labels.
 
     >>> a_coat_instances([[0, 0]], [[[1, 0], [0, 1]]], [[9, 9]], [[[9, 5], [5, 9]]])["top1"]
     1.0
@@ -162,7 +163,7 @@ ACoatInstances = metric_class(
 )
 
 
-# ----- what is given
+# ----- inputs
 def _arrays(
     a: Any, b: Any, c: Any, d: Any, alone_b: Any, alone_d: Any
 ) -> tuple[list[Floats], list[Floats], list[Floats]]:
@@ -228,7 +229,7 @@ def _numbered(name: str, x: Any, n: int, width: int) -> Ints:
 
 # ----- scores of blocks
 def _block_scores(contexts: list[Floats], scenes: list[Floats], alone: list[Floats]) -> dict[str, Floats]:
-    """Every score but that of the fitted map by its name, [n] each."""
+    """Every score except the fitted map's, by its name, [n] each."""
     n, k, dim = scenes[0].shape
     size = max(1, _CHUNK // (k * (k - 1) // 2 * dim))
     chunks = []
@@ -285,7 +286,7 @@ def _largest_norms(x: Floats) -> Floats:
 
 
 def _centred(x: Floats) -> Floats:
-    """The candidates minus their mean. By differences first: what all share, however large, takes no digits away."""
+    """The candidates minus their mean. By differences first, so that a large common vector costs no digits."""
     differences = x - x[:, :1]
     centred: Floats = differences - differences.mean(axis=1, keepdims=True)
     return centred
@@ -312,7 +313,7 @@ def _products(u: Floats, v: Floats) -> Floats:
 
 
 def _nearest_share(cosines: Floats) -> Floats:
-    """Of [n, K, K] how often entry k of row k is the largest of its row, and of its column; tied ones share it."""
+    """Of [n, K, K] how often entry k of row k is the largest of its row, and of its column; ties share the count."""
     shares = []
     for axis in (1, 2):
         nearest = cosines >= cosines.max(axis=axis, keepdims=True) - TIE
@@ -328,7 +329,7 @@ def _positive_share(cosines: Floats) -> Floats:
 
 
 def _adjusted_blocks(steps: Floats, nulls: Floats) -> Floats:
-    """(step_i − null_i)/(1 − mean null), whose mean is that of the means."""
+    """(step_i − null_i)/(1 − mean null), whose mean equals the ratio of means."""
     null = float(nulls.mean())
     if 1 - null < 1e-12:
         return np.zeros(len(steps))
@@ -344,7 +345,7 @@ def _kept_contributions(scene: Floats, alone: Floats, chance: float) -> Floats:
 
 
 def _surely_above(values: Floats, bound: float) -> bool:
-    """Whether Student's 95 % interval of the mean lies above a bound; not where there is one value."""
+    """Whether Student's 95 % interval of the mean lies above a bound; False for a single value."""
     n, distance = len(values), float(values.mean()) - bound
     if n == 1 or distance <= 0:
         return False
@@ -364,8 +365,8 @@ def _student_coverage(t: float, freedom: int) -> float:
 
 # ----- the control of a fitted map
 def _fitted_scores(scenes: list[Floats], alone: list[Floats], classes: Ints, conditions: Ints) -> dict[str, Floats]:
-    """Scores after the map that is fitted without the block's classes and conditions, which are left out where they are
-    equal, not where they are related; none where blocks are too few."""
+    """Scores after the map fitted without the block's classes and conditions (equal conditions are left out, related
+    ones are not); none where blocks are too few."""
     n, k, _ = scenes[0].shape
     scales = [_largest_norms(x) for x in (*scenes, *alone)]
     centred = [_cleared(_centred(x), scale) for x, scale in zip((*scenes, *alone), scales, strict=True)]
@@ -392,14 +393,14 @@ def _fitted_scores(scenes: list[Floats], alone: list[Floats], classes: Ints, con
 
 
 def _cleared(x: Floats, scale: Floats) -> Floats:
-    """The rows, zero where `_unit_steps` has them so."""
+    """The rows, set to zero where `_unit_steps` is zero."""
     norms = np.sqrt(np.einsum("nmi,nmi->nm", x, x))
     return np.where((norms > NO_STEP * scale[:, None])[:, :, None], x, 0.0)
 
 
 @dataclass(frozen=True)
 class _Material:
-    """What maps are fitted on.
+    """The material on which maps are fitted.
 
     Attributes:
         steps: b̃_k − d̃_k of every block, [n, K, dim].
@@ -460,7 +461,7 @@ def _product_scores(products: Floats, first: slice, second: slice) -> tuple[Floa
 
 
 def _over_lengths(products: Floats, first: Floats, second: Floats) -> Floats:
-    """Products over the roots of the two squares; 0 where a square is nothing beside the largest of its block."""
+    """Products over the roots of the two squares; 0 where a square is negligible beside the largest of its block."""
     axes = tuple(range(1, products.ndim))
     long = [square > _RESOLUTION * square.max(axis=axes, keepdims=True) for square in (first, second)]
     lengths = [np.sqrt(np.where(where, square, 1.0)) for where, square in zip(long, (first, second), strict=True)]
@@ -595,7 +596,7 @@ MEASURES = {
         shown=False,
     ),
 }
-"""What each number of `a_coat_instances` is: fields by name, the score first."""
+"""The description of each number of `a_coat_instances`, by name, the score first."""
 
 PAGE = {
     "introduction": """\
@@ -624,7 +625,7 @@ labels of other classes can fit such a map to anything, so nothing is ranked by 
     },
     "kinds": {"alone_b": "lists", "alone_d": "lists", "labels": "lists", "conditions": "lists"},
 }
-"""What the metric's page says; an input that is no feature of the metric is optional, of the kind said here."""
+"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
 
 
 def example() -> dict[str, Any]:

@@ -6,10 +6,10 @@ the sum of learnable vectors, one for each of its labels. A learnable [CLS] toke
 without positions, pass one pre-norm Transformer layer, and the [CLS] row is the prediction.
 
 The score alone misleads: embeddings that share a large mean reach 0.99 with a constant prediction. So it
-comes with the score of that constant, a second fit to centred targets, closed-form ridge regressions
-beside permuted metadata, and retrieval of the own scene. Fits are in float32 on one device, on a CPU each on
-one thread and side by side; statistics are in float64. One seed gives one fit on one machine, whatever the
-number of threads; the global random states are left as they were.
+comes with the score of that constant, a second fit to centred targets, closed-form ridge regressions with permuted
+metadata as their null, and retrieval of the own scene. Fits are in float32 on one device, on a CPU one thread each,
+side by side; statistics are in float64. One seed gives one fit on one machine, whatever the number of threads; the
+global random states are left as they were.
 
 >>> rng = np.random.default_rng(0)
 >>> low = rng.random((90, 2)) < 0.5
@@ -121,9 +121,9 @@ def a_tre(
     - `gains`: linear gain of each source, ragged as `scenes`; used by the ridge regressions only.
     - `seeds`: one fit of each kind a seed. `max_steps`: training steps of 64 scenes. `layers`: how many
       Transformer layers. `width`: of their feed-forward part, 4·dim by default. `layer`: "pre-norm", or
-      "post-norm", whose `dropout` is a rate in 0…1; with width 2048 and dropout 0.1 it is PyTorch's layer as it
-      comes. `validate_every`: steps between validations, 125 by default; a fit ends after 4 without gain.
-      `device`: "cuda" where there is one, else "cpu". `progress`: a bar for each fit, where stderr is a terminal.
+      "post-norm", whose `dropout` is a rate in 0…1; with width 2048 and dropout 0.1 it is PyTorch's default layer.
+      `validate_every`: steps between validations, 125 by default; a fit ends after 4 without gain. `device`: "cuda"
+      where there is one, else "cpu". `progress`: a bar for each fit, where stderr is a terminal.
 
     Results. Cosines are in −1…1; means and std (n − 1 in the denominator, 0 when n = 1) are over test scenes:
 
@@ -144,12 +144,12 @@ def a_tre(
     - `top1`, `mrr`: how often the own centred target is the nearest of all test scenes' to the centred
       prediction by cosine, and the mean reciprocal of its rank; tied targets share their ranks equally.
       `top1_chance` = 1/n, `mrr_chance` = H_n/n;
-    - `collapsed`: the predictions hardly vary: with spread = 1 − |mean of unit vectors|, theirs is below
-      0.01 of the test embeddings', or that is below 1e-6;
+    - `collapsed`: the predictions hardly vary: with spread = 1 − |mean of unit vectors|, their spread is below 0.01 of
+      the test embeddings' spread, or the latter is below 1e-6;
     - `scores`, `scores_centred` (with return_scores): lists of the n cosines, averaged over seeds;
     - `curves`, `curves_centred` (with return_scores): for each seed a dictionary of lists, `steps` at which it was
-      validated, `validation`, the mean cosine of the validation scenes there, and `training`, that of the batches
-      since the step before it, under dropout where there is any; empty lists where nothing was fitted.
+      validated, `validation`, the mean cosine of the validation scenes there, and `training`, the mean cosine of the
+      batches since the step before it, under dropout where there is any; empty lists where nothing was fitted.
 
     An embedding of zeros scores 0. Source: arXiv 2603.13685, sections 3.3 and 4.4; the controls are ours.
 
@@ -223,7 +223,7 @@ def _fit_all(
     options: FitOptions,
     progress: bool,
 ) -> list[_Predictions]:
-    """Fit one model a seed to each kind of unit targets [n, dim], by its title, and predict the test scenes."""
+    """Fit one model per seed to each kind of unit targets [n, dim], by its title, and predict the test scenes."""
     train, validation, test = (rows[name] for name in SPLITS)
     single = {title: values.astype(np.float32) for title, values in targets.items()}
     goals = [
@@ -238,7 +238,7 @@ def _fit_all(
 
 # ----- closed-form controls and statistics, in float64
 def _ridge_features(counts: NDArray[np.float32], gains: Floats | None) -> Floats:
-    """Return label counts of scenes [n, vocabulary], beside them gain-weighted counts if gains are given."""
+    """Return label counts of scenes [n, vocabulary], followed by gain-weighted counts if gains are given."""
     plain = counts.sum(axis=1, dtype=np.float64)
     return plain if gains is None else np.hstack([plain, np.einsum("nsv,ns->nv", counts, gains)])
 
@@ -252,8 +252,8 @@ def _ridge(
 ) -> dict[str, float]:
     """Return R² and mean cosine on the test scenes, true and with permuted metadata.
 
-    `features` [n, k]; `offsets` [n, dim] about the training mean, `directions` the same at length 1 or 0;
-    `sizes` [n] the number of sources.
+    `features` [n, k]; `offsets` [n, dim] from the training mean, `directions` the same at length 1 or 0; `sizes` [n]
+    the number of sources.
     """
     train, held_out, test = (rows[name] for name in SPLITS)
     x = features - features[train].mean(axis=0)  # centred features and targets: an intercept without penalty
@@ -315,7 +315,7 @@ def _curves(raw: "_Predictions", centred: "_Predictions") -> dict[str, Any]:
 
 
 def _unfitted(mean: Floats, seeds: int, scenes: int) -> tuple["_Predictions", "_Predictions"]:
-    """Return the predictions where there is nothing to fit: the training mean for every scene, and none beside it."""
+    """Return the predictions where there is nothing to fit: the training mean for every scene, and no centred one."""
     still = np.broadcast_to(mean, (seeds, scenes, len(mean)))
     nothing = [Fit(0, Curve()) for _ in range(seeds)]
     return _Predictions(still, nothing), _Predictions(0 * still, nothing)
@@ -538,7 +538,7 @@ MEASURES = {
         "shown": False,
     },
 }
-"""What each number of `a_tre` is: fields by name, the score first."""
+"""The description of each number of `a_tre`, by name, the score first."""
 
 PAGE = {
     "introduction": """\
@@ -571,7 +571,7 @@ counts of labels. Labels also predict how loud a scene is; of all controls only 
     # So that a page with the largest input answers within minutes on two processors.
     "limits": {"columns": 256, "items": 8, "words": 256},
 }
-"""What the metric's page says, and how much it takes: columns of a matrix, sources of a scene, different labels."""
+"""Content of the metric's page and its limits: columns of a matrix, sources of a scene, different labels."""
 
 
 def example() -> dict[str, Any]:

@@ -1,20 +1,21 @@
-"""A-TRE with held-out combinations: can a scene be rebuilt whose sources combine attributes as none has in training?
+"""A-TRE with held-out combinations: can a scene be rebuilt from combinations of attributes absent from training?
 
 The test scenes of A-TRE (arXiv 2603.13685) are drawn like its training scenes, so nearly every combination of two
-classes, such as a bell at a low pitch, was heard in training. A model that had learnt by heart what each of them sounds
-like would score as high as one that composes them. Here the combinations of two attributes are cut into sets, each of
-which is held out once: the test scenes are those with a source that has such a combination, the training scenes all
-others, in which every single class still occurs. Beside it stands a random split with as many scenes of each number of
-sources in training and in test. What is lost between the two is the **gap**.
+classes, such as a bell at a low pitch, occurs in training. A model that memorises each combination would score as high
+as one that composes them. Here the combinations of two attributes are cut into sets, each of which is held out once:
+the test scenes are those with a source that has such a combination, the training scenes all others, in which every
+single class still occurs. The reference is a random split with as many scenes of each number of sources in training and
+in test. The loss from the one to the other is the **gap**.
 
-A set is a diagonal of a Latin square of the classes, whose rows and columns are permuted at random, or a part of one:
-of 8 × 8 combinations 8 sets, each with every class of both attributes once. A scene is tested in each set that one of
-its sources is in, so at least once; the random split has the same memberships, permuted among scenes with equally many
-sources. Each scene thus has a mean score of either kind, and the gap is a mean of paired differences.
+A set is a diagonal of a Latin square of the classes, whose rows and columns are permuted at random, or a part of a
+diagonal: 8 × 8 combinations make 8 sets, each with every class of both attributes once. A scene is tested in each set
+that has a combination of one of its sources, so at least once; the random split has the same memberships, permuted
+among scenes with equally many sources. Each scene thus has a mean score of either kind, and the gap is a mean of paired
+differences.
 
 The composition model is in closed form by default: ridge regression on the number of sources, on counts and shares of
-classes, and on counts of pairs of classes within a source. Without the pairs it can learn no combination by heart and
-stands beside as "ridge". The Transformer of A-TRE can be had instead: on the benchmark's scenes it ordered encoders
+classes, and on counts of pairs of classes within a source. Without the pairs it cannot memorise a combination; this
+control is called "ridge". The Transformer of A-TRE is available instead: on the benchmark's scenes it ordered encoders
 alike, with gaps two thirds as large, at a hundred times the cost.
 
 >>> rng = np.random.default_rng(0)
@@ -66,16 +67,16 @@ DRAWS = 100
 """Drawings of the sets until every class occurs in the training scenes of each."""
 
 PAIRS_SHARE = 0.3
-"""Variance of all counts of pairs, where that of all counts of classes is 1: a weaker prior for what is rarer."""
+"""Variance of all counts of pairs, relative to all counts of classes: a weaker prior for the rarer features."""
 
 RELATIVE_PENALTIES = np.logspace(-5, 4, 28)
 """Of ridge regression, in units of the variance of all features together."""
 
 LEAST_SHOWN = 0.05
-"""Of what classes tell beyond the number of sources no share is stated as kept where it is less than this cosine."""
+"""`kept` is None where classes add less than this cosine beyond the number of sources."""
 
 VALIDATION_SHARE = 1 / 8
-"""Of the training scenes, by which a Transformer's best step is found."""
+"""Share of the training scenes that choose a Transformer's best step."""
 
 _DESCRIPTION = """\
 A-TRE with held-out combinations measures how well the embedding of a sound scene can be rebuilt from the attributes
@@ -118,7 +119,7 @@ def a_tre_held_out(
     progress: bool = True,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how well scenes are rebuilt with and without combinations that were heard in training, and the difference.
+    """Return how well scenes are rebuilt with seen and with unseen combinations of attributes, and the difference.
 
     - `embeddings` [n, dim]; `scenes`: n lists of at least one source, a source being a mapping of attribute to
       label, with the same attributes everywhere. All scenes are trained on and tested.
@@ -132,14 +133,14 @@ def a_tre_held_out(
     1e-6 scores 0. A scene's score is the mean over the sets in which it is tested, then over pairs; numbers are
     means over scenes:
 
-    - `gap` = random − held_out; `held_out`, `random`: of the composition model, from training scenes without the
-      combinations of a set, tested on those with one; and from and on as many scenes drawn at random;
-    - `kept`: 1 − gap/(random − number_random), the share of what classes tell beyond the number of sources that is left
-      in new combinations; None where the denominator is below 0.05;
-    - `gap_single`: the gap of scenes with a single source, the whole of which is a combination never heard; None
-      where there are no such scenes;
-    - `interaction`: what pairs of classes, of all attributes, add to ridge regression in the random split: a bound of
-      what is learnt of combinations;
+    - `gap` = random − held_out; `held_out`, `random`: of the composition model, trained without the combinations of a
+      set and tested on the scenes with one; and trained and tested on as many scenes drawn at random;
+    - `kept`: 1 − gap/(random − number_random), the share of the gain of classes over the number of sources that
+      survives in new combinations; None where the denominator is below 0.05;
+    - `gap_single`: the gap of scenes with a single source, which consist of one unseen combination; None where there
+      are no such scenes;
+    - `interaction`: the gain of ridge regression in the random split from pairs of classes, of all attributes: a bound
+      on the learning of combinations;
     - `ridge_gap`, `ridge_held_out`, `ridge_random`: of ridge regression without pairs of classes;
     - `number_held_out`, `number_random`: of the mean training scene with as many sources;
     - `constant`, `constant_random`: cosine, not centred, of z with the mean of the unit training embeddings;
@@ -194,7 +195,7 @@ ATreHeldOut = metric_class(
 # ----- the splits
 @dataclass(frozen=True)
 class Split:
-    """Row numbers of the scenes that are learnt from, and of those that are tested."""
+    """Row numbers of the training scenes and of the test scenes."""
 
     train: Rows
     test: Rows
@@ -202,7 +203,7 @@ class Split:
 
 @dataclass(frozen=True)
 class PairSplits:
-    """The splits of two attributes: one a set of combinations, and beside each a random one of the same sizes."""
+    """The splits of two attributes: one per set of combinations, each with a random split of the same sizes."""
 
     attributes: tuple[str, str]
     held_out: tuple[Split, ...]
@@ -210,9 +211,9 @@ class PairSplits:
 
 
 def draw_splits(scenes: Scenes, pairs: Sequence[Sequence[str]] | None = None, seed: int = 0) -> list[PairSplits]:
-    """Return the splits that `a_tre_held_out` scores, one entry a pair of attributes, whose names are in order.
+    """Return the splits that `a_tre_held_out` scores, one entry per pair of attributes, whose names are in order.
 
-    They do not depend on the order of the scenes, unless two have the same sources. Raises ValueError as it does.
+    They do not depend on the order of the scenes, unless two have the same sources. Raises the same ValueErrors.
     """
     check_scenes(scenes, len(scenes))
     if not isinstance(seed, int) or seed < 0:
@@ -296,8 +297,8 @@ def combination_sets(first: int, second: int, rng: np.random.Generator) -> Rows:
     """Return the number of its set for each combination, [first, second], with labels in a random order.
 
     Sets are the diagonals of a Latin square as large as the larger number of labels. Up to `MOST_SETS`, diagonals are
-    cut into parts, so that little is held out at once: of 2 × 2 combinations each by itself, or what is left
-    would tie one attribute to the other; beyond it they are put together.
+    cut into parts, so that little is held out at once (2 × 2 combinations one by one, else the training scenes would
+    tie one attribute to the other); beyond it they are merged.
     """
     side, shorter = max(first, second), min(first, second)
     rows, columns = rng.permutation(first)[:, None], rng.permutation(second)[None, :]
@@ -321,14 +322,14 @@ def _splits_of(tested: NDArray[np.bool_]) -> tuple[Split, ...]:
     return tuple(Split(np.flatnonzero(~column), np.flatnonzero(column)) for column in tested.T)
 
 
-# ----- what scenes are described by, and the closed forms, in float64
+# ----- features of scenes, and the closed forms, in float64
 @dataclass(frozen=True)
 class _Described:
-    """What is known of n scenes.
+    """Features of n scenes.
 
     Attributes:
         sizes: number of sources of each, [n].
-        additive: features to which each source adds by itself, [n, features].
+        additive: features that are sums over sources, [n, features].
         paired: the same, and how often two labels occur in one source.
         labels: [n, sources, vocabulary], 1 where a source has a label, else 0; for the Transformer.
     """
@@ -340,7 +341,7 @@ class _Described:
 
     @classmethod
     def of(cls, scenes: Scenes) -> "_Described":
-        """Count labels and pairs of labels; each kind of features has variance 1, that of pairs less."""
+        """Count labels and pairs of labels; each kind of features has variance 1, pairs less."""
         sizes = np.array([len(scene) for scene in scenes], np.int64)
         items = [[sorted(source.items()) for source in scene] for scene in scenes]
         single = _places_of(item for scene in items for source in scene for item in source)
@@ -363,7 +364,7 @@ def _places_of(things: Iterator[Any]) -> dict[Any, int]:
 
 
 def _scaled(features: Floats) -> Floats:
-    """Return features so scaled that the variances of all columns add up to 1; where none varies, as they are."""
+    """Return features scaled so that the variances of all columns add up to 1; unchanged where none varies."""
     variance = float(features.var(axis=0).sum())
     return features / math.sqrt(variance) if variance > 0 else features
 
@@ -371,7 +372,7 @@ def _scaled(features: Floats) -> Floats:
 def _pair_columns(
     unit: Floats, described: _Described, pair: PairSplits, predictions: Sequence[Floats] | None
 ) -> dict[str, Floats]:
-    """Return the mean scores of each scene, [n] by name: ``held_out`` and ``random``, of other models with their name.
+    """Return the mean scores of each scene, [n] by name: ``held_out`` and ``random``, prefixed for the other models.
 
     `predictions`: of a Transformer for the test scenes of each split, held out and then random.
     """
@@ -389,7 +390,7 @@ def _pair_columns(
 
 
 def _split_scores(unit: Floats, described: _Described, split: Split, prediction: Floats | None) -> dict[str, Floats]:
-    """Return the score of each test scene by what stands before the kind of split in its name."""
+    """Return the score of each test scene by the prefix that its name has before the kind of split."""
     train, test = split.train, split.test
     mean = unit[train].mean(axis=0)
     goals = unit[train] - mean
@@ -409,8 +410,8 @@ def _split_scores(unit: Floats, described: _Described, split: Split, prediction:
 def ridge_prediction(features: Floats, goals: Floats, split: Split) -> Floats:
     """Return ridge regression's prediction for the test scenes, [test, dim].
 
-    `features` [n, k] of all scenes, `goals` [train, dim]. There is an intercept; the penalty is that of
-    `RELATIVE_PENALTIES` with the least error of generalised cross-validation.
+    `features` [n, k] of all scenes, `goals` [train, dim]. There is an intercept; generalised cross-validation chooses
+    the penalty among `RELATIVE_PENALTIES`.
     """
     centre = features[split.train].mean(axis=0)
     x, x_test = features[split.train] - centre, features[split.test] - centre
@@ -432,7 +433,7 @@ def ridge_prediction(features: Floats, goals: Floats, split: Split) -> Floats:
         else:
             error = total - float((energy * (eigenvalues + 2 * penalty) / (eigenvalues + penalty) ** 2).sum())
         freedom = 1 + float((eigenvalues / (eigenvalues + penalty)).sum())
-        # What is left of an exact fit is rounding, and must not be weighed against the freedom that it took.
+        # The residual of an exact fit is rounding, and must not be weighed against its degrees of freedom.
         errors.append(max(error, 1e-12 * total) / (1 - freedom / n) ** 2 if freedom < n else math.inf)
     penalty = float(scale * RELATIVE_PENALTIES[int(np.argmin(errors))])
     weights = basis @ (projection / (eigenvalues + penalty)[:, None])
@@ -496,7 +497,7 @@ def _fit_splits(
         order = np.random.default_rng(seed).permutation(split.train)
         held_back = max(1, round(VALIDATION_SHARE * len(order)))
         mean = unit[split.train].mean(axis=0)
-        # Made when it is fitted: the targets of all splits together are many times the embeddings.
+        # Made when needed: the targets of all splits together are many times the embeddings.
         return Goal(
             title,
             lambda: centred_directions(unit, mean).astype(np.float32),
@@ -607,7 +608,7 @@ MEASURES = {
         "shown": False,
     },
 }
-"""What each number of `a_tre_held_out` is: fields by name, the score first."""
+"""The description of each number of `a_tre_held_out`, by name, the score first."""
 
 PAGE = {
     "introduction": """\
@@ -632,12 +633,12 @@ that were never trained have high scores and small gaps too.
     # So that a page with the largest input answers within minutes on two processors.
     "limits": {"columns": 256, "items": 8, "words": 64},
 }
-"""What the metric's page says, and how much it takes: columns of a matrix, sources of a scene, different labels."""
+"""Content of the metric's page and its limits: columns of a matrix, sources of a scene, different labels."""
 
 
 def example() -> dict[str, Any]:
     """Return arguments of `a_tre_held_out`: 200 different scenes of one to three sources in 8 dimensions, of an encoder
-    that adds up classes but for timbre and pitch, of which it has a vector for each combination."""
+    that is additive in classes, except for timbre and pitch, with one vector per combination."""
     rng = np.random.default_rng(0)
     labels: dict[str, Sequence[str]] = {"timbre_label": ("bell", "brass", "reed"), "rate_label": ("slow", "fast")}
     labels |= {"pitch_label": ("low", "mid", "high"), "amplitude_label": ("soft", "loud")}

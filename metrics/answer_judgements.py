@@ -1,4 +1,4 @@
-"""Mentions of options in an answer, side by side and as they are judged: affirmed, denied, doubted or supposed."""
+"""Mentions of options in an answer, grouped and judged: affirmed, denied, doubted or supposed."""
 
 import dataclasses
 import functools
@@ -54,7 +54,7 @@ _ANOTHER = re.compile(
 
 
 class Judged(Words):
-    """An answer whose mentions are merged, grouped by sentences, and judged by what is said of them."""
+    """An answer with its mentions merged, grouped by sentences, and judged by their context."""
 
     def __init__(self, text: str, form: Form, is_alone: bool) -> None:
         super().__init__(text, form)
@@ -65,7 +65,7 @@ class Judged(Words):
         self.mentions = self._judged(self._grouped(self.mentions))
 
     def _merged(self, single: Sequence[Mention]) -> list[Mention]:
-        """Letters and the texts beside them as one: first where they agree, then where they do not."""
+        """Letters merged with the texts beside them: first where they agree, then where they differ."""
         mentions = list(single)
         for agree in (True, False):
             merged: list[Mention] = []
@@ -99,10 +99,10 @@ class Judged(Words):
         return False
 
     def _goes_on_without(self, before: Mention, after: Mention) -> bool:
-        """Whether the text after a letter begins a sentence that says of it that it is none: "C. The bell isn't"."""
+        """Whether the text after a letter begins a sentence that rejects it: "C. The bell isn't"."""
         if before.kind != "letter" or after.kind != "text" or "." not in self.words_and_marks(before.end, after.start):
             return False
-        # "C. The bell (B) is heard earlier": the text has a letter of its own, and more is said of it.
+        # "C. The bell (B) is heard earlier": the text has a letter of its own, and the sentence goes on.
         last = self.tokens[after.end - 1]
         if after.end - after.start > 1 and len(last.raw) == 1 and self.form.letter(last.raw) is not None:
             return self.kind(after.end) == "mark" and self.kind(after.end + 1) in CONTENT
@@ -118,7 +118,7 @@ class Judged(Words):
         return self.fold(mention.end) in (".", ":", ")") and self.kind(mention.end + 1) in CONTENT
 
     def _sentences(self) -> list[Span]:
-        """Tokens of each, without marks alone; a full stop within a mention ends none."""
+        """Tokens of each sentence that has words; a full stop within a mention ends none."""
         within = {place for mention in self.mentions for place in range(mention.start, mention.end)}
         spans, start = [], 0
         for place, token in enumerate(self.tokens):
@@ -129,7 +129,7 @@ class Judged(Words):
         return [span for span in spans if any(token.kind in CONTENT for token in self.tokens[span[0] : span[1]])]
 
     def _grouped(self, mentions: Sequence[Mention]) -> list[Mention]:
-        """Mentions with the number of the group: of what stands side by side."""
+        """Mentions with the number of their group; mentions side by side are one group."""
         grouped: list[Mention] = []
         for mention in mentions:
             group = len(grouped)
@@ -152,7 +152,7 @@ class Judged(Words):
         """Whether a letter after a letter opens a sentence of its own: "B. A is wrong", but not "B. C"."""
         between = self.words_and_marks(before.end, after.start)
         if before.kind == "letter" and after.kind == "text" and "." in between and "\n" not in between:
-            # What is a text of the letter is one mention with it.
+            # The text of the letter's option is one mention with it.
             return True
         if {before.kind, after.kind} != {"letter"} or not {".", ")", "\n"} & set(between) or "," in between:
             return False
@@ -167,7 +167,7 @@ class Judged(Words):
         return bool(between) and all(token.fold in "\n-*•,." or token.kind == "number" for token in between)
 
     def _judged(self, mentions: Sequence[Mention]) -> list[Mention]:
-        """Mentions with what denies or praises each."""
+        """Mentions with the words that deny or praise each."""
         judged: list[Mention] = []
         starts = {mention.start for mention in mentions}
         for mention in mentions:
@@ -186,7 +186,7 @@ class Judged(Words):
                 dataclasses.replace(mention, denier=denier, praised=praised) if denier or praised else mention
             )
             if said is not None:
-                # "A, C and D are wrong": what is said of the last is said of all that stand beside it.
+                # "A, C and D are wrong": the predicate of the last mention holds for its entire group.
                 for place in range(len(judged) - 2, -1, -1):
                     if judged[place].group != mention.group or judged[place].denier:
                         break
@@ -201,7 +201,7 @@ class Judged(Words):
 
     @functools.cached_property
     def _supposed(self) -> set[int]:
-        """Tokens of clauses that only suppose something: of "if A were louder, it would be B" all of them."""
+        """Tokens of hypothetical clauses: in "if A were louder, it would be B" all of them."""
         supposed: set[int] = set()
         for start, end in self.sentences:
             place = start
@@ -215,7 +215,7 @@ class Judged(Words):
         return supposed
 
     def _supposes(self, place: int) -> frozenset[str] | None:
-        """With what a clause ends that a word opens, where it only supposes something; else None."""
+        """The end marks of a hypothetical clause that a word opens; None where it opens none."""
         word = self.fold(place)
         if word == "if" and place not in self._guessed:
             is_counterfactual = self.is_start(place) and place in self._would
@@ -234,7 +234,7 @@ class Judged(Words):
 
     @functools.cached_property
     def _would(self) -> set[int]:
-        """Tokens of sentences that say what would be."""
+        """Tokens of sentences in the conditional ("would be")."""
         would = word_set("would were could might it'd i'd we'd")
         return {
             place for span in self.sentences if not would.isdisjoint(self.words_of(*span)) for place in range(*span)
@@ -280,7 +280,7 @@ class Judged(Words):
         return ""
 
     def _is_of_what_is_not(self, place: int, mention: Mention) -> bool:
-        """Whether a "not" belongs to a clause before: "the sound that is not heard is the siren"."""
+        """Whether a "not" belongs to an earlier clause: "the sound that is not heard is the siren"."""
         relative = {"that", "which", "what"} & set(self.words_before(place, 2))
         return bool(relative) and self.fold_before(mention) in ("is", "was") and self.fold(place + 1) != "the"
 
@@ -348,14 +348,14 @@ class Judged(Words):
         return spans
 
     def fold_before(self, mention: Mention) -> str:
-        """The word before a mention, but for articles."""
+        """The word before a mention, articles skipped."""
         before = [word for word in self.words_before(mention.start, 3) if word not in ARTICLES]
         return before[0] if before else ""
 
 
-# ----- what a clause says of the sounds
+# ----- statements of a clause about the sounds
 def says_alone(clause: str, *, besides: bool) -> bool | None:
-    """Whether a clause says that nothing overlaps the sound; None where it tells neither."""
+    """Whether a clause says that nothing overlaps the sound; None where it says neither."""
     words = clause.split()
     if not words or len(words) > SCANNED:
         return None
@@ -375,5 +375,5 @@ def says_alone(clause: str, *, besides: bool) -> bool | None:
 
 
 def is_heard(words: Sequence[str]) -> bool:
-    """Whether something is said to be there."""
+    """Whether the words state that a sound is present."""
     return not _HEARD.isdisjoint(words) or bool({"no", "nothing", "with"} & set(words))

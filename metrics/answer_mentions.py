@@ -26,7 +26,7 @@ _FUNCTION = word_set(
     "it remains fits matches wins goes correct right wrong incorrect false true only instead to at from",
     "by alone actually likely probably yes no",
 )
-"""What follows a letter that is no word: not "the C major chord"."""
+"""Words that may follow a letter that names an option: not "the C major chord"."""
 CHOICE = word_set(
     "option options choice letter opción opcion opzione opção opcao variant вариант buchstabe lettre letra lettera"
 )
@@ -59,7 +59,7 @@ _ORDERED = CHOICE | word_set(
     "answer alternative candidate interval item window opciones respuesta réponse antwort risposta"
 )
 _TONES = word_set("note notes chord chords key keys pitch scale plan vitamin vitamins")
-"""What letters name that are no options."""
+"""Things named by letters that are not options."""
 _COUNTED = word_set(
     "kind kinds type types sort sorts class classes category categories sound sounds source sources event events label",
     "labels noise noises altogether overall instruments instrument timbres timbre voices voice things audible heard",
@@ -130,20 +130,20 @@ _BEFORE_YES_NO = (
 )
 
 
-# ----- matching: where options are mentioned
+# ----- matching: mentions of options
 @dataclass(frozen=True, slots=True)
 class Mention:
     """Words that name an option.
 
     Attributes:
         start, end: its tokens.
-        options: that it names: several where a letter and a text differ, or texts are the same but for small words.
+        options: the options named: several where a letter and a text differ, or texts differ in small words only.
         kind: letter, text (a letter may stand beside it), head, ordinal, count, number (that may be no count),
             interval, yes or no.
         led: whether a letter stands in front.
-        denier: the word by which it is denied, empty where it is not.
+        denier: the word that denies it, empty where it is not denied.
         praised: whether it is called right.
-        group: number of what stands side by side.
+        group: number of its group of mentions side by side.
     """
 
     start: int
@@ -160,7 +160,7 @@ Span = tuple[int, int]
 
 
 class Words:
-    """The words of an answer, and what options they mention."""
+    """The words of an answer, and the options that they mention."""
 
     def __init__(self, text: str, form: Form) -> None:
         self.text, self.form = text, form
@@ -220,7 +220,7 @@ class Words:
         return place < 0 or self.kind(place) == "line" or self.fold(place) in ENDS
 
     def _without_inner(self, mentions: Sequence[Mention]) -> list[Mention]:
-        """In order, without mentions within others."""
+        """The mentions in order, without those inside others."""
         kept: list[Mention] = []
         for mention in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
             if not kept or mention.start >= kept[-1].end:
@@ -310,7 +310,7 @@ class Words:
         return follows and not first and (token.raw != "A" or before not in ("", "is", "hear", "heard", "was"))
 
     def _names_a_tone(self, place: int) -> bool:
-        """Whether a letter is that of a note, a key or the like: "the note is a C", "in the key of D", "plan B"."""
+        """Whether a letter names a note, a key or the like: "the note is a C", "in the key of D", "plan B"."""
         for at in range(place - 1, max(place - 5, -1), -1):
             if self.fold(at) in _TONES:
                 return not (self.fold(at) == "note" and self.is_start(at))
@@ -401,7 +401,7 @@ class Words:
         return mentions
 
     def _leads_to_yes_no(self, place: int) -> bool:
-        """Whether the words before tell that yes, or no, is meant: "the answer is no", but not "there is no"."""
+        """Whether the words before make yes, or no, the answer: "the answer is no", but not "there is no"."""
         before, *earlier = self.words_before(place, 5) or [""]
         if self.kind(place - 1) == "mark":
             return self.fold(place - 1) in (":", "=", ">", "|", ",", "(", '"', "-", "'", "{", "/", ";")
@@ -415,7 +415,7 @@ class Words:
         return Mention(place, place + 1, frozenset([self.form.yes_no["yes" if is_yes else "no"]]), "yes or no")
 
     def _number(self, place: int) -> str:
-        """A number as the options have it, empty where a word is none."""
+        """A number as the options write it; empty where a word is not a number."""
         word = self.fold(place)
         if (
             word == "single"
@@ -428,7 +428,7 @@ class Words:
         return word if NUMBER.fullmatch(word) else ""
 
     def _numbers(self) -> list[Mention]:
-        """Numbers; those that say how many sounds there are, and are no time, level or pronoun, are counts."""
+        """Numbers; a number of sounds, rather than a time, a level or a pronoun, is a count."""
         numbers = [place for place in self.content if self._number(place)]
         small = JOINING | FILLERS | _COUNTED | _BETWEEN | _COUNTERS | _TOTAL | {"to", "both", "either"}
         only = all(place in numbers or self.fold(place) in small for place in self.content)

@@ -1,4 +1,4 @@
-"""The words of an answer in free text and of the options of a question, as they are compared."""
+"""The words of a free-text answer and of the options of a question, normalised for comparison."""
 
 import functools
 import math
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""What the options are called, in their order."""
+"""Letters of the options, in order."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Form:
     Attributes:
         texts: as shown.
         folded: their words.
-        phrases: a tree of the words of all options: by a word what may follow it, and by "" the options that end there.
-        heads: words that only one option has, and may stand for it.
+        phrases: a tree of the words of all options: each word maps to the next, "" to the options that end there.
+        heads: words that only one option has, and that may stand for it.
         yes_no: positions of Yes and No where these are the options.
         intervals: two numbers of each option, where all have two; else empty.
         counts: whether all are numbers.
@@ -35,7 +35,7 @@ class Form:
     counts: bool
 
     def letter(self, letter: str) -> int | None:
-        """Position of the option that a letter stands for."""
+        """Position of a letter's option."""
         place = LETTERS.find(letter.upper())
         return place if 0 <= place < len(self.texts) else None
 
@@ -69,11 +69,11 @@ _GENERAL = frozenset(
         *("female", "other", "left", "right", "high", "low", "hand", "loud", "soft", "back", "front"),
     ]
 )
-"""Words that do not say by themselves which option is meant."""
+"""Words too general to identify an option."""
 
 
 def _heads(folded: Sequence[tuple[str, ...]]) -> dict[str, int]:
-    """Words of options of several words that only one option has: nouns, not "electric", "plucked" or "running"."""
+    """Distinctive words of options with several words: nouns of one option only, not "electric" or "running"."""
     having: dict[str, set[int]] = {}
     for place, words in enumerate(folded):
         for word in words:
@@ -88,12 +88,12 @@ def _heads(folded: Sequence[tuple[str, ...]]) -> dict[str, int]:
     return heads
 
 
-# ----- matching: what is read, and its words
+# ----- matching: the part that is read, and its words
 READ_CHARACTERS = (1000, 2000)
-"""Of a longer answer so many characters at its begin and at its end are read: where conclusions stand."""
+"""Characters read at the beginning and at the end of a longer answer, where conclusions stand."""
 
 READ_WORDS = (300, 600)
-"""Likewise of its words and marks."""
+"""Words and punctuation marks, likewise."""
 
 _SAME = str.maketrans("‘’‚‛′“”„‟«»″‐‑‒–—―−", '\'\'\'\'\'"""""""-------')
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
@@ -112,7 +112,7 @@ _PROMPT = re.compile(
     r"Explain, then letter\.|<\|?(?:assistant|im_start)\|?>",
     re.I,
 )
-"""The last lines of the prompts of this project: what follows is the answer."""
+"""The last lines of the prompts of this project: the answer follows."""
 
 NUMBER = re.compile(r"\d+(?::\d+)*(?:[.,]\d+)?")
 _UNSPACED_RANGES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -135,8 +135,8 @@ class Token:
     """A word, number, character of a script without spaces, end of a line or punctuation mark; the name of its group.
 
     Attributes:
-        kind: which of these.
-        raw, fold: as it is, and for comparison.
+        kind: one of these.
+        raw, fold: as written, and normalised for comparison.
         start, end: its characters.
     """
 
@@ -148,20 +148,20 @@ class Token:
 
 
 def _plain(text: str) -> str:
-    """A text without what does not matter to its meaning."""
+    """A text without characters that do not affect its meaning."""
     text = unicodedata.normalize("NFKC", _SPECIAL.sub(" ", text)).translate(_SAME)
     return _INVISIBLE.sub("", text).replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def _clipped(text: str) -> str:
-    """The begin and the end of a text, where it is long: what is done with it takes bounded time."""
+    """The beginning and the end of a text where it is long, so that matching takes bounded time."""
     return (
         text if len(text) <= sum(READ_CHARACTERS) else f"{text[: READ_CHARACTERS[0]]}\n…\n{text[-READ_CHARACTERS[1] :]}"
     )
 
 
 def final_part(text: str) -> str:
-    """What a model gives as its answer."""
+    """The part of a text that a model gives as its answer."""
     text = _THOUGHT_START.split(_THOUGHT_END.split(_SPECIAL.sub(" ", text))[-1])[0]
     tagged = _ANSWER_START.split(text)
     if len(tagged) > 1:
@@ -185,14 +185,14 @@ def final_part(text: str) -> str:
 
 
 LONGEST = 26
-"""Most options, and most words of an option that are compared."""
+"""Limit on options, and on the words of an option that are compared."""
 
 SCANNED = 24
-"""Most tokens that are looked at for how a sentence or clause goes on."""
+"""Limit on the tokens inspected for the continuation of a sentence or clause."""
 
 
 def _braced(text: str) -> str:
-    """What stands before the brace that closes one opened before the text."""
+    """The text before the brace that closes one opened earlier."""
     depth = 1
     for place, character in enumerate(text):
         depth += {"{": 1, "}": -1}.get(character, 0)
@@ -221,7 +221,7 @@ ARTICLES = frozenset(("a", "an", "the"))
 
 
 def folded_words(text: str) -> tuple[str, ...]:
-    """The words of a text for comparison: case, an article in front and how numbers are written do not matter."""
+    """The words of a text for comparison: case, a leading article and the spelling of numbers do not matter."""
     words = [token.fold for token in read_tokens(_plain(text)) if token.kind in CONTENT]
     # "A." is a letter.
     has_article = len(words) > 1 and words[0] in ARTICLES and re.match(r"[\W_]*(?:an?|the)\s+\w", text, re.I)
@@ -229,14 +229,14 @@ def folded_words(text: str) -> tuple[str, ...]:
 
 
 def word_stem(word: str) -> str:
-    """A word without what makes it a plural or, where it is long, a form of a verb: "bells", "barking"."""
+    """A word without its plural ending or, where it is long, its verb ending: "bells", "barking"."""
     if len(word) > 6 and word.endswith("ing"):
         return word[:-3]
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word
 
 
 def number_value(number: str) -> float | None:
-    """A number in digits, of seconds or minutes:seconds; None where it is neither."""
+    """The value of a number in digits, of seconds or minutes:seconds; None for any other word."""
     minutes, _, rest = number.rpartition(":")
     try:
         return 60 * float(minutes or 0) + float(rest.replace(",", "."))

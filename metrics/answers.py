@@ -37,7 +37,7 @@ from .answer_words import (
 from .arrays import Floats
 
 POLARITIES = ("overlap", "alone")
-"""What "Yes" says of a question of concurrency: that something overlaps the sound asked about, or that nothing does."""
+"""The meaning of "Yes" in a question of concurrency: something overlaps the sound in question, or nothing does."""
 
 REFUSED = ("refusal",)
 UNPARSED = ("empty", "echo", "no such letter", "conflict", "none of them", "refusal", "several", "nothing")
@@ -47,10 +47,10 @@ UNPARSED = ("empty", "echo", "no such letter", "conflict", "none of them", "refu
 # ----- matching an answer
 @dataclass(frozen=True)
 class Match:
-    """What an answer was read as.
+    """The reading of an answer.
 
     Attributes:
-        option: position of the option that it names; None where it is unparsed.
+        option: position of the option named; None where the answer is unparsed.
         rule: name of the rule that decided; where none names an option, one of UNPARSED.
     """
 
@@ -61,25 +61,24 @@ class Match:
 def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -> Match:
     """Read an answer: its last conclusion counts, and two options in one conclusion are a conflict.
 
-    1. What is read: what follows the end of the last thinking and the last ``<answer>``, and what the last
-       ``\\boxed{}`` holds; of thinking that does not end nothing is. Of a text of more than READ_CHARACTERS, or
-       READ_WORDS words, begin and end are read. Options that are repeated as a list ("A. dog B. rain") and questions
-       are passed over: *echo* where nothing is left.
-    2. What names an option is found: its letter, its text, "the second option", a number that counts sounds, two
-       times, Yes or No. A letter beside a text ("B. dog", "the dog (B)") is one mention, of two options where they
-       differ; what stands side by side ("A and C", "dog or rain") belongs together. A mention is *denied* by a word
-       before it in its clause (not, neither, than, rather than, without), or by what is said of it ("is
-       incorrect", "A) No").
+    1. The part that is read: the text after the last thinking and after the last ``<answer>``, and the content of the
+       last ``\\boxed{}``; nothing of thinking that does not end. Of a text of more than READ_CHARACTERS, or READ_WORDS
+       words, beginning and end are read. Options that are repeated as a list ("A. dog B. rain") and questions are
+       skipped: *echo* where nothing is left.
+    2. Mentions of options are found: a letter, a text, "the second option", a number that counts sounds, two times, Yes
+       or No. A letter beside a text ("B. dog", "the dog (B)") is one mention, of two options where they differ;
+       mentions side by side ("A and C", "dog or rain") are a group. A mention is *denied* by a word before it in its
+       clause (not, neither, than, rather than, without), or by its predicate ("is incorrect", "A) No").
     3. Sentence by sentence, conclusions are looked for: after "answer is", "choose" and so on, or with "is correct"
        (*answer is*); a letter alone on its line (*letter*), or in front of all (*letter first*); after "so",
-       "therefore", "must be" and so on (*conclusion*); where letter after letter is gone through, the only one that is
-       called right (*option by option*). A later one replaces an earlier one; what only explains replaces no answer.
-       "Wait" and "actually" withdraw what was concluded before; without them, too, the later of two lines "Answer: …"
-       counts. What only supposes ("if", "suppose", "let's say") concludes nothing.
-    4. Where there is no conclusion: "none of the …" (*none of them*); an apology, or that nothing can be heard or told
-       (*refusal*); else the only option that is mentioned and not denied (*mention*); of several the only one in a last
-       sentence, or clause after "but", that compares them (*last sentence*); else *several*, or *nothing*. A text that
-       breaks off in the middle of a phrase has no such mention.
+       "therefore", "must be" and so on (*conclusion*); in a review of letter after letter, the only one that is called
+       right (*option by option*). A later conclusion replaces an earlier one; an explanation replaces no answer. "Wait"
+       and "actually" withdraw the conclusions before; without them, too, the later of two lines "Answer: …" counts. A
+       supposition ("if", "suppose", "let's say") concludes nothing.
+    4. Without a conclusion: "none of the …" (*none of them*); an apology, or a statement that nothing can be heard or
+       decided (*refusal*); else the only option that is mentioned and not denied (*mention*); of several the only one
+       in a last sentence, or clause after "but", that compares them (*last sentence*); else *several*, or *nothing*. A
+       text that breaks off in the middle of a phrase has no such mention.
 
     Unparsed are also *conflict*, and *no such letter*: a lone letter beyond the options. A short answer may name an
     option by its head noun ("brass" for "brass section"). "There is no other sound" and "only the bell is heard" mean
@@ -89,7 +88,7 @@ def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -
     Args:
         text: what the model said.
         options: 2 to 26 texts, in the order shown.
-        polarity: what "Yes" says where the options are Yes and No: one of POLARITIES.
+        polarity: the meaning of "Yes" where the options are Yes and No: one of POLARITIES.
 
     >>> match_answer("B. rain", ["rain", "dog"])
     Match(option=None, rule='conflict')
@@ -105,7 +104,7 @@ def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -
 
 
 def _exact(answer: str, form: Form) -> Match | None:
-    """A lone letter, an option's own text, or nothing: what needs no reading."""
+    """The match of a lone letter, an option's own text or an empty answer, without further reading."""
     if not any(unicodedata.category(character)[0] in "LN" for character in answer):
         return Match(None, "empty")
     lone = LONE_LETTER.fullmatch(answer)
@@ -123,16 +122,16 @@ def _exact(answer: str, form: Form) -> Match | None:
 def embedding_match(
     texts: Sequence[str], options: Sequence[Sequence[str]], embed: Callable[[Sequence[str]], Floats]
 ) -> list[int]:
-    """Return the position of the option that is most similar to each answer as a whole, by sentence embeddings.
+    """Return the position of the option that is most similar to each complete answer, by sentence embeddings.
 
     This is how arXiv 2603.05128 matches, by NV-Embed-v2. It never abstains: a refusal, a lone letter or an empty text
-    is given an option too, whichever is nearest, of equal ones the first. So it is no score here, but may stand beside
-    one: `polybench` with ``parsed=True`` takes the positions.
+    gets the nearest option too, of equal ones the first. So it is not a score here, but may stand beside one:
+    `polybench` with ``parsed=True`` takes the positions.
 
     Args:
         texts: m answers, as the model gave them.
         options: m lists of texts.
-        embed: n different texts to vectors [n, d] of any length; cosines are compared, and that with zeros is 0.
+        embed: n different texts to vectors [n, d] of any length; cosines are compared, and a cosine with zeros is 0.
 
     >>> def embed(texts):
     ...     return np.array([[text.count("dog"), text.count("rain")] for text in texts], float)
@@ -196,13 +195,13 @@ _HEDGED = word_set(
     "earlier afterwards would should unclear unsure uncertain unlikely doubt doubtful sometimes false once",
     "question task means check checks checking listen listened asked asks tell determine detect define",
 )
-"""Words of sentences that do not tell whether sounds overlap, or only when."""
+"""Words of sentences that leave open whether sounds overlap, or say only when."""
 _SURE = re.compile(
     r"\b(?:there (?:is |can be )?)?(?:no|without(?: a| any)?|beyond(?: a| any)?) (?:doubt|question)"
     r"(?: (?:about it|that))?\b"
     r"|\b(?:1 )?after (?:the other|another|each other)\b"
 )
-"""What takes nothing back: "no doubt", "one after the other"."""
+"""Phrases that retract nothing: "no doubt", "one after the other"."""
 _UNTRUE = re.compile(
     r"\b(?:not|isn't|hardly) (?:true|the case|correct|clear|certain|sure|obvious|evident)\b"
     r"|\b(?:untrue|incorrect|wrong)\b"
@@ -253,16 +252,16 @@ _OFFERS = re.compile(
 _BUT = re.compile(r"\b(?:but|however|though|maybe|probably|perhaps(?!\s+you)|aber|mais|pero)\b|但", re.I)
 
 
-# ----- matching: mentions side by side, and what is said of them
+# ----- matching: groups of mentions, and their predicates
 class _Reading(Judged):
     """An answer, read sentence by sentence; see `match_answer`."""
 
     def match(self, spare: int = sum(READ_WORDS)) -> Match:
-        """What the answer is read as; without lists of options so many words and marks are read anew at most."""
+        """The reading of the answer; without lists of options at most so many words and marks are read anew."""
         echo = self._echo()
         if echo:
             if len(self.tokens) - sum(last - first for first, last in echo) > spare:
-                # Each list that goes may leave another one: of a text made of them nothing else is to be expected.
+                # A removed list may leave another one: a text made of lists holds nothing else.
                 return Match(None, "echo")
             kept, end = [], 0
             for first, last in echo:
@@ -337,7 +336,7 @@ class _Reading(Judged):
         return self.fold(span[1] - 1) == "?" and len(words) > 3 and words[0] in _QUESTION
 
     def _corrects(self, span: Span) -> int | None:
-        """From where on a sentence, or a clause of it, takes back what was said; None where none does."""
+        """The token from which a sentence, or a clause of it, retracts earlier statements; None where none does."""
         corrected = None
         for place in range(*span):
             if self.kind(place) in CONTENT and self.fold(place) in _CORRECTING_STARTS:
@@ -352,12 +351,12 @@ class _Reading(Judged):
         return corrected
 
     def _only_doubts(self, corrected: int, span: Span) -> bool:
-        """Whether a sentence weighs another option against what was said: "then again, it may be C"."""
+        """Whether a sentence weighs another option against the earlier one: "then again, it may be C"."""
         again = self.words_before(corrected, 2) == ["again", "then"]
         return again and not _HEDGES.isdisjoint(self.words_of(corrected, span[1]))
 
     def _weighed(self, current: "_Verdict", span: Span, mentions: Sequence[Mention]) -> frozenset[int]:
-        """What is as possible as what was no more than possible: "it could be B. But it could be C"."""
+        """A possibility as likely as the one before: "it could be B. But it could be C"."""
         if self.fold(span[0]) not in _CONTRAST or _HEDGES.isdisjoint(self.words_before(current.place, 5)):
             return frozenset()
         weighed = [m for m in mentions if not m.denier and not _HEDGES.isdisjoint(self.words_before(m.start, 5))]
@@ -385,7 +384,7 @@ class _Reading(Judged):
     def _verdict(
         self, number: int, span: Span, mentions: Sequence[Mention], listed: bool, corrected: int | None
     ) -> "_Verdict | None":
-        """What a sentence concludes."""
+        """The conclusion of a sentence."""
         if corrected is not None:
             mentions = [mention for mention in mentions if mention.start >= corrected]
             if not mentions:
@@ -426,7 +425,7 @@ class _Reading(Judged):
         return self._turned(number, span, mentions) or self._so(span, mentions)
 
     def _turned(self, number: int, span: Span, mentions: Sequence[Mention]) -> "_Verdict | None":
-        """What it is after what it seemed: "it might be A, but it's really B"."""
+        """The fact after the appearance: "it might be A, but it's really B"."""
         turn = next((place for place in range(*span) if self.fold(place) in _CONTRAST), None)
         if turn is None:
             return None
@@ -452,20 +451,20 @@ class _Reading(Judged):
         return mention.start - turn <= SCANNED and told[:1] in (["is"], ["was"], ["be"], ["it"])
 
     def _is_first(self, number: int, span: Span, mention: Mention) -> bool:
-        """Whether a mention stands in front of all that is said."""
+        """Whether a mention stands in front of all other words."""
         if any(not self._asks(earlier) for earlier in self.sentences[:number]):
             return False
         small = CHOICE | ARTICLES | word_set("definitely certainly clearly")
         return all(word in small for word in self.words_of(span[0], mention.start))
 
     def _settled(self, mention: Mention, strength: int, rule: str) -> "_Verdict":
-        """A conclusion with all that stands beside its mention and is not denied."""
+        """A conclusion with all undenied options of its mention's group."""
         is_plain = mention.kind != "text" or mention.led
         return _Verdict(self._by_group[mention.group], strength, rule, mention.start, is_plain)
 
     @functools.cached_property
     def _by_group(self) -> dict[int, frozenset[int]]:
-        """The options that stand side by side and are not denied."""
+        """The undenied options, group by group."""
         table: dict[int, frozenset[int]] = {}
         for mention in self.mentions:
             if not mention.denier:
@@ -482,11 +481,11 @@ class _Reading(Judged):
             mention = self._first_from(cue[0], span, needs_copula=cue[1])
             if mention is not None and not mention.denier:
                 answered = mention
-        # "Answer", and what it is on the line above or below.
+        # "Answer", with the option on the line above or below.
         return answered if answered is not None else self._answered_above(span)
 
     def _cue_end(self, place: int) -> tuple[int, bool] | None:
-        """Where words end after which the answer follows, and whether "is" has to stand between."""
+        """The end of words that introduce the answer, and whether "is" has to follow them."""
         if self.kind(place) not in CONTENT:
             return None
         word, before = self.fold(place), self.fold(place - 1)
@@ -540,7 +539,7 @@ class _Reading(Judged):
         return {span[0]: number for number, span in enumerate(self.sentences)}
 
     def _so(self, span: Span, mentions: Sequence[Mention]) -> "_Verdict | None":
-        """What follows "so", "therefore", "must be", "I think" and so on."""
+        """The conclusion after "so", "therefore", "must be", "I think" and so on."""
         cue, last = None, max((mention.start for mention in mentions if not mention.denier), default=-1)
         for place in range(span[0], min(last, span[1])):
             if self.kind(place) in CONTENT and self._leads(place, self.fold(place)):
@@ -652,7 +651,7 @@ class _Reading(Judged):
         return [span for span in self.sentences if self._asks(span)][:LONGEST]
 
     def _only_at_first(self, mention: Mention) -> bool:
-        """Whether a mention is what was thought first, before a "but"."""
+        """Whether a mention is only a first thought, before a "but"."""
         before = self.words_before(mention.start, 12)
         if _FIRST_THOUGHT.isdisjoint(before) or {"but", "however"} & set(before):
             return False
@@ -680,7 +679,7 @@ class _Reading(Judged):
         compares = not _COMPARES.isdisjoint(words) or "likely" in words
         compares |= len(words) <= 3 and not self.form.counts
         if last and "it" in words[:2]:
-            # "It is the bell." as all that the sentence says.
+            # "It is the bell." as the entire sentence.
             small = _CONTRAST | ADVERBS | ARTICLES | word_set("it is was must be really actually that in")
             compares |= small.issuperset(self.words_of(begin, last[0].start)) and not self.words_of(last[-1].end, end)
         narrates = bool(words) and words[0] in (
@@ -697,7 +696,7 @@ class _Reading(Judged):
         return min(named) if len(named) == 1 and compares and not narrates else None
 
     def _most(self, affirmed: Sequence[Mention]) -> int | None:
-        """The only option of which it is said that it is the longest."""
+        """The only option that is called the longest."""
         named: set[int] = set()
         for mention, after in itertools.zip_longest(affirmed, affirmed[1:]):
             end = len(self.tokens) if after is None else after.start
@@ -706,7 +705,7 @@ class _Reading(Judged):
         return min(named) if len(named) == 1 and not self._breaks_off() else None
 
     def _hinted(self) -> Match:
-        """What a short answer hints at: by a head noun, two numbers, or by what it says of other sounds."""
+        """The option that a short answer implies: by a head noun, two numbers, or a statement about other sounds."""
         words = self.words_of(0, len(self.tokens))
         if self.form.yes_no:
             return self._stated()
@@ -727,7 +726,7 @@ class _Reading(Judged):
         return Match(min(named), "mention") if len(named) == 1 else Match(None, "several")
 
     def _stated(self) -> Match:
-        """Yes or No from what is said of other sounds, where all that is said agrees: as much is read of either."""
+        """Yes or No from statements about other sounds, where all agree: both answers are read alike."""
         if self._breaks_off():
             return Match(None, "nothing")
         stated = {alone for span in self.sentences if not self._asks(span) for alone in self._states_alone(span)}
@@ -755,12 +754,12 @@ class _Verdict:
     """A conclusion.
 
     Attributes:
-        options: that it names: one, or there is a conflict.
-        strength: 3 of an answer that is given as such, 2 of what follows from what was said.
+        options: the options named: one, or there is a conflict.
+        strength: 3 of an explicit answer, 2 of an inference from earlier statements.
         rule: see `match_answer`.
         place: its first token.
-        is_plain: whether it is a letter, a number or the like, which is said to answer, and not to explain.
-        listed: whether it is one of those that are called right.
+        is_plain: whether it is a letter, a number or the like, which answers rather than explains.
+        listed: whether it is one of several called right.
     """
 
     options: frozenset[int]

@@ -1,4 +1,4 @@
-"""The Space of a metric: a form that scores what is pasted into it, made from the metric's own description.
+"""The Space of a metric: a form that scores pasted inputs, made from the metric's own description.
 
 ``python app.py`` starts it for the metric module beside this file, ``python app.py MODULE`` for another. The boxes are
 the metric's features, the table is its ``MEASURES``. Where it has them, its ``PAGE`` gives words, limits and further
@@ -23,10 +23,10 @@ import gradio as gr
 
 MAX_ROWS = 2_000
 MAX_CHARACTERS = 5_000_000
-"""Of all boxes together."""
+"""Limit of all boxes together."""
 
 ELSEWHERE = ": run evaluate.load on your own machine instead."
-"""What messages about these limits end with."""
+"""The end of messages about these limits."""
 
 MAX_MESSAGE = 500
 """Characters shown of an error, which may quote what was typed."""
@@ -44,7 +44,7 @@ td:nth-child(-n+2) { white-space: nowrap; font-variant-numeric: tabular-nums; }
   .prose table th:nth-child(3), .prose table td:nth-child(3) { grid-column: 1 / -1; }
 }
 """
-"""A number is not broken over lines; where there is no room beside it, what it is stands below it."""
+"""A number is not broken over lines; where there is no room beside it, its description stands below it."""
 
 
 # ----- texts of boxes
@@ -79,12 +79,12 @@ def read_json(line: str) -> Any:
 
 
 def read_entry(line: str) -> str:
-    """A line of a column that holds numbers or words: which it is can only be said of all lines together."""
+    """A line of a column of numbers or words: only all lines together decide which."""
     return line.strip()
 
 
 def numbers_or_words(entries: list[str]) -> list[Any]:
-    """Numbers where all entries are some, else the entries."""
+    """Numbers where all entries are numbers, else the entries."""
     try:
         return [float(entry) for entry in entries]
     except ValueError:
@@ -122,7 +122,7 @@ KINDS: Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
 
 @dataclass(frozen=True)
 class Box:
-    """A box for text: an argument of the metric, of which each line is one value.
+    """A text box of one argument of the metric, one value per line.
 
     Attributes:
         name: of the argument.
@@ -140,7 +140,7 @@ class Box:
 
     @classmethod
     def of(cls, name: str, label: str, *features: Any, kind: str = "numbers") -> Box:
-        """The box of a feature of the metric, one of its kinds or more; without any of an optional one of `KINDS`."""
+        """The box of a feature of the metric, of one kind or more; without kinds an optional one of `KINDS`."""
         feature = features[0] if features else None
         if len({str(kind) for kind in features}) > 1:
             return cls(name, label, read_entry, write_entry, optional=False)
@@ -174,7 +174,7 @@ class Box:
         return numbers_or_words(values) if self.read is read_entry else values
 
     def _check_size(self, values: list[Any], place: int, limits: Mapping[str, int]) -> None:
-        """Raise ValueError when the last value, of line `place`, does not fit to the first or is too long."""
+        """Raise ValueError when the last value, of line `place`, does not fit the first or is too long."""
         if self.read is read_vector:
             if len(values[-1]) != len(values[0]):
                 raise ValueError(
@@ -194,7 +194,7 @@ class Box:
 
 
 def texts_of(value: Any) -> Iterator[tuple[str, str]]:
-    """Every text in lists and objects, with the key that it stands at (empty in lists)."""
+    """Every text in lists and objects, with its key (empty in lists)."""
     waiting: list[tuple[str, Any]] = [("", value)]
     while waiting:
         key, item = waiting.pop()
@@ -216,7 +216,7 @@ def kinds_of(metric: Any) -> dict[str, list[Any]]:
 
 
 class Form:
-    """What a metric's page does, without the page."""
+    """The actions of a metric's page, without the page."""
 
     def __init__(self, path: Path) -> None:
         """Load the metric of a module, which has ``MEASURES``, and may have ``PAGE`` and ``example``."""
@@ -231,7 +231,7 @@ class Form:
         self.limits: Mapping[str, int] = page.get("limits", {})
         self.options: Mapping[str, Mapping[str, Any]] = page.get("options", {})
         kinds: Mapping[str, str] = page.get("kinds", {})
-        # Inputs of another length than the features', which are all of one.
+        # Inputs whose length differs from the common length of the features.
         needed: Sequence[str] = page.get("needed", ())
         boxes = [
             Box.of(name, label, *self.features.get(name, ()), kind=kinds.get(name, "numbers"))
@@ -246,10 +246,10 @@ class Form:
         return str(next(iter(self.measures.values()))["heading"])
 
     def compute(self, *given: Any) -> str:
-        """Score what was typed.
+        """Score the typed inputs.
 
         Args:
-            given: the texts of the boxes, then the values of the options; what follows them is passed over.
+            given: the texts of the boxes, then the values of the options; further arguments are ignored.
 
         Returns:
             a table in Markdown of name, value and meaning: the score, then its controls.
@@ -351,7 +351,7 @@ def build_page(form: Form) -> gr.Blocks:
         table = gr.Markdown(min_height=100)
         gr.Markdown(form.warning)
         fill.click(form.example, outputs=boxes, api_visibility="private")
-        # A refusal must not stand above the scores of what was there before.
+        # A refusal must not stand above the scores of earlier inputs.
         cleared = run.click(str, outputs=table, api_visibility="private", show_progress="hidden", queue=False)
         cleared.then(named(form), inputs=[*boxes, *options], outputs=table, api_name="compute")
     return page
@@ -373,7 +373,7 @@ def main() -> None:
         css=CSS,
         # The page is made in the browser, as it is tested, not by a second server of Node.js.
         ssr_mode=False,
-        # The form takes no file, and what is typed is kept nowhere, not in the browser either.
+        # The form takes no file, and typed inputs are stored nowhere, not in the browser either.
         max_file_size=1,
         run_history=False,
         footer_links=["api", "gradio", "settings"],

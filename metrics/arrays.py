@@ -1,4 +1,4 @@
-"""Arrays of embeddings, read and checked, and what is computed of their rows."""
+"""Arrays of embeddings, read and checked, and computations on their rows."""
 
 import difflib
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ TIE = 1e-12
 """Cosines closer than this are tied: the rounding of a dot product of two unit vectors is about 1e-15."""
 
 NO_STEP = 1e-13
-"""A difference of embeddings of at most this times the longest of them is none: it lies well above the rounding of
-float64, and so low that a large mean which all embeddings share hides nothing."""
+"""A difference of embeddings of at most this times the longest of them counts as zero: well above the rounding of
+float64, and so low that a large common mean hides nothing."""
 
 ROUNDING = 1e-9
 """Features that differ by less than this times the largest of them are equal: float32 resolves 6e-8."""
@@ -37,7 +37,7 @@ def read_matrix(name: str, x: Any) -> Floats:
     if raw.ndim != 2 or 0 in raw.shape:
         raise ValueError(f"{name} must be [n, dim] with n ≥ 1 and dim ≥ 1; got shape {raw.shape}.")
     array = raw.astype(np.float64, copy=False)
-    if not (float(raw.max()) <= LARGEST and float(raw.min()) >= -LARGEST):  # so written that NaN fails
+    if not (float(raw.max()) <= LARGEST and float(raw.min()) >= -LARGEST):  # written so that NaN fails
         bad = ~(np.abs(array) <= LARGEST)
         rows = np.flatnonzero(bad.any(axis=1))
         value = array[rows[0]][bad[rows[0]]][0]
@@ -55,7 +55,7 @@ def check_length(name: str, values: Any, n: int) -> None:
 
 
 def check_together(inputs: dict[str, Any], why: str) -> None:
-    """Raise ValueError, which says why, where one of two inputs is given without the other."""
+    """Raise ValueError, with the reason, where one of two inputs is given without the other."""
     given = [name for name, x in inputs.items() if x is not None]
     if len(given) == 1:
         (missing,) = set(inputs) - set(given)
@@ -63,7 +63,7 @@ def check_together(inputs: dict[str, Any], why: str) -> None:
 
 
 def nearest_name(word: str, choices: Sequence[str]) -> str:
-    """Return the choice that is written most like a word."""
+    """Return the choice whose spelling is nearest to a word."""
     return (difflib.get_close_matches(word, choices, n=1, cutoff=0.0) or list(choices))[0]
 
 

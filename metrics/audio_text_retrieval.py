@@ -1,10 +1,10 @@
 """Retrieval: is the clip found by its caption among all clips, and a caption by its clip among all captions?
 
-Each caption is a query for its one clip, and each clip for its captions, by cosine or by similarities that are given.
-R@k is how often what is sought is among the first k; mAP@10 also says how early in the first 10.
+Each caption is a query for its one clip, and each clip for its captions, by cosine or by given similarities. R@k is the
+share of queries with a target among the first k; mAP@10 also depends on its place in the first 10.
 
-Ties count as what they give on average over all their orders, so that a constant model is exactly at chance and not at
-1: it has R@1 = 1/N. Nothing is trained. All in float64.
+Ties count as their average over all orders, so that a constant model is exactly at chance, R@1 = 1/N, and not at 1.
+Nothing is trained. All in float64.
 
 >>> rng = np.random.default_rng(0)
 >>> audio = rng.normal(size=(50, 16))
@@ -37,7 +37,7 @@ from .similarity import (
 )
 
 CUTOFFS = (1, 5, 10)
-"""The k of R@k; the last is that of mAP@10 too."""
+"""The k of R@k; the last also of mAP@10."""
 
 _DIRECTIONS = ("text_to_audio", "audio_to_text")
 
@@ -78,10 +78,10 @@ def audio_text_retrieval(
     similarity: ArrayLike | None = None,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how early N clips are found by their M captions, and captions by their clips.
+    """Return the ranks at which N clips are retrieved by their M captions, and captions by their clips.
 
-    - `audio` [N, dim], `text` [M, dim]: embeddings, at any length; `clip_of_text` [M]: the row of audio that a caption
-      is of, every clip having one caption or more;
+    - `audio` [N, dim], `text` [M, dim]: embeddings, at any length; `clip_of_text` [M]: the row of each caption's clip
+      in audio, every clip having one caption or more;
     - `similarity` [M, N] in place of audio and text: of captions with clips, by default their cosines.
 
     Results:
@@ -91,21 +91,22 @@ def audio_text_retrieval(
     - `audio_to_text_r1`, `_r5`, `_r10`: share of the clips that have one of their captions among the first k of all
       captions; `audio_to_text_map10`: mean of Σ_i i/r_i over the ranks r_1 < r_2 < … of a clip's captions that are at
       most 10, over min(10, number of its captions); `audio_to_text_median_rank`: of the best of a clip's captions;
-    - `chance_NAME` of each: of a model that knows nothing, exactly; k/N where each clip has one caption;
+    - `chance_NAME` of each: the exact chance level; k/N where each clip has one caption;
     - `n` clips, `texts` captions;
     - `intervals`: 95 % by name, [low, high]: Wilson's, of clips, since captions of one clip are not independent, with
       the size that has the variance of these means, p(1 − p)/size. Not of median ranks;
     - with return_scores, lists of N, one value a clip, whose means are the results: `scores` of text_to_audio_r1,
       `scores_NAME` of the others; not of median ranks. Text to audio these are p + (N/M)·Σ(x − p) over the captions of
-      the clip, x being what a caption scores and p their mean: where all clips have equally many, the mean of x.
+      the clip, x being the score of a caption and p the mean of all: where all clips have equally many captions, the
+      mean of x.
 
-    Ties: from the largest similarity down, all within NEAR of the largest that is left are one group. Within it every
-    order is as likely, and results are their expectations; a rank is the mean rank, of several captions of a clip that
-    of the first. A constant model has so the scores of chance, R@1 = 1/N and no 1.
+    Ties: from the largest similarity down, all within NEAR of the largest that is left are one group. Within it all
+    orders are equally likely, and results are expectations; a rank is the mean rank, with several captions of a clip
+    the mean rank of the first. So a constant model has the scores of chance, R@1 = 1/N rather than 1.
 
     Raises ValueError when audio or text is not a finite [n, dim] of one dim (the towers do not share a space),
-    clip_of_text is no row of audio for each text, a clip has no text, or similarity is given beside embeddings or is
-    not a finite [M, N].
+    clip_of_text does not name a row of audio for each text, a clip has no text, or similarity is given beside
+    embeddings or is not a finite [M, N].
 
     >>> audio_text_retrieval([[1, 0], [0, 1]], [[1, 2], [2, 1]], [0, 1])["text_to_audio_r1"]
     0.0
@@ -146,7 +147,7 @@ AudioTextRetrieval = metric_class(
 )
 
 
-# ----- what is given
+# ----- inputs
 def _similarities(audio: Any, text: Any, clip_of_text: Any, similarity: Any) -> tuple[Floats, Ints]:
     """Similarities [M, N] and the clip of each text [M]."""
     check_given("audio_text_retrieval", audio, text, similarity, clip_of_text=clip_of_text)
@@ -179,7 +180,7 @@ def _clips(clip_of_text: Any, texts: int, n: int) -> Ints:
 
 # ----- ranks
 def _query_scores(s: Floats, relevant: NDArray[np.bool_]) -> Floats:
-    """Scores of queries with similarities [q, c] to candidates, some of which are sought, [5, q]; see _NAMES."""
+    """Scores of queries with similarities [q, c] to candidates, some of them targets, [5, q]; see _NAMES."""
     table = np.empty((len(_NAMES), len(s)))
     for query, (values, sought) in enumerate(zip(s, relevant, strict=True)):
         order = np.argsort(-values, kind="stable")
@@ -189,14 +190,14 @@ def _query_scores(s: Floats, relevant: NDArray[np.bool_]) -> Floats:
 
 
 def _chances(candidates: int, counts: Ints) -> Floats:
-    """Scores of queries for which all candidates are tied and so many are sought, [5, q]."""
+    """Scores of queries with so many targets where all candidates are tied, [5, q]."""
     kinds, place = np.unique(counts, return_inverse=True)
     scores = [_group_scores(np.zeros(1, np.int64), candidates, np.array([count])) for count in kinds]
     return np.array(scores).T[:, place]
 
 
 def _group_scores(starts: Ints, candidates: int, counts: Ints) -> list[float]:
-    """What a query scores whose groups of tied candidates begin at these places, with so many sought ones in each."""
+    """Scores of a query whose groups of tied candidates begin at these places, with so many targets in each."""
     sizes = np.diff(starts, append=candidates)
     first = int(np.flatnonzero(counts)[0])
     before, tied, sought = int(starts[first]), int(sizes[first]), int(counts[first])
@@ -210,7 +211,7 @@ def _group_scores(starts: Ints, candidates: int, counts: Ints) -> list[float]:
 
 # ----- means over clips
 def _clip_scores(scores: Floats, clip: Ints, n: int) -> Floats:
-    """Scores of texts as what each clip contributes to their mean p, [N]: p + (N/M)·Σ(x − p) over its texts."""
+    """Contribution of each clip to the mean p of scores of texts, [N]: p + (N/M)·Σ(x − p) over its texts."""
     mean = scores.mean()
     contributions: Floats = mean + n / len(scores) * np.bincount(clip, scores - mean, minlength=n)
     return contributions
@@ -238,7 +239,7 @@ _MEDIANS = {
 
 
 def _way_measures(way: str, sought: str, among: str) -> dict[str, Fields]:
-    """The measures of one direction, without what they are beside."""
+    """The measures of one direction, without their references."""
     arrow = way.replace("_to_", "→")
     recalls = {
         f"{way}_r{k}": share(
@@ -273,7 +274,7 @@ def _measures() -> dict[str, Fields]:
 
 
 MEASURES = _measures()
-"""What each number of `audio_text_retrieval` is: fields by name, the score first."""
+"""The description of each number of `audio_text_retrieval`, by name, the score first."""
 
 PAGE = {
     "introduction": """\
@@ -297,7 +298,7 @@ it. CompA asks for these.
     "kinds": {"audio": "vectors"},
     "needed": ("audio",),
 }
-"""What the metric's page says; an input that is no feature of the metric is of the kind said here."""
+"""Content of the metric's page; an input that is no feature of the metric is of the kind given here."""
 
 
 def example() -> dict[str, Any]:

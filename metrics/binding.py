@@ -1,11 +1,11 @@
-"""Binding: is it told which voice says which word, where the voices and the words are the same?
+"""Binding: is it known which voice says which word, where the voices and the words are the same?
 
 X holds two sources, (u, w) and (v, w′): voice u says word w, voice v says w′. Y holds (u, w′) and (v, w): the same
 voices and words, bound otherwise. X₂ and Y₂ are the same recordings once more, through another channel and from another
 phase. The score is how often z(X₁) − z(Y₁) and z(X₂) − z(Y₂) point the same way.
 
 An encoder that is a sum of a part for words and a part for voices has z(X) = z(Y). It is exactly at chance, as is every
-encoder that hears only what is there and not what belongs together. In X₃ and Y₃ other voices say the words, so that
+encoder that hears only the parts and not which belong together. In X₃ and Y₃ other voices say the words, so that
 knowing the recordings does not help. Nothing is trained. All in float64.
 
 >>> rng = np.random.default_rng(0)
@@ -64,13 +64,13 @@ def binding(
     *,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how often a binding is told across two renderings of n trials, and across conditions.
+    """Return how often a binding is recognised across two renderings of n trials, and across conditions.
 
     `x1`, `y1`, `x2`, `y2` [n, dim]: embeddings of the scenes of each trial, x of one binding and y of the other. `x3`,
-    `y3` [n, dim], together or not at all: of the same bindings under other conditions.
+    `y3` [n, dim], together or not at all: embeddings of the same bindings under other conditions.
 
     - `binding`: share of trials with cos(x1 − y1, x2 − y2) > 0, ties half. `binding_chance` is exactly 1/2: exchanging
-      x2 and y2 turns the sign. A difference of zero (see `NO_STEP`) has a cosine of 0, which is a tie;
+      x2 and y2 flips the sign. A difference of zero (see `NO_STEP`) has a cosine of 0, which is a tie;
     - `cosine`: the mean of that cosine, chance 0;
     - `across`, `across_cosine`: the same of x1 − y1 and x3 − y3, None without x3 and y3; chance 1/2 and 0;
     - `n`: number of trials;
@@ -159,7 +159,7 @@ MEASURES = {
     ),
     "n": count("n", "number of trials"),
 }
-"""What each number of `binding` is: fields by name, the score first."""
+"""The description of each number of `binding`, by name, the score first."""
 
 PAGE = {
     "introduction": """\
@@ -184,11 +184,11 @@ that voices and words are known: *across* asks the same where other voices say t
     },
     "kinds": {"x3": "vectors", "y3": "vectors"},
 }
-"""What the metric's page says; an input that is no feature of the metric is optional, of the kind said here."""
+"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
 
 
 def example() -> dict[str, Any]:
-    """Return arguments of `binding`: an encoder that partly tells bindings, in 40 trials of 8 dimensions."""
+    """Return arguments of `binding`: an encoder that recognises some bindings, in 40 trials of 8 dimensions."""
     rng = np.random.default_rng(0)
     same, bound = rng.normal(size=(2, 40, 8))
     weights = {"x1": 1, "y1": -1, "x2": 1, "y2": -1, "x3": 0.3, "y3": -0.3}

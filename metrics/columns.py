@@ -1,4 +1,4 @@
-"""Columns beside embeddings, one entry a row: labels, blocks, folds, and copies of originals, read and checked."""
+"""Columns beside embeddings, one entry per row: labels, blocks, folds, and copies of originals, read and checked."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from .arrays import LARGEST, Floats, Ints, nearest_name
 
 FEWEST_BLOCKS = 5
-"""With fewer, means over blocks say little of others."""
-UNBOUNDED = 1e15  # what stands for "no bound" in ranges
+"""With fewer blocks, their mean says little about other blocks."""
+UNBOUNDED = 1e15  # "no bound" in ranges
 
 
 def read_entries(name: str, x: Any, n: int) -> list[Any]:
@@ -42,7 +42,7 @@ def read_column(name: str, x: Any, n: int) -> NDArray[Any]:
 
 
 def read_codes(name: str, x: Any, n: int) -> tuple[Ints, list[Any]]:
-    """Of strings or integers [n] their numbers in the order of the different ones, and these."""
+    """The code of each string or integer [n], and the distinct entries in their order."""
     column = read_column(name, x, n)
     if column.dtype.kind != "U":
         broken = np.flatnonzero(column != np.round(column))
@@ -62,7 +62,7 @@ def read_blocks(x: Any, n: int) -> tuple[Ints, list[Any]]:
 
 
 def fold_rotation(x: Any, block: Ints, names: Sequence[Any]) -> list[tuple[Ints, Ints, Ints]]:
-    """Rows that train, validate and test, each fold tested once; ValueError where a block is in two folds."""
+    """Training, validation and test rows, each fold tested once; ValueError where a block is in two folds."""
     fold, folds = read_codes("folds", x, len(block))
     if isinstance(folds[0], str):
         raise ValueError(f"folds must be integers; row 0 has {folds[fold[0]]!r}.")
@@ -77,7 +77,7 @@ def fold_rotation(x: Any, block: Ints, names: Sequence[Any]) -> list[tuple[Ints,
 
 
 def check_within(kind: str, names: Sequence[Any], code: Ints, wholes: str, whole: Ints, values: Sequence[Any]) -> None:
-    """Raise ValueError when what has one code lies in two of the wholes."""
+    """Raise ValueError when rows of one code lie in two containers, such as a block in two folds."""
     first = np.zeros(len(names), dtype=np.int64)
     first[code[::-1]] = np.arange(len(code))[::-1]
     strayed = np.flatnonzero(whole != whole[first[code]])
@@ -103,7 +103,7 @@ def check_classes(
     names: Sequence[Any],
     rotation: Sequence[tuple[Ints, Ints, Ints]],
 ) -> None:
-    """Raise ValueError where a class cannot be learnt: it is in one block only, or in no row that trains."""
+    """Raise ValueError where a class cannot be learnt: it is in one block only, or in no training row."""
     check_varied(name, classes[codes])
     for code, label in enumerate(classes.tolist()):
         places = np.unique(block[codes == code])
@@ -124,7 +124,7 @@ def check_classes(
 
 
 def read_relations(base: Any, n: int) -> tuple[Ints, Ints, Ints]:
-    """Rows of the originals and of the copies, and of each copy the place of its original among the originals."""
+    """Rows of the originals and of the copies, and for each copy the place of its original among the originals."""
     rows = np.asarray(base.detach().cpu() if hasattr(base, "detach") else base)
     if rows.shape != (n,):
         raise ValueError(f"base must have one entry for each of the {n} embeddings; got shape {rows.shape}.")
@@ -172,6 +172,6 @@ def quarter_numbers(values: Floats) -> Ints:
 
 
 def owner_means(values: Floats, owners: Ints) -> Floats:
-    """Of each original the mean over its copies."""
+    """For each original the mean over its copies."""
     means: Floats = np.bincount(owners, values) / np.bincount(owners)
     return means

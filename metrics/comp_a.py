@@ -1,15 +1,15 @@
 """CompA: which caption belongs to which clip, where captions have the same words and clips the same sounds?
 
 An item has two or three captions and as many clips; caption j is true of clip j and false of the others. S[c, a] is the
-cosine of caption c and clip a. `text`: to every clip its own caption is the nearest; `audio`: to every caption its own
-clip; `group`: both. `match`: of all assignments of captions to clips the right one has the largest sum of S.
+cosine of caption c and clip a. `text`: every clip is nearest to its own caption; `audio`: every caption is nearest to
+its own clip; `group`: both. `match`: of all assignments of captions to clips the right one has the largest sum of S.
 
-Chance is not the floor. Where the captions of an item are nearly one to a model, and its clips as well, two opposed
-comparisons cannot both be won, and `text`, `audio` and `group` fall below chance without anything being the wrong way
-round. How far is told by the floor: the same scores of captions with the clips of other items. Where they are opposites
-to a model, as to one number that is 1 or -1, the floor is above chance instead: the larger of both is what a score has
-to be above. `match` has no such floor: without knowledge it is at chance, whatever the towers. Nothing is trained. All
-in float64.
+Chance is not the floor. Where the captions of an item are nearly one point to a model, and its clips as well, two
+opposed comparisons cannot both be won, and `text`, `audio` and `group` fall below chance although nothing is the wrong
+way round. The floor measures how far: the same scores of captions with the clips of other items. Where they are
+opposites to a model, such as one number that is 1 or -1, the floor is above chance instead. The bar of a score is the
+larger of chance and floor. `match` has no such floor: without knowledge it is at chance, whatever the towers. Nothing
+is trained. All in float64.
 
 >>> rng = np.random.default_rng(0)
 >>> audio, noise = rng.normal(size=(2, 400, 16))
@@ -39,7 +39,7 @@ from .evaluated import MOST, Fields, count, hidden, metric_class, share
 from .similarity import NEAR, check_one_space, mean_interval, read_keys, unit_embeddings
 
 CROSSED = 1000
-"""The floor crosses every item with this many others at most, fewer one."""
+"""The floor crosses every item with this many others less one, at most."""
 
 CHANCE = {
     2: {"text": 1 / 4, "audio": 1 / 4, "group": 1 / 6, "match": 1 / 2},
@@ -89,7 +89,7 @@ def comp_a(
     clusters: Any = None,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how often captions and clips of n items are told apart, with chance and floor.
+    """Return how often captions and clips of n items are assigned rightly, with chance and floor.
 
     - `audio`, `text` [m, dim]: embeddings of clips and captions, at any length; caption j is true of clip j. `item`
       [m]: the item of each row, a string or integer; an item has 2 or 3 rows in sequence;
@@ -103,28 +103,28 @@ def comp_a(
 
     - `text`: S[a, a] is greater than all S[c, a], for every clip a; `audio`: S[c, c] is greater than all S[c, a], for
       every caption c; `group`: both. A tie is wrong. Source: equations 1 to 3 of arXiv 2310.08753;
-    - `match`: of all k! assignments π of clips to captions the right one has the largest Σ_c S[c, π(c)]; of t that are
-      tied for the largest each counts 1/t, one half where two are. Two captions that are one are so at chance;
+    - `match`: of all k! assignments π of clips to captions the right one has the largest Σ_c S[c, π(c)]; one of t
+      assignments tied for the largest counts 1/t. So two equal captions are at chance;
     - `text_pairwise`, `audio_pairwise`: share of the k(k − 1) single comparisons that are right, ties half;
     - `margin`: the right sum minus the largest other one;
     - `ties`: share of the single comparisons that are tied; `match_ties`: share of the items where the right
       assignment is tied for the best; `n` items.
 
-    These are of pairs: of an item with a third the first two captions and clips. `triplets_*` are of the items that
-    have a third, with all three; `mixed_*` of all items, with all captions that each has. Both are None where no item
-    has a third.
+    These are of pairs: the first two captions and clips of each item. `triplets_*` are of the items with a third, with
+    all three; `mixed_*` of all items, with all captions of each. Both are None where no item has a third.
 
     - `chance_*`, also `triplets_chance_*` and `mixed_chance_*`: with independent similarities, exactly. For k = 2 text
       and audio 1/4, group 1/6, match 1/2; for k = 3 1/27, 1/60 and 1/6; pairwise 1/2;
-    - `floor_text`, `floor_audio`, `floor_group`, also `triplets_floor_*`: what is left of chance where captions, and
-      clips, are as near to each other as here: mean score of the captions of item i with the clips of item j, over all
-      i ≠ j of different clusters and all k! orders of the clips of j. Among more than CROSSED items, every item is
-      crossed with its share of them, one in so many, alone. None with `similarity`, or where no two items can be
-      crossed. The floor of match is its chance, exactly: of the k! orders one is the best, or t are by 1/t;
+    - `floor_text`, `floor_audio`, `floor_group`, also `triplets_floor_*`: the chance level of captions, and clips, that
+      are as near to each other as these: mean score of the captions of item i with the clips of item j, over all i ≠ j
+      of different clusters and all k! orders of the clips of j. Among more than CROSSED items, every item is crossed
+      only with an evenly spaced part of them. None with `similarity`, or where no two items can be crossed. The floor
+      of match is its chance, exactly: one of the k! orders is the best, or t are by 1/t each;
     - `intervals`: 95 % by the name of each share, [low, high]: Wilson's, with n items. With clusters, and for shares
-      that are no yes or no, n is replaced by the number of items that would give the same variance (n·p(1 − p) over
+      that are not binary, n is replaced by the effective number of items, which has the same variance (n·p(1 − p) over
       that variance, which is taken between clusters), and the normal quantile by Student's;
-    - `by_tag`: for each tag n and the six shares, of pairs; of a mapping by the name of a grouping. Empty without tags;
+    - `by_tag`: for each tag n and the six shares, of pairs; for a mapping by the name of its grouping. Empty without
+      tags;
     - with return_scores, lists of n whose means are the results: `scores` of group, `scores_NAME` of text, audio,
       match, text_pairwise, audio_pairwise, margin, ties, match_ties, and of mixed_group and so on, None without
       triplets.
@@ -180,7 +180,7 @@ CompA = metric_class(
 )
 
 
-# ----- what is given
+# ----- inputs
 @dataclass(frozen=True)
 class _Items:
     """The items, without their names.
@@ -223,7 +223,7 @@ def _items(audio: Any, text: Any, item: Any, similarity: Any) -> _Items:
 
 
 def _embeddings_of_items(name: str, x: Any, items: list[Any]) -> Floats:
-    """Rows of length 1; what is not finite is told with its item."""
+    """Rows of length 1; the error of a value that is not finite names its item."""
     try:
         return unit_embeddings(name, x)
     except ValueError as error:
@@ -298,11 +298,11 @@ def _items_of_similarity(similarity: Any) -> _Items:
 
 # ----- scores of items
 def _item_scores(s: Floats) -> dict[str, Floats]:
-    """Every score of items with similarities [n, k, k] by its name, [n] each."""
+    """Every score of items with similarities [n, k, k], by name, [n] each."""
     k = s.shape[1]
     right = np.einsum("ikk->ik", s)
     elsewhere = ~np.eye(k, dtype=bool)
-    # By how much the right one is above another caption of the same clip, and above another clip of the same caption.
+    # The margin of the right one over another caption of the same clip, and over another clip of the same caption.
     steps = {"text": (right[:, None] - s)[:, elsewhere], "audio": (right[:, :, None] - s)[:, elsewhere]}
     columns = {name: (step > NEAR).all(axis=1).astype(np.float64) for name, step in steps.items()}
     for name, step in steps.items():
@@ -321,7 +321,7 @@ def _item_scores(s: Floats) -> dict[str, Floats]:
 
 
 def _by_tag(tags: Any, columns: Mapping[str, Floats], n: int) -> dict[str, Any]:
-    """Of each tag the number of its items and their shares."""
+    """For each tag the number of its items and their shares."""
     if tags is None:
         return {}
     if isinstance(tags, Mapping):
@@ -338,7 +338,7 @@ def _by_tag(tags: Any, columns: Mapping[str, Floats], n: int) -> dict[str, Any]:
 
 # ----- the floor
 def _floors(items: _Items, clusters: Ints | None, k: int) -> dict[str, float]:
-    """Mean scores of captions with k clips of other items, in every order of these; empty where there are none."""
+    """Mean scores of captions with k clips of other items, in every order of the clips; empty where there are none."""
     starts = items.starts if k == 2 else items.starts[items.third]
     if items.text is None or items.audio is None:
         return {}
@@ -358,7 +358,7 @@ def _floors(items: _Items, clusters: Ints | None, k: int) -> dict[str, float]:
 
 
 def _crossings(n: int) -> Iterator[tuple[Ints, Ints]]:
-    """Places of items, and of those that they are crossed with: all with all, or each with one in so many."""
+    """Places of items and of their partners: all with all, or each with one in so many."""
     parts = -(-n // CROSSED)
     for part in range(parts):
         places = np.arange(part, n, parts)
@@ -367,13 +367,13 @@ def _crossings(n: int) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _orders_right(s: Floats) -> Floats:
-    """In how many orders of the clips group, text and audio are right (at most one), of S [m, k, k], [3, m]."""
+    """Number of orders of the clips in which group, text and audio are right (one at most), [3, m], of S [m, k, k]."""
     k = s.shape[1]
     text, audio = np.ones(s.shape, bool), np.ones(s.shape, bool)
     for shift in range(1, k):
         text &= s > np.roll(s, shift, axis=1) + NEAR
         audio &= s > np.roll(s, shift, axis=2) + NEAR
-    # A clip has at most one caption that is nearer than all others: it is right in the order where that is its own.
+    # A clip has at most one caption nearer than all others: it is right in the order that makes this caption its own.
     one_each = [(text.sum(axis=2) == 1).all(axis=1), (audio.sum(axis=1) == 1).all(axis=1)]
     both = one_each[0] & one_each[1] & (text == audio).all(axis=(1, 2))
     return np.array([both, *one_each], np.float64)
@@ -390,13 +390,13 @@ _SCORED = {
     "text_pairwise": "share of single comparisons of two captions with a clip that are right, ties half",
     "audio_pairwise": "share of single comparisons of two clips with a caption that are right, ties half",
 }
-"""What the scores are, of pairs, of triplets, and of both as they are."""
+"""Descriptions of the scores: of pairs, of triplets, and of both mixed."""
 
 _ALWAYS = ", and of any model that does not know what belongs together"
 
 
 def _scores(kind: str = "", of: str = "") -> dict[str, Fields]:
-    """The scores of a kind of items, with what they are beside: a chance each, and a floor where there is one."""
+    """The scores of a kind of items, with their references: a chance each, and a floor where there is one."""
     prefix, measures = f"{kind}_" if kind else "", {}
     for name, meaning in _SCORED.items():
         nulls = {"null": "chance_pairwise" if name.endswith("pairwise") else f"{prefix}chance_{name}"}
@@ -466,7 +466,7 @@ def _measures() -> dict[str, Fields]:
 
 
 MEASURES = _measures()
-"""What each number of `comp_a` is: fields by name, the score first."""
+"""The description of each number of `comp_a`, by name, the score first."""
 
 PAGE = {
     "introduction": """\
@@ -490,11 +490,11 @@ score has to be above is the larger of its chance and its *floor*. *match* is at
         "item": "Item of each line: a word or a number; 2 or 3 lines each, together",
     },
 }
-"""What the metric's page says; an input that is no feature of the metric is optional, of the kind said here."""
+"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
 
 
 def example() -> dict[str, Any]:
-    """Return arguments of `comp_a`: a model that tells most items, 16 pairs and 8 triplets in 6 dimensions."""
+    """Return arguments of `comp_a`: a model that is right in most items, 16 pairs and 8 triplets in 6 dimensions."""
     rng = np.random.default_rng(0)
     item = np.repeat(np.arange(24), [3 if number % 3 == 0 else 2 for number in range(24)])
     scene, twin, unheard = rng.normal(size=(24, 6))[item], rng.normal(size=(len(item), 6)), rng.normal(size=(24, 6))

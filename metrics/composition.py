@@ -25,7 +25,7 @@ FIRST_RATE, LAST_RATE = 1e-4, 1e-5
 BETAS = (0.9, 0.999)
 WEIGHT_DECAY = 1e-4
 VALIDATE_EVERY = 125
-PATIENCE = 4  # validations; in epochs where one is made an epoch
+PATIENCE = 4  # validations; epochs where each epoch has one validation
 INIT_STD = 0.02  # of the token vectors, the usual choice for Transformer embeddings
 DEGENERATE = 1e-6
 """A unit embedding nearer than this to the training mean has no direction of its own: centred score 0."""
@@ -157,7 +157,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How a model is built and fitted; see `a_tre`."""
+    """Options of a model and its fit; see `a_tre`."""
 
     max_steps: int
     width: int
@@ -169,7 +169,8 @@ class FitOptions:
 
 @dataclass(frozen=True)
 class Curve:
-    """How a fit went: at each of `steps` the mean cosine in `validation`, and in `training` since the step before."""
+    """The curve of a fit: at each of `steps` the mean cosine in `validation`, and in `training` since the step
+    before."""
 
     steps: list[int] = field(default_factory=list)
     training: list[float] = field(default_factory=list)
@@ -178,7 +179,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Fit:
-    """The step of the best validation score, and how the fit went."""
+    """The step of the best validation score, and the curve of the fit."""
 
     step: int
     curve: Curve
@@ -186,12 +187,12 @@ class Fit:
 
 @dataclass(frozen=True)
 class Goal:
-    """What one model is fitted to.
+    """The targets and splits of one model.
 
     Attributes:
         title: of its progress bar.
         targets: gives the unit embeddings to be rebuilt, [n, dim] in float32; zeros have no influence.
-        train, validation, test: numbers of the scenes that it learns from, that choose its step, and that it predicts.
+        train, validation, test: numbers of the scenes for training, for the choice of the step, and to be predicted.
         seed: of its weights and of its batches.
     """
 
@@ -204,7 +205,7 @@ class Goal:
 
 
 def fit_goals(inputs: Inputs, goals: Sequence[Goal], options: FitOptions, progress: bool) -> list[tuple[Fit, Floats]]:
-    """Fit a model to each goal; return how each fit went and its predictions for the test scenes, [test, dim].
+    """Fit a model to each goal; return each fit and its predictions for the test scenes, [test, dim].
 
     Where no training or validation target has a direction nothing is fitted, and the predictions are zeros.
     """
@@ -239,7 +240,7 @@ def fit_goals(inputs: Inputs, goals: Sequence[Goal], options: FitOptions, progre
 
 
 def centred_directions(unit: Floats, mean: Floats) -> Floats:
-    """Return what differs from the mean at length 1, or 0 where it is too short to have a direction."""
+    """Return the differences from the mean at length 1, or 0 where one is too short to have a direction."""
     offsets = unit - mean
     return unit_rows(np.where(row_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
 
@@ -269,8 +270,8 @@ def side_by_side(
             stop.set()
             raise
 
-    # The caller's number of threads stays as it is: the setting is the thread's own, apart from the number that
-    # threads begin with, which is set back.
+    # The caller's number of threads stays as it is: the setting belongs to the thread, except the initial number of new
+    # threads, which is restored.
     pool = ThreadPoolExecutor(min(len(jobs), threads), initializer=torch.set_num_threads, initargs=(1,))
     try:
         futures = [pool.submit(call, contextvars.copy_context(), job) for job in jobs]
@@ -356,7 +357,7 @@ def fit(
 
 
 def _batches(targets: Tensor, seed: int) -> Iterator[Tensor]:
-    """Yield the indices of batches for ever, every scene once an epoch."""
+    """Yield the indices of batches for ever, every scene once per epoch."""
     generator = torch.Generator().manual_seed(seed)
     while True:
         order = torch.randperm(len(targets), generator=generator).to(targets.device)

@@ -1,13 +1,12 @@
-"""Disentanglement of factors in embeddings: is one factor read as well where another takes values never met before?
+"""Disentanglement of factors in embeddings: is one factor read as well where another takes values absent from training?
 
-Literature counts how many single dimensions answer to a factor. That depends on the basis, which means nothing for most
-encoders: an embedding that is rotated holds the same, but scores otherwise. So the score here is about use. For each
-ordered pair of factors a probe of the first is trained where the second has a random half of its levels, and tested
-where it has the other half. Beside it stand: the same probe tested on the levels that it has met, how far the probe of
-the first factor is moved by the second, the angles between the directions of both, shares of variance, and, on
-request, DCI, MIG, SAP, modularity and explicitness, each also after a random rotation and after PCA. With changed
-copies of the clips it measures instead what a transform does to the probes (arXiv 2505.06224, section III). All in
-float64.
+The literature counts the single dimensions that respond to a factor. That depends on the basis, which is arbitrary for
+most encoders: a rotated embedding holds the same information, but scores differently. So the score here is about use.
+For each ordered pair of factors a probe of the first is trained where the second has a random half of its levels, and
+tested where it has the other half. Beside it stand: the same probe tested on the training levels, the effect of the
+second factor on the probe of the first, the angles between the directions of both, shares of variance, and, on request,
+DCI, MIG, SAP, modularity and explicitness, each also after a random rotation and after PCA. With changed copies of the
+clips it measures instead the effect of a transform on the probes (arXiv 2505.06224, section III). All in float64.
 
 >>> rng = np.random.default_rng(0)
 >>> pitch, rate, loudness = (grid.ravel() for grid in np.meshgrid(*[np.arange(4.0)] * 3))
@@ -56,21 +55,21 @@ from .probing import (
 )
 
 HALVES = 5
-"""Random halves of a factor's levels that a probe is trained on, the other half being what it has not met."""
+"""Random halves of a factor's levels on which a probe is trained; the other half is unseen."""
 
 LEFT_OUT = 8
-"""Parts into which levels are put, at most, to be left out one after the other when a penalty is chosen."""
+"""The largest number of parts of levels that are left out one after the other to choose a penalty."""
 
 READ = 3.0
 """A factor is read where its probe has a score above this many times 1/√n on n clips: shuffled labels give a
 correlation (classes: an accuracy above chance) whose standard deviation is about that, so that one in 700 passes."""
 
 FAINTEST = 1e-12
-"""Of what all clips are apart in a probe's answers, the least that a factor's own moves can be: below, they are
-rounding, squared, of answers that follow other factors alone."""
+"""The least share of a factor's own moves in the spread of a probe's answers over all clips: below, they are squared
+rounding of answers that follow other factors alone."""
 
 DIRECTIONS = 3
-"""Of the main effects of a factor, the strongest first, whose angles `overlap` takes."""
+"""Number of the strongest directions of a factor's main effects whose angles `overlap` takes."""
 
 _DESCRIPTION = """\
 Disentanglement measures whether a factor is read from embeddings as well where another factor takes values that the
@@ -122,21 +121,21 @@ def disentanglement(
     seed: int = 0,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how separately the factors of n clips stand in their embeddings, and the controls of that.
+    """Return how separate the factors of n clips are in their embeddings, with controls.
 
-    - `embeddings` [n, dim]. `factors`: of each factor n labels by its name, numbers or strings (which are classes); or
-      n mappings, of each clip its labels by those names. Levels are the different labels; a factor with more than 16
-      different numbers is cut into 8 levels of about equally many clips. Best are crossed factors, where each
-      combination of levels occurs.
-    - `blocks` [n], strings or integers: what is never both trained on and tested, but for `unseen`; without them the
-      combinations of levels (with `base`: originals with their copies). `folds` [n], integers, at least 3 different,
-      no block in two; without them blocks are dealt to 5 folds by `seed`.
-    - `probes`: one or more of PROBES; that which validates best is taken each time. `slp` and `mlp` are means over 3
-      random states; with `scaled` False they see features and numbers as they come, as those of arXiv 2505.06224 do.
-    - `base` [n], integers: of a changed copy the row of its original, of an original −1. Then what is measured is what
-      the change does to the probes (`shift…`), and nothing else; an original without copies is learnt from only. Labels
-      of copies are those *after* the change.
-      `parameters` [n], numbers: how strongly copies were changed (None or NaN for originals), for the quarters.
+    - `embeddings` [n, dim]. `factors`: for each factor's name n labels, numbers or strings (which are classes); or n
+      mappings, each clip's labels by those names. Levels are the different labels; a factor with more than 16 different
+      numbers is cut into 8 levels of about equally many clips. Best are crossed factors, where each combination of
+      levels occurs.
+    - `blocks` [n], strings or integers: a block is never both trained on and tested, except for `unseen`; the default
+      is the combinations of levels (with `base`: originals with their copies). `folds` [n], integers, at least 3
+      different, no block in two; by default blocks are divided into 5 folds by `seed`.
+    - `probes`: one or more of PROBES; the one that validates best is taken each time. `slp` and `mlp` are means over 3
+      random states; with `scaled` False they see unscaled features and numbers, as the probes of arXiv 2505.06224 do.
+    - `base` [n], integers: of a changed copy the row of its original, of an original −1. Then only the effect of the
+      change on the probes (`shift…`) is measured; an original without copies serves for training only. Labels of copies
+      are those *after* the change. `parameters` [n], numbers: how strongly copies were changed (None or NaN for
+      originals), for the quarters.
     - `literature`: also the scores of the literature; slow. `seed`: of halves, folds, random states and rotation.
 
     Results are means over ordered pairs of factors (F1, F2), or over factors; None where they do not apply:
@@ -144,16 +143,16 @@ def disentanglement(
     - `unseen`: the probe of F1 is trained on the clips whose F2 has a level of a random half, and tested on the others:
       r of answers and labels, of classes (accuracy − chance)/(1 − chance), chance being the accuracy of always giving
       the commonest class in training. Mean over 5 halves, drawn in pairs that change places, so that each level is
-      tested. The penalty is that which is best when one seen level after the other is left out (where a half is one
-      level: one fold). `unseen_r2`: R² against the training mean, of factors of numbers;
+      tested. The penalty is the best one when one seen level after the other is left out (where a half is one level:
+      one fold). `unseen_r2`: R² against the training mean, of factors of numbers;
     - `seen`, `seen_r2`: the same for the clips of the seen half, each by a probe trained on the other folds of that
-      half, the penalty chosen on the next fold. r is that within folds (from 3 clips on), since r over folds has a mean
-      below 0 where nothing is known;
+      half, the penalty chosen on the next fold. r is taken within folds (of 3 clips or more), since r over folds has a
+      mean below 0 without knowledge;
     - `spread`: standard deviation of `unseen` over random states; None with closed forms alone, which have none;
-    - `leak` = E(f(z′) − f(z))² over clips that differ in F2 alone, in units of that over clips that differ in F1 alone,
-      f being the probe of F1 trained on other folds than theirs. 0 is best; at 1 F2 moves the answer as much as F1.
-      None where F1 is not read, which has no moves to compare with: where `seen` of its probes over all folds is not
-      above 3/√n (READ), or what F1 moves is rounding (FAINTEST); such pairs are left out of the mean;
+    - `leak` = E(f(z′) − f(z))² over clips that differ in F2 alone, in units of the same over clips that differ in F1
+      alone, f being the probe of F1 trained on other folds than theirs. 0 is best; at 1 F2 moves the answer as much as
+      F1. None where F1 is not read and has no moves to compare with: where `seen` of its probes over all folds is not
+      above 3/√n (READ), or the moves of F1 are rounding (FAINTEST); such pairs are left out of the mean;
     - `overlap`: mean squared cosine of the principal angles between the 3 strongest directions of the main effects of
       F1 and of F2, by least squares; `overlap_chance`: that of random directions, 3/dim;
     - `main`, `pairs_share`, `rest`: shares of variance of the main effects of all factors, of the interactions of two,
@@ -222,7 +221,7 @@ Disentanglement = metric_class(
 
 # ----- pairs of factors
 def _pair_numbers(data: ProbeData, factors: Sequence[Factor]) -> dict[str, Any]:
-    """All that is asked of ordered pairs of factors."""
+    """All numbers of ordered pairs of factors."""
     n, everything = len(data.x), np.arange(len(data.x))
     _check_learnt(factors, data.folds)
     pairs: dict[tuple[str, str], dict[str, Any]] = {
@@ -264,14 +263,14 @@ def _pair_numbers(data: ProbeData, factors: Sequence[Factor]) -> dict[str, Any]:
 
 
 PAIR_NUMBERS = ("unseen", "seen", "unseen_r2", "seen_r2", "leak", "overlap", "overlap_chance")
-"""What is averaged over pairs."""
+"""The numbers that are averaged over pairs."""
 
 Tested = list[tuple[Ints, Answers]]
-"""Rows, and the answers for them, of each half."""
+"""For each half its rows, and the answers for them."""
 
 
 def _transfers(data: ProbeData, factors: Sequence[Factor], over: Factor) -> tuple[list[Tested], list[Tested]]:
-    """Of each factor the answers for levels of `over` that were not seen in training, and for levels that were."""
+    """For each factor the answers on unseen levels of `over`, and on seen levels."""
     unseen: list[Tested] = [[] for _ in factors]
     seen: list[Tested] = [[] for _ in factors]
     for turn, (met, new) in enumerate(_halves(len(over.levels), data.seed)):
@@ -293,7 +292,7 @@ def _transfers(data: ProbeData, factors: Sequence[Factor], over: Factor) -> tupl
 
 
 def _halves(count: int, seed: int) -> list[tuple[Ints, Ints]]:
-    """Random halves of levels and what is not in them, in pairs that change places, none twice."""
+    """Random halves of levels and their complements, in pairs that change places, none twice."""
     rng, halves = np.random.default_rng(seed), dict[tuple[int, ...], tuple[Ints, Ints]]()
     for _ in range(20 * HALVES):
         order = rng.permutation(count)
@@ -339,7 +338,7 @@ def _check_seen(factor: Factor, over: Factor, train: Ints, met: Ints) -> None:
 def _leaks(
     factors: Sequence[Factor], answers: Sequence[Answers] | None, folds: Ints
 ) -> dict[tuple[str, str], float | None]:
-    """Of pairs of factors how much the second moves the answer for the first, relative to the first."""
+    """For pairs of factors how much the second moves the answer for the first, relative to the first."""
     leaks: dict[tuple[str, str], float | None] = dict.fromkeys(_ordered(factors))
     for one, part in zip(factors, answers or (), strict=bool(answers)):
         moves = {factor.name: _moved(part.deviations, factor, factors, folds) for factor in factors}
@@ -352,7 +351,7 @@ def _leaks(
 
 
 def _is_read(answers: Answers, moved: float, folds: Ints) -> bool:
-    """Whether answers tell a factor, and what it moves in them is more than rounding."""
+    """Whether answers predict a factor, and move with it by more than rounding."""
     score, count = seen_score(answers, folds)
     spread = float(
         np.square(answers.deviations - answers.deviations.mean(axis=1, keepdims=True)).sum(axis=(0, 2)).mean()
@@ -365,7 +364,7 @@ def _ordered(factors: Sequence[Factor]) -> list[tuple[str, str]]:
 
 
 def _moved(answers: Floats, changed: Factor, factors: Sequence[Factor], folds: Ints) -> float | None:
-    """Mean squared distance of the answers for two clips of one fold that differ in one factor alone; None without."""
+    """Mean squared distance of the answers for two clips of a fold that differ in one factor alone, or None."""
     rest = [factor.codes for factor in factors if factor is not changed]
     flat = np.moveaxis(answers, 0, 1).reshape(len(folds), -1)
     near, pairs = _pair_squares(flat, joint_codes([*rest, folds]))
@@ -406,7 +405,7 @@ def _mean_squares(x: Floats, groups: Ints) -> float:
 
 
 def _overlaps(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, str], dict[str, float]]:
-    """Of pairs of factors the overlap of the directions of their main effects, and that of random ones."""
+    """For pairs of factors the overlap of the directions of their main effects, and of random directions."""
     directions = _directions(x, factors)
     overlaps = {}
     for one, other in _ordered(factors):
@@ -420,7 +419,7 @@ def _overlaps(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, str], dic
 
 
 def _directions(x: Floats, factors: Sequence[Factor]) -> dict[str, Floats]:
-    """Of each factor the strongest orthonormal directions of its main effects, [at most DIRECTIONS, dim]."""
+    """For each factor the strongest orthonormal directions of its main effects, [at most DIRECTIONS, dim]."""
     designs = [np.eye(len(factor.levels))[factor.codes] for factor in factors]
     design = np.hstack(designs)
     effects = np.linalg.lstsq(design - design.mean(axis=0), x, rcond=ROUNDING)[0]
@@ -460,7 +459,7 @@ def _shift_numbers(
     blocks: Any,
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """All that is asked of originals and their copies."""
+    """All numbers of originals and their copies."""
     originals, copies, owners = read_relations(base, len(z))
     quarters = None if parameters is None else quarter_numbers(copy_parameters(parameters, copies, len(z)))
     rows = np.arange(len(z))
@@ -478,7 +477,7 @@ def _shift_numbers(
         _check_originals(factor, originals, copies)
     _check_learnt([factor.at(originals) for factor in factors], data.folds[originals])
     answers = answers_across_folds(data, factors, originals, np.arange(len(z)))
-    # The other originals are there to learn from.
+    # The other originals are for training.
     copied, owners = np.unique(owners, return_inverse=True)
     shifts = [_shift(part, originals[copied], copies, owners, quarters) for part in answers or ()]
     pairs: list[dict[str, Any]] = [
@@ -522,7 +521,7 @@ def _shift(
     )
 
     def distance(values: Floats) -> float:
-        """Of errors from those before."""
+        """The distance of errors from the errors before the change."""
         if answers.factor.classes:
             return float(values.mean() - before.mean())
         roots = np.sqrt(values.mean(axis=1)) - np.sqrt(before.mean(axis=1))
@@ -545,7 +544,7 @@ VERSION = 2
 """It rises with every change of code or constants that can change a number."""
 
 _BASES = {"rotated": ("rotated", "after a random rotation"), "pca": ("PCA", "on principal components")}
-"""Of the embeddings, in which the scores of the literature are taken a second and a third time."""
+"""Bases of the embeddings in which the scores of the literature are computed a second and a third time."""
 
 MEASURES = {
     "unseen": ratio(
@@ -625,7 +624,7 @@ MEASURES = {
         for name, fields in LITERATURE_MEASURES.items()
     },
 }
-"""What each number of `disentanglement` is: fields by name, the score first."""
+"""The description of each number of `disentanglement`, by name, the score first."""
 
 PAGE = {
     "introduction": """\
@@ -649,7 +648,7 @@ what other factors do to the probe: *overlap* says whether directions are shared
         "blocks": "Optional: an integer for each clip; clips of one block are never both trained on and tested",
     },
 }
-"""What the metric's page says; an input that is no feature of the metric is optional and has a number a line."""
+"""Content of the metric's page; an input that is no feature of the metric is optional, with one number per line."""
 
 
 def example() -> dict[str, Any]:

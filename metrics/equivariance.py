@@ -1,13 +1,13 @@
-"""Equivariance: can the change of a clip be read from two embeddings, and can the changed embedding be foretold?
+"""Equivariance: can the change of a clip be read from two embeddings, and can the changed embedding be predicted?
 
 Clips of one orbit differ in one factor or one parameter of a transform and in nothing else. For embeddings z and z′ of
-two clips of an orbit, P-equivariance is how well a probe reads the parameter p from both, and R-equivariance how well
-a probe foretells z′ from z and p (arXiv 2505.06224, section III).
+two clips of an orbit, P-equivariance is how well a probe reads the parameter p from both, and R-equivariance how well a
+probe predicts z′ from z and p (arXiv 2505.06224, section III).
 
-Both mislead when they are read alone. Whoever knows the level of one clip knows half of the difference of two; an
-untrained network that hardly moves foretells its embeddings nearly perfectly by leaving them as they are. So P stands
-beside what z or z′ alone tells, and R is scored against the best of what does not know the parameter: z itself, z moved
-by the mean step, and the same probe without the parameter. Its chance is 0, whatever the encoder. All in float64.
+Both mislead when they are read alone. The level of one clip gives half of the difference of two; an untrained network
+that hardly moves predicts its embeddings nearly perfectly by leaving them as they are. So P stands beside the score of
+z or z′ alone, and R is scored against the best predictor without the parameter: z itself, z moved by the mean step, and
+the same probe without the parameter. Its chance is 0, whatever the encoder. All in float64.
 
 >>> rng = np.random.default_rng(0)
 >>> contexts, direction = rng.normal(size=(30, 1, 8)), rng.normal(size=8)
@@ -95,25 +95,25 @@ def equivariance(
     seed: int = 0,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how well a change of clips is read from and foretold in their embeddings, and the controls of that.
+    """Return how well a change of clips is read from, and predicted in, their embeddings, with controls.
 
     - `embeddings` [n, dim]; `orbits` [n], strings or integers, each of two rows or more and in one fold; `parameters`
       [n], numbers or strings; strings are classes, whatever they say;
-    - `base` [n], booleans: true for the one original of each orbit, whose parameter is passed over (None or NaN). Pairs
-      go from it to each copy, and P is the copy's parameter. Without it they go from each row of an orbit to each
-      other, and P is the difference of their numbers, or the class of the second;
-    - `folds`, `blocks`, `probes`, `scaled`, `seed`: as of `informativeness`. With `scaled` False `slp` and `mlp` are
-      those of the text of arXiv 2505.06224: of P they see z and P as they come. All of R is then of embeddings of
-      length 1: a linear layer projects P (in 0…1, or the class) to 32 values, and the probe, whose `mlp` has hidden
-      layers of 512 and 512 units, is trained by the cosine with z′.
+    - `base` [n], booleans: true for the one original of each orbit, whose parameter is ignored (None or NaN). Pairs go
+      from it to each copy, and P is the copy's parameter. Without `base` they go from each row of an orbit to each
+      other row, and P is the difference of their numbers, or the class of the second;
+    - `folds`, `blocks`, `probes`, `scaled`, `seed`: as of `informativeness`. With `scaled` False `slp` and `mlp` follow
+      the text of arXiv 2505.06224: for P they see z and P unscaled. All of R is then on embeddings of length 1: a
+      linear layer projects P (in 0…1, or the class) to 32 values, and the probe, whose `mlp` has hidden layers of 512
+      and 512 units, is trained by the cosine with z′.
 
-    Results, over all pairs, each tested once, those of R first. A probe foretells the step z′ − z from z and features
-    of the parameter. How these are weighted is part of the definition, since one penalty serves all of them (with
-    `scaled` False `slp` and `mlp` see P in 0…1 as it comes). In each fold, from its training pairs:
+    Results, over all pairs, each tested once, those of R first. A probe predicts the step z′ − z from z and features of
+    the parameter. The weights of these features are part of the definition, since one penalty serves all of them (with
+    `scaled` False `slp` and `mlp` see P in 0…1 unweighted). In each fold, from its training pairs:
 
     - c(P): one indicator for each class or, of numbers, each different P where these are at most MOST_VALUES; else P,
       P² and |P|, each divided by its standard deviation;
-    - they are multiplied by one number w, so that they vary as much in all as z does: w² = Σ var z / Σ var c, sums over
+    - they are multiplied by one number w, so that their total variance is that of z: w² = Σ var z / Σ var c, sums over
       columns, variances over training pairs, z being that of the pair's start;
     - `ridge` also sees products of ((P − mean)/sd) and of ((P² − mean)/sd) with the first COMPONENTS principal
       components of z over training rows, centred and in the units of z; none for classes;
@@ -123,26 +123,26 @@ def equivariance(
     in 64 dimensions, which is at .60, would be at .21 (tests/metrics/test_equivariance_weighting.py).
 
     - `r_equivariance` = 1 − SSE/min(SSE of z′ = z, of the mean step in training, of the same probe without the
-      parameter): what knowing the parameter is worth. In each fold validation chooses the probe, which may be one
-      that is not told the parameter, so that nothing is lost where it tells nothing; `r_ridge`, `r_kernel`,
-      `r_slp`, `r_mlp`: that of each probe alone, which must use the parameter, None where it was not asked for. Where
-      the parameter tells nothing, these are below 0, by about k/n with k features of it and n training clips, as with
-      any useless features (7/307 of 8 classes and 512 clips; measured −.02 with random embeddings); `spread`: standard
-      deviation over the random states of slp and mlp;
+      parameter): the worth of the parameter. In each fold validation chooses the probe, possibly one without the
+      parameter, so that nothing is lost where the parameter is useless; `r_ridge`, `r_kernel`, `r_slp`, `r_mlp`: the
+      score of each probe alone, which must use the parameter, None where it was not asked for. Where the parameter is
+      useless, these are below 0, by about k/n with k features of it and n training clips, as with any useless features
+      (7/307 of 8 classes and 512 clips; measured −.02 with random embeddings); `spread`: standard deviation over the
+      random states of slp and mlp;
     - `r_explained` = 1 − SSE/Σ|z′ − z|²: 0 for z itself, and .5 for random embeddings, whose mean halves the error;
     - `r_translate`: `r_equivariance` of one step for each parameter, the same wherever z is. Of classes without `base`
       it is one for each pair of classes;
-    - `r_level_top1`: how often the prediction is nearer to the true z′ than to the rest of its orbit, but for z where
-      there are other rows; `r_context_top1`: how often it is nearer to the true z′ than to the row of each other orbit
-      of the fold with the nearest parameter (at most MOST_CONTEXTS). Tied ones share. `r_level_chance` and
+    - `r_level_top1`: how often the prediction is nearer to the true z′ than to the rest of its orbit (without z where
+      there are other rows); `r_context_top1`: how often it is nearer to the true z′ than to the row of each other orbit
+      of the fold with the nearest parameter (at most MOST_CONTEXTS). Ties are shared. `r_level_chance` and
       `r_context_chance` are the expectations under a random order;
-    - `r_cosine`, `identity_cosine`: mean cosine with z′ of the prediction and of z (over the dimensions of embeddings
-      as they come: the only numbers that depend on their origin); `r_mse`, `identity_mse`: mean squared error, in units
+    - `r_cosine`, `identity_cosine`: mean cosine with z′ of the prediction and of z (over the dimensions of raw
+      embeddings: the only numbers that depend on their origin); `r_mse`, `identity_mse`: mean squared error, in units
       of the mean variance of an embedding's coordinates.
 
     Those of P, None where parameters are strings. All are R² = 1 − Σ(P − P̂)²/Σ(P − mean in training)²:
 
-    - `p`, from z and z′, or from one of them alone where that validates better; `p_ridge`, `p_kernel`, `p_slp`,
+    - `p`, from z and z′, or from one of them alone where this validates better; `p_ridge`, `p_kernel`, `p_slp`,
       `p_mlp`, `p_spread`, as above;
     - `p_start`, `p_end`, `p_difference`: from z alone, z′ alone, and z′ − z. With K levels, and all pairs of different
       ones, z alone reaches K/(2(K − 1)) in a perfect encoder: .667 of 4, .571 of 8;
@@ -170,7 +170,7 @@ def equivariance(
     settings = ProbeSettings(probe_names(probes), scaled, seed)
     block, block_names = read_blocks(blocks, len(raw))
     rotation = fold_rotation(folds, block, block_names)
-    # The text of arXiv 2505.06224 foretells embeddings of length 1, and reads P from those that are as they come.
+    # The text of arXiv 2505.06224 predicts embeddings of length 1, and reads P from raw ones.
     data = read_pairs(raw if scaled else unit_rows(raw), orbits, parameters, base, rotation, seed)
     if len(data.labels):
         check_classes("parameters", data.labels, data.level.astype(np.int64), block, block_names, rotation)
@@ -212,10 +212,10 @@ def _read(
     shuffled: Sequence[Floats],
     settings: ProbeSettings,
 ) -> tuple[dict[str, Trials], list[Floats]]:
-    """Read P of all pairs, each in the fold that tests it: errors by what is read from, and those of the training mean.
+    """Read P of all pairs, each in the fold that tests it: errors by source, and those of the training mean.
 
-    `shuffled` are P of permuted parameters: what is read from both is also tried on these, as "shuffled 1" and so on,
-    whose errors of the mean follow those of P.
+    `shuffled` are P of permuted parameters: reading from both embeddings is also tried on these, as "shuffled 1" and so
+    on, whose errors of the mean follow those of P.
     """
     count, targets = len(data.start), np.stack([data.values, *shuffled], axis=1)
     kinds = ["both", "start", "end", "difference", "labels", *(f"shuffled {k + 1}" for k in range(len(shuffled)))]
@@ -232,7 +232,7 @@ def _read(
                 errors = np.square(values - y[:, k])
                 trials[kind].enter(name, tested, errors, loss)
                 if kind in ("start", "end"):
-                    # What reads from both embeddings may leave one alone.
+                    # A probe of both embeddings may leave one alone.
                     trials["both"].choose(tested, errors, loss)
     return trials, references
 
@@ -240,7 +240,7 @@ def _read(
 def _values_read(
     fold: PairFold, name: str, targets: Floats, start: Starts | None, settings: ProbeSettings
 ) -> dict[str, tuple[Floats, float]]:
-    """Predictions [states, m] of P of tested pairs and their losses, by what the probe reads from."""
+    """Predictions [states, m] of P of tested pairs and their losses, by the source of the probe."""
     data = fold.data
     if start is None:
         inputs = _trained_inputs(fold, settings.scaled)
@@ -277,7 +277,7 @@ PairFeatures = tuple[Callable[[Ints], Floats], int]
 
 
 def _trained_inputs(fold: PairFold, scaled: bool) -> dict[str, PairFeatures]:
-    """What `slp` and `mlp` read P from."""
+    """Inputs from which `slp` and `mlp` read P."""
     data = fold.data
     z = data.z if scaled else data.raw
     return {
@@ -308,7 +308,7 @@ def _ends(data: Paired, errors: Floats) -> Floats:
 
 
 def _reference(candidates: Sequence[Floats], least: float) -> Floats:
-    """Those errors [pairs] whose mean is the least; zeros where that is at most `least`, so that nothing is left."""
+    """The errors [pairs] with the least mean; zeros where this mean is at most `least`, so that nothing is left."""
     means = [float(errors.mean()) for errors in candidates]
     best = candidates[int(np.argmin(means))]
     return best if min(means) > least else np.zeros_like(best)
@@ -317,7 +317,7 @@ def _reference(candidates: Sequence[Floats], least: float) -> Floats:
 def _foretold_numbers(data: Paired, foretold: Foretold, settings: ProbeSettings) -> tuple[dict[str, Any], Floats]:
     """The numbers of R, and the scores of the rows."""
     controls, dim = foretold.controls, data.z.shape[1]
-    # Where no step is longer than rounding makes it there is nothing to foretell.
+    # Where no step is longer than rounding there is nothing to predict.
     still = _reference([controls["still"]], ROUNDING**2 * dim)
     references = {
         name: _reference([still, controls["mean"], errors.mean(axis=0)], ROUNDING * float(still.mean()))
@@ -468,7 +468,7 @@ MEASURES = {
     "pairs": count("pairs", "number of pairs, each of which is tested once"),
     "n": count("n", "number of samples in which a pair ends"),
 }
-"""What each number of `equivariance` is: fields by name, the score first."""
+"""The description of each number of `equivariance`, by name, the score first."""
 
 PAGE = {
     "introduction": """\
@@ -497,7 +497,7 @@ readings of single levels tell the rest. So read *r_equivariance*, and *p_gain* 
     # So that a page with the largest input answers within minutes on two processors.
     "limits": {"columns": 512},
 }
-"""What the metric's page says, and how many columns of a matrix it takes."""
+"""Content of the metric's page, and its limit on columns of a matrix."""
 
 
 def example() -> dict[str, Any]:

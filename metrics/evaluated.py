@@ -1,22 +1,22 @@
-"""What a metric says of itself: its class for the `evaluate` library, its measures, the papers that it follows."""
+"""Description of a metric: its class for the `evaluate` library, its measures, the papers that it follows."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 SCENE = ("timbre_label", "pitch_label", "rate_label", "amplitude_label")
-"""What a source of a scene says."""
+"""Fields of a source of a scene."""
 
 
 class Evaluated:
-    """What the class of every metric does; it stands before `evaluate.Metric`, the only other base.
+    """Base of the class of every metric; it stands before `evaluate.Metric`, the only other base.
 
     Attributes:
-        function: that does the work.
+        function: the function that does the work.
         columns: kinds of the features, or of alternatives, of which `evaluate` takes the first that fits: strings stay
             strings, also where they look like numbers. A kind is one of `feature_of`.
         whole: whether `compute` needs all features where it is given one.
-        instead: further arguments that stand for features that are not given.
+        instead: further arguments that replace features that are not given.
         texts: description, citation, inputs, and addresses of papers, the first of which is the homepage.
     """
 
@@ -93,8 +93,8 @@ def metric_class(
 ) -> Any:
     """The class of a metric, of the function's name in camel case; arguments are attributes of `Evaluated`.
 
-    It is None where `evaluate` is not imported: that alone asks for the class, and takes seconds to import. What else
-    uses a metric calls its function.
+    It is None where `evaluate` is not imported: that alone asks for the class, and takes seconds to import. All other
+    users of a metric call its function.
     """
     if "evaluate" not in sys.modules:
         return None
@@ -112,11 +112,11 @@ def metric_class(
     return type(function.__name__.title().replace("_", ""), (Evaluated, evaluate.Metric), names)
 
 
-# ----- measures: fields by name, as the MEASURES of a module have them
+# ----- measures: fields by name, as in the MEASURES of a module
 Fields = dict[str, Any]
 
 MOST = 1e15
-"""What stands for "no bound" in ranges."""
+"""The value for "no bound" in ranges."""
 
 
 def measure(heading: str, meaning: str, **more: Any) -> Fields:

@@ -21,15 +21,15 @@ from .probing import (
 )
 
 FOLDS = 5
-"""Into which blocks are dealt where folds are not given."""
+"""Number of folds for blocks where folds are not given."""
 
 LEVELS = 16
-"""A factor with more different numbers is cut into BINS of equally many rows."""
+"""A factor with more distinct numbers is cut into BINS of equally many rows."""
 
 BINS = 8
 
 FEWEST_ROWS = 3
-"""Of a fold whose correlation counts."""
+"""The fewest rows of a fold whose correlation counts."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Factor:
         name: of the factor.
         levels: names of its levels in order, for messages.
         codes: the level of each clip, [n].
-        targets: what a probe is to answer, [n, 1] numbers or [n, levels], 1 at the class and else 0.
+        targets: the answers to be learnt, [n, 1] numbers or [n, levels], 1 at the class and else 0.
         classes: whether it is the latter.
     """
 
@@ -97,7 +97,7 @@ def joint_codes(codes: Sequence[Ints]) -> Ints:
 
 
 def combination_codes(factors: Sequence[Factor]) -> Ints:
-    """Combination of levels of each clip, which stands for its block; ValueError where there are few."""
+    """Combination of levels of each clip, which serves as its block; ValueError where there are few."""
     # By name, so that the order in which factors are given does not matter.
     cells = joint_codes([factor.codes for factor in sorted(factors, key=lambda factor: factor.name)])
     count = int(cells.max()) + 1
@@ -110,7 +110,7 @@ def combination_codes(factors: Sequence[Factor]) -> Ints:
 
 
 def fold_codes(folds: Any, block: Ints, names: Sequence[Any], seed: int) -> Ints:
-    """The fold of each row, in which its block lies whole; blocks are dealt to FOLDS where folds are not given."""
+    """The fold of each row, never splitting a block; blocks are divided into FOLDS where folds are not given."""
     if folds is None:
         dealt = np.empty(len(names), dtype=np.int64)
         dealt[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % FOLDS
@@ -129,7 +129,7 @@ def fold_codes(folds: Any, block: Ints, names: Sequence[Any], seed: int) -> Ints
 
 @dataclass(frozen=True)
 class Answers:
-    """What probes say of a factor.
+    """The answers of probes for a factor.
 
     Attributes:
         factor: of the rows that were asked.
@@ -146,10 +146,10 @@ class Answers:
         return replace(self, factor=self.factor.at(rows), deviations=self.deviations[:, rows], means=self.means[rows])
 
     def errors(self) -> tuple[Floats, Floats]:
-        """Of the answers [states, rows], and of what knows nothing [rows], the errors.
+        """The errors of the answers [states, rows], and of the reference without knowledge [rows].
 
-        They are squares, against the mean trained on; of classes 1 where the class is wrong, else 0, against the
-        class that is the commonest in training, which also stands for answers that say nothing.
+        For numbers they are squares, the reference being the training mean; for classes 1 where the class is wrong,
+        else 0, the reference being the commonest class in training, which also replaces empty answers.
         """
         truth = self.factor.targets
         if not self.factor.classes:
@@ -163,7 +163,7 @@ class Answers:
 # ----- answers of probes
 @dataclass(frozen=True)
 class ProbeData:
-    """Embeddings and how probes are fitted to them.
+    """Embeddings and the settings of probes fitted to them.
 
     Attributes:
         x: embeddings, standardised.
@@ -186,12 +186,12 @@ class ProbeData:
 
     @property
     def states(self) -> int:
-        """Random states of which scores are means."""
+        """Number of random states that scores are averaged over."""
         return STATES if self.trained else 1
 
 
 Closed = tuple[Ridge, Ints | None]
-"""A probe in closed form, and the landmarks whose squared distances it takes, if it does not take embeddings."""
+"""A probe in closed form, and the landmarks of a kernel, whose squared distances replace embeddings as input."""
 
 
 def _closed_fits(data: ProbeData, train: Ints, y: Floats, kinds: Sequence[int]) -> list[Closed]:
@@ -210,7 +210,7 @@ def _closed_fits(data: ProbeData, train: Ints, y: Floats, kinds: Sequence[int]) 
 
 
 def _inputs(data: ProbeData, rows: Ints, fits: Sequence[Closed]) -> list[Floats]:
-    """What each of some closed forms, fitted to the same rows, takes for other rows."""
+    """Inputs on other rows of some closed forms that are fitted to the same rows."""
     landmarks = next((landmarks for _, landmarks in fits if landmarks is not None), None)
     distances = None if landmarks is None else squared_distances(data.x[rows], data.x[landmarks])
     return [data.x[rows] if landmarks is None or distances is None else distances for _, landmarks in fits]
@@ -219,7 +219,7 @@ def _inputs(data: ProbeData, rows: Ints, fits: Sequence[Closed]) -> list[Floats]
 def _closed_answers(
     data: ProbeData, targets: Floats, groups: Sequence[int], train: Ints, left_out: Sequence[Ints], test: Ints
 ) -> tuple[Floats, Floats]:
-    """Of groups of targets the answers for some rows, less the mean trained on, [rows, targets], and errors, [groups].
+    """The answers of groups of targets for some rows, less the training mean, [rows, targets], and errors, [groups].
 
     Kind and penalty are those with the least mean squared error over the parts `left_out` of `train`, each after
     training on the rest; then the probe is trained on all of `train`.
@@ -231,7 +231,7 @@ def _closed_answers(
     losses = np.full((len(kinds), max(len(PENALTIES), len(KERNEL_PENALTIES)), len(groups)), np.inf)
     for number, part in enumerate(left_out):
         rest = np.setdiff1d(train, part)
-        # Without their mean, since what rounding leaves of it would pass for something that was learnt.
+        # Without their mean, since its rounding would pass for something learnt.
         mean = targets[rest].mean(axis=0)
         fits = _closed_fits(data, rest, targets[rest] - mean, kinds)
         for loss, (fit, _), x in zip(losses, fits, _inputs(data, part, fits), strict=True):
@@ -244,7 +244,7 @@ def _closed_answers(
     answers = np.zeros((len(test), targets.shape[1]))
     for place, (fit, _), x in zip(used, fits, _inputs(data, test, fits), strict=True):
         columns = kind == place
-        # Those of the other columns, which are of another kind, are not used.
+        # The other columns, which are of another kind, are not used.
         predictions = fit.predict(x, fit.penalties[np.where(columns, penalty, 0)]) - fit._offset
         answers[:, columns] = predictions[:, columns]
     return answers, losses.min(axis=(0, 1))
@@ -253,8 +253,8 @@ def _closed_answers(
 def _least(losses: Floats, targets: Floats, groups: Sequence[int]) -> tuple[Ints, Ints]:
     """Kind and penalty of the least of losses [kinds, penalties, groups], [groups] each; of equal ones the greatest.
 
-    They are equal where they differ by rounding: so it is where nothing was learnt, since all rows that were trained on
-    have the same label.
+    Losses that differ by rounding are equal: this happens where nothing was learnt, since all training rows have the
+    same label.
     """
     spreads = [part.var(axis=0).mean() for part in np.split(targets, np.cumsum(groups)[:-1], axis=1)]
     least = losses.min(axis=(0, 1))
@@ -266,10 +266,10 @@ def _least(losses: Floats, targets: Floats, groups: Sequence[int]) -> tuple[Ints
 def best_answers(
     data: ProbeData, factors: Sequence[Factor], train: Ints, left_out: Sequence[Ints], test: Ints, turn: int
 ) -> list[Floats]:
-    """Of each factor the answers of the best probe for some rows, less the mean trained on: [states, rows, targets].
+    """For each factor the answers of the best probe for some rows, less the training mean: [states, rows, targets].
 
-    `slp` and `mlp`, which cost a thousand times as much as closed forms, are trained once, on what part number `turn`
-    of `left_out` leaves of `train`.
+    `slp` and `mlp`, which cost a thousand times as much as closed forms, are trained once, on `train` without part
+    number `turn` of `left_out`.
     """
     targets, groups = np.hstack([factor.targets for factor in factors]), [factor.targets.shape[1] for factor in factors]
     closed, errors = _closed_answers(data, targets, groups, train, left_out, test)
@@ -287,7 +287,7 @@ def best_answers(
 def _trained_answers(
     data: ProbeData, name: str, factor: Factor, train: Ints, part: Ints, test: Ints
 ) -> tuple[Floats, float]:
-    """Of `slp` or `mlp` the answers less the mean trained on, [states, rows, targets], and the validation error."""
+    """The answers of `slp` or `mlp` less the training mean, [states, rows, targets], and the validation error."""
     rest = np.setdiff1d(train, part)
     fits = [
         fit_probe(
@@ -343,10 +343,10 @@ def tested_score(answers: Answers) -> tuple[Floats, Floats]:
 
 
 def seen_score(answers: Answers, folds: Ints) -> tuple[float, int]:
-    """The same, of answers of probes of several folds, and from how many rows; correlations are those within folds.
+    """The same for answers of probes of several folds, and the number of rows; correlations are taken within folds.
 
-    Over all folds r would be below 0 on average where nothing is known: the answers of a probe are the larger, the
-    more the rows it was trained on happen to agree, and so the less they agree with the rows left out.
+    Without knowledge, r over all folds would be below 0 on average: the larger the training rows happen to be, the
+    larger the answers, and the smaller the rows left out.
     """
     if answers.factor.classes:
         return float(tested_score(answers)[0].mean()), len(folds)
@@ -368,7 +368,7 @@ def linearised_ratios(numerators: Floats, denominators: Floats) -> tuple[Floats,
 
 
 def pooled_r2(answers: Sequence[Answers]) -> float | None:
-    """R² over the rows of all; None of classes."""
+    """R² over all rows; None for classes."""
     if not answers or answers[0].factor.classes:
         return None
     sums = np.sum(

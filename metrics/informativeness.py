@@ -1,13 +1,13 @@
-"""Informativeness: how well a label can be read from embeddings, with what reading the wrong label gives as its null.
+"""Informativeness: how well a label can be read from embeddings; its null is the score of shuffled labels.
 
-A probe is trained on the embeddings z of labelled clips and tested on other clips (arXiv 2505.06224, section III). Of
-numbers the score is R², of classes the share of what always giving the same answer gets wrong that the probe gets
-right. Clips of one block, which share a context, are trained on or tested, never both.
+A probe is trained on the embeddings z of labelled clips and tested on other clips (arXiv 2505.06224, section III). For
+numbers the score is R², for classes the share of a constant answer's errors that the probe removes. Clips of one block,
+which share a context, are trained on or tested, never both.
 
-The paper's probes, trained by gradient descent on features as they come, measure their own convergence beside what is
-in the embeddings: features fourteen times as large make them fail. So by default probes are ridge regression and
-kernel ridge regression in closed form, which depend on neither unit nor basis of the features and have no random
-state. All in float64.
+The paper's probes, trained by gradient descent on raw features, measure their own convergence as much as the
+embeddings: features fourteen times as large make them fail. So by default probes are ridge regression and kernel ridge
+regression in closed form, which depend on neither unit nor basis of the features and have no random state. All in
+float64.
 
 >>> rng = np.random.default_rng(0)
 >>> z = rng.normal(size=(100, 8))
@@ -88,21 +88,21 @@ def informativeness(
     seed: int = 0,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how well labels can be read from embeddings, and the controls of that.
+    """Return how well labels can be read from embeddings, with controls.
 
     - `embeddings` [n, dim]; `labels` [n], numbers or strings; strings are classes, whatever they say;
     - `folds` [n], integers, at least 3 different: in their order each is tested once, the next one validates, the
       others train; `blocks` [n], strings or integers: no block lies in two folds, and there are at least 5;
-    - `probes`: one or more of PROBES. Numbers are regressed on, of classes one 0/1 variable each, of which the largest
-      prediction is the answer. Validation chooses each probe's penalty, and in each fold one of the probes. `slp` and
-      `mlp` are means over 3 random states; with `scaled` False they see features and numbers as they come, as the
-      probes of arXiv 2505.06224 do. `seed` is of these states and of the permutations.
+    - `probes`: one or more of PROBES. Numbers are regressed, classes as one 0/1 variable each, whose largest prediction
+      is the answer. Validation chooses each probe's penalty, and in each fold one of the probes. `slp` and `mlp` are
+      means over 3 random states; with `scaled` False they see unscaled features and numbers, as the probes of arXiv
+      2505.06224 do. `seed` is of these states and of the permutations.
 
     Results, all over all n rows, each tested once:
 
     - `informativeness`: of numbers R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², ȳ being the mean of the fold's training rows; of
-      classes (accuracy − chance)/(1 − chance), chance being the accuracy of always giving the answer that is the
-      commonest in training. 0 for what knows nothing; it can be below 0;
+      classes (accuracy − chance)/(1 − chance), chance being the accuracy of the answer that is the commonest in
+      training. 0 without knowledge; it can be below 0;
     - `ridge`, `kernel`, `slp`, `mlp`: the score of each probe alone, None where it was not asked for;
     - `spread`: standard deviation of the score over the random states, None with closed forms alone;
     - `shuffled`: mean score where labels are permuted, blocks of them among blocks, and rows within a block: over 5
@@ -116,8 +116,8 @@ def informativeness(
     Sources: arXiv 2505.06224, section III, for the axis; closed forms, folds by block and controls are ours.
 
     Raises ValueError when embeddings are not finite [n, dim], lengths differ, labels are neither all numbers nor all
-    strings or are all the same, a class is in one block only or none of its rows is trained on where it is tested,
-    there are fewer than 3 folds or 5 blocks, a block lies in two folds, or a probe is unknown.
+    strings or are all the same, a class is in one block only or absent from training where it is tested, there are
+    fewer than 3 folds or 5 blocks, a block lies in two folds, or a probe is unknown.
 
     >>> z = np.eye(2)[np.arange(40) % 2]
     >>> informativeness(z, ["a", "b"] * 20, np.arange(40) // 8, np.arange(40) // 2)["accuracy"]
@@ -168,14 +168,14 @@ Informativeness = metric_class(
 )
 
 
-# ----- what is measured
+# ----- errors
 @dataclass(frozen=True)
 class _Table:
     """Errors of all rows, each tested once, for the labels and then for each of their permutations.
 
     Attributes:
-        errors: [states, n] of each probe, and as "best" of that which validated best in the row's fold.
-        references: [n], of what always gives the same answer.
+        errors: [states, n] of each probe, and as "best" of the probe that validated best in the row's fold.
+        references: [n], of a constant answer.
     """
 
     errors: dict[str, list[Floats]]
@@ -215,15 +215,15 @@ def _tested(
 
 
 def _squared_errors(predictions: Floats, targets: Floats, mean: Floats) -> Floats:
-    """Of predictions [states, m, 1] of numbers the squared errors [states, m]."""
+    """The squared errors [states, m] of predictions [states, m, 1] of numbers."""
     errors: Floats = np.square(predictions - targets)[:, :, 0]
     return errors
 
 
 def _misses(predictions: Floats, targets: Floats, mean: Floats) -> Floats:
-    """Of predictions [states, m, classes] 1 where the largest is not that of the own class, else 0, [states, m].
+    """The misses [states, m] of predictions [states, m, classes]: 1 where the largest is not the own class, else 0.
 
-    Where they are the shares of the classes in training but for rounding, the answer is the commonest class.
+    Where predictions equal the shares of the classes in training up to rounding, the answer is the commonest class.
     """
     silent = np.abs(predictions - mean).max(axis=2) <= ROUNDING
     answers = np.where(silent, mean.argmax(), predictions.argmax(axis=2))
@@ -269,7 +269,7 @@ MEASURES = {
     "n": count("n", "number of samples, each of which is tested once"),
     "blocks": count("blocks", "number of blocks, none of which is both trained on and tested"),
 }
-"""What each number of `informativeness` is: fields by name, the score first."""
+"""The description of each number of `informativeness`, by name, the score first."""
 
 PAGE = {
     "introduction": """\
@@ -296,7 +296,7 @@ blocks, the probe may know the speaker instead of the label.
     # So that a page with the largest input answers within a minute on two processors.
     "limits": {"columns": 1024},
 }
-"""What the metric's page says, and how many columns of a matrix it takes."""
+"""Content of the metric's page, and its limit on columns of a matrix."""
 
 
 def example() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Invariance of embeddings to a change that should not matter, with what does matter beside it.
+"""Invariance of embeddings to an irrelevant change, beside their selectivity for a relevant one.
 
 An original clip z and its copies z′, each changed by a transform such as added noise: how far do the copies lie from
 their original? The cosine of z and z′ (arXiv 2505.06224, section III) misleads: where all clips have a cosine of .9,
@@ -6,14 +6,14 @@ one of .95 is little. So the score is 1 − E|z′ − z|²/E|z_i − z_j|²: 1 
 its original as another clip is. It depends on neither the unit nor the basis nor the origin of the embeddings, and
 nothing is trained. All in float64.
 
-That alone ranks nothing: the level of a clip is invariant to all that leaves the level, and tells nothing. What is
-invariant *and* selective is `abx`, from two further clips of each original: A, which has what matters in common with
-it, and B, which has not. It is the machine ABX task (Schatz et al. 2013, "Evaluating speech features with the
+That alone ranks nothing: the level of a clip is invariant to every change that keeps the level, and knows nothing else.
+The score of invariance *and* selectivity is `abx`, from two further clips for each original: A, with the same relevant
+content, and B, with another. It is the machine ABX task (Schatz et al. 2013, "Evaluating speech features with the
 minimal-pair ABX task"), X being a copy: how often is it nearer to A than to B? Ties count half, and
 
     abx = 2 · mean over originals of the mean over copies of ([|z′ − a| < |z′ − b|] + ½ [|z′ − a| = |z′ − b|]) − 1
 
-is 1 where it always is and 0 by chance. What clips A and B have to be, so that no cheat is above chance, is said at
+is 1 where it always is and 0 by chance. The conditions on A and B under which no shortcut is above chance are stated at
 `invariance`.
 
 >>> rng = np.random.default_rng(0)
@@ -48,8 +48,8 @@ from .evaluated import MOST, count, measure, metric_class, ratio, share
 
 COINCIDES = 1e-5
 """Two clips whose embeddings differ by at most this times the largest value are one to an encoder, as two clips of one
-level are to a level meter: what resampling does to their ends changes the level by 1e-6 at most (of the 48 pairs of the
-recipe `transforms`, brought from 32 kHz to 16, 22.05 and 48)."""
+level are to a level meter: the effect of resampling on their ends changes the level by 1e-6 at most (of the 48 pairs of
+the recipe `transforms`, brought from 32 kHz to 16, 22.05 and 48)."""
 
 _DESCRIPTION = """\
 Invariance measures how little a change of a clip moves its embedding: 1 minus the mean squared distance of changed
@@ -93,28 +93,28 @@ def invariance(
     different: ArrayLike | None = None,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how little copies differ from their originals, and the controls of that.
+    """Return how little copies differ from their originals, with controls.
 
-    - `embeddings` [n, dim]; `base` [n], integers: of a copy the row of its original, of an original −1. An original
+    - `embeddings` [n, dim]; `base` [n], integers: for a copy the row of its original, for an original −1. An original
       may have any number of copies from 1; each original counts the same.
     - `parameters` [n], numbers: how strongly a copy was changed; None or NaN where the row is an original. Only their
       order is used, so it does not matter whether their scale is linear.
-    - `blocks` [n], strings or integers: what belongs together, such as recordings of one speaker; a copy is of the
+    - `blocks` [n], strings or integers: groups of related clips, such as recordings of one speaker; a copy is of the
       block of its original. Without it each original is a block of its own.
-    - `steps` [m, dim]: differences z″ − z of embeddings of clips that differ in something that does matter.
+    - `steps` [m, dim]: differences z″ − z of embeddings of clips with a relevant difference.
     - `same`, `different` [originals, dim], both or none, in the order of the originals' rows: a and b, embeddings of
-      two further clips of each. A has what matters in common with the original, and B has not. So that nothing but
-      what matters tells which is which, A and B have exactly the same level and length; both differ from the original
-      in all that does not matter, such as when sounds begin; and of half of the originals both have inverted polarity.
-      Then a constant and the root mean square have a = b, which is a tie, exactly 0; a hash of the samples is as likely
-      nearer to either; and so are the samples themselves, since inverted ones turn |z′ − a| < |z′ − b| round, a and b
-      being of one length (|z′ − a|² − |z′ − b|² = 2 z′·(b − a)).
+      two further clips for each. A has the relevant content of the original, B another. So that only this content tells
+      them apart, A and B have exactly the same level and length; both differ from the original in all irrelevant
+      properties, such as onsets; and for half of the originals both have inverted polarity. Then a constant and the
+      root mean square have a = b, a tie, exactly 0; a hash of the samples is as likely nearer to either; and so are the
+      samples themselves, since inversion reverses |z′ − a| < |z′ − b|, a and b being of one length
+      (|z′ − a|² − |z′ − b|² = 2 z′·(b − a)).
 
     Results; means are over originals, of each the mean over its copies:
 
     - `invariance` = 1 − E|z′ − z|²/E|z_i − z_j|², z_i and z_j being originals of different blocks: 1 where nothing
       moves, 0 where a copy is as far away as another clip, without a lower bound; 0 where all originals are alike;
-    - `abx` = 2 · mean([|z′ − a| < |z′ − b|] + ½ [tied]) − 1: 1 where copies are always nearer to what has the same
+    - `abx` = 2 · mean([|z′ − a| < |z′ − b|] + ½ [tied]) − 1: 1 where copies are always nearer to the clip of the same
       content, 0 by chance, −1 where never; a and b within `COINCIDES` of each other are tied. None without `same`;
     - `cosine`: of z′ and z (arXiv 2505.06224, section III); `cosine_null`: of originals of different blocks;
       `centred_cosine` and `centred_cosine_null`: the same after the mean of the originals is taken away;
@@ -122,13 +122,13 @@ def invariance(
       `top1_chance` = 1/originals;
     - `quarter_1` … `quarter_4`: `invariance` of the copies in each quarter of the order of their parameters (equal ones
       stay together), the weakest first; None without parameters, and where a quarter has no copy;
-    - `selectivity` = E|step|²/E|z′ − z|² over `steps`: how much more the other thing moves the embedding than the
-      change that should not matter; None without steps, 0 where neither moves it, 1e15 where only steps do;
+    - `selectivity` = E|step|²/E|z′ − z|² over `steps`: how much more a relevant difference moves the embedding than the
+      irrelevant change; None without steps, 0 where neither moves it, 1e15 where only steps do;
     - `n`: number of originals;
     - `scores` (with return_scores), one for each original, in the order of the rows: the linearised contribution to
       `invariance`, which is exactly their mean. For θ = E A/E B, with A_i the mean of |z′ − z_i|² over the copies and
-      B_i that of |z_i − z_j|² over the others, it is 1 − θ − (A_i − E A − 2θ·(B_i − E B))/E B; 2, since a clip is in
-      the denominator as z_i and as z_j. So an interval from these scores takes into account that the denominator is
+      B_i the mean of |z_i − z_j|² over the others, it is 1 − θ − (A_i − E A − 2θ·(B_i − E B))/E B; 2, since a clip is
+      in the denominator as z_i and as z_j. So an interval from these scores takes into account that the denominator is
       estimated too.
 
     Raises ValueError when embeddings or steps are not finite [n, dim], lengths differ, base names no original or an
@@ -184,7 +184,7 @@ def invariance(
 def selectivity(steps: ArrayLike, moves: ArrayLike) -> float:
     """Return E|step|²/E|z′ − z|², as `invariance` does where each original has one copy, without its other numbers.
 
-    - `steps` [m, dim]: differences of embeddings of clips that differ in something that does matter;
+    - `steps` [m, dim]: differences of embeddings of clips with a relevant difference;
     - `moves` [n, dim]: differences z′ − z of copies and originals.
 
     Raises ValueError when either is not finite, or their columns differ.
@@ -234,7 +234,7 @@ def _original_blocks(blocks: Any, originals: Ints, copies: Ints, owners: Ints, n
 
 
 def _mean_distances(x: Floats, groups: Ints) -> Floats:
-    """Of each row the mean of |x_i − x_j|² over the rows of other groups."""
+    """For each row the mean of |x_i − x_j|² over the rows of other groups."""
     lengths, counts = np.square(x).sum(axis=1), np.bincount(groups)
     sums = _group_sums(x, groups)
     # All distances of a row together, from sums over the others: no n × n matrix is needed.
@@ -252,7 +252,7 @@ def _group_sums(x: Floats, groups: Ints) -> Floats:
 
 
 def _contributions(moved: Floats, apart: Floats) -> Floats:
-    """Of each original the contribution to 1 − E moved/E apart, whose mean is exactly that."""
+    """The contribution of each original to 1 − E moved/E apart, which is exactly their mean."""
     mean = float(apart.mean())
     if mean == 0:
         return np.zeros(len(moved))
@@ -288,7 +288,7 @@ def _mean_cosines(name: str, start: Floats, end: Floats, owners: Ints, groups: I
 
 
 def _nearest_originals(end: Floats, start: Floats, owners: Ints) -> Floats:
-    """Of each copy 1 where its original is the nearest of all, shared among tied ones, else 0."""
+    """For each copy 1 where its original is the nearest of all, shared among ties, else 0."""
     lengths = np.square(start).sum(axis=1)
     nearest = np.zeros(len(end))
     for first in range(0, len(end), ROWS_COMPARED):
@@ -303,7 +303,7 @@ def _nearest_originals(end: Floats, start: Floats, owners: Ints) -> Floats:
 
 
 def _abx(z: Floats, originals: Ints, copies: Ints, owners: Ints, same: Any, different: Any) -> Floats | None:
-    """Of each original 2 · share of its copies that are nearer to its row of `same` than of `different` − 1."""
+    """For each original 2 · (share of its copies nearer to its row of `same` than of `different`) − 1."""
     if same is None and different is None:
         return None
     sides = []
@@ -318,7 +318,7 @@ def _abx(z: Floats, originals: Ints, copies: Ints, owners: Ints, same: Any, diff
         sides.append(side)
     unit = float(max(np.abs(x).max() for x in (z, *sides))) or 1.0
     a, b, x = sides[0] / unit, sides[1] / unit, z[copies] / unit
-    # The same as comparing |x − a|² with |x − b|², but rounding is that of the distances and not of the origin.
+    # Equivalent to comparing |x − a|² with |x − b|², but rounding scales with the distances and not with the origin.
     nearer = np.einsum("ij,ij->i", x - (a[owners] + b[owners]) / 2, a[owners] - b[owners])
     sizes = row_norms(x - a[owners]) * row_norms(a - b)[owners]
     wins = (1 + np.where(np.abs(nearer) <= TIE * sizes, 0.0, np.sign(nearer))) / 2
@@ -368,7 +368,7 @@ MEASURES = {
     ),
     "n": count("n", "number of originals", 5.0),
 }
-"""What each number of `invariance` is: fields by name, the score first."""
+"""The description of each number of `invariance`, by name, the score first."""
 
 PAGE = {
     "introduction": """\
@@ -391,7 +391,7 @@ tells apart. The cosine alone misleads: read it beside that of different clips.
         "blocks": "Optional: an integer for each clip; originals of one block are not compared",
     },
 }
-"""What the metric's page says; an input that is no feature of the metric is optional and has a number a line."""
+"""Content of the metric's page; an input that is no feature of the metric is optional, with one number per line."""
 
 
 def example() -> dict[str, Any]:

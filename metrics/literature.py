@@ -14,7 +14,7 @@ HISTOGRAM = 20
 """Bins of a dimension for mutual information (Chen et al. 2018, as disentanglement_lib has it)."""
 
 LASSO_PENALTIES = np.logspace(0, -3, 20)
-"""In shares of the least penalty that leaves no dimension, of which cross-validation chooses."""
+"""Candidates for cross-validation, relative to the least penalty that leaves no dimension."""
 
 SMALLEST = 1e-11
 """Added to importances before their entropy, as disentanglement_lib does."""
@@ -22,7 +22,7 @@ SMALLEST = 1e-11
 
 # ----- the scores of the literature
 def literature_scores(z: Floats, factors: Sequence[Factor], folds: Ints, seed: int) -> dict[str, float]:
-    """The scores of the literature: as the embeddings are, after a random rotation, and on principal components."""
+    """The scores of the literature: on the given basis, after a random rotation, and on principal components."""
     x = standardised_rows(z)
     rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(x.shape[1], x.shape[1])))[0]
     _, sizes, axes = np.linalg.svd(x, full_matrices=False)
@@ -75,7 +75,7 @@ def _entropy(shares: Floats) -> float:
 
 
 def _gaps(scores: Floats) -> Floats:
-    """By column the difference of the two greatest numbers, [factors]."""
+    """The difference of the two greatest numbers of each column, [factors]."""
     ordered = np.sort(np.vstack([scores, np.zeros((1, scores.shape[1]))]) if len(scores) == 1 else scores, axis=0)
     gaps: Floats = ordered[-1] - ordered[-2]
     return gaps
@@ -106,10 +106,11 @@ def _separations(importance: Floats) -> tuple[float, float]:
 
 
 def _lasso(x: Floats, factor: Factor, train: Ints, test: Ints, folds: Ints) -> tuple[Floats, float]:
-    """Importance of each dimension to a factor, the size of its weight; and R² or accuracy above chance on test rows.
+    """Importance of each dimension to a factor (the size of its weight), and R² or accuracy above chance on test rows.
 
-    The penalty is the greatest whose error over folds is within a standard error of the least: where nothing can be
-    told, no dimension has a weight. The least itself would choose one of noise, which is important to one factor alone.
+    The penalty is the greatest whose error over folds is within a standard error of the least: without information no
+    dimension has a weight. The penalty of least error would keep a dimension of noise, which is important to one factor
+    alone.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import Lasso, LassoCV, MultiTaskLasso, MultiTaskLassoCV
@@ -137,8 +138,8 @@ def _lasso(x: Floats, factor: Factor, train: Ints, test: Ints, folds: Ints) -> t
 
 
 def _attribute_scores(x: Floats, factor: Factor, train: Ints, test: Ints) -> Floats:
-    """How well each dimension alone tells the factor (Kumar et al. 2018, section 3), [dim]: the squared correlation, or
-    of classes the accuracy of a linear support vector machine."""
+    """How well each dimension alone predicts the factor (Kumar et al. 2018, section 3), [dim]: the squared correlation,
+    or for classes the accuracy of a linear support vector machine."""
     if not factor.classes:
         y = factor.targets[:, 0] - factor.targets.mean()
         centred = x - x.mean(axis=0)

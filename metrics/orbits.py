@@ -1,4 +1,4 @@
-"""Orbits of clips under one parameter: pairs of their rows, features of the change, and what a fold tells of them."""
+"""Orbits of clips under one parameter: pairs of their rows, features of the change, and the fits of a fold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from .columns import check_varied, check_within, read_codes, read_column, read_e
 from .probing import STATES, fit_groups, standardised_rows
 
 MOST_PAIRS = 30_000
-"""Of more pairs, so many are drawn, evenly from all orbits."""
+"""Limit on pairs: of more, so many are drawn, evenly from all orbits."""
 
 MOST_VALUES = 16
-"""Of a parameter with no more different values each is a feature of its own; else P, P² and |P| are the features."""
+"""A parameter with at most so many distinct values has one feature per value, else the features P, P² and |P|."""
 
 
 COMPONENTS = 24
-"""Principal components of z, whose products with P and P² let ridge regression turn the step with the place."""
+"""Principal components of z, whose products with P and P² let the step of ridge regression depend on the place."""
 
 
 # ----- pairs and their features
@@ -28,8 +28,7 @@ class Paired:
     """Embeddings, and pairs of their rows.
 
     Attributes:
-        raw: embeddings [n, dim] as they come.
-        z: the same, standardised.
+        raw: embeddings [n, dim] as given. z: the same, standardised.
         unit: what 1 in z is in raw.
         orbit: number of the orbit of each row.
         level: parameter of each row, in units of the range of the pairs', or the number of its class; of an original
@@ -57,12 +56,12 @@ class Paired:
 
 
 def pair_changes(level: Floats, start: Ints, end: Ints, originals: NDArray[np.bool_] | None) -> Floats:
-    """The number of each pair where those of rows are `level`: a difference, or with originals that of the copy."""
+    """The number of each pair, from numbers `level` of rows: their difference, or with originals the copy's number."""
     return level[end] if originals is not None else level[end] - level[start]
 
 
 def read_pairs(raw: Floats, orbits: Any, parameters: Any, base: Any, rotation: Any, seed: int) -> Paired:
-    """Check what is given, and pair it."""
+    """Check the inputs and make pairs."""
     orbit, orbit_names = read_codes("orbits", orbits, len(raw))
     _check_orbits(orbit, orbit_names, rotation)
     originals = None if base is None else _originals(base, orbit, orbit_names)
@@ -79,7 +78,7 @@ def read_pairs(raw: Floats, orbits: Any, parameters: Any, base: Any, rotation: A
             raise ValueError("parameters are the same in all rows of each orbit; there is nothing to read or foretell.")
         level = level / span
         values = pair_changes(level, start, end, originals)
-        # The same difference of other levels differs by rounding.
+        # Equal differences of different levels differ by rounding.
         different, kinds = np.unique(np.round(values, 9), return_inverse=True)
         if len(different) <= MOST_VALUES:
             columns = np.eye(len(different))[kinds]
@@ -152,21 +151,21 @@ def _pairs(orbit: Ints, originals: NDArray[np.bool_] | None, seed: int) -> tuple
     most = MOST_PAIRS // 2 if originals is None else MOST_PAIRS
     order = rng.permutation(order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(int)])
     start, end = start[order], end[order]
-    # Of each two rows both directions are there, so that z and z′ alone tell the same.
+    # Both directions of each two rows are present, so that z and z′ alone are equally informative.
     return (np.concatenate([start, end]), np.concatenate([end, start])) if originals is None else (start, end)
 
 
-# ----- pairs in folds, and what is foretold of them from one embedding
+# ----- pairs in folds, and predictions from one embedding
 class PairFold:
-    """The pairs that train, validate and test in one fold, and their features.
+    """The training, validation and test pairs of one fold, and their features.
 
-    Closed forms see coordinates in the span of the rows that train, and in one more column how far a row is from it:
-    all distances from rows that train are as they were, so that predictions are the same, at less cost.
+    Closed forms see coordinates in the span of the training rows, and in one more column the distance of a row from the
+    span: this keeps all distances from training rows, so that predictions are the same, at less cost.
 
     Attributes:
-        parts: numbers of the pairs that train, validate and test.
+        parts: numbers of the training, validation and test pairs.
         x: coordinates of embeddings; `dim` is the number of dimensions that they stand for.
-        outside: mean of |z′ − z|² outside of the span over the pairs that validate.
+        outside: mean of |z′ − z|² outside of the span over the validation pairs.
     """
 
     def __init__(self, data: Paired, rows: tuple[Ints, Ints, Ints]) -> None:
@@ -202,7 +201,7 @@ class PairFold:
         return self._coordinates(self.data.z[self.data.end[pairs]] - self.data.z[self.data.start[pairs]])
 
     def steps(self, pairs: Ints) -> Floats:
-        """z′ − z within the span, which is all of it that can be foretold."""
+        """z′ − z within the span, the only part that can be predicted."""
         inside = self.x if self._basis is None else self.x[:, :-1]
         steps: Floats = inside[self.data.end[pairs]] - inside[self.data.start[pairs]]
         return steps
@@ -212,7 +211,7 @@ class PairFold:
         return steps if self._basis is None else steps @ self._basis.T
 
     def weighted(self, pairs: Ints) -> Floats:
-        """Features of the parameter, which together vary as much as those of z do in training."""
+        """Features of the parameter, whose total variance in training equals that of z."""
         return self.data.columns[pairs] * self._weight
 
     def products(self, pairs: Ints) -> Floats:
@@ -225,9 +224,10 @@ class PairFold:
 
 
 class Trials:
-    """Squared errors of all pairs [states, pairs] of each probe, and as "best" of that which validates best in a fold.
+    """Squared errors of all pairs [states, pairs] of each probe, and as "best" of the probe that validates best per
+    fold.
 
-    What is tested in a fold is told by its pairs.
+    A fold is identified by its test pairs.
     """
 
     def __init__(self, names: Sequence[str], states: int, count: int) -> None:
@@ -235,12 +235,12 @@ class Trials:
         self._least: dict[int, float] = {}
 
     def enter(self, name: str, pairs: Ints, errors: Floats, loss: float) -> bool:
-        """Enter errors [states, pairs] of a probe on the pairs of a fold; whether it is the best of it so far."""
+        """Enter errors [states, pairs] of a probe on the pairs of a fold; whether it is the best of the fold so far."""
         self.errors[name][:, pairs] = errors
         return self.choose(pairs, errors, loss)
 
     def choose(self, pairs: Ints, errors: Floats, loss: float) -> bool:
-        """Take errors for the best of a fold where they validate better than all before; whether they do."""
+        """Take errors as the best of a fold where they validate better than all before; whether they do."""
         best = loss < self._least.get(int(pairs[0]), np.inf)
         if best:
             self._least[int(pairs[0])] = loss
@@ -250,7 +250,7 @@ class Trials:
 
 @dataclass(frozen=True)
 class ProbeSettings:
-    """Names of the probes, and what `slp` and `mlp` are told."""
+    """Names of the probes, and the settings of `slp` and `mlp`."""
 
     probes: tuple[str, ...]
     scaled: bool
@@ -258,7 +258,7 @@ class ProbeSettings:
 
     @property
     def states(self) -> int:
-        """Random states of which scores are means."""
+        """Number of random states that scores are averaged over."""
         return STATES if {"slp", "mlp"} & set(self.probes) else 1
 
 
@@ -272,7 +272,7 @@ def means_by(codes: Ints, values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Starts:
-    """What a probe foretells of tested pairs from z alone, each with its loss on the pairs that validate.
+    """Predictions of a probe for test pairs from z alone, each with its loss on the validation pairs.
 
     Attributes:
         start, end: numbers of the rows of each pair [m] among those where pairs start; those of `end` are right where
@@ -292,7 +292,7 @@ class Starts:
 def _from_start(fold: PairFold, name: str) -> Starts:
     """Fit a closed form to z alone, with zeros for values where parameters are classes.
 
-    To fit the pairs' targets to the rows where they start is to fit the mean target of each row: it costs much less.
+    Fitting the mean target of each start row is equivalent to fitting the targets of all pairs, and costs much less.
     """
     data = fold.data
     rows, targets, rest = [], [], []
@@ -323,7 +323,7 @@ def _from_start(fold: PairFold, name: str) -> Starts:
 def fitted_starts(
     data: Paired, rotation: Sequence[tuple[Ints, Ints, Ints]], settings: ProbeSettings
 ) -> tuple[list[PairFold], list[dict[str, Starts]]]:
-    """The folds, and what each closed form foretells in each from z alone."""
+    """The folds, and the predictions of each closed form in each from z alone."""
     parts = [PairFold(data, rows) for rows in rotation]
     closed = [name for name in settings.probes if name not in ("slp", "mlp")]
     return parts, [{name: _from_start(fold, name) for name in closed} for fold in parts]

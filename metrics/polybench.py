@@ -1,12 +1,13 @@
-"""PolyBench: how well multiple-choice questions about sounds that overlap are answered, in seven tasks.
+"""PolyBench: accuracy on multiple-choice questions about overlapping sounds, in seven tasks.
 
-A model hears a clip and reads a question with 2 to 26 options; what it says is raw text. `match_answer` reads the text
-by fixed rules: its last conclusion counts; a text that comes down to no option is *unparsed*. An unparsed answer is
-wrong, is counted, and is never replaced by a draw. Every share stands beside what needs no ears: chance (1/k of k
-options), the best constant text (`majority`) and the best constant position.
+A model hears a clip and reads a question with 2 to 26 options; its answer is raw text. `match_answer` reads the text by
+fixed rules: its last conclusion counts; a text without an option is *unparsed*. An unparsed answer is wrong, is
+counted, and is never replaced by a draw. Every share stands beside scores without listening: chance (1/k of k options),
+the best constant text (`majority`) and the best constant position.
 
-A *group* is what is not independent: the questions of one recording, or the k twins of one scene, whose answers differ
-only because labels changed places. Intervals are drawn over groups; `groups_right` is the strict score, all of a group.
+A *group* is a cluster of dependent questions: the questions of one recording, or the k twins of one scene, whose
+answers differ only because labels changed places. Intervals resample groups; `groups_right` is the strict score, all
+questions of a group.
 
 >>> options = [["dog", "rain"], ["rain", "dog"], ["Yes", "No"], ["Yes", "No"]]
 >>> tasks = ["duration", "duration", "concurrency", "concurrency"]
@@ -105,60 +106,58 @@ def polybench(
     - `ids` [m]: answers of one id are to one question whose options were shown in several orders. By default each
       answer is to a question of its own. A question counts once, each of its R answers by 1/R; counts are of answers;
     - `groups` [m]: questions that share one are not independent; by default each question is its own;
-    - `polarity` [m]: of concurrency what "Yes" says, one of POLARITIES; by default, and where empty, "overlap". Entries
-      of other tasks are not looked at;
+    - `polarity` [m]: for concurrency the meaning of "Yes", one of POLARITIES; by default, and where empty, "overlap".
+      Entries of other tasks are ignored;
     - `polyphony`, `sources`, `templates` [m]: texts or integers; `overlap` [m]: seconds, or None.
 
     Numbers, of all questions:
 
-    - `accuracy`: the mean over the tasks that there are, without those whose place another takes (REPLACED);
-      `accuracy_micro`: the mean over all questions; `chance`, `majority`, `best_position`, `macro_f1`, `weighted_f1`:
-      means over the same tasks as the accuracy, see below; `adjusted`:
-      (accuracy - chance) / (1 - chance); `n` questions, `answers` m;
-    - `unparsed`: answers that name no option, refusals among them; `refused`: those that are refusals;
-      `accuracy_parsed`: share of right ones among the others, None where there are none;
+    - `accuracy`: the mean over the tasks present, without replaced ones (REPLACED); `accuracy_micro`: the mean over all
+      questions; `chance`, `majority`, `best_position`, `macro_f1`, `weighted_f1`: means over the same tasks as the
+      accuracy, see below; `adjusted`: (accuracy - chance) / (1 - chance); `n` questions, `answers` m;
+    - `unparsed`: answers that name no option, refusals included; `refused`: refusals; `accuracy_parsed`: share of right
+      answers among the parsed ones, None where there are none;
     - by name of a task its accuracy, and `chance_NAME`, `majority_NAME`, `macro_f1_NAME`, `groups_right_NAME` likewise;
     - `groups_right`: share of groups of which every answer is right, `groups_right_chance`: the mean of Π 1/k over
-      their answers, `groups`: how many; all of the tasks that the accuracy is of; None without groups;
+      their answers, `groups`: their number; all over the tasks of the accuracy; None without groups;
     - with several orders, else None: `correctness`: share of right answers, `consistency`: share of pairs of orders
-      that got the same option's text, `all_orders_right`: of questions that are right in every order; each a mean over
-      the questions with two orders or more. Sources: arXiv 2510.04584 for the first two. `consistency_chance` and
+      with the same option's text, `all_orders_right`: share of questions right in every order; each a mean over the
+      questions with two orders or more. Sources: arXiv 2510.04584 for the first two. `consistency_chance` and
       `all_orders_right_chance`: of draws, 1/k and Π 1/k;
-    - `position_distance`: ½ Σ |p − e|, p being the share of each position among the options taken, and e what it would
-      be without a habit: the mean of 1/k. None where nothing was parsed;
-    - of concurrency, with "overlap" as the positive state whatever the polarity, counts of answers: `tp`, `fp`, `tn`,
+    - `position_distance`: ½ Σ |p − e|, p being the share of each position among the chosen options, and e the expected
+      share without a habit: the mean of 1/k. None where nothing was parsed;
+    - for concurrency, with "overlap" as the positive state whatever the polarity, counts of answers: `tp`, `fp`, `tn`,
       `fn`, `unparsed_overlap` and `unparsed_alone` (the states that were right), six that add up to its answers.
       `sensitivity` = tp / (tp + fn + unparsed_overlap), `specificity` likewise, `balanced_accuracy` their mean, None
       where a state does not occur; `f1` = 2 tp / (2 tp + fp + fn + unparsed_overlap); `mcc`: the correlation of states
-      (R_K of Gorodkin 2004, unparsed being a third; Matthews' where nothing is), 0 where it is not defined;
-      `yes_rate`: share of Yes among parsed answers. All None without the task.
+      (R_K of Gorodkin 2004, unparsed being a third; Matthews' where nothing is), 0 where it is not defined; `yes_rate`:
+      share of Yes among parsed answers. All None without the task.
 
     Tables:
 
-    - `interval` of the accuracy, and `intervals` by name of accuracy_micro, the tasks and what else is a share: 95 %,
-      [low, high], by RESAMPLES draws of whole groups with replacement: the expanded percentile interval (Hesterberg
-      2015), whose level makes up for few groups. Where all groups are right, or all wrong, draws tell nothing, and the
-      end that is free is Wilson's; of a single group the interval is [0, 1];
-    - `by_task`: of each task n, answers, accuracy, interval, adjusted; `chance`: mean of 1/k; `majority`: of always
-      giving the one best text; `best_position`: of always taking the one best position; `macro_f1`, `weighted_f1` over
+    - `interval` of the accuracy, and `intervals` by name of accuracy_micro, the tasks and all other shares: 95 %, [low,
+      high], by RESAMPLES draws of entire groups with replacement: the expanded percentile interval (Hesterberg 2015),
+      whose level corrects for few groups. Where all groups are right, or all wrong, the bootstrap has no spread, and
+      the free end is Wilson's; of a single group the interval is [0, 1];
+    - `by_task`: for each task n, answers, accuracy, interval, adjusted; `chance`: mean of 1/k; `majority`: accuracy of
+      the best constant text; `best_position`: accuracy of the best constant position; `macro_f1`, `weighted_f1` over
       the texts that are right answers (detection: over positions, since its texts all differ), where an unparsed answer
       lowers recall but no class's precision; unparsed, refused, accuracy_parsed; groups, groups_right,
       groups_right_chance, interval_groups_right; correctness, consistency, all_orders_right; position,
       position_distance;
-    - `position`: the share of each letter among the options taken;
-    - `by_polyphony`, `by_source`, `by_template`: of each value the same as of a task, up to accuracy_parsed, but for
-      F1; majority and best_position are of the best of each task. `by_overlap`: likewise of "0" and of quartiles "1" to
-      "4" of what is longer, with `least` and `most` in s. Empty where not given.
+    - `position`: the share of each letter among the chosen options;
+    - `by_polyphony`, `by_source`, `by_template`: for each value the fields of a task up to accuracy_parsed, except F1;
+      majority and best_position are of the best of each task. `by_overlap`: likewise for "0" and for quartiles "1" to
+      "4" of longer overlaps, with `least` and `most` in s. Empty where not given.
 
-    With return_scores, lists of n, in the order in which questions are first met: `scores`, which weigh the questions
-    so that tasks weigh the same, and whose mean is the accuracy (0 of a task whose place another takes);
-    `scores_correct`: share of its orders that are right.
-    Lists of m: `choices`, positions, None where unparsed; `rules`, names of the rules that decided.
+    With return_scores, lists of n, in the order in which questions first occur: `scores`, weighted so that tasks weigh
+    the same, and whose mean is the accuracy (0 for replaced tasks); `scores_correct`: share of its orders that are
+    right. Lists of m: `choices`, positions, None where unparsed; `rules`, names of the rules that decided.
 
-    Raises ValueError when lengths differ or are 0; a text is none; an answer is not exactly once among its options;
-    options are fewer than 2 or more than 26; a task, or a polarity, is unknown; options of concurrency are not Yes and
-    No; answers of one id disagree in the right answer, the set of options or anything else that is of the question; a
-    position is none of the options; overlap is no number of seconds.
+    Raises ValueError when lengths differ or are 0; a text is not a string; an answer is not exactly once among its
+    options; options are fewer than 2 or more than 26; a task, or a polarity, is unknown; options of concurrency are not
+    Yes and No; answers of one id disagree in the right answer, the set of options or any other property of the
+    question; a position is not one of the options; overlap is not a number of seconds.
 
     >>> polybench([1, -1], ["b", "b"], [["a", "b"]] * 2, ["duration"] * 2, parsed=True)["accuracy"]
     0.5
@@ -204,7 +203,7 @@ Polybench = metric_class(
 
 # ----- scores
 def _overall(a: Questions, table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Numbers of all tasks together that are no shares of their own."""
+    """Numbers over all tasks together, other than shares."""
     everything = np.ones(a.n, bool)
     row = _row(a, everything)
     means = ("accuracy", "chance", "majority", "best_position", "macro_f1", "weighted_f1")
@@ -222,7 +221,7 @@ def _overall(a: Questions, table: Mapping[str, Mapping[str, Any]]) -> dict[str, 
 
 
 def _row(a: Questions, mask: NDArray[np.bool_], draws: "_Intervals | None" = None) -> dict[str, Any]:
-    """Of some questions how many are right, and what they would be right by without listening."""
+    """The accuracy on some questions, and its references without listening."""
     rows = mask[a.question]
     correct, n = a.per_question(a.right), int(mask.sum())
     accuracy, chance = float(correct[mask].mean()), float((1 / a.k[mask]).mean())
@@ -253,7 +252,7 @@ def _adjusted(accuracy: float, chance: float) -> float:
 def _best_of_each_task(
     a: Questions, mask: NDArray[np.bool_], counts: Callable[[Questions, NDArray[np.bool_]], Floats]
 ) -> float:
-    """Share of right answers of who always gives the same, in each task the best that there is."""
+    """Accuracy of a constant answer, the best one in each task."""
     parts = [mask & (a.task == task) for task in np.unique(a.task[mask])]
     return float(sum(counts(a, part).max() for part in parts) / mask.sum())
 
@@ -269,7 +268,7 @@ def _place_counts(a: Questions, mask: NDArray[np.bool_]) -> Floats:
 
 
 def _task_row(a: Questions, mask: NDArray[np.bool_], draws: "_Intervals") -> dict[str, Any]:
-    """All that there is of one task."""
+    """All fields of one task."""
     row = _row(a, mask, draws)
     row |= _f1(a, mask)
     if a.has_groups:
@@ -312,14 +311,14 @@ def _groups_right(a: Questions, mask: NDArray[np.bool_]) -> tuple[Floats, Floats
 
 
 def _groups(a: Questions, mask: NDArray[np.bool_]) -> dict[str, Any]:
-    """Number of groups, and how many would be all right by drawing."""
+    """Number of groups, and the number right by chance."""
     logarithms = np.bincount(a.group[mask], (a.orders * np.log(a.k))[mask], minlength=a.group.max() + 1)
     present = np.unique(a.group[mask])
     return {"groups": len(present), "groups_right_chance": float(np.exp(-logarithms[present]).mean())}
 
 
 def _orders(a: Questions, mask: NDArray[np.bool_]) -> dict[str, Any]:
-    """How questions with several orders are answered; nothing where there are none."""
+    """Scores of questions with several orders; empty where there are none."""
     several = mask & (a.orders > 1)
     if not several.any():
         return {}
@@ -332,7 +331,7 @@ def _orders(a: Questions, mask: NDArray[np.bool_]) -> dict[str, Any]:
 
 
 def _order_scores(a: Questions) -> dict[str, Floats]:
-    """Of each question, [n]; consistency is 0 where there is but one order."""
+    """Scores of orders for each question, [n]; consistency is 0 where there is only one order."""
     correct = a.per_question(a.right)
     rows: list[list[int]] = [[] for _ in range(a.n)]
     for row, place in enumerate(a.question):
@@ -346,7 +345,7 @@ def _order_scores(a: Questions) -> dict[str, Floats]:
 
 
 def _position(a: Questions, rows: NDArray[np.bool_]) -> dict[str, Any]:
-    """Share of each position among the options taken, and its distance from what it is without a habit."""
+    """Share of each position among the chosen options, and its distance from the share without a habit."""
     taken = rows & (a.choice >= 0)
     weight, most = a.weight[taken], int(a.options[rows].max())
     if not len(weight):
@@ -363,7 +362,7 @@ def _position(a: Questions, rows: NDArray[np.bool_]) -> dict[str, Any]:
 
 
 def _states(a: Questions) -> dict[str, Any]:
-    """Counts of answers about concurrency by the states that are right and said, and what follows from them."""
+    """Counts of answers about concurrency by the true and the stated state, and the scores that follow."""
     truth, said, says_yes = _true_and_said(a)
     if not len(truth):
         return {}
@@ -387,7 +386,7 @@ def _states(a: Questions) -> dict[str, Any]:
 
 
 def _true_and_said(a: Questions) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    """Of answers about concurrency: the true state, that said (2: none), and whether Yes was said."""
+    """For answers about concurrency: the true state, the stated one (2: none), and whether the answer was Yes."""
     rows = np.flatnonzero(a.task[a.question] == TASKS.index("concurrency"))
     says_overlap = a.says_overlap[a.question[rows]]
     is_yes = np.array([folded_words(a.text[a.question[row]]) == ("yes",) for row in rows], bool)
@@ -406,7 +405,7 @@ def _correlation(counts: Floats) -> float:
 
 
 def _values(labels: list[Any] | None) -> Iterator[tuple[Any, NDArray[np.bool_]]]:
-    """Every value of a column, and which questions have it; numbers in their order, then texts."""
+    """Every value of a column, and its questions; numbers in their order, then texts."""
     for value in sorted(set(labels or []), key=lambda entry: (isinstance(entry, str), entry)):
         yield value, np.array([entry == value for entry in labels or []])
 
@@ -430,7 +429,7 @@ def _by_overlap(a: Questions, draws: "_Intervals") -> dict[str, Any]:
 
 # ----- intervals
 Pairs = Sequence[tuple[Floats, Floats]]
-"""Of a mean of ratios Σ numerator / Σ denominator, these two, [n] each."""
+"""Numerators and denominators of a mean of ratios Σ numerator / Σ denominator, [n] each."""
 
 
 def _ratios(a: Questions) -> dict[str, Pairs]:
@@ -466,7 +465,7 @@ def _mean_of_ratios(pairs: Pairs) -> float:
 
 
 class _Intervals:
-    """95 % intervals of means of ratios, all by the same draws of whole groups."""
+    """95 % intervals of means of ratios, all by the same draws of entire groups."""
 
     def __init__(self, group: Ints) -> None:
         self._group = group
@@ -502,7 +501,7 @@ def _drawn_sums(sums: Floats) -> Floats:
 
 
 def _share_interval(value: float, sums: Floats, drawn: Floats) -> list[float]:
-    """The interval of a value, from sums of numerators and denominators by turns: of groups, and of draws."""
+    """The interval of a value, from alternating sums of numerators and denominators: over groups, and over draws."""
     count = int((sums[:, 1::2] > 0).any(axis=1).sum())
     if count == 1:
         return [0.0, 1.0]
@@ -520,7 +519,8 @@ def _share_interval(value: float, sums: Floats, drawn: Floats) -> list[float]:
 def _expanded_level(count: int) -> float:
     """The lower tail of the percentile interval of `count` groups: Φ(−t √(G / (G − 1))), t Student's quantile."""
     z, df = _CERTAINTY, count - 1
-    # Abramowitz and Stegun, 26.7.5; of 1 to 3 degrees of freedom the series is too short, by little that matters here.
+    # Abramowitz and Stegun, 26.7.5; for 1 to 3 degrees of freedom the series is slightly too short, which is
+    # negligible.
     t = z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
     return 0.5 * math.erfc(t * math.sqrt(count / df) / math.sqrt(2))
 
@@ -540,7 +540,7 @@ _QUESTIONS = {
 
 
 def _task_measures(task: str, question: str) -> dict[str, Fields]:
-    """The measures of one task: its accuracy, and what stands beside it."""
+    """The measures of one task: its accuracy, and its references."""
     heading, of = (
         ("longest event", "the longest event") if task == "duration_longest" else (task.replace("_", " "),) * 2
     )
@@ -683,7 +683,7 @@ MEASURES |= {
         "share of Yes", "share of Yes among the answers about concurrency that name an option", shown=False
     ),
 }
-"""What each number of `polybench` is: fields by name, the score first."""
+"""The description of each number of `polybench`, by name, the score first."""
 
 PAGE = {
     "introduction": """\
@@ -714,11 +714,12 @@ lines the right answer, the list of options in the order shown, and the task. An
     },
     "kinds": {"ids": "words", "groups": "words", "polarity": "words"},
 }
-"""What the metric's page says; an input that is no feature of the metric is optional, of the kind said here."""
+"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
 
 
 def example() -> dict[str, Any]:
-    """Return arguments of `polybench`: 28 questions under every turn of their options, by who knows two in three."""
+    """Return arguments of `polybench`: 28 questions in every rotation of their options, by a model right in two of
+    three."""
     rng = np.random.default_rng(0)
     texts = {
         "counting": ["1", "2", "3", "4"],

@@ -1,4 +1,4 @@
-"""Probes of embeddings: closed forms and networks, how they are fitted and how their errors are scored."""
+"""Probes of embeddings: closed forms and networks, their fits and the scores of their errors."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ PROBES = ("ridge", "kernel", "slp", "mlp")
 """`ridge` and `kernel` are closed forms; `slp`, one linear layer, and `mlp` are the probes of arXiv 2505.06224."""
 
 PENALTIES = np.logspace(-2, 6, 17)
-"""Of ridge, of which validation chooses one; features have a mean variance of 1."""
+"""Penalties of ridge for validation to choose from; features have a mean variance of 1."""
 
 KERNEL_PENALTIES = np.logspace(-6, 1, 15)
 KERNEL_WIDTHS = (4.0, 1.0, 0.25)
@@ -50,8 +50,8 @@ def probe_names(probes: str | Sequence[str]) -> tuple[str, ...]:
 def standardised_rows(z: Floats) -> Floats:
     """Embeddings [n, dim] centred, and divided by the root of their mean variance; zeros where all are equal.
 
-    No score of a closed form depends on it: it keeps a large mean from costing digits, and rounding from passing for
-    what an encoder that always answers the same knows.
+    No score of a closed form depends on this: it keeps a large mean from costing digits, and the rounding of a constant
+    encoder from passing for knowledge.
     """
     centred = z - z.mean(axis=0)
     if np.abs(centred).max() <= ROUNDING * np.abs(z).max():
@@ -61,7 +61,7 @@ def standardised_rows(z: Floats) -> Floats:
 
 
 def row_parts(count: int) -> list[slice]:
-    """Rows in parts: of all of very many at once a copy would be the largest of all arrays."""
+    """Rows in parts: a copy of very many at once would be the largest of all arrays."""
     return [slice(row, row + ROWS_AT_ONCE) for row in range(0, count, ROWS_AT_ONCE)]
 
 
@@ -79,7 +79,7 @@ class Ridge:
             centred = (self._scaled(x[part]) for part in row_parts(len(x)))
             self._scale = float(np.sqrt(sum(np.einsum("ij,ij->", rows, rows) for rows in centred) / (len(x) * dim)))
         if self._scale <= ROUNDING * max(x.max(), -x.min()):
-            self._scale = np.inf  # makes zeros of what does not differ
+            self._scale = np.inf  # makes zeros of equal values
         if len(x) < x.shape[1]:
             # Eigenvectors of the rows stand for those of the columns times the root of their value.
             rows = self._scaled(x)
@@ -140,7 +140,7 @@ class Kernel(Ridge):
         self._width = 2 * width * (median or 1.0)
         kernel = np.exp(-between / self._width)
         if len(distances) > len(between):
-            # Nyström's method is no exact one, so that the little that makes the kernel invertible does not matter.
+            # Nyström's method is approximate, so the small term that makes the kernel invertible does not matter.
             self._map = np.linalg.inv(np.linalg.cholesky(kernel + 1e-8 * np.eye(len(kernel)))).T
         else:
             values, vectors = np.linalg.eigh(kernel)
@@ -184,8 +184,8 @@ def fit_probe(
     """Fit a probe; return its predictions for x, [m, targets], and its mean squared errors on the validation rows.
 
     `groups` of so many targets each are fitted each for itself, with its own penalty, and have an error each,
-    [groups]; by default all targets are one group. `dim` is the number of dimensions of the features, where they stand
-    for more than they have. `seed` and `scaled` are of `slp` and `mlp`.
+    [groups]; by default all targets are one group. `dim` is the number of dimensions that the features stand for, where
+    it is more than their columns. `seed` and `scaled` are of `slp` and `mlp`.
     """
     groups = groups or (train[1].shape[1],)
     if name in ("slp", "mlp"):
@@ -254,10 +254,10 @@ def linear_layers(widths: Sequence[int]) -> Any:
 
 
 def descend(network: Any, loss: Callable[[Any, Any], Any], train: Any, held: Any, seed: int) -> float:
-    """Train a module of torch on inputs and targets; returns its least mean loss on those that are held out.
+    """Train a module of torch on inputs and targets; returns its least mean loss on the validation rows.
 
-    The weights of the epoch that validates best are copied, and are the module's at the end: later ones cannot alter
-    them.
+    The weights of the epoch that validates best are copied, so that later epochs cannot alter them, and are the
+    module's at the end.
     """
     import torch
 
@@ -284,9 +284,9 @@ def descend(network: Any, loss: Callable[[Any, Any], Any], train: Any, held: Any
     return best
 
 
-# ----- how probes are fitted and scored
+# ----- fits and scores of probes
 def block_permutations(block: Ints, count: int, seed: int) -> list[Ints]:
-    """Rows whose labels take the place of those of each row: blocks among blocks, and in random order within one.
+    """Rows whose labels replace each row's own: blocks permuted among blocks, and rows within each block.
 
     Rows that share a block have labels of one block, or, where the blocks differ in size, of few.
     """

@@ -17,16 +17,16 @@ TASKS = (
     *("counting", "duration", "concurrency", "classification", "detection"),
     *("counting_together", "duration_longest"),
 )
-"""The five tasks, in the order of the paper; then two that need the sense of time that two of these do without."""
+"""The five tasks of the paper, in its order; then the two that replace two of them and need a sense of time."""
 
 REPLACED = {"counting": "counting_together", "duration": "duration_longest"}
-"""Tasks of the paper that statistics of a clip without time answer in part, and what takes the place of each in means
-over tasks where it is asked."""
+"""Tasks of the paper that statistics of a clip without time answer in part, each with its replacement in means over
+tasks where it is asked."""
 
 _LABELS = ("polyphony", "sources", "templates")
 
 
-# ----- what is given
+# ----- inputs
 @dataclass(frozen=True)
 class Questions:
     """n questions and m answers to them.
@@ -35,13 +35,12 @@ class Questions:
         question: number of the question of each answer, [m].
         options: number of options of each, [m]; of a question it is the same in every order.
         place: position of the right option, [m]; choice: position of that taken, -1 where there is none, [m].
-        text_taken: the text of that taken, None where there is none, [m].
-        rules: how each was read, [m].
+        text_taken: the text of that taken, None where there is none, [m]. rules: the rule by which each was read, [m].
         weight: 1/R of a question with R answers, [m].
         task, group: numbers, [n]; has_groups: whether groups were given.
-        text: the right answers, [n]; says_overlap: what "Yes" says, [n].
+        text: the right answers, [n]; says_overlap: whether "Yes" means overlap, [n].
         k: number of options, [n].
-        labels: what scores are told apart by, [n] by name.
+        labels: groupings of the scores, [n] by name.
         overlap: seconds, NaN where unknown, [n]; None where not given.
     """
 
@@ -73,7 +72,7 @@ class Questions:
 
     @functools.cached_property
     def ranked(self) -> NDArray[np.bool_]:
-        """Questions of the tasks that means over tasks are of, [n]."""
+        """Questions of the tasks in means over tasks, [n]."""
         asked = in_means(task for place, task in enumerate(TASKS) if (self.task == place).any())
         return np.isin(self.task, [TASKS.index(task) for task in asked])
 
@@ -132,7 +131,7 @@ def read_questions(given: Mapping[str, Any], ids: Any, of_questions: Mapping[str
 def read_columns(
     given: Mapping[str, Any], ids: Any, of_questions: Mapping[str, Any]
 ) -> tuple[dict[str, list[Any]], list[Any]]:
-    """What is given as lists of one length, checked, and the name of the question of each answer."""
+    """The inputs as checked lists of one length, and the name of each answer's question."""
     missing = [name for name, values in given.items() if values is None]
     if missing:
         rest = ", ".join(name for name in given if name not in missing) or "nothing"
@@ -159,7 +158,7 @@ def read_columns(
 def _choices(
     predictions: Sequence[Any], options: Sequence[list[str]], polarity: Sequence[str], parsed: bool
 ) -> tuple[list[int], list[str]]:
-    """The position that each answer takes, -1 where it takes none, and the rule that decided."""
+    """The position chosen by each answer, -1 for none, and the rule that decided."""
     rows = list(enumerate(zip(predictions, options, polarity, strict=True)))
     if parsed:
         choices = [_position_given(row, entry, texts) for row, (entry, texts, _) in rows]
@@ -208,7 +207,7 @@ def _option_texts(row: int, entry: Any, reference: Any) -> list[str]:
 
 
 def _checked(extra: Mapping[str, list[Any]], tasks: Sequence[str]) -> dict[str, list[Any]]:
-    """What is known of questions, each of its kind, or ValueError."""
+    """The properties of questions, each checked for its kind, or ValueError."""
     checked: dict[str, list[Any]] = {}
     for name, entries in extra.items():
         if name == "overlap":
@@ -241,7 +240,7 @@ def _polarity(row: int, entry: Any) -> str:
 
 
 def _check_agreement(names: Sequence[Any], question: Ints, first: Ints, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Raise ValueError when answers of one id are not to one question."""
+    """Raise ValueError when answers of one id do not belong to one question."""
     shared = {name: entries for name, entries in columns.items() if name != "predictions"}
     shared["options"] = [sorted(texts) for texts in columns["options"]]
     for row, place in enumerate(first[question]):
@@ -274,7 +273,7 @@ def _matched(row: int, entry: Any, options: Sequence[str], polarity: str) -> "Ma
 
 
 def in_means(tasks: Iterable[str]) -> list[str]:
-    """Those of some tasks that means over tasks are of: without those whose place another of them takes."""
+    """The tasks that enter means over tasks: without those replaced by another of them."""
     asked = list(tasks)
     return [task for task in asked if REPLACED.get(task) not in asked]
 

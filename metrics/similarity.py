@@ -1,4 +1,4 @@
-"""Similarities of audio and texts: ties, ranks that chance gives, and intervals of means."""
+"""Similarities of audio and texts: ties, expected ranks, and intervals of means."""
 
 import math
 from typing import Any
@@ -59,17 +59,17 @@ def read_keys(name: str, x: Any) -> list[Any]:
 
 
 def hit_chance(places: int, tied: int, sought: int) -> float:
-    """How likely one of the sought candidates is in the first places, of tied ones in any order."""
+    """Probability that a target is in the first places, over all orders of tied candidates."""
     drawn = min(max(places, 0), tied)
     draws = math.comb(tied, drawn)
     return (draws - math.comb(tied - sought, drawn)) / draws
 
 
 def expected_precisions(starts: Ints, sizes: Ints, counts: Ints) -> Floats:
-    """Precision at each place times whether a sought candidate is there, [c]: its mean over all orders of tied ones."""
+    """Mean over all orders of tied candidates of the precision at each place times whether it holds a target, [c]."""
     group = np.repeat(np.arange(len(starts)), sizes)
     place = np.arange(len(group))
-    # Of the other sought ones of its group, those before it are as many as its place in the group gives.
+    # The expected number of the group's other targets before a place is proportional to the place in the group.
     earlier = (np.cumsum(counts) - counts)[group] + (place - starts[group]) * ((counts - 1) / np.maximum(sizes - 1, 1))[
         group
     ]
@@ -78,7 +78,7 @@ def expected_precisions(starts: Ints, sizes: Ints, counts: Ints) -> Floats:
 
 
 def tie_starts(values: Floats) -> Ints:
-    """Where each group of tied values begins, of values that descend: all within NEAR of its first are in it."""
+    """Starts of the groups of ties in descending values: a group has all values within NEAR of its first."""
     starts = np.flatnonzero(np.diff(values, prepend=np.inf) < -NEAR)
     ends, risen, more = np.append(starts[1:], len(values)), -values, list[int]()
     for start, end in np.stack([starts, ends])[:, values[starts] - values[ends - 1] > NEAR].T.tolist():
@@ -90,7 +90,7 @@ def tie_starts(values: Floats) -> Ints:
 
 
 def mean_interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
-    """Wilson's 95 % interval of the mean p of scores, a share, with the size that has its variance, p(1 − p)/size."""
+    """Wilson's 95 % interval of the mean p of scores in 0…1, with the effective size p(1 − p)/variance of the mean."""
     n, p = len(scores), float(scores.mean())
     sums = scores - p if clusters is None else np.bincount(clusters, scores - p)
     count = n if clusters is None else len(np.unique(clusters))

@@ -1,7 +1,7 @@
-"""R-equivariance: the step from one embedding of an orbit to another, foretold from the one and the parameter.
+"""R-equivariance: the step from one embedding of an orbit to another, predicted from the first and the parameter.
 
-Probes know the parameter or do not; beside them stand steps that no probe foretells: none, the mean one, and one for
-each parameter.
+Probes have the parameter or not; beside them stand steps without a probe: no step, the mean step, and one step for each
+parameter.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from .orbits import Paired, PairFold, ProbeSettings, Starts, Trials, means_by
 from .probing import STATES, Part, descend, fit_groups, linear_layers
 
 R_HIDDEN, PROJECTED = (512, 512), 32
-"""Of R as arXiv 2505.06224 has it: hidden layers of the MLP, and values that a linear layer makes of the parameter."""
+"""R as in arXiv 2505.06224: hidden layers of the MLP, and values to which a linear layer projects the parameter."""
 
 MOST_CONTEXTS = 100
-"""Orbits among which the true one is looked for, evenly from those of a fold."""
+"""Limit on the orbits among which the true one is sought, drawn evenly from a fold."""
 
 
 def _closed_steps(fold: PairFold, name: str) -> tuple[Floats, float]:
-    """What a closed form that knows the parameter foretells of z′ − z of tested pairs, [m, dim], and its loss."""
+    """Predictions of z′ − z of test pairs by a closed form with the parameter, [m, dim], and its loss."""
 
     def features(pairs: Ints) -> Floats:
         columns = [fold.x[fold.data.start[pairs]], fold.weighted(pairs)]
@@ -37,7 +37,7 @@ def _closed_steps(fold: PairFold, name: str) -> tuple[Floats, float]:
 
 
 def _trained_steps(fold: PairFold, name: str, knows: bool, settings: ProbeSettings) -> tuple[Floats, float]:
-    """The same [states, m, dim] of `slp` or `mlp`, which knows the parameter or not."""
+    """The same [states, m, dim] by `slp` or `mlp`, with or without the parameter."""
     if not settings.scaled:
         return _paper_steps(fold, name, knows, settings)
     data = fold.data
@@ -53,7 +53,7 @@ def _trained_steps(fold: PairFold, name: str, knows: bool, settings: ProbeSettin
 
 def _paper_steps(fold: PairFold, name: str, knows: bool, settings: ProbeSettings) -> tuple[Floats, float]:
     """The same by the probes of arXiv 2505.06224: from z of length 1 and P in 0…1, or the class, to the direction of
-    z′. What they foretell is taken at length 1, where |z′ − g|² is 2·(1 − cosine)."""
+    z′. Predictions g are scaled to length 1, where |z′ − g|² is 2·(1 − cosine)."""
     import torch
 
     data = fold.data
@@ -84,7 +84,7 @@ def _paper_steps(fold: PairFold, name: str, knows: bool, settings: ProbeSettings
 def _foretelling(dim: int, columns: int, hidden: Sequence[int]) -> Any:
     """The R probe of arXiv 2505.06224 as a module of torch: z ⊕ P [m, dim + columns] to z′ [m, dim].
 
-    A linear layer makes PROJECTED values of P, and linear layers with ReLU between them foretell z′ from z and these;
+    A linear layer makes PROJECTED values of P, and linear layers with ReLU between them predict z′ from z and these;
     without columns of P, from z alone.
     """
     import torch
@@ -112,10 +112,10 @@ def _cosine_loss(foretold: Any, wanted: Any) -> Any:
 
 @dataclass(frozen=True)
 class Foretold:
-    """Squared errors of z′ over all pairs, of probes that know the parameter and of those that do not.
+    """Squared errors of z′ over all pairs, of probes with and without the parameter.
 
     Attributes:
-        controls: [pairs], squared errors and other numbers of what is no probe, or is of the best one.
+        controls: [pairs], squared errors of the steps without a probe, and other numbers of the best probe.
     """
 
     knowing: Trials
@@ -131,7 +131,7 @@ _CONTROLS = (
 def foretell_steps(
     data: Paired, folds: Sequence[PairFold], starts: Sequence[dict[str, Starts]], settings: ProbeSettings
 ) -> Foretold:
-    """Foretell the steps of all pairs, each in the fold that tests it."""
+    """Predict the steps of all pairs, each in the fold that tests it."""
     count = len(data.start)
     knowing, blind = (Trials(settings.probes, settings.states, count) for _ in range(2))
     controls = {name: np.zeros(count) for name in _CONTROLS}
@@ -155,9 +155,9 @@ def _tried_steps(
     trials: tuple[Trials, Trials],
     settings: ProbeSettings,
 ) -> Floats | None:
-    """Enter the errors of a probe that knows the parameter and of one that does not into their trials.
+    """Enter the errors of a probe with the parameter and of one without it into their trials.
 
-    Returns what is foretold of tested steps, [states, m, dim], where that validates better than all before.
+    Returns the predictions of test steps, [states, m, dim], where they validate better than all before.
     """
     tested, (knowing, blind), best = fold.parts[2], trials, None
     if start is None:
@@ -171,14 +171,14 @@ def _tried_steps(
         best = informed
     errors = np.square(uninformed - steps).sum(axis=2)
     blind.enter(name, tested, errors, blind_loss)
-    # One penalty serves z and the features of the parameter: what learns from z cannot but fit noise to these.
+    # One penalty serves z and the features of the parameter: a probe that learns from z also fits noise to these.
     if knowing.choose(tested, errors, blind_loss):
         best = uninformed
     return best
 
 
 def _plain_steps(fold: PairFold, steps: Floats) -> dict[str, Floats]:
-    """Squared errors of steps [m, dim] that no probe foretells: of none, of the mean one, of one for each parameter."""
+    """Squared errors of steps [m, dim] without a probe: no step, the mean step, one step for each parameter."""
     data, (train, _, tested) = fold.data, fold.parts
     trained = fold.steps(train)
     mean = trained.mean(axis=0)
@@ -186,7 +186,7 @@ def _plain_steps(fold: PairFold, steps: Floats) -> dict[str, Floats]:
         kinds, codes = np.unique(data.kinds[train], return_inverse=True)
         means, places = means_by(codes, trained), np.searchsorted(kinds, data.kinds[tested])
         places = np.minimum(places, len(kinds) - 1)
-        # Of what was not seen in training the mean step.
+        # The mean step for parameters unseen in training.
         translated = np.where((kinds[places] == data.kinds[tested])[:, None], means[places], mean)
     else:
         columns = np.hstack([np.ones((len(data.columns), 1)), data.columns])
@@ -219,9 +219,9 @@ def _places(fold: PairFold, steps: Floats) -> dict[str, Floats]:
 
 
 def _nearest_levels(data: Paired, start: Ints, end: Ints, predicted: Floats) -> tuple[Floats, Floats]:
-    """Of each pair whether the true end is the nearest of its orbit, shared among tied ones, and the chance of it.
+    """For each pair whether the true end is the nearest of its orbit, shared among ties, and its chance.
 
-    The start is none of the candidates where there are others: a prediction that stays there would never be right.
+    The start is not a candidate where there are others: a prediction that stays there would never be right.
     """
     nearest, chance = np.empty(len(start)), np.empty(len(start))
     place = np.argsort(data.orbit, kind="stable")
@@ -240,7 +240,7 @@ def _nearest_levels(data: Paired, start: Ints, end: Ints, predicted: Floats) -> 
 
 
 def _nearest_contexts(data: Paired, start: Ints, end: Ints, predicted: Floats) -> tuple[Floats, Floats]:
-    """The same among the rows of orbits, of each the row whose parameter is nearest to that of the true end."""
+    """The same among the rows of orbits, each with the row whose parameter is nearest to the true end's."""
     orbits = np.unique(data.orbit[end])
     orbits = orbits[np.linspace(0, len(orbits) - 1, min(len(orbits), MOST_CONTEXTS)).astype(int)]
     rows = np.unique(end[np.isin(data.orbit[end], orbits)])
@@ -259,13 +259,13 @@ def _nearest_contexts(data: Paired, start: Ints, end: Ints, predicted: Floats) -
 
 
 def _distances_to(predicted: Floats, rows: Floats) -> tuple[Floats, Floats]:
-    """Squared distances [m, rows], and how much of them may be rounding [m, 1]."""
+    """Squared distances [m, rows], and a bound of their rounding [m, 1]."""
     sizes = np.square(predicted).sum(axis=1)[:, None] + np.square(rows).sum(axis=1)
     return sizes - 2 * predicted @ rows.T, TIE * sizes.max(axis=1, keepdims=True)
 
 
 def _nearest_shares(distances: Floats, truth: Floats, rounding: Floats) -> Floats:
-    """Whether the distance to the true end [m, 1], one of all, is the least; t tied ones are by 1/t each."""
+    """Whether the distance to the true end [m, 1], one of all, is the least; t ties count 1/t each."""
     nearer = (distances < truth - rounding).sum(axis=1)
     tied = (distances <= truth + rounding).sum(axis=1) - nearer
     shares: Floats = (nearer == 0) / tied

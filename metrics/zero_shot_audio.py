@@ -1,11 +1,11 @@
 """Zero-shot classification: is the text of the right class the nearest to a clip?
 
-A class has one text or several, such as prompts around its label, of which the direction is the mean of theirs. With
-one label a clip: top-1, top-5 and macro recall; with several: macro mAP, how far up the clips of a class stand in the
+A class has one text or several, such as prompts around its label; its direction is the mean of their directions. With
+one label per clip: top-1, top-5 and macro recall; with several: macro mAP, by the ranks of the clips of a class in the
 order of similarity to it.
 
-Ties count as what they give on average over all their orders, so that a constant model is exactly at chance. Nothing is
-trained. All in float64.
+Ties count as their average over all orders, so that a constant model is exactly at chance. Nothing is trained. All in
+float64.
 
 >>> rng = np.random.default_rng(0)
 >>> text, classes = rng.normal(size=(10, 32)), np.arange(200) % 10
@@ -79,20 +79,20 @@ def zero_shot_audio(
     """Return how often the right class is the nearest to a clip, of n clips and C classes.
 
     - `audio` [n, dim], `text` [t, dim]: embeddings, at any length; `class_of_text` [t]: the class of each text, by
-      default its row. A class with several texts has the direction of the mean of theirs, each at length 1;
+      default its row. A class with several texts has the direction of their mean, each text at length 1;
     - `similarity` [n, t] in place of audio and text; then the mean over the texts of a class is its similarity;
     - `labels` [n]: the class of each clip; or a list of one class or more for each.
 
     Results:
 
-    - `top1`: share of the clips to which the class is the nearest; of several labels one of them;
+    - `top1`: share of the clips to which their class is the nearest; with several labels one of them;
     - `top5`: likewise among the five nearest;
     - `macro_recall`: mean of top1 over the clips of a class, then over the classes that have clips. None where labels
       are lists;
     - `map`: mean over the classes that have clips of their average precision: the mean, over the clips of a class, of
       the share of its clips among those that are as near to it as this one or nearer;
-    - `chance_NAME` of each: of a model that knows nothing, exactly. That of map lies above the share of the class's
-      clips, since the first places weigh most;
+    - `chance_NAME` of each: the exact chance level. For map it lies above the share of the class's clips, since the
+      first places weigh most;
     - `n` clips, `classes` C;
     - `intervals`: 95 % by name, [low, high]: Wilson's, with the size that has the variance of these means of clips,
       p(1 − p)/size;
@@ -101,11 +101,11 @@ def zero_shot_audio(
       derivative by the weight of the clip, exactly their mean; so an interval from these takes into account that a
       clip also moves the precision of others.
 
-    Ties: from the largest similarity down, all within NEAR of the largest that is left are one group. Within it every
-    order is as likely, and results are their expectations: a constant model has the scores of chance.
+    Ties: from the largest similarity down, all within NEAR of the largest that is left are one group. Within it all
+    orders are equally likely, and results are expectations: a constant model has the scores of chance.
 
     Raises ValueError when audio or text is not a finite [n, dim] of one dim (the towers do not share a space), labels
-    are not n, are no classes, or one has a class twice, class_of_text is not t, or similarity is given beside
+    are not n, are not classes, or one has a class twice, class_of_text is not t, or similarity is given beside
     embeddings or is not a finite [n, t].
 
     >>> zero_shot_audio([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[0], [0, 1]])["map"]
@@ -135,7 +135,7 @@ ZeroShotAudio = metric_class(
 )
 
 
-# ----- what is given
+# ----- inputs
 def _class_similarities(
     audio: Any, text: Any, labels: Any, class_of_text: Any, similarity: Any
 ) -> tuple[Floats, dict[Any, int]]:
@@ -195,7 +195,7 @@ def _labels(labels: Any, classes: dict[Any, int], n: int) -> tuple[NDArray[np.bo
 def _class_scores(
     s: Floats, relevant: NDArray[np.bool_], has_lists: bool
 ) -> tuple[dict[str, Floats], dict[str, float]]:
-    """What each clip contributes to each score, [n], and the chances."""
+    """Contribution of each clip to each score, [n], and the chances."""
     n, count = s.shape
     hits = np.array([_hits(values, right) for values, right in zip(s, relevant, strict=True)])
     columns = {"top1": hits[:, 0], "top5": hits[:, 1]}
@@ -219,7 +219,7 @@ def _class_scores(
 
 
 def _hits(values: Floats, right: NDArray[np.bool_]) -> tuple[float, float]:
-    """How likely a right class is the first, and one of the first five, of values [C]."""
+    """Probability that a right class is the first, and one of the first five, of values [C]."""
     order = np.argsort(-values, kind="stable")
     starts = tie_starts(values[order])
     counts = np.add.reduceat(right[order].astype(np.int64), starts)
@@ -230,7 +230,7 @@ def _hits(values: Floats, right: NDArray[np.bool_]) -> tuple[float, float]:
 
 
 def _expected_precision(n: int, size: int) -> float:
-    """Average precision of n tied clips, of which so many are right, on average over their orders."""
+    """Expected average precision of n tied clips, so many of them right, over all orders."""
     start = np.zeros(1, np.int64)
     return float(expected_precisions(start, np.array([n]), np.array([size])).sum()) / size
 
@@ -238,9 +238,10 @@ def _expected_precision(n: int, size: int) -> float:
 def _average_precision(values: Floats, right: NDArray[np.bool_]) -> tuple[float, Floats]:
     """Average precision of clips [n] for a class, and its derivative by the weight of each clip, [n].
 
-    With y_r whether the clip at place r is right, Y_r how many are up to there, and P in all, it is Σ_r y_r·(Y_r/r)/P.
-    A clip at place k adds to Y and to r from there on, and to P: y_k·(Y_k/k − AP) + Σ_{r ≥ k} y_r·(y_k − Y_r/r)/r, over
-    P. These add up to 0. In a group of tied ones y is its mean, and so is what stands at each place.
+    With y_r whether the clip at place r is right, Y_r the number right up to there, and P the total, it is Σ_r
+    y_r·(Y_r/r)/P. A clip at place k adds to Y and to r from there on, and to P: y_k·(Y_k/k − AP) + Σ_{r ≥ k} y_r·(y_k −
+    Y_r/r)/r, over P. These add up to 0. In a group of ties y is the group's mean, and so is the contribution of each
+    place.
     """
     order = np.argsort(-values, kind="stable")
     starts = tie_starts(values[order])
@@ -304,7 +305,7 @@ MEASURES = {
     "n": count("n", "number of clips"),
     "classes": count("classes", "number of classes to choose from"),
 }
-"""What each number of `zero_shot_audio` is: fields by name, the score first."""
+"""The description of each number of `zero_shot_audio`, by name, the score first."""
 
 PAGE = {
     "introduction": """\
@@ -328,7 +329,7 @@ UrbanSound8K or FSD50K.
     "kinds": {"text": "vectors"},
     "needed": ("text",),
 }
-"""What the metric's page says; an input that is no feature of the metric is of the kind said here."""
+"""Content of the metric's page; an input that is no feature of the metric is of the kind given here."""
 
 
 def example() -> dict[str, Any]:
