@@ -1,4 +1,4 @@
-"""How benchmarks time and print."""
+"""Timing and printing of benchmarks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def shortest(run: Callable[[], Any], times: int = 3) -> float:
 
 
 def in_fresh_process(file: str, *arguments: str) -> dict[str, Any]:
-    """What a file of this folder prints as JSON when it is run by itself, on one core."""
+    """The JSON that a file of this folder prints when it runs by itself, on one core."""
     command = [sys.executable, file, *arguments]
     # `studies` stands in the root of the clone.
     paths = os.pathsep.join(filter(None, (str(Path(file).resolve().parents[1]), os.environ.get("PYTHONPATH"))))
@@ -36,5 +36,5 @@ def in_fresh_process(file: str, *arguments: str) -> dict[str, Any]:
 
 
 def line(what: str, ours: float, peer: str, theirs: float, unit: str = "s") -> None:
-    """Print ours beside a peer or a limit, and how much longer or larger that is."""
+    """Print ours beside a peer or a limit, and the ratio of the latter to ours."""
     print(f"{what:<44} {ours:9.3f} {unit:<8} {peer:<40} {theirs:9.3f} {unit:<8} ratio {theirs / ours:6.2f}", flush=True)

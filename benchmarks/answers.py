@@ -1,7 +1,7 @@
 """Answers of an audio language model, sound to text, against the bare `generate` of transformers on ready inputs.
 
-The models are of random weights: the tiny one that the tests use, of which the front end is most, and one of 18
-million, which is small, but takes its time. Both hear windows of 30 s, as Qwen2-Audio does.
+The models have random weights: the tiny one of the tests, dominated by its front end, and one of 18 million parameters,
+small but not negligible. Both hear windows of 30 s, as Qwen2-Audio does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SIZES = {
               {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 6, "num_key_value_heads": 2,
                "intermediate_size": 1024}),
 }  # fmt: skip
-"""Of the audio encoder and of the text model."""
+"""Sizes of the audio encoder and of the text model."""
 
 
 def run(options: argparse.Namespace) -> None:
@@ -96,7 +96,7 @@ def _compare(size: str, folder: str) -> None:
     ours, theirs = pairs[len(pairs) // 2]
     line(f"{CLIPS} answers, {size}, {model.card.parameters / 1e6:.1f} M", ours, "generate on ready inputs", theirs)
     print("    ratios of the three pairs:", *(f"{bare_time / our_time:.2f}" for our_time, bare_time in pairs))
-    # Hardly changed by what else the machine does, unlike the time that passes.
+    # Hardly changed by other work of the machine, unlike the time by the clock.
     all_of_it, of_model, of_front_end = map(_processor_seconds, (whole, bare, prepare_all))
     rest = all_of_it - of_model - of_front_end
     print(

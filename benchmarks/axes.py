@@ -1,7 +1,7 @@
 """The four axes: time of one core and memory of scoring stored embeddings, against the goals, and how both grow.
 
-All seven tasks with default probes in a fresh process, on embeddings of noise: the cost of closed forms depends on the
-shape of what they are given alone. Seconds are CPU time of one core; peak memory is that of the whole process, rows and
+All seven tasks with default probes in a fresh process, on embeddings of noise: the cost of closed forms depends only on
+the shape of their input. Seconds are CPU time of one core; peak memory is that of the entire process, rows and
 libraries included. About a quarter of an hour.
 """
 
@@ -44,7 +44,7 @@ def _measured(preset: str, dim: int) -> dict[str, Any]:
     from audio_compositionality.tasks.base import Outputs
     from audio_compositionality.tasks.registry import load_benchmark
 
-    for name in list_metrics():  # what they import takes seconds, which are none of the scores'
+    for name in list_metrics():  # their imports take seconds, which do not count
         importlib.import_module(f"audio_compositionality.metrics.{name}")
     rows, seconds = {}, {}
     for recipe in ("factors", "transforms"):

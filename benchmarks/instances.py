@@ -1,8 +1,8 @@
 """A-COAT across instances: time of one core and memory of scoring 96 blocks of 8 classes from the store.
 
 In a fresh process, on embeddings of noise of 768 dimensions: by the task, and by `evaluate`, which reads them from a
-filled store and makes intervals too. Rows are those of imagined recordings, of which enough share no condition for the
-control of a fitted map to be fitted for every block; nothing is rendered. Seconds are CPU time.
+filled store and makes intervals too. Rows are of imagined recordings; enough of them share no condition, so that the
+fitted map, a control, can be fitted for every block; nothing is rendered. Seconds are CPU time.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def _measured() -> dict[str, Any]:
     from audio_compositionality.tasks.registry import load_task
     from studies.validity.instances_encoders import ImaginedRecordings
 
-    # What the metric imports takes seconds, which are none of the scores'.
+    # The imports of the metric take seconds, which do not count.
     importlib.import_module(f"audio_compositionality.metrics.{TASK}")
     task = load_task(TASK)
     changes = {"blocks": BLOCKS, "classes": CLASSES, "context_sources": CONTEXT, "sounds": ImaginedRecordings()}
     settings = load_recipe(task.info.recipe).presets["full"].changed(**changes)
 
     class Stored(Model):
-        """A model of whom everything is in the store."""
+        """A model whose embeddings are all in the store."""
 
         card = ModelCard("noise", "1", settings.sample_rate, DIM)
 

@@ -1,9 +1,8 @@
 """Probes of the four axes: closed forms against the paper's, which are trained by gradient descent, at equal data.
 
 Each probe reads pitch, rate and amplitude from log-mel statistics of the single sources of the preset mini, and
-foretells the embedding of the next pitch. Embeddings, folds and the choice by validation are the same for all; the
-paper's are fitted to features that are scaled as those of closed forms, and to features as they come. Seconds are CPU
-time of one core.
+predicts the embedding of the next pitch. Embeddings, folds and the choice by validation are the same for all; the
+paper's probes are fitted to features scaled as for closed forms, and to raw features. Seconds are CPU time of one core.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from audio_compositionality.tasks.shapes.designs import (
 Floats = NDArray[np.float64]
 
 Fold = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-"""Rows that train, validate and test."""
+"""Training, validation and test rows."""
 
 
 def run(_: argparse.Namespace) -> None:
@@ -80,7 +79,7 @@ def _single_sources() -> tuple[list[Any], Floats]:
 
 
 def _folds(fold: NDArray[np.int64]) -> list[Fold]:
-    """Each fold is tested once, the next validates, the others train: as the metrics have it."""
+    """Each fold is tested once, the next validates, the others train, as in the metrics."""
     parts = [(fold == k, fold == (k + 1) % FOLDS) for k in range(FOLDS)]
     return [(np.flatnonzero(~(a | b)), np.flatnonzero(b), np.flatnonzero(a)) for a, b in parts]
 
@@ -102,7 +101,7 @@ def _next_pitch(z: Floats, pitch: Floats, contexts: Sequence[Any]) -> tuple[Floa
 
 
 def _fitted(name: str, scaled: bool, x: Floats, y: Floats, folds: Sequence[Fold]) -> tuple[float, float]:
-    """Seconds of one core a fit, one random state where there is one; R² over all rows that are tested."""
+    """Seconds of one core per fit, of one random state where there is one; R² over all test rows."""
     from audio_compositionality.metrics.probing import fit_probe
 
     seconds = error = total = 0.0

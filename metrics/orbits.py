@@ -28,7 +28,8 @@ class Paired:
     """Embeddings, and pairs of their rows.
 
     Attributes:
-        raw: embeddings [n, dim] as given. z: the same, standardised.
+        raw: embeddings [n, dim] as given.
+        z: the same, standardised.
         unit: what 1 in z is in raw.
         orbit: number of the orbit of each row.
         level: parameter of each row, in units of the range of the pairs', or the number of its class; of an original
@@ -224,8 +225,7 @@ class PairFold:
 
 
 class Trials:
-    """Squared errors of all pairs [states, pairs] of each probe, and as "best" of the probe that validates best per
-    fold.
+    """Squared errors of all pairs [states, pairs] of each probe, and as "best" of the best by validation per fold.
 
     A fold is identified by its test pairs.
     """

@@ -519,8 +519,7 @@ def _share_interval(value: float, sums: Floats, drawn: Floats) -> list[float]:
 def _expanded_level(count: int) -> float:
     """The lower tail of the percentile interval of `count` groups: Φ(−t √(G / (G − 1))), t Student's quantile."""
     z, df = _CERTAINTY, count - 1
-    # Abramowitz and Stegun, 26.7.5; for 1 to 3 degrees of freedom the series is slightly too short, which is
-    # negligible.
+    # Abramowitz and Stegun, 26.7.5; for 1 to 3 degrees of freedom the series is slightly, and negligibly, too short.
     t = z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
     return 0.5 * math.erfc(t * math.sqrt(count / df) / math.sqrt(2))
 
@@ -718,8 +717,7 @@ lines the right answer, the list of options in the order shown, and the task. An
 
 
 def example() -> dict[str, Any]:
-    """Return arguments of `polybench`: 28 questions in every rotation of their options, by a model right in two of
-    three."""
+    """Return arguments of `polybench`: 28 questions in every rotation of their options, two in three right."""
     rng = np.random.default_rng(0)
     texts = {
         "counting": ["1", "2", "3", "4"],

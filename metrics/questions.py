@@ -35,7 +35,8 @@ class Questions:
         question: number of the question of each answer, [m].
         options: number of options of each, [m]; of a question it is the same in every order.
         place: position of the right option, [m]; choice: position of that taken, -1 where there is none, [m].
-        text_taken: the text of that taken, None where there is none, [m]. rules: the rule by which each was read, [m].
+        text_taken: the text of that taken, None where there is none, [m].
+        rules: the rule by which each was read, [m].
         weight: 1/R of a question with R answers, [m].
         task, group: numbers, [n]; has_groups: whether groups were given.
         text: the right answers, [n]; says_overlap: whether "Yes" means overlap, [n].

@@ -40,12 +40,12 @@ Generator = np.random.Generator
 
 
 def _noise(z: Floats, share: float, rng: Generator) -> Floats:
-    """Each dimension with noise of a share of its standard deviation."""
+    """Each dimension plus noise of a share of its standard deviation."""
     return np.asarray(z + share * z.std(axis=0) * rng.normal(size=z.shape))
 
 
 def _even_noise(z: Floats, share: float, rng: Generator) -> Floats:
-    """All dimensions with noise of a share of their root mean square standard deviation."""
+    """All dimensions plus noise of a share of their root mean square standard deviation."""
     return np.asarray(z + share * np.sqrt(z.var(axis=0).mean()) * rng.normal(size=z.shape))
 
 
@@ -121,8 +121,7 @@ _STRENGTHS: Mapping[str, Sequence[float]] = {
 MANIPULATIONS: tuple[tuple[str, float], ...] = tuple(
     (name, strength) for name in _CHANGES for strength in _STRENGTHS.get(name, (0.0,))
 )
-"""What is done to copies so that they look like another's: a name, and how strong it is, a share or a number of
-standard deviations."""
+"""Manipulations that disguise copies: a name, and a strength, a share or a number of standard deviations."""
 
 
 def manipulated(embeddings: Floats, name: str, strength: float, seed: int) -> Floats:
@@ -131,7 +130,7 @@ def manipulated(embeddings: Floats, name: str, strength: float, seed: int) -> Fl
 
 
 def shape_of_embeddings(embeddings: Floats) -> Shape:
-    """The shape of embeddings [clips, dim] as they would be submitted."""
+    """The shape of embeddings [clips, dim] in a submission."""
     shape = sketch_of(RoundedEmbeddings.of([str(clip) for clip in range(len(embeddings))], embeddings)).shape
     assert shape is not None
     return shape
@@ -141,7 +140,7 @@ def print_honest(shapes: Mapping[tuple[str, str], Shape]) -> None:
     """Print which pairs of models are called copies, and which come nearest.
 
     Args:
-        shapes: by what names the weights, and which layer of them.
+        shapes: by the name of the weights and the layer.
     """
     pairs = list(combinations(shapes, 2))
     values = {
@@ -165,11 +164,11 @@ def print_honest(shapes: Mapping[tuple[str, str], Shape]) -> None:
 
 
 def print_copies(embeddings: Mapping[str, Floats], scores: Callable[[Floats], Mapping[str, float]], seeds: int) -> None:
-    """Print what each manipulation does to copies: how many are caught, and how far from them what is not.
+    """Print the effect of each manipulation on copies: how many are caught, and the distance of the others.
 
     Args:
         embeddings: of each model, [clips, dim].
-        scores: the numbers that rank, of embeddings.
+        scores: the numbers that rank embeddings.
         seeds: of random numbers.
     """
     sources = {name: (shape_of_embeddings(z), scores(z)) for name, z in embeddings.items()}
@@ -198,12 +197,12 @@ def print_copies(embeddings: Mapping[str, Floats], scores: Callable[[Floats], Ma
 
 
 def made_up_answerers(count: int, questions: int, seed: int) -> list[Choices]:
-    """Choices of honest models of several families, accuracies and habits, which find the same questions hard and are
-    drawn to the same wrong options.
+    """Choices of honest models of several families, accuracies and habits, with common hard questions and common
+    attractive wrong options.
 
-    Each option has an appeal that all models share, one that a family shares, one of the model's own, and the habit
-    of the model to take its position; the right one has the model's ability less the difficulty of the question in
-    addition. What has the most appeal is taken.
+    Each option has an appeal common to all models, one common to a family, one of the model's own, and the model's
+    habit for its position; the right option also has the model's ability less the question's difficulty. The option
+    with the most appeal is chosen.
     """
     rng = np.random.default_rng(seed)
     options = rng.choice([2, 3, 4], size=questions, p=[0.2, 0.2, 0.6])
@@ -227,7 +226,7 @@ def _choices(taken: NDArray[np.int64], right: NDArray[np.int64], options: NDArra
 
 
 def with_others(choices: Choices, share: float, seed: int) -> Choices:
-    """Choices of which a share was drawn anew."""
+    """Choices with a share of them drawn anew."""
     rng = np.random.default_rng(seed)
     taken = list(choices.taken)
     for place in rng.choice(len(taken), round(share * len(taken)), replace=False):
@@ -267,7 +266,7 @@ def _opened(recipe: str, **changes: int) -> Any:
 def _embedded(
     configuration: Any, names: Sequence[str], seeds: Sequence[int], store: Path, *, all_layers: bool
 ) -> dict[tuple[str, str], Floats]:
-    """Embeddings of clips by weights and layer: of all layers of models that have some, or of their own alone."""
+    """Embeddings of clips by weights and layer: all layers of models that have layers, or only the model's own."""
     from audio_compositionality.encoders.base import ModelError
     from audio_compositionality.encoders.loading.registry import load_layers, load_model
     from audio_compositionality.evaluator.run.embeddings import embed_at_layers
@@ -291,7 +290,7 @@ def _embedded(
 
 
 def _scores(configuration: Any) -> Callable[[Floats], dict[str, float]]:
-    """What scores embeddings of the clips of A-COAT, by the numbers that it ranks by."""
+    """The function that scores embeddings of the clips of A-COAT, by the numbers that rank."""
     from audio_compositionality.tasks.base import Outputs
     from audio_compositionality.tasks.registry import load_task
 
@@ -306,7 +305,7 @@ def _scores(configuration: Any) -> Callable[[Floats], dict[str, float]]:
 
 
 def main() -> None:
-    """Run what the command line names."""
+    """Run the command named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = parser.add_subparsers(dest="part", required=True)
     of_embeddings = parts.add_parser("embeddings")

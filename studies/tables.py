@@ -86,11 +86,11 @@ ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
     ("the same, timbres heard with other notes, `seen_informativeness`", "rate_binding", ("seen_informativeness",)),
 )
-"""What a row is called, its task and its measures."""
+"""Title of a row, its task and its measures."""
 
 
 def places(comparison: Comparison) -> dict[str, list[int]]:
-    """Columns: each trained model, its twins, then the baselines that are shown; places of results by the heading."""
+    """Columns: each trained model, its twins, then the shown baselines; places of results by heading."""
     columns = {}
     for place, result in enumerate(comparison.results):
         if result.kind is ModelKind.TRAINED:
@@ -104,14 +104,14 @@ def places(comparison: Comparison) -> dict[str, list[int]]:
 
 
 def beaten(comparison: Comparison, place: int) -> list[int]:
-    """Places of all that a trained model has to be above."""
+    """Places of the references that a trained model has to be above."""
     listings = [baseline_listing(result) for result in comparison.results]
     plain = [k for k, one in enumerate(listings) if one is not None and (one.is_level or one.is_reference)]
     return [*twins_of(comparison, place), *plain]
 
 
 def differences(comparison: Comparison, name: str, place: int) -> dict[str, tuple[float, float, float]]:
-    """A model less each that it has to be above: the mean and the 95 % interval, by label; empty without samples."""
+    """A model less each of its references: the mean and the 95 % interval, by label; empty without samples."""
     view = comparison.views.get(name)
     margins: dict[str, tuple[float, float, float]] = {}
     if view is None:
@@ -125,7 +125,7 @@ def differences(comparison: Comparison, name: str, place: int) -> dict[str, tupl
 
 
 def number(value: float | bool | None) -> str:
-    """Two decimals without the leading 0, as the table has them."""
+    """Two decimals without the leading 0, as in the table."""
     if value is None:
         return "–"
     rounded = round(float(value), 2) + 0.0  # no −0
@@ -134,7 +134,7 @@ def number(value: float | bool | None) -> str:
 
 
 def cell(comparison: Comparison, measures: Sequence[str], column: list[int]) -> str:
-    """The numbers of a column: of several results the lowest and the highest."""
+    """The numbers of a column: for several results the lowest and the highest."""
     texts = []
     for name in measures:
         values = [comparison.results[place].value(comparison.info.measure(name)) for place in column]
@@ -149,9 +149,9 @@ def cell(comparison: Comparison, measures: Sequence[str], column: list[int]) -> 
 
 
 def print_axes(folder: Path) -> None:
-    """Print the table of axes.md, and the differences behind what is bold."""
+    """Print the table of axes.md, and the differences behind its bold numbers."""
     comparisons = {comparison.info.name: comparison for comparison in compare_results([folder])}
-    # A model of which a task has no result has a column all the same.
+    # A model without a result of a task still has a column.
     widest: dict[str, list[int]] = max(map(places, comparisons.values()), key=len)
     headings = list(widest)
     print(f"| measure (its key in the result files) | {' | '.join(headings)} |\n|{'---|' * (len(headings) + 1)}")
@@ -198,7 +198,7 @@ ENCODERS = {
     "drums": (*SOUNDS, *WHISPER),
     "timbres": WHISPER,
 }
-"""By sounds; `timbres` are the project's own, which need nothing."""
+"""Encoders by sounds; `timbres` are the project's own and need nothing."""
 
 LADDER = ("alone_top1", "part_top1", "top1", "pairwise", "conflict", "step_adjusted", "fitted_part_top1", "fitted_top1")
 
@@ -215,13 +215,13 @@ def evaluate(sounds: str, made: Path, draw: int, weights: dict[str, str], folder
     models = [f"{name}={weights[end]}" if (end := name.rpartition(":")[2]) in weights else name for name in names]
     recordings = [] if sounds == "timbres" else ["--data", str(made)]
     command = [sys.executable, "-m", "audio_compositionality", "evaluate", *models, "--tasks", "a_coat_instances"]
-    # The first draw is that of the preset as it comes.
+    # The first draw is the preset's own.
     drawn = ["--set", f"seed={draw}"] if draw else []
     subprocess.run([*command, *recordings, *drawn, "--out", str(folder)], check=True)
 
 
 def table_of(sounds: str, draws: Sequence[Comparison]) -> Table:
-    """The means over blocks of the ladder and the interval of the score, of the first draw; the score of every draw."""
+    """Means over blocks of the ladder and the interval of the score, from the first draw; the score of every draw."""
     comparison = draws[0]
     score = comparison.info.score.name
     views = [comparison.views[name] for name in LADDER if name in comparison.views]
@@ -251,12 +251,12 @@ def mean_of(label: str, comparison: Comparison, score: str) -> float | None:
 
 
 def plain(name: str) -> str:
-    """A name of a class or of a model, in which `SpeechEmbedding` and `speech-embedding` are one."""
+    """A normalised name of a class or a model: `SpeechEmbedding` and `speech-embedding` are equal."""
     return name.lower().replace("-", "")
 
 
 def differences_of(sounds: str, comparison: Comparison) -> Table:
-    """The first encoder of some sounds less every other model, and less what a map fitted with labels makes of it."""
+    """The first encoder of some sounds less every other model, and less these with a map fitted with labels."""
     first = plain(Path(ENCODERS[sounds][0]).name.rpartition(":")[2])
     place = next((n for n, label in enumerate(comparison.labels) if plain(label) == first), 0)
     first = comparison.labels[place]
@@ -285,7 +285,7 @@ def differences_of(sounds: str, comparison: Comparison) -> Table:
 
 
 def print_instances(arguments: argparse.Namespace) -> None:
-    """Score what has not been scored, then print the tables of instances.md."""
+    """Score the missing results, then print the tables of instances.md."""
     weights = dict(pair.split("=", 1) for pair in arguments.weights)
     for sounds in arguments.sounds:
         folders = [arguments.out / sounds / f"draw-{draw}" for draw in arguments.draws]

@@ -1,6 +1,6 @@
 """Sounds that programs and packages of this machine make, as folders: ``python -m studies.sounds NAME --out FOLDER``.
 
-A file a kind of makers. What they write is read as any folder of recordings is, and is no part of this project.
+One file per kind of makers. Their sounds are read like any folder of recordings, and are no part of this project.
 """
 
 from __future__ import annotations

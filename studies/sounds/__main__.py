@@ -17,7 +17,7 @@ from .maker import Maker, make_folder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the sounds that are named, or list all; the exit status: 0, or 2 where they cannot be made."""
+    """Make the named sounds, or list all; the exit status: 0, or 2 where they cannot be made."""
     parser = argparse.ArgumentParser(
         prog="python -m studies.sounds",
         description="Make sounds with programs and packages of this machine. Then: audio-compositionality evaluate "
@@ -52,7 +52,7 @@ def _make(maker: Maker, folder: Path | None) -> None:
 
 
 def _listing() -> str:
-    """All makers: what is heard, and what each needs."""
+    """All makers: their sounds, and their needs."""
     lines = []
     for maker in MAKERS.values():
         for text, indent in ((f"{maker.name}: {maker.meaning}.", "  "), (f"Needs: {maker.needs}", "      ")):

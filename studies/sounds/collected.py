@@ -17,7 +17,7 @@ LEAST_LABELS = 12
 
 @dataclass(frozen=True)
 class Speaker:
-    """What one person has recorded.
+    """The recordings of one person.
 
     Attributes:
         name: the condition.
@@ -32,7 +32,7 @@ class Speaker:
     files: Mapping[str, str]
 
     def recordings(self) -> dict[str, Path]:
-        """The files that are there, by their labels."""
+        """The existing files, by their labels."""
         folder = data_folder(self.folder)
         if folder is None:
             return {}
@@ -44,7 +44,7 @@ class CollectedWords(Maker):
     """Words that two or more people have recorded.
 
     Attributes:
-        speakers: of whom recordings can be installed.
+        speakers: people whose recordings can be installed.
     """
 
     speakers: tuple[Speaker, ...]
@@ -59,7 +59,7 @@ class CollectedWords(Maker):
         write_sounds(jobs, folder, progress)
 
     def _shared(self) -> dict[str, dict[str, Path]]:
-        """Recordings by speaker and label, of labels that two speakers have."""
+        """Recordings by speaker and label, for labels that two speakers have."""
         recordings = {speaker.name: speaker.recordings() for speaker in self.speakers}
         counts = Counter(label for labels in recordings.values() for label in labels)
         shared = {
@@ -78,7 +78,7 @@ def _sounds(speaker: str, recordings: Mapping[str, Path]) -> Iterator[MadeSound]
 
 
 def installing(packages: str) -> str:
-    """How packages of Debian are installed, or unpacked by whoever may not install."""
+    """How packages of Debian are installed, or unpacked without the right to install."""
     return (
         f"On Debian: apt-get install --no-install-recommends {packages}; or, of the recordings alone, "
         f"`apt-get download {packages}`, `dpkg -x` of each into one folder, and its usr/share in XDG_DATA_DIRS"
@@ -213,7 +213,7 @@ _LANGUAGES = {
         **_NAMES,
     },
 }
-"""Names of files, without suffix, and the words in them; left out is what two people say in two ways."""
+"""Names of files, without suffix, and their words; words that two people say in two ways are left out."""
 
 
 def _speaker(name: str, language: str, package: str, folder: str, suffix: str) -> Speaker:
@@ -299,9 +299,9 @@ CREATURES: Mapping[str, tuple[str, ...]] = {
 }
 """Files of each kind, without their suffixes.
 
-Left out are what no throat has made (hooves, wings, weapons), kinds with one recording, and those that are another file
-cut or coloured anew: each of two whose waveforms correlate by .5 or more at some delay, the second (both, where they
-are of two kinds: ``ogre-hit-3`` is ``orc-die-1``).
+Left out are sounds not from a throat (hooves, wings, weapons), kinds with one recording, and recut or recoloured copies
+of another file: of two files whose waveforms correlate by .5 or more at some delay, the second (both, where they are of
+two kinds: ``ogre-hit-3`` is ``orc-die-1``).
 """
 
 _FOLDER = "games/wesnoth/*/data/core/sounds"
@@ -309,7 +309,7 @@ _FOLDER = "games/wesnoth/*/data/core/sounds"
 
 @dataclass(frozen=True, kw_only=True)
 class Creatures(Maker):
-    """`CREATURES`, of which two recordings or more are installed."""
+    """The kinds of `CREATURES` with two installed recordings or more."""
 
     def sources(self) -> dict[str, str]:
         """Files, as ``KIND/NAME``, and their digests; see `Maker.sources`."""

@@ -21,10 +21,10 @@ class Kit:
     """A drum kit.
 
     Attributes:
-        condition: who made it, and its name: kits of one maker are related.
+        condition: its maker and its name: kits of one maker are related.
         folder: of its files.
         suffix: of its files.
-        files: of each instrument, without the suffix; of sounds in several strengths the strongest.
+        files: the file of each instrument, without the suffix; the loudest of several strengths.
     """
 
     condition: str
@@ -33,7 +33,7 @@ class Kit:
     files: Mapping[str, tuple[str, ...]]
 
     def recordings(self) -> dict[str, list[Path]]:
-        """The files that are there, by their instruments."""
+        """The existing files, by their instruments."""
         folder = data_folder(f"{_FOLDER}/{self.folder}")
         if folder is None:
             return {}
@@ -266,8 +266,8 @@ KITS = (
 )
 """The kits with drums and cymbals; circAfrique has neither.
 
-Which file is which instrument is what a kit's own list says. Left out: half-open hats, rolls, and a high tom that is
-the file of the middle one.
+The instrument of a file is the one in the kit's own list. Left out: half-open hats, rolls, and a high tom that is the
+file of the middle one.
 """
 
 

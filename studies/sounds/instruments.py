@@ -27,7 +27,7 @@ from .maker import (
 )
 
 _TICKS = 480
-"""Ticks of a quarter note, which lasts half a second where a file says nothing."""
+"""Ticks of a quarter note, which lasts half a second by default."""
 
 _TICKS_PER_SECOND = 2 * _TICKS
 
@@ -59,18 +59,18 @@ class Phrase:
 def midi_file(phrases: Sequence[Phrase], slot: float) -> bytes:
     """Phrases as a MIDI file (format 0), each of which begins at a multiple of `slot` seconds.
 
-    Half a second before the next begins, whatever still sounds is silenced.
+    Half a second before the next phrase begins, all remaining notes are silenced.
     """
     events: list[tuple[int, bytes]] = []
     for place, phrase in enumerate(phrases):
         begin = place * slot
-        # Before the first note, at the place of the silence of the phrase before.
+        # Before the first note, at the silence after the phrase before.
         events.append((_tick(begin - 0.25), bytes([0xC0, phrase.program])))
         for note in phrase.notes:
             events.append((_tick(begin + note.start), bytes([0x90, note.pitch, note.velocity])))
             events.append((_tick(begin + note.start + note.duration), bytes([0x80, note.pitch, 0])))
         events.append((_tick(begin + slot - 0.5), bytes([0xB0, 120, 0])))
-    # Of one moment, ends before beginnings: a repeated pitch would be silenced by the end of the one before.
+    # At one moment, ends before beginnings: else the end of a note would silence its own repetition.
     events.sort(key=lambda event: (event[0], event[1][0] == 0x90))
     track, time = b"", 0
     for tick, message in [*events, (_tick(len(phrases) * slot), b"\xff\x2f\x00")]:
@@ -98,8 +98,8 @@ _PACKAGES = ("pretty_midi", "scamp", "tinysoundfont")
 """Python packages that carry soundfonts."""
 
 _FAMILIES = {"fluidr3": "fluidr3", "musescore": "fluidr3", "sf_gmbank": "gmbank", "timgm6mb": "gmbank", "opl-3": "opl3"}
-"""Fonts of one family have samples in common; by the beginning of the name of the file, in small letters. MuseScore's
-was made from FluidR3, and of 520 samples of TimGM6mb 159 are csound's, bit for bit."""
+"""Families of fonts with common samples, by the beginning of the file's name, in small letters. MuseScore's was made
+from FluidR3, and of 520 samples of TimGM6mb 159 are csound's, bit for bit."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def installed_soundfonts(programs: set[int]) -> tuple[Soundfont, ...]:
 def programs_of(path: Path) -> set[int]:
     """The programs of a soundfont (SF2 or SF3) in bank 0; none where it is no soundfont.
 
-    A program that a font lacks would sound as another one.
+    A program that a font lacks would sound as another.
     """
     try:
         table = _preset_headers(path)
@@ -226,7 +226,7 @@ PROGRAMS: Mapping[str, tuple[int, int, int]] = {
 """General MIDI program (from 0), lowest and highest pitch of each instrument."""
 
 PHRASES = 3
-"""Of each instrument by each soundfont; no two soundfonts play the same ones."""
+"""Phrases of each instrument by each soundfont; no two soundfonts play the same ones."""
 
 SLOT = 4.0
 """Seconds from one phrase to the next."""

@@ -1,4 +1,4 @@
-"""What makers of sounds share: programs of other people, installed data, files, and a folder that is made once."""
+"""Shared code of makers of sounds: third-party programs, installed data, files, and a folder that is made once."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from audio_compositionality.support.text import first_line
 
 @dataclass(frozen=True, kw_only=True)
 class Maker(ABC):
-    """Writes sounds with labels and conditions into a folder, of what is installed; `MAKERS` has them all.
+    """Writes sounds with labels and conditions into a folder, from installed sources; `MAKERS` has all makers.
 
     Attributes:
         name: letters, digits and hyphens; what ``python -m studies.sounds`` takes.
-        meaning: what is heard, its labels and its conditions, in a sentence.
-        needs: what must be installed, and how it is on Debian, in a sentence.
-        licence: of what is made, in a sentence; nothing of it is redistributed by this project.
+        meaning: the sounds, their labels and their conditions, in a sentence.
+        needs: the packages to be installed, and how on Debian, in a sentence.
+        licence: of the sounds, in a sentence; this project redistributes none of them.
         version: of the code; it rises with any change that alters a file.
     """
 
@@ -54,14 +54,13 @@ class Maker(ABC):
 
     @abstractmethod
     def sources(self) -> Mapping[str, str]:
-        """What is installed that sounds are made of, in a fixed order: voices, soundfonts, speakers.
+        """The installed sources of sounds, in a fixed order: voices, soundfonts, speakers.
 
-        Each with what tells it from another of its name: the version that its program states (see
-        `programs.version_of`), the digest of its files (`places.digest_of`). Other sources are other sounds: what was
-        made before of others is not used.
+        Each with an identity beyond its name: the version that its program states (see `version_of`), or the digest of
+        its files (`digest_of`). Other sources are other sounds: sounds made earlier from other sources are not used.
 
         Raises:
-            SoundError: too little is installed; says what to install.
+            SoundError: too little is installed; names the packages to install.
         """
 
     @abstractmethod
@@ -80,7 +79,7 @@ class Maker(ABC):
         """
 
     def missing(self, reason: str) -> SoundError:
-        """The error of too little that is installed: what, and what to install."""
+        """The error that too little is installed: what is missing, and what to install."""
         return SoundError(f"the sounds {self.name!r} cannot be made: {reason}. {self.needs}")
 
 
@@ -94,14 +93,14 @@ def is_installed(program: str) -> bool:
 
 
 def version_of(program: str) -> str:
-    """What a program states as its version; the digest of its file where it states nothing.
+    """The version that a program states; the digest of its file where it states none.
 
     Raises:
         SoundError: it is absent, or cannot be run.
     """
     path = _path_of(program)
     result = _run([path, "--version"], LIMIT)
-    # Some end with a status that says failure, and some write to the standard error.
+    # Some end with a status of failure, and some write to the standard error.
     stated = " ".join((result.stdout + b" " + result.stderr).decode("utf-8", "replace").split())
     return stated or sha256_of_file(Path(path))
 
@@ -111,14 +110,14 @@ def output_of(program: str, arguments: Sequence[str | Path], *, limit: float = L
 
     Args:
         program: its name on the path.
-        arguments: of it.
-        limit: seconds; it is ended then.
+        arguments: of the program.
+        limit: seconds; then it is ended.
 
     Returns:
         What it wrote to its standard output.
 
     Raises:
-        SoundError: it is absent, fails or takes longer; with the first line of what it complains of.
+        SoundError: it is absent, fails or takes longer; with the first line of its complaint.
     """
     result = _run([_path_of(program), *map(str, arguments)], limit)
     if result.returncode:
@@ -151,7 +150,7 @@ def _run(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[by
 
 
 def complaint(stderr: bytes) -> str:
-    """The first line of a program's errors that says anything; a warning where there is nothing else."""
+    """The first informative line of a program's errors; a warning where there is nothing else."""
     lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
     errors = [line for line in lines if "warning" not in line.lower()]
     return printable(next(iter(errors + lines), ""))[:200]
@@ -161,15 +160,15 @@ _DEFAULT = "/usr/local/share:/usr/share"
 
 
 def data_folders() -> tuple[Path, ...]:
-    """The folders that hold programs' data, the first that is meant first; whoever may not install unpacks a package
-    anywhere and names its ``usr/share`` in XDG_DATA_DIRS.
+    """The folders of programs' data, in order of preference; without the right to install, unpack a package anywhere
+    and name its ``usr/share`` in XDG_DATA_DIRS.
     """
     names = (os.environ.get("XDG_DATA_DIRS") or _DEFAULT).split(os.pathsep)
     return tuple(dict.fromkeys(Path(name) for name in names if Path(name).is_absolute()))
 
 
 def digest_of(paths: Iterable[Path]) -> str:
-    """SHA-256 over what some files hold, in their order.
+    """SHA-256 over the contents of some files, in their order.
 
     Raises:
         SoundError: one cannot be read.
@@ -181,14 +180,15 @@ def digest_of(paths: Iterable[Path]) -> str:
 
 
 def data_folder(place: str) -> Path | None:
-    """The first folder of a place below them that exists."""
+    """The first existing folder of a place below `data_folders`."""
     return next((folder / place for folder in data_folders() if (folder / place).is_dir()), None)
 
 
 Samples = NDArray[np.float64]
 
 PEAK = 0.9
-"""Of full scale, of every file: programs and packages differ by 40 dB, and the reader refuses the softest."""
+"""Peak of every file, relative to full scale: programs and packages differ by 40 dB, and the reader refuses the
+softest."""
 
 FRAME = 0.02
 """Seconds of a frame, whose level decides whether it is heard."""
@@ -198,10 +198,10 @@ EDGE = -33.0
 have noise 35 dB below the voice and more."""
 
 MARGIN = 0.06
-"""Seconds that are kept of them: the beginnings of f and h are soft."""
+"""Seconds of these soft ends that are kept: the beginnings of f and h are soft."""
 
 FADE = 0.005
-"""Seconds over which both ends rise and fall: a cut through noise is heard as a click."""
+"""Seconds of the fades at both ends: a cut through noise is heard as a click."""
 
 SHORTEST = 0.3
 """Seconds: a shorter sound ends in silence, since the reader refuses less than a quarter of a second."""
@@ -232,7 +232,7 @@ class MadeSound:
 
 
 Job = Callable[[], Iterable[MadeSound]]
-"""Makes some sounds; several are made at a time, in threads."""
+"""A function that makes some sounds; several run at a time, in threads."""
 
 
 def write_sounds(jobs: Sequence[Job], folder: Path, progress: bool) -> None:
@@ -276,7 +276,7 @@ def trimmed(sound: MadeSound) -> Samples:
     """A sound without silence at its ends, `SHORTEST` at least.
 
     Raises:
-        SoundError: it is silent, or no number.
+        SoundError: it is silent, or has a value that is not a number.
     """
     peak = float(np.abs(sound.samples).max(initial=0.0))
     if not 0 < peak < math.inf:
@@ -316,22 +316,22 @@ DIGESTS = "digests.json"
 
 
 def make_folder(maker: Maker, folder: Path, *, progress: bool = True) -> bool:
-    """Make a maker's sounds in a folder, which gets its name when all are written: a run that was stopped leaves
+    """Make a maker's sounds in a folder, which gets its name when all are written, so that an interrupted run leaves
     nothing that looks finished.
 
-    Sounds that are there, whole and of the same maker and sources (another version of flite is another source), stay.
-    Where one was changed or is missing, or the sources are others, all are made again, and a warning says so.
+    A complete folder of the same maker and sources (another version of flite is another source) stays. Where a file was
+    changed or is missing, or the sources differ, all are made again, with a warning.
 
     Args:
         maker: of the sounds.
-        folder: that is not there, is empty, or holds sounds that were made before.
+        folder: one that does not exist, is empty, or holds sounds made earlier.
         progress: show a progress bar.
 
     Returns:
-        Whether they were made; False where they were there.
+        Whether they were made; False where they existed.
 
     Raises:
-        SoundError: too little is installed, nothing was made, or the folder holds something else, which stays.
+        SoundError: too little is installed, nothing was made, or the folder holds something else, which is left alone.
     """
     made_of = {"maker": maker.name, "version": maker.version, "sources": dict(maker.sources())}
     if folder.is_dir() and any(folder.iterdir()):
@@ -367,10 +367,10 @@ def _settings(maker: Maker) -> str:
 
 
 def _fault(folder: Path, made_of: Mapping[str, Any]) -> str | None:
-    """Why the sounds of a folder have to be made again; None where they are those that would be made.
+    """The reason to make the sounds of a folder again; None where they are up to date.
 
     Raises:
-        SoundError: there is something in the folder that was not made.
+        SoundError: the folder has a file that was not made by a maker.
     """
     try:
         stated = parsed_sealed_json((folder / DIGESTS).read_bytes(), folder / DIGESTS)

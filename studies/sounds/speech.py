@@ -1,8 +1,8 @@
-"""Words that speech synthesisers say: their voices that are installed, with the words or the voices as labels.
+"""Words spoken by the installed voices of speech synthesisers, with the words or the voices as labels.
 
 A person's recordings are used once. Where two programs have a voice made of the same person's recordings (flite and
-festival share kal's and slt's), the first in the table that is installed speaks: conditions of two programs are taken
-to be unrelated, and the same voice by both would not be.
+festival share kal's and slt's), the first installed one in the table speaks: conditions of two programs are taken to be
+unrelated, which one voice by both would not be.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Voice:
     Attributes:
         engine: the program.
         name: of the voice, in the condition ``ENGINE/NAME``.
-        argument: what the program calls it.
-        speaker: of whose recordings it is made; the name of the voice where of none.
+        argument: its name in the program.
+        speaker: the person whose recordings it is made of; the name of the voice where there is none.
     """
 
     engine: str
@@ -56,7 +56,7 @@ VOICES: tuple[Voice, ...] = (
     Voice("flite", "kal", "kal16", "kal"),
     *(Voice("espeak-ng", name, argument, name) for name, argument in _ESPEAK_VARIANTS.items()),
 )
-"""All voices that are used where they are installed; of one speaker the first."""
+"""All voices that are used where installed; of one speaker the first."""
 
 
 def installed_voices() -> tuple[Voice, ...]:
@@ -74,7 +74,7 @@ def installed_voices() -> tuple[Voice, ...]:
 
 
 def speech(voice: Voice, words: Sequence[str]) -> Iterator[tuple[str, Samples, int]]:
-    """Each word as a voice says it, samples [samples], and their rate in Hz.
+    """Each word spoken by a voice, samples [samples], and their rate in Hz.
 
     Args:
         voice: one that is installed.
@@ -105,7 +105,8 @@ def _say_by_flite(voice: Voice, words: Sequence[str], folder: Path) -> None:
 
 
 def _espeak_voices() -> set[str]:
-    # A version that lacks a variant, or does not apply it to an accent, says the same by two voices and no error.
+    # A version that lacks a variant, or does not apply it to an accent, gives two voices the same sound without an
+    # error.
     with tempfile.TemporaryDirectory() as name:
         path = Path(name, "word.wav")
         voices: dict[bytes, str] = {}
@@ -147,7 +148,7 @@ _ENGINES: Mapping[str, tuple[_Listing, _Saying]] = {
     "festival": (_festival_voices, _say_by_festival),
     "espeak-ng": (_espeak_voices, _say_by_espeak),
 }
-"""By the name of the program: which voices it has, and how one says words."""
+"""By the name of the program: the list of its voices, and the function that speaks words."""
 
 
 WORDS = (
