@@ -1,4 +1,4 @@
-"""Are the scores right about encoders whose truth is known? Encoders made from metadata, theory, simulated statistics.
+"""Are the scores right about encoders with a known truth? Encoders made from metadata, theory, simulated statistics.
 
-What is about trained models does not belong here.
+Nothing about trained models belongs here.
 """

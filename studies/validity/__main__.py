@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     arguments.check_file(options.out)
-    # SciPy and torch take seconds, which nobody waits for who asks for help.
+    # SciPy and torch take seconds to import, too long for `--help`.
     from .page import print_page, write_page
     from .validate import validate
 

@@ -1,4 +1,4 @@
-"""The four axes on the page of `validate`: what theory expects of constructed encoders, dials, and intervals."""
+"""The four axes on the page of `validate`: constructed encoders beside theory, dials, and intervals."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ READS = {
     "informativeness": ("rate_informativeness", "amplitude_informativeness"),
     "disentanglement": ("rate_over_timbre_unseen",),
 }
-"""Numbers that how loud a clip is, and how that changes, is enough for."""
+"""Numbers that loudness and its changes suffice for."""
 
 CANNOT_READ = "rate_binding"
 
 
 def read_from_levels(plan: AxesPlan, seed: int) -> list[Check]:
-    """A level meter on rendered sound: it reads rate and amplitude, also from timbres that its probe has never heard;
-    of two sources it cannot say which has which rate."""
+    """A level meter on rendered sound: it reads rate and amplitude, also on timbres absent from its probe's training,
+    but not which of two sources has which rate."""
     single = load_recipe("factors")
     settings = single.presets["mini"].changed(**{"seed": seed, **plan.factors})
     rendering = single.render(settings)
@@ -84,7 +84,7 @@ def _at_chance(name: str, rows: Any, embeddings: np.ndarray) -> Check:
 
 
 BASES = 48
-"""As many as the preset mini has; of one second each, so that they are rendered in seconds."""
+"""Number of originals, as in the preset mini; one second each, so that rendering takes seconds."""
 
 HASH_DIM = 32
 
@@ -93,7 +93,7 @@ Heard = Callable[[Floats, Row], Floats]
 
 
 def cheats(seed: int) -> list[Check]:
-    """Constant, level, hash, samples, and an oracle of the labels, in all that the tasks rank by."""
+    """Constant, level, hash, samples, and an oracle of the labels, in all scores that rank."""
     rows, clips = _rendered(seed)
     encoders: dict[str, Heard] = {
         "constant": lambda clip, row: np.ones(2),
@@ -113,7 +113,7 @@ def cheats(seed: int) -> list[Check]:
             assert value is not None
             checks.append(near(subject, heading(name, ranked), expected, float(value), max(spread, 1e-9)))
             if subject == "level":
-                # What is there for contrast: that is why nothing is ranked by it.
+                # For contrast: the reason why nothing is ranked by it.
                 plain = scores.measures["invariance" if name == "onset_invariance" else "reverb_invariance"]
                 assert plain is not None
                 checks.append(
@@ -144,7 +144,7 @@ def _direction(content: bytes) -> Floats:
 
 
 def _oracle(clip: Floats, row: Row) -> Floats:
-    """The sum of a random vector for each label of each source but its amplitude."""
+    """The sum of a random vector for each label of each source, except its amplitude."""
     labels = [source[f"{factor}_label"] for source in row["metadata"] for factor in ("timbre", "pitch", "rate")]
     total: Floats = np.sum([_direction(label.encode()) for label in labels], axis=0)
     return total
@@ -157,7 +157,7 @@ ENTANGLEMENT = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 """Shares of the direction of a number that depend on the timbre."""
 
 FAINT = 0.02
-"""Share of noise beside the entanglement: without any, however little all timbres have in common can be found."""
+"""Share of noise beside the entanglement: without noise a probe finds even the smallest common part of all timbres."""
 
 STAYS = 0.05
 """How far informativeness may fall along the dial of entanglement. Our choice."""
@@ -173,13 +173,13 @@ _FALLING = (
     ("transform_equivariance", "p"),
     ("transform_disentanglement", "shift_after"),
 )
-"""Scores that noise must bring from 1 to 0."""
+"""Scores that noise must lower from 1 to 0."""
 
 _DEAF = ("invariance", "transform_disentanglement")
-"""Tasks in which a transform must be nothing, for the encoder without noise to be perfect."""
+"""Tasks in which a transform must change nothing, so that the encoder without noise is perfect."""
 
 _OVERSHOOTS = (("equivariance", "r_equivariance"), ("transform_equivariance", "r_equivariance"))
-"""Scores that fall below 0 where there is little to learn from."""
+"""Scores that fall below 0 where training data are few."""
 
 
 def turn_noise(data: AxesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
@@ -226,7 +226,7 @@ def _from_one_to_zero(
     subject, allowed = "as noise grows", data.plan.tolerance
     last = [at_most(subject, f"{score}, at the end", allowed, values[-1])]
     last.append(at_least(subject, f"{score}, at the end", -allowed, values[-1], claimed=not overshoots))
-    # Where validation leaves the parameter out in some folds or all, a score is about 0: there it has nowhere to fall.
+    # Where validation leaves the parameter out in some folds or all, a score is about 0 and cannot fall further.
     above = np.flatnonzero(np.abs(values) > allowed)
     count = min(int(above.max(initial=0)) + 2, len(values))
     return [
@@ -237,7 +237,7 @@ def _from_one_to_zero(
 
 
 def turn_entanglement(data: AxesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """Numbers whose direction turns with the timbre: what is read stays, what is read from new timbres falls."""
+    """Numbers whose direction turns with the timbre: scores on known timbres stay, scores on new timbres fall."""
     levels = thinned(ENTANGLEMENT, data.plan.every)
     scores: dict[str, list[float]] = {}
     for level in tqdm(levels, desc="axes: entanglement", disable=not progress):
@@ -278,7 +278,7 @@ def _entangled(data: AxesMaterial, level: float) -> Mapping[str, float]:
 
 
 def thinned(levels: Sequence[float], every: int) -> tuple[float, ...]:
-    """Each how many levels, and both ends."""
+    """Every so many levels, and both ends."""
     return tuple(level for k, level in enumerate(levels) if k % every == 0 or level == levels[-1])
 
 

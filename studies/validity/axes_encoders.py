@@ -1,9 +1,9 @@
-"""Encoders for the four axes whose truth is known: embeddings are made from what the rows of the recipes say.
+"""Encoders for the four axes with a known truth: embeddings are made from the rows of the recipes.
 
 A perfectly disentangled encoder gives each factor coordinates of its own: a source is x = (timbre, pitch, rate,
-amplitude), of which timbre is the corner of a regular simplex of 8 corners about the origin, of length 1, and each
-other level a number of mean 0 and variance 1; a clip is the sum of its sources. A transform adds its strength, from 0
-to 1, in one coordinate more. Every other encoder is what a function makes of that.
+amplitude), where timbre is a corner of a regular simplex of 8 corners about the origin, of length 1, and each other
+level a number of mean 0 and variance 1; a clip is the sum of its sources. A transform adds its strength, from 0 to 1,
+in one coordinate more. Every other encoder is a function of this one.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ SOURCE = CLASSES + len(FACTORS) - 1
 TRANSFORMS = ("gain", "noise", "lowpass", "reverb")
 
 DIM = 32
-"""Dimensions of all embeddings; those beyond the ones used are 0."""
+"""Dimensions of all embeddings; unused ones are 0."""
 
 
 @dataclass(frozen=True)
 class Clips:
-    """Rows of a recipe, and what they say in numbers.
+    """Rows of a recipe, and their contents in numbers.
 
     Attributes:
         rows: n rows.
         sources: sum over the sources of each clip, [n, SOURCE].
         strengths: of each of `TRANSFORMS`, 0 where it was not applied, [n, 4].
         changed: whether a transform was applied, [n].
-        candidates: whether it is a clip that copies are compared with, [n].
+        candidates: whether a clip is a candidate with which copies are compared, [n].
         levels_in_db: 10 log10 of the summed squared gains, gain and noise of transforms included, [n].
-        groups: number of the original of each clip, of which it is a copy or which it is, [n].
+        groups: number of each clip's original, which for an original is itself, [n].
         firsts: classes of the first source, [n, 4].
     """
 
@@ -78,14 +78,14 @@ class Clips:
 
     @cached_property
     def deaf(self) -> Floats:
-        """The same, to which every transform is nothing."""
+        """The same, deaf to every transform."""
         embeddings = self.additive.copy()
         embeddings[:, SOURCE:] = 0
         return embeddings
 
 
 def read_clips(rows: Sequence[Row], classes: Mapping[tuple[str, str], int]) -> Clips:
-    """What rows of `factors` or `transforms` say.
+    """The contents of rows of `factors` or `transforms`.
 
     Args:
         rows: of either recipe.
@@ -110,7 +110,7 @@ def read_clips(rows: Sequence[Row], classes: Mapping[tuple[str, str], int]) -> C
             levels[place] += _louder(transform, row["parameter"])
     groups = np.array([names[row.get("base", row["id"])] for row in rows])
     candidates = np.array([bool(row.get("candidate")) for row in rows])
-    # They have the level of their base, whatever their sources are: the first clip of its group.
+    # Candidates have the level of their base, the first clip of the group, whatever their sources are.
     first = np.unique(groups, return_index=True)[1]
     levels[candidates] = levels[first[groups[candidates]]]
     changed = np.array([bool(row.get("transform")) for row in rows])
@@ -118,14 +118,14 @@ def read_clips(rows: Sequence[Row], classes: Mapping[tuple[str, str], int]) -> C
 
 
 def _louder(transform: str, parameter: float) -> float:
-    """By how many dB a transform changes the level: the others are brought back to the level of the original."""
+    """Change of level by a transform in dB; the other transforms restore the level of the original."""
     if transform == "gain":
         return parameter
     return float(10 * np.log10(1 + 10 ** (-parameter / 10))) if transform == "noise" else 0.0
 
 
 def classes_of(rows: Sequence[Row]) -> dict[tuple[str, str], int]:
-    """The class of each factor and label, from rows of `factors`, of which each star has all."""
+    """The class of each factor and label, from rows of `factors`, each of whose stars has all."""
     return {
         (factor, row["metadata"][0][f"{factor}_label"]): row["levels"][factor] for row in rows for factor in FACTORS
     }
@@ -145,7 +145,7 @@ def render(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Clips]:
     """Rows of the recipes, without sound, by recipe.
 
     Args:
-        settings: for each recipe what differs from its preset mini.
+        settings: for each recipe the differences from its preset mini.
     """
     rows = {
         name: load_recipe(name).render(load_recipe(name).presets["mini"].changed(**changes)).rows
@@ -159,13 +159,13 @@ def render(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Clips]:
 
 
 def noise_of(clips: Clips, seed: int) -> Floats:
-    """Noise of expected squared length 1 that knows nothing, [n, DIM]."""
+    """Noise of expected squared length 1, without information, [n, DIM]."""
     noise: Floats = np.random.default_rng([seed, 1]).standard_normal((len(clips), DIM)) / np.sqrt(DIM)
     return noise
 
 
 def noisy(clips: Clips, share: float, seed: int, *, deaf: bool = False) -> Floats:
-    """The additive encoder (to which transforms are nothing, if deaf), of which `share` of the variance is noise."""
+    """The additive encoder (deaf to transforms if asked), with noise as `share` of the variance."""
     signal = clips.deaf if deaf else clips.additive
     size = float(np.sqrt(signal[~clips.changed].var(axis=0).sum()))
     embeddings: Floats = np.sqrt(1 - share) * signal + np.sqrt(share) * size * noise_of(clips, seed)
@@ -190,11 +190,11 @@ def turned(embeddings: Floats, seed: int) -> Floats:
 def bound_to_timbre(clips: Clips, share: float, seed: int) -> Floats:
     """The direction of each number turns with the timbre: `share` of its squared length is a direction of the timbre.
 
-    Of known timbres each number is still a linear function of the embedding; of a new one nothing is known.
+    For known timbres each number is still a linear function of the embedding; for a new one nothing is known.
     """
     rng = np.random.default_rng([seed, 4])
     count = len(FACTORS) - 1
-    # Of every number and timbre a direction, all orthogonal: so many dimensions there have to be.
+    # One direction per number and timbre, all orthogonal, which sets the least number of dimensions.
     wide = SOURCE + count * CLASSES
     basis = np.linalg.qr(rng.standard_normal((wide, wide)))[0]
     numbers = clips.sources[:, CLASSES:SOURCE]
@@ -226,14 +226,14 @@ def energy(clips: Clips) -> Floats:
 
 
 def without(clips: Clips, factor: str, seed: int, noise: float = 0.1) -> Floats:
-    """The additive encoder that does not hear a factor, beside noise of a share of its variance."""
+    """The additive encoder without one factor, plus noise of a share of its variance."""
     embeddings = noisy(clips, noise, seed)
     embeddings[:, PLACES[factor]] -= np.sqrt(1 - noise) * clips.sources[:, PLACES[factor]]
     return embeddings
 
 
 def blind_to_strength(clips: Clips, seed: int) -> Floats:
-    """Every copy is moved, and along noise, but its strength moves nothing: what it was cannot be worth anything."""
+    """Every copy is moved, along noise, but independently of its strength: knowing the strength is worth nothing."""
     embeddings = noisy(clips, 0.1, seed, deaf=True)
     embeddings[:, SOURCE] += clips.changed
     return embeddings
@@ -244,7 +244,7 @@ Encoder = Callable[[Clips], NDArray[np.float64]]
 RIDGE = ("ridge",)
 
 BOTH = ("ridge", "kernel")
-"""The probes that tasks use unless others are asked for."""
+"""The default probes of tasks."""
 
 CONSTRUCTED = ("factors", "transforms")
 """Recipes from whose rows embeddings are made."""
@@ -255,13 +255,13 @@ UNPROBED = ("onset_invariance", "invariance")
 
 @dataclass(frozen=True)
 class AxesPlan:
-    """How much is measured.
+    """The amount of measurement.
 
     Attributes:
-        factors, transforms: what differs from the preset mini of the recipe.
-        every: each how many levels of a dial are measured; the ends always are.
+        factors, transforms: differences from the preset mini of the recipe.
+        every: step between the measured levels of a dial, whose ends are always measured.
         tolerance: of a score that theory puts at 0, where embeddings are random.
-        many: whether what few clips bias is measured on as many as the preset full has, too.
+        many: whether scores that few clips bias are also measured on as many as in the preset full.
         turned_by: probes that have to be blind to rotation, scale and shift.
     """
 
@@ -285,7 +285,7 @@ SMALL = AxesPlan(
 
 
 class AxesMaterial:
-    """Rows of both recipes and what tasks say of encoders on them."""
+    """Rows of both recipes and the scores of encoders on them."""
 
     def __init__(self, plan: AxesPlan, seed: int) -> None:
         self.plan, self.seed = plan, seed
@@ -294,7 +294,7 @@ class AxesMaterial:
         )
 
     def scores(self, task: str, encoder: Encoder, probes: tuple[str, ...] = RIDGE) -> Scores:
-        """What a task gives for an encoder."""
+        """The result of a task for an encoder."""
         scored = load_task(task)
         clips = self.clips[scored.info.recipe]
         asked = [place for place, row in enumerate(clips.rows) if scored.inputs(row, {}).clips]
@@ -303,7 +303,7 @@ class AxesMaterial:
         return scored.score(clips.rows, Outputs(clips=encoder(clips)[asked]), settings, "cpu", False)
 
     def measures(self, task: str, encoder: Encoder, probes: tuple[str, ...] = RIDGE) -> dict[str, float]:
-        """The numbers of a task for an encoder; those that it has not are left out."""
+        """The numbers of a task for an encoder; missing ones are left out."""
         measures = self.scores(task, encoder, probes).measures
         return {name: float(value) for name, value in measures.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""Encoders of which theory says what each axis must give, beside what it gives."""
+"""Encoders with the score of each axis beside the score that theory demands."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ NUMBERS = FACTORS[1:]
 """Factors whose levels are numbers."""
 
 ROTATED = 1e-6
-"""What rounding may change of a closed form beside a shift of several lengths."""
+"""Tolerance for rounding of a closed form beside a shift of several lengths."""
 
 BLIND = 0.02
-"""What an encoder's r_equivariance may be of a change that it does not hear, however little data there is."""
+"""The largest r_equivariance of an encoder to a change that it does not hear, however few the data."""
 
 
 def perfect(data: AxesMaterial) -> list[Check]:
-    """The perfectly disentangled encoder: everything is read, foretold and transferred."""
+    """The perfectly disentangled encoder: everything is read, predicted and transferred."""
     subject, additive = "additive by factor", _additive
     informativeness = data.measures("informativeness", additive)
     equivariance = data.measures("equivariance", additive)
@@ -115,13 +115,13 @@ def energy_only(data: AxesMaterial) -> list[Check]:
         ),
         *(near(subject, f"Invariance: {name}", 1, still[f"{name}_invariance"]) for name in ("lowpass", "reverb")),
         at_most(subject, "Invariance: gain", 0.9, still["gain_invariance"]),
-        # What tasks rank by is at chance all the same: candidates have one level.
+        # The ranking scores are at chance all the same: candidates have one level.
         near(subject, heading("invariance", "abx"), 0, still["abx"]),
     ]
 
 
 def deaf(data: AxesMaterial) -> list[Check]:
-    """Copies that are where their originals are."""
+    """Copies at the places of their originals."""
     subject = "deaf to transforms"
 
     def encoder(clips: make.Clips) -> make.Floats:
@@ -154,10 +154,10 @@ def deaf(data: AxesMaterial) -> list[Check]:
 
 
 def blind(data: AxesMaterial) -> list[Check]:
-    """Encoders that do not hear what changes, beside noise: knowing the parameter is worth nothing."""
+    """Encoders that do not hear the change, plus noise: knowing the parameter is worth nothing."""
     moved = data.measures("transform_equivariance", lambda clips: make.blind_to_strength(clips, data.seed))
     checks = []
-    # Above 0 nothing may be; what the probe loses to chance with few clips is a finding.
+    # No score may be above 0; the probe's loss to chance with few clips is a finding.
     for name in TRANSFORMS:
         subject, score = ("blind to strength", f"Equivariance to transforms: {name}"), moved[f"{name}_r_equivariance"]
         checks += [at_most(*subject, BLIND, score), at_least(*subject, -BLIND, score, claimed=False)]
@@ -189,7 +189,7 @@ def _unhearing(data: AxesMaterial, factor: str) -> Encoder:
 
 
 def random(data: AxesMaterial) -> list[Check]:
-    """Noise: nothing is read, foretold, transferred or kept, and nothing is nearer than chance has it."""
+    """Noise: nothing is read, predicted, transferred or kept, and nothing is nearer than by chance."""
     subject, allowed = "noise", data.plan.tolerance
 
     def encoder(clips: make.Clips) -> make.Floats:
@@ -236,7 +236,7 @@ def random(data: AxesMaterial) -> list[Check]:
 
 
 def _at_most_nothing(subject: str, task: str, score: float, allowed: float) -> list[Check]:
-    """Above 0 nothing may be; what the probe loses by the parameter where clips are few is a finding."""
+    """No score may be above 0; the probe's loss from the parameter where clips are few is a finding."""
     name = heading(task, "r_equivariance")
     return [
         at_most(subject, name, allowed, score),
@@ -265,7 +265,7 @@ def _top1(subject: str, task: str, measures: Mapping[str, float], data: AxesMate
 
 
 def constant(data: AxesMaterial) -> list[Check]:
-    """The same for everything: no score, and no number that is none."""
+    """One embedding for everything: every score is 0, and none is NaN."""
     subject = "constant"
     checks = []
     for task in axes_tasks():
@@ -278,8 +278,9 @@ def constant(data: AxesMaterial) -> list[Check]:
 
 
 def moved_in_space(plan: AxesPlan, seed: int) -> list[Check]:
-    """Turned, × 1,000 and shifted: all but plain cosines, which see the origin by design, has to stay."""
-    # Whether a probe sees them does not depend on how many clips there are.
+    """Rotated, × 1,000 and shifted: all scores have to stay, except plain cosines, which depend on the origin by
+    design."""
+    # Whether a probe depends on them does not depend on the number of clips.
     data = AxesMaterial(SMALL, seed)
     checks = []
     for task in axes_tasks():
@@ -308,7 +309,7 @@ def moved_in_space(plan: AxesPlan, seed: int) -> list[Check]:
 
 
 def axes_tasks() -> list[str]:
-    """Names of the tasks of the four axes that score what rows of a material say: see `AxesMaterial.clips`."""
+    """Names of the tasks of the four axes that score the rows of a material: see `AxesMaterial.clips`."""
     return [task.info.name for task in load_benchmark("axes") if task.info.recipe in CONSTRUCTED]
 
 

@@ -1,4 +1,4 @@
-"""Order and attributes in captions on the page of `validate`: what theory expects of constructed models, and dials."""
+"""Order and attributes in captions on the page of `validate`: constructed models beside theory, and dials."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ORDER, ATTRIBUTE = "comp_a_order", "comp_a_attribute"
 TASKS = (ORDER, ATTRIBUTE)
 
 SPLITS = ("subset", "mention", "swapped", "template")
-"""Fields of rows by which a split is told."""
+"""Fields of rows that define a split."""
 
 _PHRASE = r"an? ([a-z ]+?)"
 _SLACK = 0.1  # seconds that one event may still sound after the next has begun
@@ -42,12 +42,12 @@ _SLACK = 0.1  # seconds that one event may still sound after the next has begun
 
 @dataclass(frozen=True)
 class CaptionPlan:
-    """How much is measured.
+    """The amount of measurement.
 
     Attributes:
         items: of order, and of attributes.
         models: random ones that are averaged.
-        every: each how many levels of a dial are measured; the ends always are.
+        every: step between the measured levels of a dial, whose ends are always measured.
     """
 
     items: int = 400
@@ -59,11 +59,11 @@ FULL = CaptionPlan()
 SMALL = CaptionPlan(items=100, models=8, every=2)
 
 Facts = frozenset[tuple[str, ...]]
-"""What is the case: ("sounds", label), ("is", label, word), ("before", label, label), ("with", label, label)."""
+"""Facts: ("sounds", label), ("is", label, word), ("before", label, label), ("with", label, label)."""
 
 
 def heard_facts(events: Sequence[Mapping[str, Any]]) -> Facts:
-    """What is the case in a clip, of its events."""
+    """The facts of a clip, from its events."""
     facts: set[tuple[str, ...]] = set()
     for event in events:
         facts.add(("sounds", event["label"]))
@@ -77,12 +77,12 @@ def heard_facts(events: Sequence[Mapping[str, Any]]) -> Facts:
 
 
 def said_facts(caption: str, labels: Sequence[str], *, as_named: bool = False) -> Facts:
-    """What a caption says to be the case.
+    """The facts that a caption states.
 
     Args:
         caption: of one of the templates.
-        labels: all that there are.
-        as_named: take what is named first for what is heard first, whatever the words between.
+        labels: all labels.
+        as_named: take the sound named first for the sound heard first, whatever the words between.
     """
     for of_meaning in caption_templates().values():
         for template in of_meaning:
@@ -97,7 +97,7 @@ def said_facts(caption: str, labels: Sequence[str], *, as_named: bool = False) -
 
 
 def _split_at(labels: Sequence[str]) -> Callable[[str], tuple[str, list[str]] | None]:
-    """Splits a phrase into its label and the words before it; None of what has no label at its end."""
+    """Splits a phrase into its label and the words before it; None where it does not end in a label."""
 
     def split(phrase: str) -> tuple[str, list[str]] | None:
         label = next((one for one in labels if phrase == one or phrase.endswith(f" {one}")), None)
@@ -129,7 +129,7 @@ class Items:
         rows: of the recipe.
         heard: of each clip, item by item.
         said: of each caption.
-        named: likewise, by who takes what is named first for what is heard first.
+        named: likewise, for a model that takes the sound named first for the sound heard first.
     """
 
     task: str
@@ -160,7 +160,7 @@ class Items:
         return {fact: place for place, fact in enumerate(facts)}
 
     def vectors(self, every: Sequence[Facts]) -> Floats:
-        """Vectors of facts, 1 where one is the case."""
+        """Vectors of facts, 1 where a fact holds."""
         vectors = np.zeros((len(every), len(self.places)))
         for vector, facts in zip(vectors, every, strict=True):
             vector[[self.places[fact] for fact in facts]] = 1
@@ -172,16 +172,16 @@ class Items:
         return np.repeat(np.arange(len(self.rows)), [len(row["captions"]) for row in self.rows])
 
     def score(self, clips: Floats, texts: Floats) -> Scores:
-        """What the task gives for the embeddings of clips and captions."""
+        """The result of the task for the embeddings of clips and captions."""
         task = load_task(self.task)
         return task.score(self.rows, Outputs(clips=clips, texts=texts), task.settings(self.rows, {}), "cpu", False)
 
     def measures(self, clips: Floats, texts: Floats) -> dict[str, float]:
-        """The same as numbers, those that there are."""
+        """The same as numbers, without missing ones."""
         return numbers(self.score(clips, texts))
 
     def splits(self) -> dict[str, NDArray[np.bool_]]:
-        """Which items are of each value of `SPLITS`; fields with one value are left out."""
+        """The items of each value of `SPLITS`; fields with one value are left out."""
         splits = {}
         for name in SPLITS:
             values = np.array([row[name] for row in self.rows])
@@ -192,7 +192,7 @@ class Items:
 
 
 def numbers(scores: Scores) -> dict[str, float]:
-    """The measures that there are."""
+    """The measures, without missing ones."""
     return {name: float(value) for name, value in scores.measures.items() if value is not None}
 
 
@@ -214,7 +214,7 @@ class CaptionMaterial:
 
 
 DIM = 64
-"""Of random embeddings."""
+"""Dimensions of random embeddings."""
 
 _NOISE, _RANDOM, _TWINS, _FAVOUR = range(21, 25)  # independent random streams of one seed
 
@@ -228,12 +228,12 @@ def oracle(items: Items) -> Pair:
 
 
 def first_named_first_heard(items: Items) -> Pair:
-    """Reads events, and takes what a caption names first for what is heard first."""
+    """Reads events, and takes the sound that a caption names first for the sound heard first."""
     return items.vectors(items.heard), items.vectors(items.named)
 
 
 def bag_of_words(items: Items, seed: int) -> Pair:
-    """Reads events; of captions the words, as the baseline of that name has them."""
+    """Reads events, and the words of captions as the baseline of that name does."""
     model = load_model("bag-of-words")
     texts = model.embed_text([caption for row in items.rows for caption in row["captions"]])
     clips = items.vectors(items.heard)
@@ -242,14 +242,14 @@ def bag_of_words(items: Items, seed: int) -> Pair:
 
 
 def random_embeddings(items: Items, seed: int, number: int) -> Pair:
-    """Knows nothing: another vector for every clip and caption."""
+    """A model without knowledge: another vector for every clip and caption."""
     clips, texts = np.random.default_rng([seed, _RANDOM, number]).normal(size=(2, len(items.item), DIM))
     return clips, texts
 
 
 def near_twins(items: Items, distance: float, seed: int, number: int) -> Pair:
-    """Knows nothing, and takes what an item has for nearly one: a vector of the item, and of `distance` times its
-    length one of each clip and caption of their own."""
+    """A model without knowledge to which an item's clips and captions are nearly one: a vector of the item, plus a
+    vector of each clip and caption, `distance` times as long."""
     rng = np.random.default_rng([seed, _TWINS, number])
     common = rng.normal(size=(2, len(items.rows), DIM))[:, items.item]
     clips, texts = common + distance * rng.normal(size=common.shape)
@@ -257,7 +257,7 @@ def near_twins(items: Items, distance: float, seed: int, number: int) -> Pair:
 
 
 def noisy(items: Items, sd: float, seed: int, number: int) -> Pair:
-    """The oracle beside noise of such a standard deviation in every coordinate, vectors of facts being 1 long."""
+    """The oracle plus noise of a given standard deviation in every coordinate, vectors of facts having length 1."""
     rng = np.random.default_rng([seed, _NOISE, number])
     clips, texts = (
         vectors / np.linalg.norm(vectors, axis=1, keepdims=True) + sd * rng.normal(size=vectors.shape)
@@ -267,23 +267,23 @@ def noisy(items: Items, sd: float, seed: int, number: int) -> Pair:
 
 
 def favouring(items: Items, strength: float, seed: int) -> Pair:
-    """The oracle, to which some clips are nearer than others whatever is said: a direction that all captions share, and
-    clips have more or less of."""
+    """The oracle with some clips nearer than others to every caption: a direction common to all captions, which clips
+    have more or less of."""
     clips, texts = oracle(items)
     more = strength * np.random.default_rng([seed, _FAVOUR]).uniform(size=(len(clips), 1))
     rest = np.sqrt(np.maximum(strength**2 - more**2, 0.0))
-    # The second coordinate keeps all clips of one length.
+    # The second coordinate keeps all clips at one length.
     return np.hstack([clips, more, rest]), np.hstack([texts, np.ones((len(texts), 1)), np.zeros((len(texts), 1))])
 
 
 PAPER = ("text", "audio", "group", "match")
 
 SURE = 4.0
-"""Standard errors that a share may be off its chance."""
+"""Standard errors by which a share may differ from its chance."""
 
 
 def perfect(data: CaptionMaterial) -> list[Check]:
-    """Who reads events and captions is right in everything, triplets too."""
+    """A model that reads events and captions is right in everything, triplets too."""
     checks = []
     for task, items in data.items.items():
         measures = items.measures(*oracle(items))
@@ -294,7 +294,7 @@ def perfect(data: CaptionMaterial) -> list[Check]:
 
 
 def as_named(data: CaptionMaterial) -> list[Check]:
-    """First named, first heard: right where captions are so, wrong elsewhere; and of attributes right."""
+    """First named, first heard: right for such captions, wrong for others; right for attributes."""
     items, subject = data.items[ORDER], "first named, first heard"
     scores = items.score(*first_named_first_heard(items))
     checks = []
@@ -324,7 +324,7 @@ def bag(data: CaptionMaterial) -> list[Check]:
 
 
 def random(data: CaptionMaterial) -> list[Check]:
-    """Who knows nothing and takes nothing for one is at chance, and so is the floor."""
+    """A model without knowledge, with distinct vectors, is at chance, and so is its floor."""
     checks = []
     for task, items in data.items.items():
         runs = [items.measures(*random_embeddings(items, data.seed, number)) for number in range(data.plan.models)]
@@ -340,7 +340,7 @@ def random(data: CaptionMaterial) -> list[Check]:
 
 
 def moved(data: CaptionMaterial) -> list[Check]:
-    """Turned, and of other lengths: nothing changes."""
+    """Rotated, and of other lengths: nothing changes."""
     checks = []
     for task, items in data.items.items():
         clips, texts = noisy(items, 0.2, data.seed, 0)
@@ -355,7 +355,7 @@ def moved(data: CaptionMaterial) -> list[Check]:
 
 
 def chance_near(subject: str, score: str, chance: float, value: float, count: int) -> Check:
-    """A share of so many independent items beside its chance, within `SURE` standard errors, and one item."""
+    """A share of so many independent items beside its chance, within `SURE` standard errors plus one item."""
     tolerance = SURE * math.sqrt(chance * (1 - chance) / count) + 1 / count
     return near(subject, f"{score}, of {count:,} items", chance, value, tolerance)
 
@@ -370,10 +370,10 @@ NOISE = (0.0, 0.05, 0.1, 0.2, 0.4, 3.0)
 """Standard deviations of the noise in each coordinate."""
 
 DISTANCES = (0.02, 0.1, 0.2, 0.5, 1.0, 10.0)
-"""Lengths of what is a clip's or a caption's own, where what an item shares is 1 long."""
+"""Lengths of the own part of a clip or a caption, where an item's common part has length 1."""
 
 STRENGTHS = (0.0, 0.5, 1.0, 2.0, 8.0)
-"""How much nearer some clips are to all captions."""
+"""Strengths by which some clips are nearer to all captions."""
 
 Runs = list[list[dict[str, float]]]
 
@@ -381,7 +381,7 @@ Runs = list[list[dict[str, float]]]
 def _turn(
     items: Items, levels: tuple[float, ...], models: int, make_one: Callable[[float, int], Pair], progress: bool
 ) -> Runs:
-    """For each level what the task gives for some models that differ in their random numbers."""
+    """For each level the results of the task for some models that differ in their random numbers."""
     bar: Any = tqdm(levels, desc=f"captions: {items.task}", disable=not progress)
     return [[items.measures(*make_one(level, number)) for number in range(models)] for level in bar]
 
@@ -391,7 +391,7 @@ def _along(runs: Runs, name: str) -> tuple[float, ...]:
 
 
 def turn_noise(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """From who reads everything to who knows nothing: all scores fall from 1 to chance."""
+    """From full knowledge to none: all scores fall from 1 to chance."""
     items, levels = data.items[ATTRIBUTE], thinned(NOISE, data.plan.every)
     models, count = data.plan.models, data.plan.models * len(items.rows)
     runs = _turn(items, levels, models, lambda sd, number: noisy(items, sd, data.seed, number), progress)
@@ -408,7 +408,7 @@ def turn_noise(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[C
 
 
 def turn_twins(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """Without knowledge: the nearer twins are, the less is won; the floor says so, and match stays at one half."""
+    """Without knowledge: the nearer the twins, the lower the scores and their floor; match stays at one half."""
     items, levels = data.items[ORDER], thinned(DISTANCES, data.plan.every)
     models, count = data.plan.models, data.plan.models * len(items.rows)
     runs = _turn(items, levels, models, lambda apart, number: near_twins(items, apart, data.seed, number), progress)
@@ -431,7 +431,7 @@ def turn_twins(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[C
 
 
 def turn_favour(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """Who knows all, and of whose clips some are near to all captions: match stays, what captions choose is lost."""
+    """Full knowledge, but some clips near to all captions: match stays, the choices of captions are lost."""
     items, levels = data.items[ORDER], thinned(STRENGTHS, data.plan.every)
     runs = _turn(items, levels, 1, lambda strength, _: favouring(items, strength, data.seed), progress)
     names, subject = ("text", "audio", "group", "match"), "as clips are favoured"
@@ -465,7 +465,7 @@ _DIALS: tuple[tuple[str, Callable[[CaptionMaterial, bool], tuple[DialTable, list
 class Captions:
     """The family; see `Family`."""
 
-    # Families come by their names: after "instances".
+    # Families are sorted by name: this one comes after "instances".
     name = "text"
 
     def run(self, *, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:

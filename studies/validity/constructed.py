@@ -1,13 +1,13 @@
-"""Constructed encoders: embeddings made from the metadata of scenes, so that the truth about them is known.
+"""Constructed encoders: embeddings made from the metadata of scenes, so that their truth is known.
 
-No audio is involved. A scene's embedding is a weighted sum of what its sources are, of what an encoder should not be
-paid for (energy, a shared mean), and of noise:
+No audio is involved. A scene's embedding is a weighted sum of its sources' tokens, of components that should earn
+nothing (energy, a shared mean), and of noise:
 
     z = signal · [(1 − saturation) Σ token + saturation · max token]
         + (counting · number of sources + loudness · level) e + shared_mean · m + noise · g
 
-Each weight is a departure from the perfectly additive encoder, z = Σ token, whose A-COAT is 1. `theory` has
-the scores that are to be expected of them.
+Each weight is a departure from the perfectly additive encoder, z = Σ token, whose A-COAT is 1. `theory` has their
+expected scores.
 
 >>> sources = [[[0, 0], [1, 2]], [[2, 1], [-1, -1]]]  # two scenes of two sources and of one, with two attributes
 >>> scenes = Scenes(np.array(sources), np.array([[1.0, 0.5], [1.0, 0.0]]), num_classes=3)
@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 NONE = -1
-"""Class of every attribute of a source that a scene does not have."""
+"""Class of every attribute of a missing source."""
 
 _VECTORS, _COMBINATIONS, _NOISE = 1, 2, 3  # independent random streams of one seed
 
@@ -69,7 +69,7 @@ class Scenes:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Which sources there are, [n, sources]."""
+        """Which sources are present, [n, sources]."""
         return np.asarray((self.classes != NONE).all(axis=2))
 
     @property
@@ -84,7 +84,7 @@ class Scenes:
 
     @property
     def counts(self) -> Floats:
-        """How many sources have each class, [n, attributes, K]."""
+        """Number of sources of each class, [n, attributes, K]."""
         has_class = self.classes[..., None] == np.arange(self.num_classes)
         return np.asarray(has_class.sum(axis=1), np.float64)
 
@@ -111,7 +111,7 @@ class Quadruples:
 
     @property
     def matching(self) -> dict[str, Any]:
-        """What A-COAT's matched null needs: number and level of the added sources."""
+        """Inputs of A-COAT's matched null: number and level of the added sources."""
         return {"t_size": self.t.sizes, "t_level": self.t.levels}
 
     @property
@@ -153,22 +153,22 @@ def _read(sets: Sequence[Sequence[Mapping[str, str]]], gains: Sequence[Sequence[
 
 @dataclass(frozen=True)
 class ConstructedEncoder:
-    """An encoder whose embeddings are known: see the formula at the head of the module.
+    """An encoder with known embeddings: see the formula at the head of the module.
 
     The token of a source is sqrt(1 - binding) · (the sum of its classes' vectors) + sqrt(binding) · (a vector of its
     own for each combination of classes). The vectors of an attribute's K classes are the corners of a regular simplex
-    about the origin, those of different attributes, e and m are orthogonal, and all are randomly turned: the class part
-    of a token has length 1 and adds no direction that all scenes share. A combination's vector is N(0, I / dim). The
-    noise g is N(0, I / dim), new for every clip: its squared length is 1 on average.
+    about the origin, those of different attributes, e and m are orthogonal, and all are randomly rotated: the class
+    part of a token has length 1 and adds no direction common to all scenes. A combination's vector is N(0, I / dim).
+    The noise g is N(0, I / dim), new for every clip: its squared length is 1 on average.
 
     Attributes:
-        signal: weight of what the scene is made of, ≥ 0.
-        binding: 0, tokens are sums over attributes; 1, a vector a combination: nothing to be learnt from other
+        signal: weight of the tokens of the scene, ≥ 0.
+        binding: 0, tokens are sums over attributes; 1, one vector per combination: nothing to be learnt from other
             combinations.
         saturation: 0, tokens are added; 1, their element-wise maximum is taken.
         counting: weight of the number of sources, along one direction, ≥ 0.
         loudness: weight of the level in units of 10 dB, along the same direction, ≥ 0.
-        shared_mean: length of a vector that is added to every embedding, ≥ 0.
+        shared_mean: length of a vector added to every embedding, ≥ 0.
         noise: root mean square length of the noise, ≥ 0.
         dim: number of dimensions, at least attributes · K + 2.
         seed: of all random choices.
@@ -200,7 +200,7 @@ class ConstructedEncoder:
 
         Args:
             scenes: the scenes.
-            clip: another number gives the same scenes as other clips, with noise of their own.
+            clip: another number gives other clips of the same scenes, with noise of their own.
 
         Raises:
             InputError: too few dimensions for so many classes.
@@ -288,7 +288,7 @@ def anisotropic(share: float, encoder: ConstructedEncoder) -> ConstructedEncoder
 
 
 def bound(share: float, **weights: Any) -> ConstructedEncoder:
-    """Additive over sources, ``share`` of a token's mean squared length a vector of its combination of attributes."""
+    """Additive over sources; ``share`` of a token's mean squared length belongs to its combination of attributes."""
     return ConstructedEncoder(binding=share, **weights)
 
 
@@ -298,12 +298,12 @@ def saturating(share: float, **weights: Any) -> ConstructedEncoder:
 
 
 def counting(share: float, **weights: Any) -> ConstructedEncoder:
-    """Knows nothing but the number of sources: weight sqrt(share), beside noise of weight sqrt(1 - share)."""
+    """Only the number of sources: weight sqrt(share), plus noise of weight sqrt(1 - share)."""
     return ConstructedEncoder(signal=0, counting=math.sqrt(share), noise=math.sqrt(1 - share), **weights)
 
 
 def loud(share: float, **weights: Any) -> ConstructedEncoder:
-    """Knows nothing but the level: weight sqrt(share) for 10 dB, beside noise of weight sqrt(1 - share)."""
+    """Only the level: weight sqrt(share) for 10 dB, plus noise of weight sqrt(1 - share)."""
     return ConstructedEncoder(signal=0, loudness=math.sqrt(share), noise=math.sqrt(1 - share), **weights)
 
 
@@ -313,9 +313,9 @@ def constant(**weights: Any) -> ConstructedEncoder:
 
 
 def permuted(groups: Sequence[str] | NDArray[Any], share: float, seed: int) -> Integers:
-    """Row numbers [n] in which a share of the rows, drawn at random, has changed places within its group.
+    """Row numbers [n] with a random share of the rows exchanged within their groups.
 
-    None of the drawn rows stays where it was (of a group in which one is drawn, it has to).
+    None of the drawn rows stays in place (except a single drawn row of a group).
 
     Args:
         groups: [n], such as the split of each scene.
@@ -332,31 +332,31 @@ def permuted(groups: Sequence[str] | NDArray[Any], share: float, seed: int) -> I
 
 
 Score = tuple[str, str]
-"""Task, and name of a score in what the task's metric returns."""
+"""Task, and name of a score in the result of the task's metric."""
 
 A_COAT = ("a_coat", "adjusted", "centred", "top1")
 A_TRE = ("a_tre", "constant", "gain", "a_tre_centred", "ridge_centred", "ridge_r2", "top1", "collapsed")
 
 SCORES: tuple[Score, ...] = (*(("a_coat", name) for name in A_COAT), *(("a_tre", name) for name in A_TRE))
-"""The scores that are looked at."""
+"""The scores under study."""
 
 EXACT = 1e-9
-"""What rounding in float64 may change: far above it, and far below any digit that is printed."""
+"""Tolerance for rounding in float64: far above it, and far below any printed digit."""
 
 BASE_SHARE = 0.2
-"""Share of signal of the noisy encoder whose scores are to stay put: none of them is near its ceiling there."""
+"""Share of signal of the noisy encoder whose scores should stay: none of them is near its ceiling there."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured.
+    """The amount of measurement.
 
     Attributes:
         quadruples, train, test: samples, drawn as the preset mini is; its 64 scenes validate.
-        candidates: quadruples and scenes that they are selected from.
+        candidates: quadruples and scenes for the selection.
         max_steps: training steps of A-TRE.
-        every: each how many levels of a dial are measured; the ends always are.
-        replicates: encoders (seeds) averaged that hear nothing but energy.
+        every: step between the measured levels of a dial, whose ends are always measured.
+        replicates: averaged encoders (seeds) of energy alone.
         seeds: fits that differ in their seed alone.
         rotations: random rotations.
         simulations: simulated data sets of each setting.
@@ -429,7 +429,7 @@ class Material:
         return {name: np.flatnonzero(np.array(self.splits) == name) for name in ("train", "test")}
 
     def steps(self, encoder: ConstructedEncoder, share: float = 0) -> tuple[Floats, Floats, Floats, Floats]:
-        """Embeddings of A, B, C and D, a share of the steps D - C having changed places."""
+        """Embeddings of A, B, C and D, with a share of the steps D - C exchanged."""
         a, b, c, d = encoder.embed_quadruples(self.quadruples)
         order = permuted(np.zeros(len(a)), share, self.seed)
         return a, b, c, c + (d - c)[order]
@@ -439,7 +439,7 @@ class Material:
         return a_coat(*self.steps(encoder, share), **self.quadruples.matching, return_scores=True)
 
     def a_tre(self, encoder: ConstructedEncoder, share: float = 0) -> dict[str, Any]:
-        """A-TRE of an encoder, a share of the scenes' labels having changed places within its split."""
+        """A-TRE of an encoder, with a share of the scenes' labels exchanged within each split."""
         key = (encoder, share)
         if key not in self._fits:
             scenes = self.scenes[permuted(self.splits, share, self.seed)]

@@ -1,4 +1,4 @@
-"""The dials: what each score should do along it, and what it does."""
+"""The dials: the expected and the measured behaviour of each score."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from .constructed import A_COAT, BASE_SHARE, EXACT, SCORES, ConstructedEncoder, 
 Behaviour = Literal["rises", "falls", "stays"]
 
 TENTH = 0.1
-"""Share of what the raw score gains from energy that `adjusted` may keep. Our choice."""
+"""Share of the raw score's gain from energy that `adjusted` may keep. Our choice."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a score should do along a dial, and what it does.
+    """The expected and the measured behaviour of a score along a dial.
 
     Attributes:
-        behaviour: rises or falls, strictly but for ties at its ceiling, the score of the most compositional end; or
+        behaviour: rises or falls, strictly except for ties at its ceiling, the score of the most compositional end; or
             stays, within a tolerance.
         claimed: whether it must hold; otherwise a failure is a finding.
-        figure: Spearman's correlation with the dial; of what should stay, the largest change from the first level.
-        tolerance: of what should stay.
-        holds: whether it does as it should.
+        figure: Spearman's correlation with the dial; for a score that should stay, the largest change from the first
+            level.
+        tolerance: of a score that should stay.
+        holds: whether the behaviour is as expected.
     """
 
     behaviour: Behaviour
@@ -50,7 +51,7 @@ class Dial:
         name: of the dial, as `findings` of the page know it.
         levels: of the dial.
         scores: by task and name, one value a level.
-        verdicts: of the scores that something is expected of.
+        verdicts: of the scores with an expectation.
     """
 
     name: str
@@ -61,7 +62,7 @@ class Dial:
 
 @dataclass(frozen=True)
 class _Expected:
-    """What a score should do along a dial; see `Verdict`. `tolerance` names one of `_tolerance`."""
+    """The expected behaviour of a score along a dial; see `Verdict`. `tolerance` names one of `_tolerance`."""
 
     behaviour: Behaviour
     claimed: bool = True
@@ -70,7 +71,7 @@ class _Expected:
 
 @dataclass(frozen=True)
 class _DialPlan:
-    """A dial: its encoder, or the share of labels that is permuted, at each level, and what is expected of it."""
+    """A dial: its encoder, or the share of permuted labels, at each level, and its expectations."""
 
     name: str
     levels: tuple[float, ...]
@@ -91,7 +92,7 @@ _RISES, _FALLS = _Expected("rises"), _Expected("falls")
 _SAME = _Expected("stays", tolerance="exact")
 _NEAR = _Expected("stays", tolerance="sampling")
 _WISHED = _Expected("stays", claimed=False, tolerance="sampling")
-"""What one would wish of a score that has been seen to fail."""
+"""The wish for a score that is known to fail."""
 
 _ALL_A_COAT = tuple(f"a_coat.{name}" for name in A_COAT)
 _FITS = ("a_tre.a_tre", "a_tre.gain", "a_tre.a_tre_centred", "a_tre.top1")
@@ -108,7 +109,7 @@ def _dial_plans(seed: int) -> tuple[_DialPlan, ...]:
 
 
 def _dials_of_composition(seed: int) -> tuple[_DialPlan, ...]:
-    """From encoders that compose to such as do not."""
+    """From compositional encoders to others."""
     return (
         _DialPlan(
             "noise",
@@ -142,7 +143,7 @@ def _dials_of_composition(seed: int) -> tuple[_DialPlan, ...]:
 
 
 def _dials_of_shared_means(seed: int) -> tuple[_DialPlan, ...]:
-    """From embeddings about the origin to such as have nearly one direction."""
+    """From embeddings about the origin to nearly one direction."""
     base = make.noisy(BASE_SHARE, seed=seed)
     return (
         _DialPlan(
@@ -171,7 +172,7 @@ def _dials_of_shared_means(seed: int) -> tuple[_DialPlan, ...]:
 
 
 def _dials_of_energy(seed: int) -> tuple[_DialPlan, ...]:
-    """From noise to encoders that hear how much sound there is, and nothing else."""
+    """From noise to encoders of the amount of sound alone."""
     return (
         _DialPlan(
             "number",
@@ -234,7 +235,7 @@ def _turn(dial: _DialPlan, data: Material, bar: Any) -> Dial:
 def _tolerance(
     kind: str, score: Score, scores: Mapping[Score, tuple[float, ...]], first: Mapping[str, Mapping[str, Any]]
 ) -> float | None:
-    """How far a score may move: none for what should rise or fall."""
+    """How far a score may move; None for a score that should rise or fall."""
     if kind == "sampling":
         return sampling_error(*score, first[score[0]])
     if kind == "tenth":
@@ -244,10 +245,10 @@ def _tolerance(
 
 
 def sampling_error(task: str, name: str, result: Mapping[str, Any]) -> float:
-    """Half the width of the 95 % interval of a score, over samples: a change within it is no news to a reader.
+    """Half the width of the 95 % interval of a score, over samples: a change within it is not informative.
 
-    Student's t for means of cosines (of the centred score for what has no samples of its own); for top-1 Agresti and
-    Coull 1998, "Approximate is better than exact", two successes and two failures added.
+    Student's t for means of cosines (of the centred score where a score has no samples of its own); for top-1 Agresti
+    and Coull 1998, "Approximate is better than exact", two successes and two failures added.
     """
     n = int(result["n"])
     if name == "top1":

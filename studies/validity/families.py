@@ -1,6 +1,6 @@
 """Families of checks on constructed encoders: each is a module of this folder with an object `FAMILY`.
 
-The page and the exit status know nothing of a family but what stands here, so that a new one is a new file.
+The page and the exit status depend on this interface of families alone, so that a new family is a new file.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import yaml
 from audio_compositionality.support.discovery import Registry
 
 EXACTLY = 1e-9
-"""What rounding may change of a number that theory gives exactly."""
+"""Tolerance for rounding of a number that theory gives exactly."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A number beside what theory expects of it.
+    """A number beside its theoretical expectation.
 
     Attributes:
-        subject: what was measured, such as an encoder.
+        subject: the measured object, such as an encoder.
         score: the number.
         expected: by theory, in words or figures.
-        measured: the number found; NaN holds nowhere.
-        low, high: where it has to be, both included.
+        measured: the measured number; NaN never holds.
+        low, high: the range where it has to be, both included.
         claimed: whether it must hold; otherwise a failure is a finding.
     """
 
@@ -87,8 +87,8 @@ class Part:
     Attributes:
         name: of the part, in the table of what must hold.
         title, text: of the section.
-        checks: what is expected; may be empty in a part that only opens a chapter.
-        dial: the scores that the checks are of, where they are along a dial.
+        checks: the expectations; may be empty in a part that only opens a chapter.
+        dial: the scores of the checks, where they are along a dial.
         level: of the heading.
     """
 
@@ -101,7 +101,7 @@ class Part:
 
 
 class Family(Protocol):
-    """Checks of what belongs together, in the order of the page."""
+    """Checks of one subject, in the order of the page."""
 
     name: str
 
@@ -129,7 +129,7 @@ def list_families() -> list[Family]:
 
 @dataclass(frozen=True)
 class Chapter:
-    """What parts of one chapter share.
+    """Common properties of the parts of a chapter.
 
     Attributes:
         file: name of the YAML file in this folder; of each part it has ``title`` and ``text`` by a key.

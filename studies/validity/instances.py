@@ -1,4 +1,4 @@
-"""Scores across instances on the page of `validate`: what theory expects of constructed encoders, and dials."""
+"""Scores across instances on the page of `validate`: constructed encoders beside theory, and dials."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from .instances_encoders import (
 )
 
 NOISE = (0.0, 0.1, 0.2, 0.4, 0.8)
-"""Standard deviations of the noise in each coordinate, where a label is 1."""
+"""Standard deviations of the noise in each coordinate, where a label has length 1."""
 
 MASKED = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of a label that a context masks."""
 
 FAINT = 0.2
-"""Standard deviation of the noise beside them."""
+"""Standard deviation of the noise added to them."""
 
 STRENGTHS = (0.1, 0.5, 1.0, 2.0, 10.0)
-"""Lengths of the vectors of contexts and conditions, where a label is 1."""
+"""Lengths of the vectors of contexts and conditions, where a label has length 1."""
 
 COMMON = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Shares of the nuisance that lie in few dimensions, the same under all conditions."""
+"""Shares of the nuisance in a few dimensions that are the same under all conditions."""
 
 Levels = tuple[float, ...]
 Along = dict[str, tuple[float, ...]]
@@ -61,7 +61,7 @@ Along = dict[str, tuple[float, ...]]
 def turn(
     data: InstancesMaterial, task: str, levels: Levels, encoder: Callable[[Clips, float], Floats], progress: bool
 ) -> tuple[Levels, list[Scores]]:
-    """The levels that are measured, and the scores at each."""
+    """The measured levels, and the scores at each."""
     few = thinned(levels, data.plan.every)
     bar = tqdm(few, desc=f"instances: {task}", disable=not progress)
     return few, [data.scores(task, partial(_at, encoder, level)) for level in bar]
@@ -72,7 +72,7 @@ def _at(encoder: Callable[[Clips, float], Floats], level: float, clips: Clips) -
 
 
 def columns_of(measured: Sequence[Scores], names: Sequence[str]) -> Along:
-    """Some numbers along the dial; NaN where a task has none."""
+    """Some numbers along the dial; NaN where a task lacks one."""
     return {name: tuple(numbers(scores).get(name, math.nan) for scores in measured) for name in names}
 
 
@@ -101,7 +101,7 @@ def turn_noise(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list
 
 
 def moves(subject: str, score: str, levels: Sequence[float], values: Sequence[float], *, falls: bool = False) -> Check:
-    """Whether a score rises or falls all the way; it does not where it is missing at some level."""
+    """Whether a score rises or falls all the way; False where it is missing at some level."""
     rank = monotone(levels, values, falls=falls) if np.isfinite(values).all() else math.nan
     return near(subject, f"{score}: ρ", -1 if falls else 1, rank)
 
@@ -109,9 +109,9 @@ def moves(subject: str, score: str, levels: Sequence[float], values: Sequence[fl
 def expected_pairwise(first: float, second: float, sd: float, dim: int = make.DIM) -> float:
     """How often two replacements of the noisy oracle point the same way.
 
-    u is the difference of two labels, |u|² = 2, of which first · u is heard on one side and second · u on the other,
-    each beside noise n of variance 2 sd² in each of `dim` coordinates. (first u + n)(second u + n′) has the mean
-    2 first second and the variance 4 sd² (first² + second²) + 4 dim sd⁴, and is close to normal in many dimensions.
+    u is the difference of two labels, |u|² = 2, with first · u on one side and second · u on the other, each plus noise
+    n of variance 2 sd² in each of `dim` coordinates. (first u + n)(second u + n′) has the mean 2 first second and the
+    variance 4 sd² (first² + second²) + 4 dim sd⁴, and is close to normal in many dimensions.
     """
     variance = 4 * sd**2 * (first**2 + second**2) + 4 * dim * sd**4
     return float(stats.norm.cdf(2 * first * second / math.sqrt(variance)))
@@ -125,7 +125,7 @@ def beside(subject: str, task: str, name: str, theory: float, scores: Scores) ->
 
 
 def turn_strength(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """Context and condition grow beside the class: forced choice does not mind, the step does."""
+    """Context and condition grow beside the class: forced choice is unaffected, the step is not."""
 
     def encoder(clips: Clips, strength: float) -> Floats:
         return make.oracle(clips, data.seed, strength=strength)
@@ -146,7 +146,7 @@ def turn_strength(data: InstancesMaterial, progress: bool) -> tuple[DialTable, l
 
 
 def turn_masking(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """Contexts mask what is added: recognition alone stays, and what is kept of it falls."""
+    """Contexts mask the added source: recognition alone stays, and the kept share of it falls."""
 
     def encoder(clips: Clips, lost: float) -> Floats:
         return make.masked(clips, lost, FAINT, data.seed)
@@ -170,7 +170,7 @@ def turn_masking(data: InstancesMaterial, progress: bool) -> tuple[DialTable, li
 
 
 def turn_common_nuisance(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """What recordings have of their own comes to lie in few dimensions: a fitted map can take it away."""
+    """The nuisance of recordings moves into few dimensions: a fitted map can remove it."""
 
     def encoder(clips: Clips, share: float) -> Floats:
         return make.with_common_nuisance(clips, share, data.seed)
@@ -190,7 +190,7 @@ def turn_common_nuisance(data: InstancesMaterial, progress: bool) -> tuple[DialT
 
 
 TURNED = 1e-6
-"""What rounding may change of a number beside a shift of several lengths."""
+"""Tolerance for rounding of a number beside a shift of several lengths."""
 
 TOP1 = ("top1", "part_top1", "alone_top1")
 PAIRWISE = ("pairwise", "part_pairwise", "alone_pairwise")
@@ -201,7 +201,7 @@ SPREAD = {"top1": 0.021, "pairwise": 0.032}
 WITHIN = {"top1": 0.04, "pairwise": 0.06}
 """How far from chance nearly all random encoders are at most: two standard deviations."""
 
-_MOST = 0.6  # of the random encoders that must be there: where .94 are, fewer of 10 are once in two thousand seeds
+_MOST = 0.6  # required share of random encoders: where .94 are within, 10 have fewer in one of two thousand seeds
 
 
 def perfect(data: InstancesMaterial) -> list[Check]:
@@ -221,7 +221,7 @@ def perfect(data: InstancesMaterial) -> list[Check]:
 
 
 def deaf(data: InstancesMaterial) -> list[Check]:
-    """Encoders that cannot tell the candidates of a side apart."""
+    """Encoders to which the candidates of a side are equal."""
     dim = make.DIM
     return [
         *_same("constant", data, lambda clips: np.full((len(clips), dim), 3.7)),
@@ -244,7 +244,7 @@ def _same(subject: str, data: InstancesMaterial, encoder: Encoder) -> list[Check
 
 
 def calls(data: InstancesMaterial) -> list[Check]:
-    """How many clips came before: right in every choice where clips come row by row, chance in the order they come in.
+    """The number of earlier clips: right in every choice where clips come row by row, chance in the actual order.
 
     The data give the clips of a row in the order of its recipe, two contexts and four sides of K = 8 classes.
     """
@@ -269,7 +269,7 @@ def calls(data: InstancesMaterial) -> list[Check]:
 
 
 def random(data: InstancesMaterial) -> list[Check]:
-    """Noise of each clip: chance on average, and each encoder as near to it as 24 blocks allow."""
+    """Noise for each clip: chance on average, and each encoder as near to chance as 24 blocks allow."""
     runs = [
         data.measures(BLOCKS, partial(make.noise_of, sd=1.0, seed=data.seed, number=number))
         for number in range(data.plan.randoms)
@@ -284,13 +284,13 @@ def random(data: InstancesMaterial) -> list[Check]:
         share = float(np.mean(np.abs(values - chance) <= WITHIN[name] * narrower))
         within = f"{heading(BLOCKS, name)}, share within ± {WITHIN[name] * narrower:.2g}"
         checks.append(at_least(subject, within, _MOST, share))
-    # An encoder that hears nothing can keep nothing: it is not stated.
+    # A deaf encoder has nothing to keep: `kept` is not stated.
     stated = sum("kept" in run for run in runs)
     return [*checks, near(subject, f"{heading(BLOCKS, 'kept')}, how often stated", 0, stated)]
 
 
 def linear(data: InstancesMaterial) -> list[Check]:
-    """The encoder `downsample` on rendered sound: what is added is the same in any context, and near chance."""
+    """The encoder `downsample` on rendered sound: the added part is the same in any context, and near chance."""
     rows, embeddings = data.downsampled()
     measures = numbers(score(BLOCKS, rows, embeddings))
     checks = []
@@ -306,7 +306,7 @@ def linear(data: InstancesMaterial) -> list[Check]:
 
 
 def moved_in_space(data: InstancesMaterial) -> list[Check]:
-    """Turned, × 1,000 and shifted: nothing may change."""
+    """Rotated, × 1,000 and shifted: nothing may change."""
     encoders: dict[str, Encoder] = {
         BLOCKS: partial(make.noisy, sd=0.3, seed=data.seed),
         BINDING: partial(make.bound, share=0.3, sd=0.3, seed=data.seed),
@@ -325,14 +325,14 @@ def _turned(encoder: Encoder, seed: int) -> Encoder:
 
 
 BOUND = (0.0, 0.1, 0.25, 0.5, 1.0)
-"""Shares of a code that are of label and condition together."""
+"""Shares of a code that belong to label and condition together."""
 
 ROUGH = 0.2
-"""Standard deviation of the noise beside them, in each coordinate."""
+"""Standard deviation of the noise added to them, in each coordinate."""
 
 
 def binding_theory(data: InstancesMaterial) -> list[Check]:
-    """Sums of parts hear no binding; what is bound is heard across where its code is that of an engine."""
+    """Sums of parts carry no binding; a bound code carries over to other voices where it is the code of the engine."""
     encoders: dict[str, tuple[Encoder, float, float]] = {
         "label + condition": (partial(make.bound, share=0.0, sd=0.0, seed=data.seed), 0.5, 0.5),
         "label × condition": (make.products, 1.0, 0.5),
@@ -361,7 +361,7 @@ def turn_binding(data: InstancesMaterial, progress: bool) -> tuple[DialTable, li
     for share, scores in zip(levels, measured, strict=True):
         subject = f"bound {share:g}"
         checks.append(beside(subject, BINDING, "binding", expected_binding(share, ROUGH), scores))
-        # Under other conditions other parts are bound, of which these say nothing.
+        # Under other conditions other parts are bound, which these do not predict.
         checks.append(beside(subject, BINDING, "across", 0.5, scores))
     return table_of("share of both together", levels, BINDING, along), checks
 
@@ -377,20 +377,20 @@ def expected_binding(share: float, sd: float, dim: int = make.DIM) -> float:
 
 
 BY_HEART = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Shares of a code that are of timbre and pitch together."""
+"""Shares of a code that belong to timbre and pitch together."""
 
 PAIR = ("timbre", "pitch")
 
 SCENE_DIM = 32
 
 SLIGHT = 0.05
-"""How large a gap may be that should be none: ridge regression learns from few scenes. Our choice."""
+"""Tolerance of a gap that should be 0: ridge regression learns from few scenes. Our choice."""
 
 _VECTORS, _NOISE = 21, 22  # independent random streams of one seed
 
 
 def embed_scenes(rows: Sequence[Row], share: float, seed: int) -> Floats:
-    """Sums over sources of a vector for each label, of which `share` is one of timbre and pitch, [n, SCENE_DIM]."""
+    """Sums over sources of a vector for each label, with `share` for timbre and pitch together, [n, SCENE_DIM]."""
     rng = np.random.default_rng([seed, _VECTORS])
     names = [sorted({source[f"{factor}_label"] for row in rows for source in row["metadata"]}) for factor in FACTORS]
     vectors = {
@@ -411,18 +411,18 @@ def embed_scenes(rows: Sequence[Row], share: float, seed: int) -> Floats:
 
 
 def held_out(data: InstancesMaterial, embeddings: Floats) -> Scores:
-    """What the task gives for embeddings of the scenes, combinations of timbre and pitch held out."""
+    """The result of the task for embeddings of the scenes, combinations of timbre and pitch held out."""
     return score(HELD_OUT, data.scenes, embeddings, pairs=["_".join(PAIR)])
 
 
 def held_out_theory(data: InstancesMaterial) -> list[Check]:
-    """Noise and a constant lose nothing and have nothing; turning and scaling change nothing."""
+    """Noise and a constant have nothing to lose; rotation and scale change nothing."""
     n = len(data.scenes)
     noise = held_out(data, np.random.default_rng([data.seed, _NOISE]).standard_normal((n, SCENE_DIM)))
     measures, constant = numbers(noise), numbers(held_out(data, np.full((n, SCENE_DIM), 3.7)))
     half = embed_scenes(data.scenes, 0.5, data.seed)
     plain = numbers(held_out(data, half))
-    # A shift is seen: embeddings are brought to length 1 about the origin.
+    # A shift matters: embeddings are scaled to length 1 about the origin.
     moved = numbers(held_out(data, make.turned(half, data.seed, shift=0.0)))
     change = max(abs(moved.get(name, math.nan) - value) for name, value in plain.items())
     return [
@@ -436,7 +436,7 @@ def held_out_theory(data: InstancesMaterial) -> list[Check]:
 
 
 def turn_heart(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """From sums of classes to what only who has heard a pair can know."""
+    """From sums of classes to vectors that only a pair met in training reveals."""
     levels = thinned(BY_HEART, data.plan.every)
     bar = tqdm(levels, desc=f"instances: {HELD_OUT}", disable=not progress)
     measured = [held_out(data, embed_scenes(data.scenes, share, data.seed)) for share in bar]

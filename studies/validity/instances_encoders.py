@@ -1,7 +1,7 @@
-"""Encoders across instances whose truth is known: embeddings are made from what the rows of the recipes say.
+"""Encoders across instances with a known truth: embeddings are made from the rows of the recipes.
 
 The oracle gives each label and each condition a coordinate of its own, and each context a vector in further ones: a
-clip is the sum of its sources, beside its context. Every other encoder is what a function makes of that.
+clip is the sum of its sources, plus its context. Every other encoder is a function of this one.
 
 They are scored on rows of the recipes, made of imagined recordings.
 """
@@ -43,11 +43,11 @@ CLASSES = 8
 """K, of a block of imagined recordings."""
 
 NOWHERE = -1
-"""The context of a source alone, and the class of what is added to a context where nothing is."""
+"""The context of a source alone, and the added class of a context alone."""
 
 
 class ImaginedRecordings:
-    """A recording of every label under every condition, of which it is said what it is and nothing can be heard."""
+    """A recording of every label under every condition, with metadata and without sound."""
 
     source = "imagined recordings"
     sample_rate = None
@@ -79,11 +79,11 @@ def _imagine(label: int, condition: int) -> Sound:
 
 @dataclass(frozen=True)
 class Clips:
-    """Clips of the rows of a task, in the order in which it asks for them.
+    """Clips of the rows of a task, in the order in which the task requests them.
 
     Attributes:
         rows: of the recipe.
-        recordings: how often each is in each clip, [n, LABELS, CONDITIONS].
+        recordings: number of times each recording is in each clip, [n, LABELS, CONDITIONS].
         added: label of what was added to a context, or is alone; `NOWHERE` elsewhere. [n]
         contexts: number of the context of each clip; `NOWHERE` where there is none. [n]
     """
@@ -98,12 +98,12 @@ class Clips:
 
     @cached_property
     def labels(self) -> Floats:
-        """How many sources have each label, [n, LABELS]."""
+        """Number of sources with each label, [n, LABELS]."""
         return np.asarray(self.recordings.sum(axis=2))
 
     @cached_property
     def conditions(self) -> Floats:
-        """How many sources have each condition, [n, CONDITIONS]."""
+        """Number of sources with each condition, [n, CONDITIONS]."""
         return np.asarray(self.recordings.sum(axis=1))
 
     @property
@@ -116,7 +116,7 @@ Encoder = Callable[[Clips], Floats]
 
 
 def read_clips(task: str, rows: Sequence[Row], places: Mapping[str, tuple[int, int]]) -> Clips:
-    """What rows say of their clips.
+    """The clips of rows.
 
     Args:
         task: `BLOCKS` or `BINDING`.
@@ -140,7 +140,7 @@ def read_clips(task: str, rows: Sequence[Row], places: Mapping[str, tuple[int, i
 
 
 Parts = tuple[int, Sequence[str], Sequence[str]]
-"""Which of two sides, the recordings of the context, and what is added to it."""
+"""The side (of two), the recordings of the context, and the added ones."""
 
 
 def _parts_of_block(row: Row, clip: str) -> Parts:
@@ -157,15 +157,15 @@ def _parts_of_trial(row: Row, clip: str) -> Parts:
 
 @dataclass(frozen=True)
 class InstancesPlan:
-    """How much is measured.
+    """The amount of measurement.
 
     Attributes:
         blocks: of imagined recordings.
         sounding: blocks of our own timbres, which are rendered.
         linear: how far from chance top-1 and pairwise of a linear encoder of these may be.
         trials: of binding.
-        scenes: what differs from the preset mini of the recipe of scenes.
-        every: each how many levels of a dial are measured; the ends always are.
+        scenes: differences from the preset mini of the recipe of scenes.
+        every: step between the measured levels of a dial, whose ends are always measured.
         randoms: random encoders.
     """
 
@@ -193,7 +193,7 @@ SMALL = InstancesPlan(
 
 
 class InstancesMaterial:
-    """Rows of the recipes and what tasks say of encoders on them."""
+    """Rows of the recipes and the scores of encoders on them."""
 
     def __init__(self, plan: InstancesPlan, seed: int) -> None:
         self.plan, self.seed = plan, seed
@@ -201,7 +201,7 @@ class InstancesMaterial:
 
     @cached_property
     def clips(self) -> Mapping[str, Clips]:
-        """Of blocks and trials of imagined recordings, by task."""
+        """Clips of blocks and trials of imagined recordings, by task."""
         of_blocks = {"blocks": self.plan.blocks, "classes": CLASSES, "context_sources": 2}
         changes: dict[str, dict[str, Any]] = {BLOCKS: of_blocks, BINDING: {"trials": self.plan.trials}}
         return {
@@ -222,16 +222,16 @@ class InstancesMaterial:
         return made.render(made.presets["mini"].changed(seed=self.seed, **changes))
 
     def scores(self, task: str, encoder: Encoder) -> Scores:
-        """What a task gives for an encoder."""
+        """The result of a task for an encoder."""
         clips = self.clips[task]
         return score(task, clips.rows, encoder(clips))
 
     def measures(self, task: str, encoder: Encoder) -> dict[str, float]:
-        """The numbers of a task for an encoder; those that it has not are left out."""
+        """The numbers of a task for an encoder; missing ones are left out."""
         return numbers(self.scores(task, encoder))
 
     def downsampled(self) -> tuple[Sequence[Row], Floats]:
-        """Rows of blocks of our own timbres, and what the encoder `downsample` makes of their sound."""
+        """Rows of blocks of our own timbres, and the embeddings of their sound by `downsample`."""
         rendering = self._rendering(BLOCKS, blocks=self.plan.sounding)
         model: Any = load_model("downsample")
         embeddings = [
@@ -242,29 +242,29 @@ class InstancesMaterial:
 
 
 def score(task: str, rows: Sequence[Row], embeddings: Floats, **requested: Any) -> Scores:
-    """What a task gives for the embeddings of the clips of rows."""
+    """The result of a task for the embeddings of the clips of rows."""
     scored = load_task(task)
     return scored.score(rows, Outputs(clips=embeddings), scored.settings(rows, requested), "cpu", False)
 
 
 def numbers(scores: Scores) -> dict[str, float]:
-    """The measures that there are."""
+    """The measures, without missing ones."""
     return {name: float(value) for name, value in scores.measures.items() if value is not None}
 
 
 PLACES = 16
-"""Coordinates of contexts."""
+"""Number of coordinates of contexts."""
 
 DIM = LABELS + CONDITIONS + PLACES
 
 STRONG = 10.0
-"""Length of the vectors of contexts and conditions, where that of a label is 1."""
+"""Length of the vectors of contexts and conditions, where a label has length 1."""
 
 NUISANCE = 2.0
-"""Length of what is a recording's own, where that of a label is 1."""
+"""Length of a recording's own nuisance, where a label has length 1."""
 
 COMMON = 4
-"""Dimensions of what recordings under all conditions have in common."""
+"""Dimensions of the nuisance that is common to all conditions."""
 
 _CONTEXTS, _NOISE, _BASIS, _RECORDINGS, _PAIRS = range(11, 16)  # independent random streams of one seed
 
@@ -276,7 +276,7 @@ def oracle(clips: Clips, seed: int, *, strength: float = STRONG, labels: Floats 
         clips: n of them.
         seed: of the vectors of contexts.
         strength: length of the vectors of contexts and conditions.
-        labels: in place of how many sources have each, [n, LABELS].
+        labels: replacement of the numbers of sources with each label, [n, LABELS].
     """
     vectors = np.random.default_rng([seed, _CONTEXTS]).standard_normal((2 * len(clips.rows), PLACES)) / np.sqrt(PLACES)
     contexts = np.where((clips.contexts != NOWHERE)[:, None], vectors[clips.contexts], 0.0)
@@ -287,23 +287,23 @@ def oracle(clips: Clips, seed: int, *, strength: float = STRONG, labels: Floats 
 
 
 def without_labels(clips: Clips, seed: int) -> Floats:
-    """The oracle that does not hear labels."""
+    """The oracle without labels."""
     return oracle(clips, seed, labels=np.zeros((len(clips), LABELS)))
 
 
 def noise_of(clips: Clips, sd: float, seed: int, number: int = 0) -> Floats:
-    """Noise of each clip, of so large a standard deviation in each of DIM coordinates."""
+    """Noise for each clip, with a standard deviation in each of DIM coordinates."""
     noise: Floats = sd * np.random.default_rng([seed, _NOISE, number]).standard_normal((len(clips), DIM))
     return noise
 
 
 def noisy(clips: Clips, sd: float, seed: int) -> Floats:
-    """The oracle beside noise."""
+    """The oracle plus noise."""
     return oracle(clips, seed) + noise_of(clips, sd, seed)
 
 
 def masked(clips: Clips, lost: float, sd: float, seed: int) -> Floats:
-    """The noisy oracle, to which a context masks a share of the label of what is added to it."""
+    """The noisy oracle, with a share of the added source's label masked by the context."""
     labels = clips.labels.copy()
     scenes = np.flatnonzero(clips.is_scene)
     labels[scenes, clips.added[scenes]] -= lost
@@ -311,19 +311,19 @@ def masked(clips: Clips, lost: float, sd: float, seed: int) -> Floats:
 
 
 def counting(clips: Clips) -> Floats:
-    """The number of sources along one direction, and nothing else."""
+    """The number of sources along one direction, alone."""
     embeddings = np.zeros((len(clips), DIM))
     embeddings[:, 0] = clips.labels.sum(axis=1)
     return embeddings
 
 
 def calls(ids: Sequence[str], shuffled: bool, seed: int) -> Floats:
-    """One-hot of how many clips came before, modulo 8, and nothing else.
+    """One-hot of the number of earlier clips, modulo 8, alone.
 
     Args:
         ids: of the clips, row by row.
         shuffled: whether they come in the order of an `EmbeddingStore`, else in that of the rows.
-        seed: of the data, which that order depends on.
+        seed: of the data, on which the order depends.
     """
     order = np.arange(len(ids))
     if shuffled:
@@ -338,8 +338,8 @@ def calls(ids: Sequence[str], shuffled: bool, seed: int) -> Floats:
 def with_common_nuisance(clips: Clips, share: float, seed: int) -> Floats:
     """Sums of random vectors of labels, of conditions, and of recordings, [n, DIM]: a linear encoder.
 
-    What is a recording's own, whatever its label and condition, is `NUISANCE` long. By `share` its square lies in
-    `COMMON` dimensions that are the same under all conditions; elsewhere it has no direction.
+    A recording's own nuisance, whatever its label and condition, has length `NUISANCE`. A `share` of its squared length
+    lies in `COMMON` dimensions that are the same under all conditions; the rest has no common direction.
     """
     rng = np.random.default_rng([seed, _RECORDINGS])
     basis = np.linalg.qr(np.random.default_rng([seed, _BASIS]).standard_normal((DIM, COMMON)))[0]
@@ -353,7 +353,7 @@ def with_common_nuisance(clips: Clips, share: float, seed: int) -> Floats:
 
 
 def bound(clips: Clips, share: float, sd: float, seed: int) -> Floats:
-    """A part for labels and a part for conditions, of which `share` is one of both together, beside noise.
+    """A part for labels and a part for conditions, with `share` for both together, plus noise.
 
     Squared lengths of all parts are 1 on average: (1 − share)(label + condition) + share · (label and condition).
     """
@@ -366,7 +366,7 @@ def bound(clips: Clips, share: float, sd: float, seed: int) -> Floats:
 
 
 def products(clips: Clips, *, of_engines: bool = False) -> Floats:
-    """A coordinate for each label under each condition, or by each engine, which conditions of it share."""
+    """A coordinate for each label under each condition, or by each engine, common to the engine's conditions."""
     counts = clips.recordings
     if of_engines:
         counts = counts.reshape(len(clips), LABELS, ENGINES, VOICES).sum(axis=3)

@@ -32,7 +32,7 @@ WIDEST = 9
 _VERSIONS = ("audio-compositionality", "numpy", "scipy", "torch")
 
 NOTHING = "·"
-"""In a cell of which nothing is expected."""
+"""The text of a cell without an expectation."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def _texts() -> dict[str, Any]:
 
 
 def name_of(score: Score) -> str:
-    """A score as people read it, by what its task says of its measures."""
+    """The readable name of a score, from its task's measures."""
     info = load_task(score[0]).info
     measure = info.measure(score[1])
     return info.title if measure == info.score else f"{info.title} {measure.heading}"
@@ -220,7 +220,7 @@ def _false_positives(validity: Validity) -> Section:
 
 
 def _of_part(part: Part) -> list[Section]:
-    """A part of a family: the scores along its dial if it has one, then what is expected of them."""
+    """A part of a family: the scores along its dial if it has one, then their expectations."""
     captions = [part.title, f"{part.title}: what is expected"]
     tables = [] if part.dial is None else [_dial_table(captions[0], part.dial)]
     if part.checks:
@@ -277,13 +277,13 @@ def print_page(validity: Validity) -> None:
 
 
 def _parts(table: Table | None) -> list[Table]:
-    """What a table is printed as: none, one, or of a wide one the first column with either half of the others."""
+    """The printed parts of a table: none, one, or for a wide one the first column with either half of the others."""
     if table is None:
         return []
     headings = [column.heading for column in table.columns]
     if len(headings) <= WIDEST:
         return [table]
-    task = name_of(("a_tre", "a_tre"))  # where tables of two tasks are parted
+    task = name_of(("a_tre", "a_tre"))  # the border between tables of two tasks
     start = headings.index(task) if task in headings else (len(headings) + 1) // 2
     return [_columns_of(table, range(start)), _columns_of(table, (0, *range(start, len(headings))))]
 
@@ -314,5 +314,5 @@ def markdown(validity: Validity, command: str) -> str:
 
 
 def write_page(validity: Validity, path: Path, command: str) -> None:
-    """Write the page as Markdown, folders included; it appears only when it is whole."""
+    """Write the page as Markdown, with its folders; it appears only when it is complete."""
     write_whole(path, markdown(validity, command))

@@ -1,4 +1,4 @@
-"""Do the intervals cover, and do the tests stay silent? Simulated data sets whose truth is known."""
+"""Do the intervals cover, and do the tests stay silent? Simulated data sets with a known truth."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SIZES = (1, 2, 3)
 """Numbers of added sources |T|, each as frequent."""
 
 COMMON = 0.5
-"""Share of the noise's variance that the quadruples of a cluster have in common."""
+"""Share of the noise's variance common to the quadruples of a cluster."""
 
 ENCODERS = 7
-"""Encoders of equal truth that are compared with each other, as many as the paper has."""
+"""Number of encoders of equal truth that are compared with each other, as in the paper."""
 
 NOMINAL, LOWEST, HIGHEST = 0.95, 0.93, 0.97
-"""Coverage that the intervals promise, and what counts as keeping it in 1,000 simulations or more."""
+"""Coverage that the intervals promise, and the range that counts as keeping it in 1,000 simulations or more."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Coverage:
         interval: which one.
         n, clusters: samples, and the clusters that they are in.
         share: of signal.
-        truth: what is to be covered.
+        truth: the value to be covered.
         covered: share of the simulations in which it was.
-        band: what counts as nominal.
+        band: the range that counts as nominal.
         claimed: whether it must; otherwise the row is there for contrast.
     """
 
@@ -72,7 +72,7 @@ class FalsePositives:
         test: which one.
         n, clusters: samples, and the clusters that they are in.
         rate: share of the tests, or of the data sets with any.
-        highest: what still counts as 5 %: the upper end of the central 95 % of the binomial.
+        highest: the largest rate that counts as 5 %: the upper end of the central 95 % of the binomial.
         claimed: whether it must; otherwise the row is there for contrast.
     """
 
@@ -85,12 +85,12 @@ class FalsePositives:
 
     @property
     def holds(self) -> bool:
-        """Whether there are no more than 5 %, but for Monte Carlo error."""
+        """Whether the rate is at most 5 %, up to Monte Carlo error."""
         return self.rate <= self.highest
 
 
 def coverage_band(simulations: int) -> tuple[float, float]:
-    """What counts as nominal coverage: 93 to 97 %, or the central 99 % of the binomial of 95 % where that is wider."""
+    """The range of nominal coverage: 93 to 97 %, or the central 99 % of the binomial of 95 % where that is wider."""
     low, high = stats.binom.ppf([0.005, 0.995], simulations, NOMINAL) / simulations
     return min(LOWEST, float(low)), max(HIGHEST, float(high))
 
@@ -165,9 +165,9 @@ def simulate_coverage(simulations: int, large: int, seed: int, progress: bool) -
 
 
 def simulate_false_positives(simulations: int, seed: int, progress: bool) -> tuple[FalsePositives, ...]:
-    """Tests of every two of 7 encoders of equal truth, on 64 samples without and with clusters."""
+    """Tests of all pairs of 7 encoders of equal truth, on 64 samples without and with clusters."""
     rates = []
-    # The tests of one data set depend on each other, at worst wholly: as many trials as there are data sets.
+    # The tests of one data set depend on each other, at worst fully: as many trials as there are data sets.
     highest = float(stats.binom.ppf(0.975, simulations, 0.05)) / simulations
     n, share = 64, 0.5
     with tqdm(desc="false positives", total=2 * simulations, disable=not progress) as bar:
@@ -203,23 +203,23 @@ COPIES = 4
 """Copies of each original."""
 
 SETTINGS = ((32, 32), (64, 64), (64, 32), (400, 80), (16, 16))
-"""Originals, and blocks that they are in."""
+"""Numbers of originals, and of their blocks."""
 
 FEWEST = 32
-"""Blocks from which on the coverage is claimed."""
+"""Fewest blocks for which the coverage is claimed."""
 
 TRUTHS = (0.8, 0.3)
 
 CONTEXTS = (32, 128, 512)
-"""Blocks of the clips that probes are fitted to; a block has one clip of each level."""
+"""Numbers of blocks of clips for probes; a block has one clip of each level."""
 
 LEVELS = 4
 
 FEWEST_CONTEXTS = 512
-"""Blocks from which on the coverage is claimed of a score that a probe is fitted for, give or take `FITTED`."""
+"""Fewest blocks for which the coverage of a score with a fitted probe is claimed, give or take `FITTED`."""
 
 FITTED = 0.03
-"""By how much more the interval may miss, since it does not know how a probe's own clips move the score."""
+"""Additional share of misses of the interval, which does not cover the draw of a probe's training clips."""
 
 FOLDS = 5
 
@@ -250,7 +250,7 @@ def simulate_invariance(simulations: int, seed: int, progress: bool) -> list[Che
 def simulate_informativeness(simulations: int, seed: int, progress: bool) -> list[Check]:
     """Coverage of the clustered BCa interval of the score `informativeness`, by ridge regression.
 
-    What it has to cover is the score of probes that learn from as many clips: its mean over the simulated data sets.
+    The value to be covered is the score of probes trained on as many clips: its mean over the simulated data sets.
     """
     from audio_compositionality.metrics.informativeness import informativeness
 
@@ -299,8 +299,8 @@ def simulate_copies(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Originals and copies [n, AXIS_DIM] whose invariance is `truth` in the population, and rows of the originals.
 
-    Originals of a block share `COMMON` of their variance; how far copies move differs from block to block: its square
-    has the exponential distribution, half and half with a constant.
+    Originals of a block share `COMMON` of their variance; the squared move of copies differs from block to block: half
+    constant, half exponentially distributed.
 
     Args:
         blocks: of each original, from 0.
@@ -323,7 +323,7 @@ def simulate_levels(
     """Embeddings [count * LEVELS, AXIS_DIM] of all levels of a factor in each block, and the levels, standardised.
 
     The factor moves embeddings along one coordinate; there it has `share` of the variance, and noise the rest. Clips of
-    a block have `COMMON` of their noise in common, as those of one context have.
+    a block have `COMMON` of their noise in common, as clips of one context do.
     """
     levels = np.arange(LEVELS) - (LEVELS - 1) / 2
     labels = np.tile(levels / levels.std(), count)

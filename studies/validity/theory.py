@@ -60,7 +60,7 @@ def expected_a_coat(encoder: ConstructedEncoder, quadruples: Quadruples) -> Floa
 
 
 def expected_oracle(encoder: ConstructedEncoder, scenes: Scenes) -> Floats:
-    """E cos(z, E z) of each scene: [n], what the encoder's own noise-free embedding scores as a prediction of it.
+    """E cos(z, E z) of each scene: [n], the score of the encoder's own noise-free embedding as a prediction.
 
     No prediction from metadata scores more: E[û] points along s, and E[û · p] ≤ |E[û]| for every p of length 1.
     """
@@ -124,7 +124,7 @@ def expected_constant(train: Scenes, test: Scenes, share: float) -> float:
 
 
 def expected_noise_constant(share: float, dim: int, training: int) -> float:
-    """A-TRE's `constant` of an encoder that is nothing but a shared mean and noise (`anisotropic` of ``noisy(0)``).
+    """A-TRE's `constant` of an encoder of a shared mean and noise alone (`anisotropic` of ``noisy(0)``).
 
     With r the `mean_resultant_length` at λ = sqrt(share / ((1 − share) / D)), two unit embeddings have the expected
     product r², and the mean of N of them the expected squared length r² + (1 − r²)/N: the constant is r² over its root,
@@ -140,10 +140,10 @@ MAXIMUM_DIM = 4_096
 
 @dataclass(frozen=True)
 class Agreement:
-    """A score beside what theory expects of it.
+    """A score beside its theoretical expectation.
 
     Attributes:
-        encoder, score: what was measured.
+        encoder, score: the measured score.
         n: samples.
         expected, measured: means over samples.
         error: standard error of the difference, from the differences of single samples; None where theory is exact.
@@ -182,7 +182,7 @@ class Agreement:
 
 
 def compare_with_theory(data: Material) -> tuple[Agreement, ...]:
-    """Every score whose expectation is known, with intervals that hold together."""
+    """Every score with a known expectation, with simultaneous intervals."""
     agreements = [*_a_coat_agreements(data), *_a_tre_agreements(data), *_constant_agreements(data)]
     level = 1 - 0.05 / sum(item.error is not None for item in agreements)
     return tuple(replace(item, level=level) for item in agreements)
@@ -216,7 +216,7 @@ def _a_coat_agreements(data: Material) -> list[Agreement]:
             agreements.append(
                 _compared(f"{title} {share:g}", "A-COAT", expected_a_coat(encoder, data.quadruples), scores)
             )
-    # With steps of one length, what the mean leaves is unrelated noise.
+    # With steps of one length, the residual from the mean is unrelated noise.
     single = data.quadruples[np.flatnonzero(data.quadruples.t.sizes == 1)]
     steps = make.counting(0.9, seed=seed).embed_quadruples(single)
     centred = a_coat(*steps, return_scores=True)["scores_centred"]

@@ -1,8 +1,8 @@
-"""Do the scores measure what they claim? Encoders whose truth is known, scored like any other.
+"""Do the scores measure what they claim? Encoders with a known truth, scored like any other.
 
 `validate` turns the dials of `constructed`, compares scores with `theory`, and simulates the intervals and
-tests of `statistics`. What must hold is told apart from findings: where a published score, or a control, has been seen
-to fail, the failure is a finding with its figure.
+tests of `statistics`. Requirements are separate from findings: where a published score, or a control, is known to fail,
+the failure is a finding with its figure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .theory import Agreement, compare_with_theory
 
 @dataclass(frozen=True)
 class Validity:
-    """What `validate` measured; `quadruples` is their number, in which no T occurs twice, `parts` those of families."""
+    """The measurements of `validate`; `quadruples` is their number, all with different T, `parts` those of families."""
 
     plan: Plan
     quick: bool
@@ -37,7 +37,7 @@ class Validity:
 
     @property
     def holds(self) -> bool:
-        """Whether everything holds that must."""
+        """Whether all requirements hold."""
         verdicts = [verdict for dial in self.dials for verdict in dial.verdicts.values()]
         simulated: list[Coverage | FalsePositives] = [*self.coverages, *self.false_positives]
         return (
@@ -89,7 +89,7 @@ def validate(*, simulations: int | None = None, quick: bool = False, seed: int =
 
 @dataclass(frozen=True)
 class Bullet:
-    """A finding: what it is about, and what was found."""
+    """A finding: its subject and its text."""
 
     head: str
     text: str
@@ -99,7 +99,7 @@ def find(validity: Validity, texts: Mapping[str, Any]) -> tuple[Bullet, ...]:
     """The findings, each where one of its scores failed.
 
     Args:
-        validity: what was measured.
+        validity: the measurements.
         texts: the content of page.yaml.
     """
     further = texts["other findings"]
@@ -118,7 +118,7 @@ def _along_dials(validity: Validity, foreseen: list[dict[str, Any]], unforeseen:
         dial, scores = dials[entry["dial"]], [_score(name) for name in entry["scores"]]
         if all(dial.verdicts[score].holds for score in scores):
             continue
-        # What is said of the number of sources is said of loudness in the same breath.
+        # The text on the number of sources covers loudness as well.
         names = [entry["dial"], *(["loudness"] if entry["dial"] == "number" else [])]
         told |= {(name, score) for name in names for score in scores}
         values = dial.scores[scores[0]]
@@ -153,7 +153,7 @@ def _bullet(entry: Mapping[str, Any], **figures: Any) -> Bullet:
 
 
 def _collapsed(validity: Validity, entry: dict[str, str]) -> Iterator[Bullet]:
-    """Fits that cannot do more than return a mean, and are not said to be collapsed."""
+    """Fits that can only return a mean, and are not reported as collapsed."""
     dial = next(dial for dial in validity.dials if dial.name == "shared mean, noise")
     flags, constants = dial.scores["a_tre", "collapsed"], dial.scores["a_tre", "constant"]
     missed = [f"{x:g}" for x, flag, mean in zip(dial.levels, flags, constants, strict=True) if mean > 0.5 and not flag]
@@ -173,7 +173,7 @@ def _intervals(validity: Validity, entries: Mapping[str, dict[str, str]]) -> Ite
 
 
 def _of_parts(validity: Validity, entry: dict[str, str]) -> Iterator[Bullet]:
-    """What families of checks found that need not hold, and does not."""
+    """The failed checks of families that need not hold."""
     for part in validity.parts:
         for check in part.checks:
             if not check.holds and not check.claimed:
