@@ -197,7 +197,7 @@ _SPLIT = re.compile(rf"\s*({_NAME})\s*(\[[^\]]*\])?\s*")
 Answer = TypeVar("Answer")
 
 
-def rows_of(
+def hub_rows(
     place: Place, config: str | None, split: str | None, files: str | None = None, *, progress: bool = True
 ) -> datasets.Dataset:
     """The rows of a split, downloaded and prepared in the cache of `datasets`.
@@ -418,7 +418,7 @@ def hub_recordings(
     where = str(dataset)
     _check_name(where)
     place, source = place_of(where, revision), source or where
-    rows = rows_of(place, config, split, files, progress=progress)
+    rows = hub_rows(place, config, split, files, progress=progress)
     sound = _audio_column(place, rows.features, audio)
     _check_rows(source, rows, (group, condition))
     count, sounds = len(rows), _Files(place, rows, sound)

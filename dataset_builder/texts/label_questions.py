@@ -176,7 +176,7 @@ def split_by_recording(
     return {name: tuple(members) for name, members in parts.items()}
 
 
-def ask(
+def draw_questions(
     annotations: Iterable[Annotation], settings: QuestionSettings | None = None, *, seed: int = 0
 ) -> tuple[Question, ...]:
     """The questions about some recordings, those of each data set balanced by themselves.
@@ -343,7 +343,7 @@ class AnnotatedQuestions(Rendering):
         parts = split_by_recording(settings.recordings.annotations, shares, seed=settings.seed)
         asked = []
         for split, of_split in parts.items():
-            questions = ask(of_split, settings.questions, seed=settings.seed)
+            questions = draw_questions(of_split, settings.questions, seed=settings.seed)
             check_questions(questions, of_split)
             asked.append(_Asked(split, of_split, questions))
         *_, test = asked
