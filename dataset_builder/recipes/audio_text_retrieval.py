@@ -1,4 +1,4 @@
-"""Recordings with captions: is the clip of a caption found among all, and the captions of a clip?"""
+"""Recordings with captions: is the clip of a caption retrieved among all, and the captions of a clip?"""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ class EventSounds:
         return powers
 
     def heard(self, event: Event, behind: float = 0.0) -> NDArray[np.bool_]:
-        """The frames in which an event is audible: those at most `silence` decibels softer than its loudest.
+        """The frames in which an event is audible: those not below `silence`, relative to its loudest frame.
 
         Args:
             event: see `powers`.
