@@ -164,7 +164,7 @@ def _draw_twins(
     seconds: float,
     rng: np.random.Generator,
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """The sounds of two clips; those of the second are the first's with some attributes exchanged, of different
+    """The sounds of two clips; the second's are the first's with some attributes exchanged, which have different
     words."""
     words = [palette.draw_words(split, name, mentioned, rng) for name in names]
     for attribute in exchanged:
