@@ -164,8 +164,7 @@ def _draw_twins(
     seconds: float,
     rng: np.random.Generator,
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """The sounds of two clips; the second's are the first's with some attributes exchanged, which have different
-    words."""
+    """The sounds of two clips; the second's are the first's with some attributes exchanged, whose words differ."""
     words = [palette.draw_words(split, name, mentioned, rng) for name in names]
     for attribute in exchanged:
         common = _common(palette, split, names, attribute)

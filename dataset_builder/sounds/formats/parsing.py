@@ -221,7 +221,7 @@ class TableLine:
 
     Attributes:
         where: file and line, for messages.
-        fields: what stands in its columns, without blanks around it.
+        fields: of its columns, without surrounding blanks.
     """
 
     where: str
