@@ -52,8 +52,7 @@ def open_data(data: str | Path | RenderedData | DataSpec, **settings: Any) -> Da
             recordings; strong labels; ``NAME:PATH``, a published benchmark of others; a ``data.yaml``; or rendered
             data. See `recognised`.
         settings: fields of `DataSpec`, such as ``label="instrument"``, and settings of the recipes, such as ``seed=7``
-        or
-            ``classes=6``; ``recipes`` names recipes.
+            or ``classes=6``; ``recipes`` names recipes.
 
     Raises:
         DatasetError: there are no such data, the text is ambiguous, or the data can serve no recipe.

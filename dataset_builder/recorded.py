@@ -82,23 +82,20 @@ def open_recordings(
         folder: with ``LABEL[/CONDITION]/file.wav``, or with ``metadata.csv``; see `folder_recordings`. Or the name of
             sounds of an installed package, one of `list_sounds`. A folder of such a name is ``./NAME``, or a `Path`.
         dataset: Hub id or folder of a data set with a column of audio, instead; see `hub_recordings`. Or the name of
-        one,
-            one of `list_named_sets`, or a YAML file that describes one in the form of `NamedSet`: it states the
+            one, one of `list_named_sets`, or a YAML file that describes one in the form of `NamedSet`: it states the
             arguments below that are not given, and unusable recordings are left out. ``NAME=FOLDER`` reads a copy of
             it, with the files that it has on the Hub.
         table: that describes each file of the folder, where it is not its ``metadata.csv``.
         label: column with labels.
         group: column of groups: recordings of one group are never on both sides of a fold.
         condition: column with a property that recordings of several labels share and that does not reveal these, such
-        as
-            the voice that speaks words.
+            as the voice that speaks words.
         captions: column with captions, or several, also as one text with commas between them; by default the columns
             ``captions``, ``caption``, ``caption_1`` …
         separator: between several labels of a recording, where it can have several.
         words: columns with a word each, such as the way of playing: ``COLUMN``, or ``COLUMN=ATTRIBUTE``; by default
-        those
-            named ``word:ATTRIBUTE``. With words of loudness (`LOUDNESS`), sounds keep their levels relative to others
-            of their label.
+            those named ``word:ATTRIBUTE``. With words of loudness (`LOUDNESS`), sounds keep their levels relative to
+            others of their label.
         strong_labels: files with the labelled events of a folder's recordings, in place of labels of whole files: each
             stretch in which one label is present alone is a recording, see `strong_recordings`.
         format: of the strong labels; by default recognised from the files.
@@ -329,8 +326,8 @@ def recorded(
         recordings: as `open_recordings` gives them.
         preset: ``mini`` or ``full``, or another one of a recipe; as far as there are enough recordings.
         recipes: names; by default all that these recordings can serve. A warning gives the reason against each other
-        one. changes: to settings, each made in every recipe with a setting of that name, such as ``seed``,
-        ``transforms``,
+            one.
+        changes: to settings, each made in every recipe with a setting of that name, such as ``seed``, ``transforms``,
             ``classes``. ``pitch`` and ``stretch`` of the transforms need the extra ``transforms``.
 
     Raises:

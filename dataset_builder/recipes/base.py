@@ -35,8 +35,7 @@ class Drawn:
     Attributes:
         row: the columns without sound; the split is ``test`` where the row names none.
         clips: the events of each clip, in the order of `Recipe.clip_names`; the clips of a row share one gain. Where
-        events
-            alone do not decide how a row sounds, a function that makes its clips, each int16 [samples].
+            events alone do not decide how a row sounds, a function that makes its clips, each int16 [samples].
         mixed: the function that mixes events; by default all are as loud as full scale allows, see `mixing.mix`.
     """
 
@@ -58,7 +57,7 @@ class Recipe(Generic[AnySpec]):
         one_length: whether all clips have one length, so that a stored clip of another is refused.
         presets: specs by the name of a preset.
         suiting: defaults for sounds that a user brings, where no other value is requested; those of `presets` suit
-        tones.
+            tones.
     """
 
     name: ClassVar[str]

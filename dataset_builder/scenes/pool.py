@@ -447,7 +447,7 @@ def place_recording(
 
     Raises:
         DatasetError: the recording is silent where it is loudest; the message ends a sentence that begins with its
-        name.
+            name.
     """
     pause, phase = float(rng.uniform(*PAUSES)), float(rng.random())
     gains = eq_db * rng.standard_normal(KNOTS)

@@ -30,8 +30,7 @@ class Sound:
         id: unique among its `Sounds`: a path within the folder, a number within the data set.
         label: its class; empty where there is none.
         group: sounds of one group (a speaker, a session) are never on both sides of a fold; empty where it is a group
-        of
-            its own.
+            of its own.
         sha256: hexadecimal, of its samples or of everything that decides them.
         number: its label as a number, where labels are numbers and not classes.
         number: its label as a number, where labels are numbers and not classes.

@@ -386,17 +386,14 @@ def hub_recordings(
     Args:
         dataset: its Hub id, or a folder.
         label: column with labels: names of classes, whole numbers, which are classes too, or numbers with decimals.
-        Lists
-            hold several a row; see `separator`. ``words_per_second`` is counted where there is no such column,
+            Lists hold several a row; see `separator`. ``words_per_second`` is counted where there is no such column,
             ``words_per_second=COLUMN`` in a named one; see `counted_labels`.
         group: column of groups: recordings that belong together, such as those of a speaker.
         condition: column with a property that recordings of several labels share, such as the pitch of instruments.
         captions: column with captions, or several, also as one text with commas between them: texts, or lists of texts;
-        by
-            default the columns of that name, see `caption_columns`.
+            by default the columns of that name, see `caption_columns`.
         split: such as ``test`` or ``train[:1000]``; not needed where there is one alone. Of Parquet files, only those
-        of
-            the split are downloaded.
+            of the split are downloaded.
         config: name of the configuration; not needed where there is one alone.
         audio: column with sound; not needed where there is one alone.
         revision: branch, tag or commit of a Hub id.

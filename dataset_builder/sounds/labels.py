@@ -71,8 +71,10 @@ class Labels:
 
     Attributes:
         single: the one label of each row; None for a row that is left out; empty where several labels have no single
-        one. numbers: the same as numbers, where they are numbers. several: all labels of each row; empty where rows
-        have one each. left_out: the reason, by the number of a row that is left out.
+            one.
+        numbers: the same as numbers, where they are numbers.
+        several: all labels of each row; empty where rows have one each.
+        left_out: the reason, by the number of a row that is left out.
     """
 
     single: Sequence[str | None]
@@ -213,8 +215,7 @@ def word_columns(source: str, columns: Sequence[str], requested: str | Sequence[
         source: name of the recordings, for messages.
         columns: of the data.
         requested: ``COLUMN``, which is also the name of its attribute, or ``COLUMN=ATTRIBUTE``; several as one text
-        have
-            commas between them.
+            have commas between them.
 
     Raises:
         SoundError: there is no such column, or two are of one attribute.

@@ -158,8 +158,7 @@ class Decoded:
         samples: float32 [samples], the mean of the channels; float64 where no file was decoded.
         rate: Hz.
         sha256: its name in fingerprints: of a lossy format, whose samples differ by rounding from one decoder to the
-        next,
-            the digest of the file and, of a part, its place; of any other format, that of the samples.
+            next, the digest of the file and, of a part, its place; of any other format, that of the samples.
         sound: the digest of the samples as decoded here: two files of a lossy format can hold one sound.
     """
 

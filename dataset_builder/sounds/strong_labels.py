@@ -473,7 +473,7 @@ class AnnotatedRecordings:
 
         Raises:
             AnnotationError: lists all files that are damaged, silent, or the same as another; or there are no events at
-            all.
+                all.
         """
         self.source, self.format = source, format
         self.annotations = tuple(sorted((a for a in annotations if a.events), key=lambda a: a.key))
@@ -583,8 +583,7 @@ def open_annotated(
         skip_invalid: leave out recordings with unusable labels or sound, into `AnnotatedRecordings.left_out`. A single
             wrong row excludes its whole recording, whose events are then uncertain.
         negatives: labels of AudioTime, whose monophonic clips then serve questions of concurrency without overlap, as
-        in
-            arXiv 2603.05128; see `audiotime_negatives`. Never the default.
+            in arXiv 2603.05128; see `audiotime_negatives`. Never the default.
         negatives_audio: folder with their sound.
         progress: show a progress bar.
 

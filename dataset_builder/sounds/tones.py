@@ -119,7 +119,7 @@ class HeardSpec(Spec):
 
     @property
     def domain_name(self) -> str:
-        """The domain of the sounds, in a word: where it is not stated, the name of their source, or ``recordings``."""
+        """The domain of the sounds, in a word: where it is not set, the suggested one, or ``recordings``."""
         return getattr(self, "domain", "") or str(self.heard.suggested.get("domain", "recordings"))
 
     def values(self) -> dict[str, Any]:
@@ -431,8 +431,7 @@ class TimbreRecordings:
         Args:
             voices: of different names, which are the labels; by default the project's eight.
             captioned: use their nouns as labels, and give captions to one tone of each voice for every two words of
-            pitch
-                and rate; no two captions are the same.
+                pitch and rate; no two captions are the same.
         """
         keys = [
             (voice, *note_and_period(number)) for voice in voices or default_voices() for number in range(CONDITIONS)
