@@ -476,8 +476,7 @@ class _Sequence(_Atom):
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
     ) -> list[Fact]:
-        """For each two labels, the first to begin, unless both begin at nearly the same time; the other is the
-        option."""
+        """For each two labels, the first to begin, unless both begin at about one time; the other is the option."""
         onsets = {label: activity[0][0] for label, activity in activities(annotation).items() if activity}
         return [
             Fact(

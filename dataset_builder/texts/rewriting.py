@@ -164,7 +164,6 @@ def rewrite(
     their times instead; and three negatives are requested. Each accepted text replaces one by template, a negative one
     of its kind. Each caption of an item is paraphrased, the first two in the same words or not at all. The column
     ``writer`` of every row names the author.
-    wrote it.
 
     rows: with ``captions``, ``events``, and for training ``negatives``.
     writer: of the texts; it decides whether the test split is rewritten.
