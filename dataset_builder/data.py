@@ -99,7 +99,7 @@ class Configuration(Protocol):
 
     Attributes:
         recipe: name of the recipe.
-        source: what the data were opened from: a preset, a folder, a Hub id.
+        source: where the data were opened from: a preset, a folder, a Hub id.
         fingerprint: names the samples; equal fingerprints mean equal samples.
         rows: all rows without their audio: ``id``, ``split``, and the recipe's further features.
         clip_ids: of all clips, row by row.

@@ -41,7 +41,7 @@ class CaptionedClips(Recipe[WholeClipSpec]):
             yield Drawn(row, partial(whole_clips, sounds, number, spec))
 
     def card(self, spec: WholeClipSpec) -> Mapping[str, Any]:
-        """How many rows there are."""
+        """The number of rows."""
         return {"rows": self.render(spec).rows}
 
 

@@ -190,7 +190,7 @@ class Factors(Recipe[FactorSpec]):
             raise DatasetError(f"row {name}: block is {row['block']!r}; it is a star's name, empty for a crossed clip")
 
     def card(self, spec: FactorSpec) -> Mapping[str, Any]:
-        """How many clips there are."""
+        """The number of clips."""
         in_star = 2 + len(ATTRIBUTES) * (spec.num_classes - 1)
         return {"in_star": in_star, "crossed": math.prod(map(len, spec.crossed_classes.values()))}
 

@@ -85,7 +85,7 @@ class LabelledClips(Recipe[ZeroShotSpec]):
             raise DatasetError(f"row {row['id']}: prompts is {row['prompts']!r}; each label has one or more")
 
     def card(self, spec: ZeroShotSpec) -> Mapping[str, Any]:
-        """How many rows and classes there are."""
+        """The numbers of rows and classes."""
         rows = self.render(spec).rows
         return {"rows": rows, "classes": {label for row in rows for label in row["labels"]}}
 

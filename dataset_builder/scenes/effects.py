@@ -70,7 +70,7 @@ class Transform:
     Attributes:
         name: letters and digits.
         unit: of the parameter; empty for a ratio.
-        meaning: what it does, for the card; begins with a small letter.
+        meaning: its effect, for the card; begins with a small letter.
         low, high, scale: see `ParameterRange`.
         apply: the transformed clip, from a clip, its rate in Hz, the parameter and a source of random numbers. Takes
             float64 [samples], not silent, and leaves it unchanged; returns float64 [samples / ``reading(parameter)``],

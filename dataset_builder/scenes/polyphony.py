@@ -139,7 +139,7 @@ class PolyphonySpec(ToneSpec):
         return DrawnRendering.of_recipe(recipe, self)
 
     def card(self) -> dict[str, Any]:
-        """What its card is filled with."""
+        """The values of its card's template."""
         return {
             "about": "questions_of_twins.md",
             "levels": listed([f"{level:g}" for level in LEVELS]),
@@ -395,7 +395,7 @@ class AskedClip:
     """A question and its clip.
 
     Attributes:
-        question: that is asked.
+        question: about the clip.
         annotation: the measured events of the clip.
         group: of twins.
         clip: its events, the background last.

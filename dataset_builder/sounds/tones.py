@@ -1,7 +1,7 @@
 """Tones of FM voices as sounds: every timbre, pitch, rate and amplitude, with the words for them; and a selection.
 
-A tone is one note of a voice, held for half of its repetition period and cut with a short fade at the period. Nothing
-is rendered before it is asked for.
+A tone is one note of a voice, held for half of its repetition period and cut with a short fade at the period. Rendering
+is on demand.
 """
 
 from __future__ import annotations

@@ -332,7 +332,7 @@ class LanguageModelWriter:
     """Prompts a model for texts about clips.
 
     Attributes:
-        model: that is prompted.
+        model: to prompt.
         in_test: whether it also rewrites the test split. Models under test should not read the texts of a model of
             their kind, so this is off by default.
     """

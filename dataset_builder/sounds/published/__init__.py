@@ -39,7 +39,7 @@ class Reader(Protocol):
 
     Attributes:
         name: the prefix in ``NAME:PATH``.
-        meaning: what it reads, for help texts.
+        meaning: its benchmark, for help texts.
     """
 
     @property
