@@ -237,8 +237,7 @@ def select_balanced(bins: NDArray[np.int64], count: int, rng: np.random.Generato
 def _greedy(
     cells: NDArray[np.intp], sizes: NDArray[np.int64], targets: Sequence[NDArray[np.int64]], count: int
 ) -> NDArray[np.int64]:
-    """The number of members of each group that the greedy steps take; ``cells`` [groups, attributes] index the
-    targets."""
+    """Counts by group of the greedy choices; ``cells`` [groups, attributes] index the joined targets."""
     target = np.concatenate(targets)
     filled = np.zeros(len(target), np.int64)
     gain = np.where(target > 0, 1.0, 0.0)
