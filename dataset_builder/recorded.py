@@ -234,8 +234,8 @@ def named_set_of(text: str | Path) -> NamedSet | None:
     Args:
         text: ``NAME``, ``FILE.yaml``, or either with ``=FOLDER``, which holds a copy. A `Path` is no name.
 
-    SoundError: the file does not describe one, or there is no such folder.
-        SoundError: the file describes none, or there is no such folder.
+    Raises:
+        SoundError: the file does not describe one, or there is no such folder.
     """
     name, equals, folder = str(text).partition("=")
     if name.endswith((".yaml", ".yml")) and not Path(name).is_dir():

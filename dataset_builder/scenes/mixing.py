@@ -53,10 +53,10 @@ class Event:
 
     Attributes:
         entry: its number among the sounds.
+        start: its first sample.
         stop: the sample after the last.
         gain: its root mean square, relative to other events.
         offset: samples of the repeated sound before the event's first.
-        offset: samples of the repeated sound before the first that is heard.
 
     Raises:
         InputError: it does not end after it starts, or starts before the clip does.

@@ -33,7 +33,6 @@ class Sound:
             of its own.
         sha256: hexadecimal, of its samples or of everything that decides them.
         number: its label as a number, where labels are numbers and not classes.
-        number: its label as a number, where labels are numbers and not classes.
         condition: a property that it shares with sounds of other labels and that reveals nothing of its own label: the
             voice that speaks a word, the pitch of an instrument; empty where there is none. See `related`.
         captions: sentences about it.

@@ -180,8 +180,8 @@ def by_split_and_name(
     """Numbers of sounds by name in each split, names in alphabetical order.
 
     Args:
+        placed: split, name and number of each sound.
         splits: all names.
-        splits: that there are.
     """
     numbers: dict[str, dict[str, list[int]]] = {split: defaultdict(list) for split in splits}
     for split, name, number in placed:

@@ -165,13 +165,13 @@ def rewrite(
     of its kind. Each caption of an item is paraphrased, the first two in the same words or not at all. The column
     ``writer`` of every row names the author.
 
-    rows: with ``captions``, ``events``, and for training ``negatives``.
-    writer: of the texts; it decides whether the test split is rewritten.
-        writer: asks, and says whether rows of the split ``test`` are written.
+    Args:
+        rows: with ``captions``, ``events``, and for training ``negatives``.
+        writer: of the texts; it decides whether the test split is rewritten.
         progress: show a progress bar.
 
-    as many rows, and the report on the texts.
-        as many rows, and what became of the texts.
+    Returns:
+        as many rows, and the report on the texts.
     """
     tally = _Tally()
     result: list[Row] = []
