@@ -97,7 +97,7 @@ def _scored(opened: Opened, costs: Mapping[str, Cost]) -> Iterator[Scored]:
         recipe, cost = task.info.recipe, costs.get(task.info.recipe)
         reason = opened.left_out.get(recipe, "")
         if cost is not None:
-            reason = data_options.scoring_problem(task, opened.data) or reason
+            reason = data_options.why_not_scored(task, opened.data) or reason
         if cost is not None or reason:
             yield task, cost, reason
 

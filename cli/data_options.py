@@ -113,7 +113,7 @@ def wanted_recipes(spec: DataSpec, tasks: Sequence[Task] | None) -> list[str] | 
     return list(dict.fromkeys(task.info.recipe for task in tasks if makes is None or task.info.recipe in makes))
 
 
-def opened_data(
+def opened_request_data(
     options: argparse.Namespace, spec: DataSpec, changes: Mapping[str, Any], tasks: list[Task] | None
 ) -> tuple[Data, list[Task]]:
     """The data that are asked for, and the tasks that are scored on them.
@@ -213,7 +213,7 @@ def scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
         InputError: there is none.
     """
     meant = [task for task in tasks if not _is_passed_over(task, data)]
-    problems = {task.info.name: scoring_problem(task, data) for task in meant}
+    problems = {task.info.name: why_not_scored(task, data) for task in meant}
     served = [task for task in meant if not problems[task.info.name]]
     reasons = [f"{name} is left out: {problem}" for name, problem in problems.items() if problem]
     if not served:
@@ -228,7 +228,7 @@ def _is_passed_over(task: Task, data: Data) -> bool:
     return recipe in data.recipes and task.info.passes_over(data.configuration(recipe).rows)
 
 
-def scoring_problem(task: Task, data: Data) -> str:
+def why_not_scored(task: Task, data: Data) -> str:
     """Why a task cannot score data; empty where it can."""
     from audio_compositionality.tasks.base import TaskError
 

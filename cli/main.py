@@ -134,13 +134,13 @@ def _instead(option: str, options_of_command: Sequence[str]) -> str:
     """What to type instead of an option that there is not: a setting of that name, or the nearest option."""
     if "--set" in options_of_command:
         setting = option.lstrip("-").replace("-", "_")
-        if setting in setting_names():
+        if setting in all_setting_names():
             return f"as a setting it is --set {setting}=VALUE, and --set help lists all"
     close = closest(option, options_of_command, cutoff=0.7)
     return f"{'' if close is None else f'did you mean {close}? '}--help lists all"
 
 
-def setting_names() -> set[str]:
+def all_setting_names() -> set[str]:
     """The names of all settings that a command can have, of any data."""
     from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
     from audio_compositionality.dataset_builder.open_data import settable

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
         # known of models that have to be fetched.
         given = [_loaded(one, options, request, processes, fetch=False) for one in given]
         done = [task for task in list_tasks() if any(one.does(task) for one in given)]
-        data, tasks = data_options.opened_data(options, request.data, request.changes, done)
+        data, tasks = data_options.opened_request_data(options, request.data, request.changes, done)
     else:
         data, tasks = request.open_data(options)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute. For a dry run nothing

@@ -75,7 +75,7 @@ class Request:
 
     def open_data(self, options: argparse.Namespace) -> tuple[Data, list[Task]]:
         """The data, and the tasks that are scored; see `data_options.opened_data`."""
-        return data_options.opened_data(options, self.data, self.changes, self.tasks)
+        return data_options.opened_request_data(options, self.data, self.changes, self.tasks)
 
     def with_protocol(self, tasks: Sequence[Task]) -> RunOptions:
         """How models are scored, with the settings of the protocol that is asked for before those that are typed.

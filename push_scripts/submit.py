@@ -143,7 +143,7 @@ def _models(hub: Hub, org: str, results: Sequence[Result]) -> tuple[dict[Reposit
     """The results by the repository of their model, all of which exist, and the commit of the data set."""
     models: dict[Repository, list[Result]] = {}
     for result in results:
-        models.setdefault(model_of(result), []).append(result)
+        models.setdefault(result_repository(result), []).append(result)
     revision = check_data(hub, org, results)
     for model in models:
         hub.head(model)
@@ -207,7 +207,7 @@ _LIMIT = 1_000_000
 _EXPLANATION = "What the scores mean, the controls beside them, and whether they were recomputed: {space}"
 
 
-def model_of(result: Result) -> Repository:
+def result_repository(result: Result) -> Repository:
     """The Hub repository of the model that a result is of.
 
     Raises:

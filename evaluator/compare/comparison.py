@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Configuration, Data, DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.recorded import RECORDINGS_OF
 from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset, opened_preset
-from audio_compositionality.dataset_builder.stored import StoredData
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
@@ -337,6 +335,8 @@ def _reopen(places: Sequence[str], task: Task, fingerprint: str, sources: dict[s
 
 def _open_local(source: str) -> Data | str:
     """A preset or a folder, opened; or why it is not."""
+    from audio_compositionality.dataset_builder.recorded import RECORDINGS_OF
+    from audio_compositionality.dataset_builder.stored import StoredData
 
     if source.startswith(RECORDINGS_OF):
         return f"{source} are not read again: --data takes them in the folder that `build` makes of them"

@@ -65,7 +65,7 @@ def questions_left(card: ModelCard, opened: OpenedTask, options: RunOptions) -> 
     return sum(len(store.items(shard)) - len(store.begun(shard)) for shard in missing)
 
 
-def check_questions(
+def check_questions_asked(
     models: Sequence[Model],
     opened: Sequence[OpenedTask],
     done: Collection[tuple[int, str]],
@@ -108,7 +108,7 @@ def check_lengths(
     Args:
         models: to be asked.
         opened: the tasks.
-        done: see `check_questions`.
+        done: see `check_questions_asked`.
         options: whether clips may be left out.
 
     Raises:
@@ -147,7 +147,7 @@ def _check_length(model: str, limit: float, opened: OpenedTask, skip_invalid: bo
 def _to_be_asked(
     models: Sequence[Model], opened: Sequence[OpenedTask], done: Collection[tuple[int, str]]
 ) -> Iterator[tuple[Model, list[OpenedTask]]]:
-    """The models that answer, each with the tasks that it is going to be asked; arguments as `check_questions`."""
+    """The models that answer, each with the tasks whose questions it gets; arguments as `check_questions_asked`."""
     for number, model in enumerate(models):
         if "answer" in model.abilities:
             possible = [one for one in opened if one.prompts and can_do(one.task, model)]

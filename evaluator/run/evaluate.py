@@ -37,7 +37,7 @@ from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
 from audio_compositionality.tasks.registry import default_tasks, load_tasks, settings_of_tasks
 
 from .answers import left_unasked
-from .before import check_lengths, check_questions, warn_of_other_data, with_long_answers
+from .before import check_lengths, check_questions_asked, warn_of_other_data, with_long_answers
 from .embeddings import models_by_pass, precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
@@ -138,7 +138,7 @@ def evaluate_models(
         warn_of_other_data(options.out, opened)
     unasked = left_unasked(models, opened, leave_out)
     check_lengths(models, opened, {*earlier, *unasked}, options)
-    check_questions(models, opened, {*earlier, *unasked}, options)
+    check_questions_asked(models, opened, {*earlier, *unasked}, options)
     results: list[Result] = []
     total = sum(can_do(one.task, model) for model, one in product(models, opened)) - len(unasked)
     hidden = None if options.progress and total > 1 else True

@@ -22,7 +22,7 @@ UNPARSED = "unparsed"
 """What is answered to a question that cannot be read: a text that names no option."""
 
 
-def card_of(name: str, paradigm: str, revision: str = "v1", *, kind: str = "baseline") -> ModelCard:
+def answerer_card(name: str, paradigm: str, revision: str = "v1", *, kind: str = "baseline") -> ModelCard:
     """The card of an answerer; the paradigm begins with the word by which comparisons know its kind.
 
     A ``baseline`` is what a score must be above; a ``control`` shows what can be reached by who is told more, or was
