@@ -226,11 +226,11 @@ class Checks:
         """Verify the entries of main without a valid verification: the maintainers' own additions.
 
         Args:
-                most: most entries recomputed now; by default all.
+            most: most entries recomputed now; by default all.
 
-            Returns:
-                one outcome per entry that was not settled before. Trouble with one is its outcome, and the next is
-                verified.
+        Returns:
+            one outcome per entry that was not settled before. Trouble with one is its outcome, and the next is
+            verified.
 
         Raises:
             HubError: the files of main cannot be listed.
@@ -448,13 +448,12 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[EntryFolder
     """The entries that a pull request adds, and the faults, from names, sizes and hashes of files alone.
 
     Args:
-            base: files of the commit that it branched off from.
-            head: files of its last commit.
-            main: files of the branch main now; entries that it has with the same files are no obstacle.
+        base: files of the commit that it branched off from.
+        head: files of its last commit.
+        main: files of the branch main now; entries that it has with the same files are no obstacle.
 
-        Returns:
-            the entries, and the faults; without a fault the entries may be fetched.
-        the entries, and the reasons; without a reason the entries may be fetched.
+    Returns:
+        the entries, and the faults; without a fault the entries may be fetched.
     """
     reasons = [
         f"it {'changes' if path in head else 'deletes'} {as_code(path)}; nothing is ever replaced or deleted here"

@@ -409,8 +409,8 @@ class BenchmarkModel:
 class BenchmarkResults:
     """The comparisons of a benchmark's tasks on data of one source, such as a preset.
 
-    info: the benchmark's.
-        info: of the benchmark.
+    Attributes:
+        info: the benchmark's.
         dataset: where the data were opened from.
         comparisons: one a task.
     """

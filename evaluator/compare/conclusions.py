@@ -46,7 +46,6 @@ class ModelVerdict:
         label: the model's.
         tasks: the deciding tasks: `TaskInfo.is_headline`, or all where none is. All need the same kind of model.
         beside: the other tasks, reported beside these.
-        beside: the others, which are told beside.
     """
 
     label: str

@@ -101,7 +101,6 @@ def questions_per_call(model: Model, options: RunOptions) -> int:
 
     Raises:
         InputError: the requested number is less than 1 or more than 64.
-        InputError: less than 1 is asked for, or more than 64.
     """
     size = batch_size_of(model, options)
     wanted, batch = model.questions_per_call, model.batch_size

@@ -74,13 +74,13 @@ def check_questions(
     """Refuse more questions than allowed, before the first question.
 
     Args:
-            models: the models.
-            opened: the tasks.
-            done: pairs (number of a model, name of a task) that will not be run.
-            options: with the limit of questions to a model behind a server.
+        models: the models.
+        opened: the tasks.
+        done: pairs (number of a model, name of a task) that will not be run.
+        options: with the limit of questions to a model behind a server.
 
-        Raises:
-            InputError: there are more, or a model itself refuses so many.
+    Raises:
+        InputError: there are more, or a model itself refuses so many.
     """
     for model, asked in _to_be_asked(models, opened, done):
         count = sum(questions_left(model.card, one, options) for one in asked)

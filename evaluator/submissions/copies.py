@@ -18,9 +18,6 @@ choice. Answers are nearly the same in two ways:
 **Embeddings.** The distances between some fixed clips, the anchors, are compared by their ranks, which no monotone
 change of a distance affects; for the rows as they are, for rows of length 1, and for rows of length 1 after centring.
 Rows that agree least are left out first, so that single rows do not count. Embeddings are nearly the same in
-**Embeddings.** Compared are ranks, which no monotone change of a distance touches, of the distances between some fixed
-clips, the anchors; of the rows as they are, of rows of length 1, and of rows of length 1 after their mean was taken
-away. Rows that agree least are left out first, so that single ones do not count. Embeddings are nearly the same in
 three ways:
 
 - the ranks are the same but for rounding: after a shift, a scale, a rotation, other signs, another order of the
@@ -488,9 +485,9 @@ class Sketch(Strict):
         values: SHA-256 of the rounded values: equal where only offset, power of two or the file's form differ; for
             answers that of the ids and texts.
         radii: 64 quantiles of the distances of all clips from their mean, in units of their root mean square, rounded
-                to 1e-5, independent of the order of clips. Empty for answers.
-            shape: of the embeddings; None for answers.
-            choices: of the answers; None for embeddings, and for a task whose samples state none.
+            to 1e-5, independent of the order of clips. Empty for answers.
+        shape: of the embeddings; None for answers.
+        choices: of the answers; None for embeddings, and for a task whose samples state none.
     """
 
     clips: Count

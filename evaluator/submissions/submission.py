@@ -113,10 +113,10 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
 
     Args:
         files: content by name.
-            name: path of its folder in the repository, which has to match its content; None where it has none.
+        name: path of its folder in the repository, which has to match its content; None where it has none.
 
-        Raises:
-            ResultError: it is no valid submission, or does not match its path.
+    Raises:
+        ResultError: it is no valid submission, or does not match its path.
     """
     check_names(files, FILES["results"], optional=OUTPUTS)
     given = outputs_in(files)
