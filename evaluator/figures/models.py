@@ -189,7 +189,7 @@ Integers = NDArray[np.int64]
 
 
 P_LEVELS = (0.05, 0.01, 0.001)
-"""Levels of the corrected p: one dot for at most the first, two, three."""
+"""Levels of the corrected p: one dot for at most the first, two for the second, three for the third."""
 
 DIVERGING = "PuOr"
 """Colours of differences, orange below zero and purple above: distinct also in red-green blindness."""
