@@ -453,7 +453,7 @@ class BoardSource:
             trouble = str(error)
             _log.warning("the results cannot be read: %s", trouble)
         except Exception:
-            # Whatever strangers put there: the board stays up, and the log says what to mend.
+            # Whatever strangers put there: the board stays up, and the log names the fault.
             _log.exception("the results cannot be read")
             trouble = "an unexpected error, which the log of this Space has"
         last = self._last

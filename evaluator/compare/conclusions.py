@@ -180,7 +180,7 @@ def _kind(verdict: Verdict) -> str:
 
 
 def _found(verdict: Verdict) -> str:
-    """One task's conclusion on a model: the references that it is below, not above, or cannot be told from."""
+    """One task's conclusion on a model: the references that it is below or not above, else the open ones."""
     if verdict.is_evidence:
         return f"neither {', nor '.join(question.words for question in verdict.questions)} explains its scores"
     below = [name for question in verdict.questions for name in _references(question, is_below=True)]

@@ -60,7 +60,7 @@ class BenchmarkSection:
     Attributes:
         name: of the section in the page's addresses.
         title: of the benchmark, and the data where there are several.
-        question: what it asks.
+        question: the question that it asks.
         tasks: the tasks with results, in words.
         pictures: its figures.
         undrawn: why figures are missing.

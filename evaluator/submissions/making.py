@@ -1,4 +1,4 @@
-"""Making a submission from a local result: its score is that of the embeddings or answers as they are sent."""
+"""Making a submission from a local result: it is scored on the embeddings or answers as they are sent."""
 
 from __future__ import annotations
 
