@@ -88,7 +88,7 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     cli = "audio_compositionality.cli"
     for place in (
         f"{cli}.data_options.open_with_notes",
-        f"{cli}.data_options.opened_data",
+        f"{cli}.data_options.opened_request_data",
         f"{cli}.train._train",
         f"{cli}.build._voices",
         f"{cli}.train._check_encoder",
