@@ -243,7 +243,7 @@ class PolybenchTask(QuestionTask):
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the answers to the questions of the split test, of each one for every order of its options."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.answers import REFUSED as REFUSALS
         from audio_compositionality.metrics.polybench import polybench
         from audio_compositionality.metrics.questions import in_means

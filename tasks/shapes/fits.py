@@ -232,7 +232,7 @@ class FitTask:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Fit on the training scenes, score the test scenes."""
-        # Importing the metric imports torch, which takes seconds that only the process that scores has to spend.
+        # The metric imports torch, which takes seconds: only the process that scores loads it.
         from audio_compositionality.metrics.a_tre import a_tre
 
         of_metric = {"layer" if name == "block" else name: value for name, value in settings.items()}
@@ -447,7 +447,7 @@ def _labels_of(pair: str) -> tuple[str, str]:
 
 def _check_splits(rows: Sequence[Row], settings: Mapping[str, Any]) -> None:
     """Refuse scenes that cannot be split, before they are embedded."""
-    # Importing the metric imports torch, which takes seconds that a mere listing of tasks need not spend.
+    # The metric imports torch, which takes seconds: a mere listing of tasks does not load it.
     from audio_compositionality.metrics.a_tre_held_out import draw_splits
 
     pairs = [_labels_of(pair) for pair in settings["pairs"]]

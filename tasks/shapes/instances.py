@@ -155,7 +155,7 @@ class BlockTask:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings [n (2 + 4 K), dim] of n blocks; what is fitted is a control."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.a_coat_instances import a_coat_instances
 
         classes = len(rows[0]["labels"])
@@ -230,7 +230,7 @@ class TrialTask:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of the scenes of n trials; `across` is of those that have other conditions."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.binding import binding
 
         places = np.cumsum([0, *(len(self.inputs(row, settings).clips) for row in rows)])

@@ -172,7 +172,7 @@ class CaptionPairTask:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of n items."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.comp_a import comp_a
 
         counts = [len(row["captions"]) for row in rows]
@@ -233,7 +233,7 @@ class RetrievalTask:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of n clips and their captions."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.audio_text_retrieval import audio_text_retrieval
 
         clip_of_text = np.repeat(np.arange(len(rows)), [len(row["captions"]) for row in rows])
@@ -275,7 +275,7 @@ class ZeroShotTask:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of n clips and of the prompts of all classes."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.zero_shot_audio import zero_shot_audio
 
         places: dict[tuple[str, str], int] = {}

@@ -125,7 +125,7 @@ class InformativenessTask(DesignedTask):
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings [n, dim] of n clips."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.informativeness import informativeness
 
         embeddings = np.asarray(outputs.clips, np.float64)
@@ -147,7 +147,7 @@ class EquivarianceTask(DesignedTask):
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings [n, dim] of n clips; orbits are tested whole where they were not learnt from."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.equivariance import equivariance
 
         embeddings = np.asarray(outputs.clips)  # the metric makes float64 of what it is given, part by part
@@ -197,7 +197,7 @@ class InvarianceTask(DesignedTask):
 
     def _results(self, rows: Sequence[Row], embeddings: Floats) -> dict[str, dict[str, Any]]:
         """What the metric gives for each part."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.invariance import invariance
 
         return {
@@ -266,7 +266,7 @@ class DisentanglementTask(DesignedTask):
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings [n, dim] of n single sources."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.disentanglement import disentanglement
 
         crossed = self._design.scored(rows)
@@ -322,7 +322,7 @@ class LabelTask(DesignedTask):
     ) -> Scores:
         """Score the embeddings [n, dim] of originals and copies whose labels are known: probes learn from originals of
         other folds."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.disentanglement import disentanglement
 
         labelled = self._embedded(rows)

@@ -223,7 +223,7 @@ class QuestionTask(ABC):
 
     def read(self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any]) -> ReadAnswers:
         """The answers to the questions of the split test, read by the rules of the metric `polybench`."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.answers import REFUSED as REFUSALS
         from audio_compositionality.metrics.answers import match_answer
 

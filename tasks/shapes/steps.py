@@ -228,7 +228,7 @@ class QuadrupleTask:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings [4 n, dim] of n quadruples; nothing is fitted."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.a_coat import a_coat
 
         a, b, c, d = quadruple_embeddings(outputs.clips)
