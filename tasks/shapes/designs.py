@@ -112,7 +112,7 @@ class VariedClips:
         levels: the factor's level or the transform's strength in each clip, a number, or the name of a class; NaN for
             an original. Empty where there is none.
         orbits: [n], equal for clips that differ in nothing else.
-        blocks: [n], equal for clips that never stand on both sides of training and test; empty where the orbits do.
+        blocks: [n], equal for clips that are never split between training and test; empty where orbits are the blocks.
         folds: [n] in which each clip is tested; empty where nothing is fitted.
         samples: the place of each clip's sample among `Design.scored`; empty where clips are no samples.
         originals: [n], whether a clip is its orbit's untransformed one; empty where there is none.
@@ -546,7 +546,7 @@ def parameters_of(rows: Sequence[Row]) -> list[float]:
 
 
 def blocks_of(rows: Sequence[Row]) -> list[str]:
-    """The block of each row, on one side of training and test: the group of a recording, else the original."""
+    """The block of each row, never split between training and test: the group of a recording, else the original."""
     return [str(row.get("group") or row["base"]) for row in rows]
 
 
