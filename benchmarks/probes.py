@@ -24,8 +24,8 @@ from audio_compositionality.tasks.shapes.designs import (
     FOLDS,
     contexts_of,
     dealt_folds,
+    factor_levels,
     is_crossed,
-    levels_of,
 )
 
 Floats = NDArray[np.float64]
@@ -41,11 +41,11 @@ def run(_: argparse.Namespace) -> None:
     rows, z = _single_sources()
     contexts = {factor: contexts_of(rows, factor) for factor in FACTORS}
     problems = [
-        (factor, z, np.array(levels_of(rows, factor))[:, None], _folds(dealt_folds(contexts[factor])))
+        (factor, z, np.array(factor_levels(rows, factor))[:, None], _folds(dealt_folds(contexts[factor])))
         for factor in FACTORS
         if factor not in CLASSES
     ]
-    problems.append(("z′", *_next_pitch(z, np.array(levels_of(rows, "pitch")), contexts["pitch"])))
+    problems.append(("z′", *_next_pitch(z, np.array(factor_levels(rows, "pitch")), contexts["pitch"])))
     probes = [("ridge", True), ("kernel", True), ("slp", True), ("mlp", True), ("slp", False), ("mlp", False)]
     seconds: dict[tuple[str, bool], dict[str, float]] = {}
     print(f"{len(z)} clips, {z.shape[1]} dimensions, {FOLDS} folds; seconds of a fit, R²")

@@ -1,4 +1,4 @@
-"""What a command is, and the arguments that several share."""
+"""The class of a command, and arguments shared by several."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 GO_ON = "What is finished is kept: the same command goes on from there (without --force)."
-"""What to say where a command that keeps its work was stopped."""
+"""Advice after an interruption of a command that keeps its work."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command: a module of this folder has one by the name ``COMMAND``, and gives it its name, with ``-`` for ``_``.
+    """A command: its module in this folder holds it as ``COMMAND``, and names it, with ``-`` for ``_``.
 
     Attributes:
         summary: one line, for the list of commands.
         description: what the command does.
         add_arguments: adds the command's arguments to its parser.
-        run: does it; returns the exit status, or None for 0. What is slow to import is imported here.
-        examples: lines with commands and what they do; empty for none.
-        resume: what to say where it was stopped.
-        place: where it stands in the list of commands.
+        run: runs it; returns the exit status, or None for 0. Slow imports belong here.
+        examples: lines with commands and comments; empty for none.
+        resume: advice after an interruption.
+        place: in the list of commands.
     """
 
     summary: str
@@ -59,7 +59,7 @@ def add_models(parser: argparse.ArgumentParser, nargs: str = "+") -> None:
 
 
 def add_tasks(parser: argparse.ArgumentParser) -> None:
-    """Add what is measured: `chosen_tasks` reads it."""
+    """Add the tasks: `chosen_tasks` reads them."""
     tasks = parser.add_mutually_exclusive_group()
     tasks.add_argument(
         "--tasks",
@@ -70,7 +70,7 @@ def add_tasks(parser: argparse.ArgumentParser) -> None:
 
 
 def add_results(parser: argparse.ArgumentParser) -> None:
-    """Add results: `options.results`, and `options.data` where they are of no preset."""
+    """Add results: `options.results`, and `options.data` where their data are no preset's."""
     parser.add_argument(
         "results", nargs="+", type=Path, metavar="RESULT", help="folders of results, such as results, or JSON files"
     )
@@ -78,7 +78,7 @@ def add_results(parser: argparse.ArgumentParser) -> None:
 
 
 def add_data_of_results(parser: argparse.ArgumentParser) -> None:
-    """Add `options.data`: where the data of results are."""
+    """Add `options.data`: the source of the results' data."""
     parser.add_argument(
         "--data",
         metavar="SPEC",
@@ -121,11 +121,11 @@ def add_force(parser: argparse.ArgumentParser) -> None:
 
 
 def add_seeds(parser: argparse.ArgumentParser, default: str = "the task's own") -> None:
-    """Add `options.seeds`: how many fits tasks make that fit something.
+    """Add `options.seeds`: the number of fits of tasks that fit something.
 
     Args:
         parser: to add to.
-        default: how many there are where the user does not say, in words.
+        default: the number without this option, in words.
     """
     parser.add_argument(
         "--seeds",
@@ -136,11 +136,11 @@ def add_seeds(parser: argparse.ArgumentParser, default: str = "the task's own") 
 
 
 def whole(option: str) -> Callable[[str], int]:
-    """What reads a whole number of an option, which is 1 or more."""
+    """A reader of whole numbers of at least 1 for an option."""
 
     def read(text: str) -> int:
         if not text.isdecimal() or int(text) < 1:
-            # The one error whose words argparse keeps.
+            # The only kind of error whose message argparse keeps.
             raise argparse.ArgumentTypeError(f"{option} is {text!r}; it is a whole number from 1 on")
         return int(text)
 
@@ -148,7 +148,7 @@ def whole(option: str) -> Callable[[str], int]:
 
 
 def add_org(parser: argparse.ArgumentParser) -> None:
-    """Add `options.org`: whose repositories are meant."""
+    """Add `options.org`: the organisation or user that owns the repositories."""
     parser.add_argument("--org", required=True, metavar="ORG", help="organisation or user on the Hub")
 
 
@@ -160,7 +160,7 @@ def add_dry_run(parser: argparse.ArgumentParser) -> None:
 
 
 def add_traceback(parser: argparse.ArgumentParser) -> None:
-    """Add ``--traceback``. The command line looks for it among what was typed, so that it works where parsing fails."""
+    """Add ``--traceback``. The command line looks for it in the typed words, so that it works where parsing fails."""
     parser.add_argument(
         "--traceback",
         action="store_true",
@@ -187,7 +187,7 @@ def check_file(path: Path | None) -> None:
 
 
 def check_results(paths: Sequence[Path]) -> None:
-    """Refuse paths that lead nowhere, before what reads results is imported, which takes a second.
+    """Refuse missing paths before the import of the code that reads results, which takes a second.
 
     Raises:
         InputError: there is no such file or folder.
@@ -198,7 +198,7 @@ def check_results(paths: Sequence[Path]) -> None:
 
 
 def processes_of_run() -> Processes:
-    """The processes of this evaluation; all but the main one fall silent."""
+    """The processes of this evaluation; all but the main one are silenced."""
     import warnings
 
     from audio_compositionality.evaluator.run.processes import join_processes
@@ -210,10 +210,10 @@ def processes_of_run() -> Processes:
 
 
 def names_of(options: argparse.Namespace, option: str) -> list[str] | None:
-    """What an option lists with commas between; None where it is not given.
+    """The comma-separated values of an option; None where it is not given.
 
     Raises:
-        InputError: it lists nothing.
+        InputError: there are no values.
     """
     text: str | None = getattr(options, option)
     if text is None:
@@ -225,7 +225,7 @@ def names_of(options: argparse.Namespace, option: str) -> list[str] | None:
 
 
 def chosen_tasks(options: argparse.Namespace) -> list[Task] | None:
-    """The tasks that are asked for; None for all but those on request.
+    """The requested tasks; None for all but those on request.
 
     Raises:
         InputError: none are named.
@@ -240,7 +240,7 @@ def chosen_tasks(options: argparse.Namespace) -> list[Task] | None:
 
 
 def check_models(names: Sequence[str]) -> None:
-    """Refuse names of models that there are not, before what runs models is imported, which takes seconds.
+    """Refuse unknown names of models before the import of the code that runs models, which takes seconds.
 
     Raises:
         ModelError: there is no such model, file or folder.

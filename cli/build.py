@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Build the data set, and say how it is read."""
+    """Build the data set, and print how to read it."""
     from audio_compositionality.dataset_builder.build import build_dataset
 
     data = _rendered(options)
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _rendered(options: argparse.Namespace) -> RenderedData:
-    """The data with the texts of a language model, where one is named."""
+    """The data, with the texts of a language model where one is named."""
     from audio_compositionality.dataset_builder.data_spec import BuildSpec, recognised
     from audio_compositionality.dataset_builder.rendered import RenderedData
 
@@ -99,7 +99,7 @@ def _named(options: argparse.Namespace) -> list[str] | None:
 
 
 def _recipes(options: argparse.Namespace, spec: DataSpec) -> list[str] | None:
-    """The recipes that are asked for: those that are named, else those that a task scores; None of strong labels."""
+    """The requested recipes: the named ones, else all that a task scores; None for strong labels."""
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.tasks.registry import scored_recipes
 
@@ -128,7 +128,7 @@ def _voices(path: str, numbers: Sequence[int]) -> tuple[Any, ...]:
 
 
 def _written(data: RenderedData, name: str, build: BuildSpec) -> RenderedData:
-    """The data with texts that a language model has written, of which it is said how many were taken."""
+    """The data with texts written by a language model; prints how many were accepted."""
     from audio_compositionality.dataset_builder.texts.rewriting import LanguageModel, LanguageModelWriter, written_data
 
     model = LanguageModel(name, revision=build.writer_revision, device=build.writer_device)
@@ -140,7 +140,7 @@ def _written(data: RenderedData, name: str, build: BuildSpec) -> RenderedData:
 
 
 def _print_reports(data: RenderedData) -> None:
-    """Print what data say of their rows, such as how questions are balanced."""
+    """Print reports on the rows of data, such as the balance of questions."""
     for rendering in data.renderings:
         for table in rendering.reports():
             print_table(table)

@@ -1,4 +1,4 @@
-"""`captions`: what captions are made of, their nouns and parts of speech."""
+"""`captions`: the vocabulary of captions, their nouns and parts of speech."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.texts.caption_reading import WordStatistics
 
 NOUNS = 15
-"""Of the table of nouns, where nothing is said."""
+"""Default number of nouns in their table."""
 
 _EXAMPLES = """\
   audio-compositionality captions --data full
@@ -80,7 +80,7 @@ def _captions(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
 
 
 def _data(options: argparse.Namespace) -> Data:
-    """The data that are named; of a preset the recipes that have captions, also those that are only learnt from."""
+    """The named data; of a preset the recipes with captions, including those for training alone."""
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.recipes import load_recipe
     from audio_compositionality.dataset_builder.rendered import opened_preset

@@ -1,4 +1,4 @@
-"""`check-model`: what to run first on a new model."""
+"""`check-model`: the first command to run on a new model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     """Check the model."""
     how = scoring.read_model_settings(options).at_one_layer
     arguments.check_models([options.model])
-    # Imported only where the arguments are right: it takes seconds.
+    # Imported after the arguments are checked: it takes seconds.
     from audio_compositionality.encoders.check import all_passed, check_model, check_table
 
     checks = check_model(options.model, device=options.device, options=how)

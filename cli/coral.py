@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Check the models, and print what changes."""
+    """Check the models, and print the changes."""
     arguments.check_models(options.models)
     request = scoring.read_request(options)
     from audio_compositionality.evaluator.coral import MAX_CLIPS, coral_check, coral_table

@@ -1,4 +1,4 @@
-"""`data`: what data are read as, what they can be scored by, and what that costs."""
+"""`data`: the format in which data are read, the tasks that can score them, and their cost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from audio_compositionality.tasks.base import Task
 
 BASELINE = "log-mel-statistics"
-"""The model whose time is measured."""
+"""The model for measuring time."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Open the data and say what they are; write their description where that is asked for."""
+    """Open the data and describe them; write a description file where one is requested."""
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
 
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _recipes(spec: DataSpec) -> list[str] | None:
-    """The recipes of all tasks that such data can have; None of those that are stored."""
+    """The recipes of all tasks that such data can have; None for stored data."""
     from audio_compositionality.tasks.registry import scored_recipes
 
     every = data_options.possible_recipes(spec)
@@ -86,18 +86,18 @@ def _costs(opened: Opened) -> dict[str, Cost]:
 
 
 Scored = tuple["Task", "Cost | None", str]
-"""A task, what it is scored on, and the reason why it cannot be, empty where it can."""
+"""A task, the cost of its data, and the reason why it cannot be scored, empty where it can."""
 
 
 def _scored(opened: Opened, costs: Mapping[str, Cost]) -> Iterator[Scored]:
-    """The tasks that data have rows for, or whose rows they cannot have for a reason."""
+    """The tasks whose rows data hold, and those whose rows they cannot hold for a reason."""
     from audio_compositionality.tasks.registry import list_tasks
 
     for task in list_tasks():
         recipe, cost = task.info.recipe, costs.get(task.info.recipe)
         reason = opened.left_out.get(recipe, "")
         if cost is not None:
-            reason = data_options.scoring_problem(task, opened.data) or reason
+            reason = data_options.why_not_scored(task, opened.data) or reason
         if cost is not None or reason:
             yield task, cost, reason
 
@@ -109,14 +109,14 @@ def _tasks_of(recipes: list[str] | None) -> list[Task]:
 
 
 def _what_helps(error: NothingAskedError) -> str:
-    """Why nothing can be asked, and where clips lack, the setting that makes do with fewer."""
+    """Why there are no questions, and where clips are too few, the setting that needs fewer."""
     if not error.lacks_clips:
         return str(error)
     return f"{error}; --set least_clips=N makes do with N clips of a count, at least 1"
 
 
 def _table_of(scored: Iterable[Scored]) -> Table:
-    """A table of tasks: on how many rows and clips they are scored, or why not."""
+    """A table of tasks: their numbers of rows and clips, or why they cannot be scored."""
     columns = (
         Column("task", numeric=False),
         Column("rows", digits=None),
@@ -134,7 +134,7 @@ def _table_of(scored: Iterable[Scored]) -> Table:
 
 
 def _lines(opened: Opened, costs: Mapping[str, Cost], name: str) -> list[str]:
-    """What it costs, and what to do next."""
+    """The cost, and the next step."""
     from audio_compositionality.encoders.loading.registry import load_encoder
     from audio_compositionality.evaluator.run.planning import seconds_per_clip, stored_megabytes
 
@@ -153,7 +153,7 @@ def _lines(opened: Opened, costs: Mapping[str, Cost], name: str) -> list[str]:
 
 
 def _write(path: Path, spec: DataSpec, kind: str) -> None:
-    """Write a commented description: what is said, and what could be."""
+    """Write a commented description: the given fields, and the possible ones."""
     import yaml
 
     from audio_compositionality.dataset_builder.data_spec import FIELDS, PATHS, DataSpec
@@ -176,7 +176,7 @@ def _write(path: Path, spec: DataSpec, kind: str) -> None:
 
 
 def _data_from(file: Path, data: str) -> str:
-    """Data as seen from the folder of a file: a path begins with a dot or a slash, so that it is taken for no name."""
+    """Data relative to the folder of a file: a path begins with a dot or a slash, so that it is not read as a name."""
     from audio_compositionality.dataset_builder.data_spec import prefix_of
 
     prefix, path = prefix_of(data)
@@ -188,7 +188,7 @@ def _data_from(file: Path, data: str) -> str:
 
 
 def _from(file: Path, value: Any) -> Any:
-    """A path that is there, or each of a list, as seen from the folder of a file; any other value as it is."""
+    """An existing path, or each of a list, relative to the folder of a file; any other value unchanged."""
     if isinstance(value, list):
         return [_from(file, one) for one in value]
     if not isinstance(value, str) or not Path(value).exists():

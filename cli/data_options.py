@@ -1,4 +1,4 @@
-"""Arguments that name data, and the data and tasks that they become."""
+"""Arguments that name data, and the data and tasks behind them."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def add_skip_invalid(parser: argparse.ArgumentParser) -> None:
 
 
 def data_spec(options: argparse.Namespace) -> DataSpec:
-    """The data that are named, with what ``--set`` says of them.
+    """The named data, with the values of ``--set`` for them.
 
     Raises:
-        InputError: a value is none that the field can have, or a preset is named twice.
+        InputError: a value is invalid for its field, or a preset is named twice.
         DatasetError: there are no such data, or a ``data.yaml`` is wrong.
     """
     from audio_compositionality.dataset_builder.data_spec import DataSpec, described, recognised
@@ -72,7 +72,7 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
         values["preset"] = options.preset
     spec = described(data, **values)
     check_described(spec, data)
-    # A preset's name is looked up below, with the nearest one.
+    # A preset's name is checked below, with the nearest name as a hint.
     if options.data is None and not values:
         return DataSpec(data=f"preset:{data}")
     if "preset" in values and recognised(spec.data).kind == "preset":
@@ -81,7 +81,7 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
 
 
 def possible_recipes(spec: DataSpec) -> tuple[str, ...] | None:
-    """The recipes that a preset has, or that can be made of what a user brings; None of data that hold their own.
+    """The recipes of a preset, or those possible with a user's own data; None for data that hold their own.
 
     Raises:
         DatasetError: there are no such data.
@@ -95,7 +95,7 @@ def possible_recipes(spec: DataSpec) -> tuple[str, ...] | None:
 
 
 def wanted_recipes(spec: DataSpec, tasks: Sequence[Task] | None) -> list[str] | None:
-    """The recipes that tasks need; where none are named, of a preset those of all tasks but those on request, and of
+    """The recipes that tasks need; without named tasks, for a preset those of all tasks but those on request, and for
     other data None, for all.
 
     Raises:
@@ -113,20 +113,20 @@ def wanted_recipes(spec: DataSpec, tasks: Sequence[Task] | None) -> list[str] | 
     return list(dict.fromkeys(task.info.recipe for task in tasks if makes is None or task.info.recipe in makes))
 
 
-def opened_data(
+def opened_request_data(
     options: argparse.Namespace, spec: DataSpec, changes: Mapping[str, Any], tasks: list[Task] | None
 ) -> tuple[Data, list[Task]]:
-    """The data that are asked for, and the tasks that are scored on them.
+    """The requested data, and the tasks to score on them.
 
     Args:
         options: with the arguments of `add_data` and `arguments.add_tasks`.
         spec: of the data.
-        changes: to settings of what is made of them.
-        tasks: that are asked for; None for all that the data allow, less those on request.
+        changes: to settings of the recipes.
+        tasks: the requested tasks; None for all that the data allow, less those on request.
 
     Raises:
-        InputError: a task that is named cannot score such data, or no task can.
-        DatasetError: there are no such data, or they cannot be used.
+        InputError: a named task cannot score such data, or no task can.
+        DatasetError: there are no such data, or they are unusable.
     """
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import SOUNDS, recipes_for
@@ -137,7 +137,7 @@ def opened_data(
     if makes is None:
         recipes = wanted_recipes(spec, tasks)
         opened = open_with_notes(options, spec, changes, recipes, required=recipes or () if is_named else ())
-        # What an id of the Hub holds is known now; recordings have the tasks that recordings have.
+        # The content of a Hub id is known now; recordings have their own tasks.
         if opened.reading.kind not in SOUNDS:
             wanted = default_tasks(opened.data.recipes) if tasks is None else tasks
             is_sure = is_named or (tasks is None and recognised(spec.data).kind == "preset")
@@ -161,7 +161,7 @@ def open_with_notes(
     recipes: Iterable[str] | None,
     required: Collection[str] = (),
 ) -> Opened:
-    """Open data, and say under which terms, and what of them is left out; see `dataset_builder.open_data`."""
+    """Open data, and print their terms of use and the parts left out; see `dataset_builder.open_data`."""
     from audio_compositionality.dataset_builder.open_data import opened_data as opened_with
 
     opened = opened_with(
@@ -178,7 +178,7 @@ def open_with_notes(
 
 
 def note_left_out(reasons: Mapping[str, str | None]) -> None:
-    """Say what of data is left out, and why; see `dataset_builder.open_data.left_out_notes`."""
+    """Print the parts of data that are left out, with reasons; see `dataset_builder.open_data.left_out_notes`."""
     from audio_compositionality.dataset_builder.open_data import left_out_notes
 
     for text in left_out_notes(reasons):
@@ -186,10 +186,10 @@ def note_left_out(reasons: Mapping[str, str | None]) -> None:
 
 
 def _possible(options: argparse.Namespace, tasks: Sequence[Task], recipes: Collection[str], what: str) -> list[Task]:
-    """The tasks whose rows can be made of such data.
+    """The tasks whose rows such data can give.
 
     Raises:
-        InputError: one that is named cannot, or none of those that are asked for.
+        InputError: a named task is not among them, or none of the requested ones is.
     """
     from audio_compositionality.tasks.registry import list_tasks
 
@@ -207,13 +207,13 @@ def _possible(options: argparse.Namespace, tasks: Sequence[Task], recipes: Colle
 
 
 def scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
-    """The tasks that can score the data; of the others a note says why they cannot, but for those that pass them over.
+    """The tasks that can score the data; prints why others cannot, except those that pass over them.
 
     Raises:
         InputError: there is none.
     """
     meant = [task for task in tasks if not _is_passed_over(task, data)]
-    problems = {task.info.name: scoring_problem(task, data) for task in meant}
+    problems = {task.info.name: why_not_scored(task, data) for task in meant}
     served = [task for task in meant if not problems[task.info.name]]
     reasons = [f"{name} is left out: {problem}" for name, problem in problems.items() if problem]
     if not served:
@@ -228,7 +228,7 @@ def _is_passed_over(task: Task, data: Data) -> bool:
     return recipe in data.recipes and task.info.passes_over(data.configuration(recipe).rows)
 
 
-def scoring_problem(task: Task, data: Data) -> str:
+def why_not_scored(task: Task, data: Data) -> str:
     """Why a task cannot score data; empty where it can."""
     from audio_compositionality.tasks.base import TaskError
 
@@ -242,6 +242,6 @@ def scoring_problem(task: Task, data: Data) -> str:
 
 
 def note(text: str) -> None:
-    """Say something on standard error, of several processes once."""
+    """Print a note on standard error, once for several processes."""
     if os.environ.get("RANK", "0") == "0":
         print(f"note: {plain(text)}", file=sys.stderr)

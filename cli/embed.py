@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     processes = arguments.processes_of_run()
     models = scoring.loaded_encoders(options.models, request.model, options.device, processes)
     request.check_used(models, tasks)
-    # Rows of questions are read by no encoder, unless there is nothing else.
+    # No encoder reads rows of questions, unless there are no others.
     done = [task for task in tasks if options.tasks is not None or any(can_do(task, model) for model in models)]
     recipes = tuple(dict.fromkeys(task.info.recipe for task in done or tasks))
     for layers, recipe in product(models_by_pass(models), recipes):

@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> None:
     request = scoring.read_request(options, options.out)
     data, tasks = request.open_data(options)
     how = request.with_protocol(tasks)
-    # Imported only where the arguments are right: it takes seconds.
+    # Imported after the arguments are checked: it takes seconds.
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 
     processes = arguments.processes_of_run()

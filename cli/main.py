@@ -1,4 +1,4 @@
-"""The command line: find the command, parse its arguments, run it, say what went wrong in one line."""
+"""The command line: find the command, parse its arguments, run it, report errors in one line."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: as typed behind the program's name; by default those of this process.
+        arguments: as typed after the program's name; by default those of this process.
 
     Returns:
         the exit status: 0; 1 where a model fails its check, a result is not verified or a score is not valid; 2 for a
@@ -82,11 +82,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str | None) -> argparse.Namespace:
-    """What was typed, as options.
+    """The typed words as options.
 
     Raises:
-        InputError: an option that there is not, one that is missing or has no value, or a second one of those of which
-            there is one: names the nearest, or what to do.
+        InputError: an unknown option, a missing option or value, or a repeated option that may occur
+            once: names the nearest, or the remedy.
     """
     if _lists_settings(typed):
         for action in _actions(parser, command):
@@ -109,18 +109,18 @@ def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str |
 
 
 def _lists_settings(typed: Sequence[str]) -> bool:
-    """Whether the settings are to be listed, for which nothing else is needed."""
+    """Whether a list of the settings is requested, which needs no other arguments."""
     return f"--set={HELP}" in typed or ("--set", HELP) in pairwise(typed)
 
 
 def _actions(parser: argparse.ArgumentParser, command: str | None) -> list[argparse.Action]:
-    """The arguments of a command; none where the parser has no such command."""
+    """The arguments of a command; empty where the parser has no such command."""
     commands = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     return [one for action in commands if command in action.choices for one in action.choices[command]._actions]
 
 
 _ONCE = {"--data": ", and each data set has a folder of results of its own", "--preset": ""}
-"""Options that decide what results are of, of which a second one would be forgotten silently, and why there is one."""
+"""Options that define the results' data, of which a second one would be ignored silently; each with the reason."""
 
 
 def _check_once(option: str, reason: str, typed: Sequence[str]) -> None:
@@ -131,17 +131,17 @@ def _check_once(option: str, reason: str, typed: Sequence[str]) -> None:
 
 
 def _instead(option: str, options_of_command: Sequence[str]) -> str:
-    """What to type instead of an option that there is not: a setting of that name, or the nearest option."""
+    """The remedy for an unknown option: the setting of that name, or the nearest option."""
     if "--set" in options_of_command:
         setting = option.lstrip("-").replace("-", "_")
-        if setting in setting_names():
+        if setting in all_setting_names():
             return f"as a setting it is --set {setting}=VALUE, and --set help lists all"
     close = closest(option, options_of_command, cutoff=0.7)
     return f"{'' if close is None else f'did you mean {close}? '}--help lists all"
 
 
-def setting_names() -> set[str]:
-    """The names of all settings that a command can have, of any data."""
+def all_setting_names() -> set[str]:
+    """The names of all settings of commands, for any data."""
     from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
     from audio_compositionality.dataset_builder.open_data import settable
 
@@ -154,7 +154,7 @@ def setting_names() -> set[str]:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are the command line's own: one line, and what to do."""
+    """A parser whose errors have the command line's form: one line, with the remedy."""
 
     def error(self, message: str) -> NoReturn:
         """Raise an `InputError` in place of printing the usage."""
@@ -179,13 +179,13 @@ class Parser(argparse.ArgumentParser):
 
 
 def command_names() -> dict[str, str]:
-    """The names of all modules that may have a command, by the name that the command would have."""
+    """The names of all modules that may hold a command, by the name of the command."""
     package = import_module(__package__)
     return {module.name.replace("_", "-"): module.name for module in pkgutil.iter_modules(package.__path__)}
 
 
 def load_command(name: str) -> Command:
-    """The command of a name; no other one is imported.
+    """The command of a name; no others are imported.
 
     Raises:
         InputError: there is none.
@@ -207,7 +207,7 @@ def load_commands() -> dict[str, Command]:
 
 
 def argument_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
-    """The parser of some commands; what it parses has the command's function as ``run``."""
+    """The parser of some commands; its result holds the command's function as ``run``."""
     parser = Parser(
         prog=PROGRAM,
         description=_DESCRIPTION,
@@ -224,7 +224,7 @@ def argument_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
             description=command.description,
             epilog=f"examples:\n{command.examples}" if command.examples else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            # The beginning of an option is no option: a new one could begin so.
+            # No abbreviations of options: a later option could begin alike.
             allow_abbrev=False,
         )
         command.add_arguments(subparser)
@@ -234,7 +234,7 @@ def argument_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    """Looks the version up only when it is asked for."""
+    """Looks the version up only on request."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
         from importlib.metadata import version
@@ -244,7 +244,7 @@ class _Version(argparse.Action):
 
 
 def _register_metrics() -> None:
-    """Make `evaluate.load` find the metrics by their bare names. Without it nothing of ours fails."""
+    """Make `evaluate.load` find the metrics by their bare names. A failure here affects nothing else of ours."""
     from audio_compositionality.metrics import register
 
     try:
@@ -254,7 +254,7 @@ def _register_metrics() -> None:
 
 
 def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    """Print a warning as a line of its own: what `warnings.showwarning` does in a command."""
+    """Print a warning as a line of its own; replaces `warnings.showwarning` in a command."""
     print(f"{'note' if category is UserWarning else category.__name__}: {message}", file=sys.stderr)
 
 
@@ -263,15 +263,15 @@ _KEPT = "what is finished is kept"
 
 @contextmanager
 def named_output() -> Iterator[None]:
-    """Name the standard output in an error of writing to it: of a full disk the system tells no name."""
+    """Name the standard output in an error of writing to it: the system's error of a full disk has no name."""
     with redirect_stdout(_NamedOutput(sys.stdout)):
         yield
-        # What is left is written here, so that it fails as all else does and not when Python ends.
+        # The rest is written here, so that it fails like any other write and not when Python ends.
         sys.stdout.flush()
 
 
 class _NamedOutput:
-    """The standard output, whose errors have its name; in all else it is what it was."""
+    """The standard output with its name in errors; otherwise unchanged."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -285,7 +285,7 @@ class _NamedOutput:
             return int(self._stream.write(text))
 
     def flush(self) -> None:
-        """Write what is left."""
+        """Write the rest."""
         with self._naming():
             self._stream.flush()
 
@@ -295,22 +295,22 @@ class _NamedOutput:
             yield
         except OSError as error:
             error.filename = error.filename or "standard output"
-            # What is left is not tried again when Python ends.
+            # The rest is not tried again when Python ends.
             with suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
             raise
 
 
 def exit_status(error: BaseException, *, resume: str = "", traceback: bool = False, can_skip: bool = False) -> int:
-    """Print what went wrong in one line, and return the exit status: 130 for an interrupt, else 2.
+    """Print an error in one line, and return the exit status: 130 for an interrupt, else 2.
 
-    An error that nobody expects is a mistake of the project: it is raised again, so that its traceback is seen.
+    An unexpected error is a bug of the project: it is raised again, with its traceback.
 
     Args:
-        error: what the command raised.
-        resume: how to go on where the command was stopped.
+        error: raised by the command.
+        resume: advice after an interruption.
         traceback: print the traceback of any error.
-        can_skip: the command was not told to leave out clips that cannot be embedded, and could be.
+        can_skip: whether the command could leave out clips that cannot be embedded, and was not asked to.
     """
     message = _explain(error, resume)
     if message is None:
@@ -325,7 +325,7 @@ def exit_status(error: BaseException, *, resume: str = "", traceback: bool = Fal
 
 
 def _explain(error: BaseException, resume: str) -> str | None:
-    """What to say of an error; None of one that nobody expects."""
+    """The message for an error; None for an unexpected one."""
     if isinstance(error, KeyboardInterrupt):
         return f"\nstopped. {resume}".rstrip()
     if isinstance(error, AudioCompositionalityError):
@@ -333,7 +333,7 @@ def _explain(error: BaseException, resume: str) -> str | None:
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         return f"error: {error}{f'; make room: {_KEPT}' if full else ''}"
-    # By its name, since torch is not to be imported for it.
+    # By its name, to avoid an import of torch.
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return f"error: {error or 'out of memory'}; {_KEPT}"
     return None
@@ -346,7 +346,7 @@ def _is_of_a_clip(error: BaseException) -> bool:
 
 
 def _told_by_another(error: BaseException) -> bool:
-    """Whether another of several processes says why the work ended."""
+    """Whether another process reports why the work ended."""
     return _count() > 1 and type(error).__name__ == "ProcessError" and os.environ.get("RANK") != "0"
 
 

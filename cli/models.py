@@ -1,4 +1,4 @@
-"""`models`: the models that have a name."""
+"""`models`: the named models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print what is known of the models, as a table."""
+    """Print the facts about the models, as a table."""
     from audio_compositionality.encoders.controls import CONTROLS
     from audio_compositionality.encoders.loading.names import list_models
     from audio_compositionality.encoders.loading.twins import TWINS

@@ -33,11 +33,11 @@ _EXAMPLES = """\
 """
 
 _TIMES = {"mini": "five to thirty minutes", "full": "twenty minutes to two hours"}
-"""How long it takes to score the baselines twice on two cores, quiet or busy: a submission is of rounded embeddings."""
+"""Time for scoring the baselines twice on two cores, quiet or busy: a submission is of rounded embeddings."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what can be pushed, each with its arguments."""
+    """Add the kinds of pushes, each with its arguments."""
     whats = parser.add_subparsers(title="what to push", required=True, metavar="WHAT", dest="what")
     dataset = whats.add_parser(
         "dataset",
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_first_results(parser: argparse.ArgumentParser) -> None:
-    """Add what a leaderboard begins with."""
+    """Add the first results of a leaderboard."""
     group = parser.add_argument_group("first results")
     which = group.add_mutually_exclusive_group()
     which.add_argument("--results", nargs="+", type=Path, metavar="RESULT", help="add these results, and no baselines'")
@@ -101,7 +101,7 @@ def _add_first_results(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Push, and say what was sent."""
+    """Push, and print what was sent."""
     if options.what == "leaderboard":
         _run_leaderboard(options)
         return
@@ -121,7 +121,7 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run_leaderboard(options: argparse.Namespace) -> None:
-    """Push the leaderboard, and what it begins with."""
+    """Push the leaderboard, with its first results."""
     presets = _presets(options)
     if options.results:
         arguments.check_results(options.results)
@@ -147,10 +147,10 @@ def _run_leaderboard(options: argparse.Namespace) -> None:
 
 
 def _presets(options: argparse.Namespace) -> list[str]:
-    """The presets that the baselines are scored on.
+    """The presets for the baselines.
 
     Raises:
-        InputError: one that there is not, or none.
+        InputError: an unknown preset, or none.
     """
     if options.results or options.no_baselines:
         return []
@@ -163,7 +163,7 @@ def _presets(options: argparse.Namespace) -> list[str]:
 
 
 def _add_baselines(options: argparse.Namespace, preset: str) -> None:
-    """Score what the leaderboard lacks of the baselines on a preset, and send it."""
+    """Score the baselines on a preset where the leaderboard lacks them, and submit their results."""
     from audio_compositionality.push_scripts import reports
     from audio_compositionality.push_scripts.baselines import missing_baselines, publish_baselines
 

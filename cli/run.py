@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
     """Score the baselines, and the models beside their untrained twins, and write the report."""
     arguments.check_models(options.models)
     request = scoring.read_request(options, options.out)
-    # Imported only where the arguments are right: it takes seconds.
+    # Imported after the arguments are checked: it takes seconds.
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import recipes_for
     from audio_compositionality.dataset_builder.rendered import RenderedData
@@ -55,15 +55,15 @@ def run(options: argparse.Namespace) -> None:
     is_preset = recognised(request.data.data).kind == "preset"
     given = [Named(name) for name in dict.fromkeys(options.models)]
     if given and request.tasks is None and recipes_for(request.data) is not None:
-        # Of rows that are made of what a user brings those of tasks are drawn that a model does, as far as that is
-        # known of models that have to be fetched.
+        # Of a user's own data, rows are drawn only for tasks that some model can do, as far as this is known
+        # of models that have to be fetched.
         given = [_loaded(one, options, request, processes, fetch=False) for one in given]
         done = [task for task in list_tasks() if any(one.does(task) for one in given)]
-        data, tasks = data_options.opened_data(options, request.data, request.changes, done)
+        data, tasks = data_options.opened_request_data(options, request.data, request.changes, done)
     else:
         data, tasks = request.open_data(options)
-    # All models are loaded before the first is evaluated: a wrong name should not cost a minute. For a dry run nothing
-    # is fetched, and no server asked.
+    # All models are loaded before the first is evaluated: a wrong name should not cost a minute. A dry run fetches
+    # nothing and calls no server.
     given = [_loaded(one, options, request, processes, fetch=not options.dry_run) for one in given]
     for one in given:
         scoring.check_kinds(one.loaded, tasks, options, data.source)
@@ -93,8 +93,8 @@ def run(options: argparse.Namespace) -> None:
 def _loaded(
     one: Named, options: argparse.Namespace, request: scoring.Request, processes: Processes, *, fetch: bool
 ) -> Named:
-    """A model that is named, loaded where it is not yet; without `fetch` only where nothing is fetched for it, and no
-    server asked."""
+    """A named model, loaded where it is not yet; without `fetch` only where this needs no download and no
+    server."""
     from audio_compositionality.evaluator.run.planning import is_here
 
     if one.loaded or not (fetch or is_here(one.name)):
@@ -103,7 +103,7 @@ def _loaded(
 
 
 def _as_they_are(request: scoring.Request) -> scoring.ModelSettings:
-    """How baselines are run: they have no model."""
+    """The settings of baselines, which have no weights."""
     return scoring.ModelSettings(None, request.model.options.changed(**_PLAIN))
 
 
@@ -131,7 +131,7 @@ def _tell_costs(
     given: Sequence[Named],
     processes: Processes,
 ) -> None:
-    """Say what a run would score, download, ask and write."""
+    """Print what a run would score, download, ask and write."""
     from audio_compositionality.evaluator.run.planning import costs_of_plan, plan_table
 
     there = {one.name: one.loaded for one in given if one.loaded}
@@ -163,11 +163,11 @@ def _tell_costs(
 
 
 _PLAIN = {"layer": None, "pooling": None, "compile": False}
-"""Options of baselines, which have no model."""
+"""Options of baselines, which have no weights."""
 
 
 def _quick_settings(data: Data, tasks: Sequence[Task]) -> dict[str, Any]:
-    """One fit where a task fits any: the spread of several is for `evaluate`."""
+    """One fit for tasks that fit: the spread of several is for `evaluate`."""
     for task in tasks:
         if "seeds" in task.settings(data.configuration(task.info.recipe).rows, {}):
             return {"seeds": [0]}
@@ -186,12 +186,12 @@ def _opening(
 
 
 def _write_report(out: Path, command: str, data: str | RenderedData | None) -> None:
-    """Write the report of all results in the folder, earlier ones too; where that fails, say why and go on.
+    """Write the report of all results in the folder, earlier ones too; where that fails, print why and go on.
 
     Args:
         out: the folder.
         command: as it was typed.
-        data: theirs, where the results do not lead to them.
+        data: of the results, where these do not state them.
     """
     from audio_compositionality.evaluator.report.page import write_report
 

@@ -1,4 +1,4 @@
-"""Commands that run models on data: their arguments, the models that they load, what they say while they work."""
+"""Commands that run models on data: their arguments, the loading of models, their output while they work."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 _OF_ANSWERS = frozenset({"max_new_tokens", "deadline", "spread", "max_questions"})
-"""Settings of models and of runs that only models that answer have a use for."""
+"""Settings of models and of runs that only affect models that answer."""
 
 
 def add_scoring(parser: argparse.ArgumentParser, *, store: bool = True) -> None:
-    """Add tasks, data, settings, and how clips are embedded: `read_request` reads them.
+    """Add tasks, data, settings, and options of embedding: `read_request` reads them.
 
     Args:
         parser: to add to.
@@ -53,16 +53,16 @@ def add_scoring(parser: argparse.ArgumentParser, *, store: bool = True) -> None:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for of models on data, before any of it is opened.
+    """A request to run models on data, before any data are opened.
 
     Attributes:
-        data: what they are.
-        changes: to settings of what is made of the data.
-        tasks: that are named; None for all that the data allow, less those on request.
-        model: how models are run.
-        how: how they are scored, with the settings of tasks.
-        protocol: whose presets and fits are followed to the letter; None for the project's own.
-        of_models: names of the settings of models and of the run that were typed.
+        data: the data.
+        changes: to settings of the recipes.
+        tasks: the named tasks; None for all that the data allow, less those on request.
+        model: settings of models.
+        how: settings of the run and of tasks.
+        protocol: the published protocol whose presets and fits apply; None for the project's own.
+        of_models: names of the typed settings of models and of the run.
     """
 
     data: DataSpec
@@ -74,11 +74,11 @@ class Request:
     of_models: frozenset[str] = frozenset()
 
     def open_data(self, options: argparse.Namespace) -> tuple[Data, list[Task]]:
-        """The data, and the tasks that are scored; see `data_options.opened_data`."""
-        return data_options.opened_data(options, self.data, self.changes, self.tasks)
+        """The data, and the tasks to score; see `data_options.opened_request_data`."""
+        return data_options.opened_request_data(options, self.data, self.changes, self.tasks)
 
     def with_protocol(self, tasks: Sequence[Task]) -> RunOptions:
-        """How models are scored, with the settings of the protocol that is asked for before those that are typed.
+        """The settings of the run, with those of the requested protocol as defaults of the typed ones.
 
         Raises:
             InputError: no task has a protocol of that name.
@@ -86,10 +86,10 @@ class Request:
         return self.how.changed(settings={**protocol_settings(self.protocol, tasks), **self.how.settings})
 
     def check_used(self, models: Sequence[Model], tasks: Sequence[Task]) -> None:
-        """Refuse a setting that none of the models, or of the tasks that they do, has a use for.
+        """Refuse a setting that affects none of the models, and none of the tasks that they do.
 
         Raises:
-            InputError: names it, and what it is about.
+            InputError: names the setting and its subject.
         """
         from audio_compositionality.encoders.loading.names import is_twin
         from audio_compositionality.evaluator.run.outputs import can_do
@@ -107,18 +107,18 @@ class Request:
 
 
 def read_request(options: argparse.Namespace, out: Path | None = None, *, scores: bool = True) -> Request:
-    """What is asked for: everything that was typed is checked, and neither data nor models are opened.
+    """The request: all arguments are checked, and neither data nor models are opened.
 
     Args:
         options: with the arguments of `add_scoring`.
         out: folder for results.
-        scores: whether anything is scored, so that runs and tasks have settings.
+        scores: whether anything is scored, so that settings of runs and tasks exist.
 
     Raises:
-        ListedError: the settings were asked for, and have been printed.
-        InputError: a setting or a value that there is not.
-        TaskError: no such task.
-        DatasetError: no such data.
+        ListedError: a list of the settings was requested, and has been printed.
+        InputError: an unknown setting or an invalid value.
+        TaskError: there is no such task.
+        DatasetError: there are no such data.
     """
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.store import store_root
@@ -156,7 +156,7 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
 
 
 def _check_out(out: Path | None) -> None:
-    """Refuse a folder for results that cannot be one, before anything is computed.
+    """Refuse an unusable folder for results before anything is computed.
 
     Raises:
         InputError: it is a file, lies below one, or nothing can be written there.
@@ -171,7 +171,7 @@ def _check_out(out: Path | None) -> None:
 
 
 def _check_together(settings: Mapping[str, Any], tasks: Sequence[Task] | None) -> None:
-    """Refuse settings that contradict each other in each task that has them, before anything is opened."""
+    """Refuse contradictory settings in each task that has them, before anything is opened."""
     from audio_compositionality.tasks.base import settings_among
     from audio_compositionality.tasks.registry import list_tasks
 
@@ -190,7 +190,7 @@ def _check_together(settings: Mapping[str, Any], tasks: Sequence[Task] | None) -
 
 
 def _protocol_of(spec: DataSpec) -> str | None:
-    """The protocol that a preset is of: ``paper`` of ``paper-mini``."""
+    """The protocol of a preset: ``paper`` of ``paper-mini``."""
     from audio_compositionality.dataset_builder.data_spec import recognised
 
     reading = recognised(spec.data)
@@ -227,12 +227,12 @@ def add_layer(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """How models are run.
+    """Settings of models.
 
     Attributes:
-        layers: that are asked for; None for the model's output.
-        options: all else.
-        twin_seeds: seeds of the weights of twins, each a model of its own.
+        layers: the requested layers; None for the model's output.
+        options: all others.
+        twin_seeds: seeds of the weights of twins, one model each.
     """
 
     layers: tuple[int, ...] | Literal["all"] | None
@@ -241,10 +241,10 @@ class ModelSettings:
 
     @property
     def at_one_layer(self) -> EncoderOptions:
-        """The options, where one layer will do.
+        """The options, where one layer is enough.
 
         Raises:
-            InputError: several layers are asked for.
+            InputError: several layers are requested.
         """
         if self.layers == "all" or (self.layers is not None and len(self.layers) > 1):
             asked = self.layers if self.layers == "all" else ",".join(map(str, self.layers))
@@ -253,14 +253,14 @@ class ModelSettings:
 
 
 def model_settings(options: argparse.Namespace, values: Mapping[str, Any] = MappingProxyType({})) -> ModelSettings:
-    """How models are run.
+    """The settings of models.
 
     Args:
         options: with the arguments of `add_layer`.
         values: of `model_fields`, by name.
 
     Raises:
-        InputError: a value is not one that there is.
+        InputError: an invalid value.
     """
     from audio_compositionality.encoders.options import LanguageOptions
 
@@ -271,19 +271,19 @@ def model_settings(options: argparse.Namespace, values: Mapping[str, Any] = Mapp
             "between them, such as 0,1,2"
         )
     of_options = {name: value for name, value in values.items() if name != "twin_seeds"}
-    # Commands that put no questions have none.
+    # Commands without questions have none.
     batch_size = getattr(options, "batch_size", None)
     return ModelSettings(_layers(options), LanguageOptions(batch_size=batch_size, **of_options), seeds)
 
 
 def read_model_settings(options: argparse.Namespace) -> ModelSettings:
-    """How models are run, of a command whose settings are of nothing else."""
+    """The settings of models, for a command without other settings."""
     (values,) = divided(options.set, [Group("models", model_fields)])
     return model_settings(options, values)
 
 
 def _layers(options: argparse.Namespace) -> tuple[int, ...] | Literal["all"] | None:
-    """The layers that are asked for; None for the model's output."""
+    """The requested layers; None for the model's output."""
     if options.layer is None:
         return None
     parts = [part.strip() for part in options.layer.split(",") if part.strip()]
@@ -304,20 +304,20 @@ def loaded_models(
     processes: Processes,
     there: Mapping[str, Model] = MappingProxyType({}),
 ) -> list[Model]:
-    """Models by their names, each once, and once for each layer and each seed of a twin that is asked for; one process
-    of each machine downloads.
+    """Models by their names, each once, or once for each requested layer and each seed of a twin; one process
+    per machine downloads.
 
-    Controls of a model that answers share its weights: several times so many would hardly fit.
+    Controls of a model that answers share its weights: several copies would hardly fit into memory.
 
     Args:
         names: of models.
-        settings: how they are run.
-        device: torch device; None for CUDA where there is one.
-        processes: that score together.
-        there: models that are loaded already, by their names.
+        settings: of the models.
+        device: torch device; None for CUDA where it is available.
+        processes: of this evaluation.
+        there: loaded models, by their names.
 
     Raises:
-        AudioCompositionalityError: one of them cannot be had.
+        AudioCompositionalityError: a model is not available.
     """
     from audio_compositionality.encoders.controls import Controlled
     from audio_compositionality.encoders.loading.names import is_twin, split_control
@@ -352,16 +352,16 @@ def loaded_models(
 
 
 def check_kinds(models: Sequence[Model], tasks: Sequence[Task], options: argparse.Namespace, source: str) -> None:
-    """Refuse models that cannot do tasks that are named; of others a warning says what they are left out of.
+    """Refuse models that cannot do named tasks; where no tasks are named, a warning names the tasks left out.
 
     Args:
-        models: those that are named.
-        tasks: all that are to be scored.
+        models: the named models.
+        tasks: all tasks to score.
         options: with the arguments of `arguments.add_tasks`.
         source: of the data.
 
     Raises:
-        TaskError: a model cannot do a task that is named.
+        TaskError: a model cannot do a named task.
         InputError: a model can do none.
     """
     from audio_compositionality.evaluator.run.outputs import check_model_kind, warn_of_left_out
@@ -377,11 +377,11 @@ def check_kinds(models: Sequence[Model], tasks: Sequence[Task], options: argpars
 def loaded_encoders(
     names: Sequence[str], settings: ModelSettings, device: str | None, processes: Processes
 ) -> list[Model]:
-    """Models by their names, see `loaded_models`, all of which embed clips.
+    """Models by their names, see `loaded_models`, checked to be encoders.
 
     Raises:
-        InputError: one does not.
-        AudioCompositionalityError: one of them cannot be had.
+        InputError: a model is no encoder.
+        AudioCompositionalityError: a model is not available.
     """
     encoders = []
     for model in loaded_models(names, settings, device, processes):
@@ -392,7 +392,7 @@ def loaded_encoders(
 
 
 def kept_outputs(tasks: Sequence[Task]) -> str:
-    """What is kept of models that do some tasks: embeddings, answers, or both."""
+    """The kinds of stored outputs for some tasks: embeddings, answers, or both."""
     from audio_compositionality.encoders.base import LANGUAGE_MODEL
 
     answers = {task.info.needs == LANGUAGE_MODEL for task in tasks}
@@ -403,7 +403,7 @@ def kept_outputs(tasks: Sequence[Task]) -> str:
 
 def result_line(result: Result) -> str:
     """A result in one line: model, task, the measure that it is ranked by with its interval, its score, and
-    of which kinds of samples they are where not all are there."""
+    the kinds of samples where some are missing."""
     from audio_compositionality.evaluator.compare.tables import kinds_there, score_words
     from audio_compositionality.tasks.registry import load_task
 

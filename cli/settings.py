@@ -1,4 +1,4 @@
-"""`--set NAME=VALUE`: every field of every spec that a command has, by its name, and the specs that commands share."""
+"""`--set NAME=VALUE`: every field of a command's specs, by its name, and the specs that commands share."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from audio_compositionality.tasks.base import Task
 
 HELP = "help"
-"""What stands in place of ``NAME=VALUE`` to list all settings."""
+"""Stands for ``NAME=VALUE`` to list all settings."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Settings of one thing.
+    """Settings of one subject.
 
     Attributes:
-        title: what they are settings of.
-        fields: by name; what has them is imported when they are asked for.
-        shown: names of those that are listed; None for all.
+        title: the subject.
+        fields: by name; their module is imported on request.
+        shown: names of the listed fields; None for all.
     """
 
     title: str
@@ -37,7 +37,7 @@ class Group:
 
 
 class ListedError(Exception):
-    """The settings were listed, as was asked for: there is nothing else to do."""
+    """The settings were listed on request: nothing else is left to do."""
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
@@ -69,8 +69,8 @@ def pairs(texts: Sequence[str]) -> dict[str, str]:
 
 
 def typed_pairs(options: argparse.Namespace) -> dict[str, str]:
-    """The settings that were typed, see `pairs`; without a wish to have all listed, or a text that sets nothing, which
-    `divided` meets.
+    """The typed settings, see `pairs`; without a request to list all, and without texts that set nothing, which
+    `divided` handles.
 
     Raises:
         InputError: one is named twice.
@@ -79,15 +79,15 @@ def typed_pairs(options: argparse.Namespace) -> dict[str, str]:
 
 
 def divided(texts: Sequence[str], groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """The values of settings, those of each group by themselves.
+    """The values of settings by group.
 
     Args:
         texts: as they were typed.
-        groups: in the order in which they are looked through; those behind the last one that is needed are not asked.
+        groups: in the order of lookup; groups after the last needed one are not imported.
 
     Raises:
-        ListedError: the settings were asked for, and have been printed.
-        InputError: a text is no ``NAME=VALUE``, names no setting, or its value is none that the setting can have.
+        ListedError: a list of the settings was requested, and has been printed.
+        InputError: a text is no ``NAME=VALUE``, names no setting, or has a value that is invalid for it.
     """
     from audio_compositionality.support.spec import read_values, settings_table
 
@@ -112,18 +112,18 @@ def divided(texts: Sequence[str], groups: Sequence[Group]) -> list[dict[str, Any
 
 
 def data_fields() -> dict[str, FieldInfo]:
-    """The fields of data that can be written as a text."""
+    """The fields of data that have a text form."""
     from audio_compositionality.dataset_builder.data_spec import DataSpec
 
     return {name: field for name, field in DataSpec.settable().items() if name != "data"}
 
 
 def data_groups(spec: DataSpec, recipes: Iterable[str] | None = None) -> list[Group]:
-    """The settings of data: of what they are, and of what is made of them.
+    """The settings of data: of their source, and of the recipes made from it.
 
     Args:
         spec: of the data.
-        recipes: names of those that are wanted.
+        recipes: names of the wanted recipes.
     """
     from audio_compositionality.dataset_builder.data_spec import FIELDS, recognised
     from audio_compositionality.dataset_builder.open_data import settable
@@ -136,11 +136,11 @@ def data_groups(spec: DataSpec, recipes: Iterable[str] | None = None) -> list[Gr
 
 
 _OPTIONS_OF_MODELS = ("layer", "batch_size")
-"""Fields of options of models that have an option of their own."""
+"""Fields of models' options that have a command-line option of their own."""
 
 
 def model_fields() -> dict[str, FieldInfo]:
-    """The settings of how models are run, by name."""
+    """The settings of models, by name."""
     from audio_compositionality.encoders.options import LanguageOptions
 
     seeds = _field(
@@ -151,7 +151,7 @@ def model_fields() -> dict[str, FieldInfo]:
 
 
 def run_fields() -> dict[str, FieldInfo]:
-    """The settings of how models are scored, by name."""
+    """The settings of runs, by name."""
     from audio_compositionality.evaluator.run.options import RunOptions
 
     protocol = _field(

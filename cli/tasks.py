@@ -1,4 +1,4 @@
-"""`tasks`: what is measured."""
+"""`tasks`: the benchmarks and tasks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
         Column("tasks", digits=None),
         Column("question", numeric=False),
     )
-    # So wide that no name is broken.
+    # Wide enough to keep every name on one line.
     print_table(Table("Benchmarks", headings, benchmarks), width=160)
     print_table(Table("Tasks", columns, rows_of(rows), legend), width=160)
 

@@ -1,4 +1,4 @@
-"""`train`: an audio–text model that hears how the parts of a sound are put together."""
+"""`train`: an audio–text model trained on the composition of sounds."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from audio_compositionality.training.settings import MachineSpec, TrainingSettings
 
 DATA = "comp_a_train"
-"""The recipe that is learnt from where nothing is said."""
+"""The default recipe for training."""
 
 BENCHMARK = "comp_a"
-"""What a model is scored by that was trained on such rows."""
+"""The benchmark for models trained on such rows."""
 
 OPTIONS = ("stages", "preset", "rows", "init", "batch_size", "seed")
-"""Settings of a training that have an option of their own."""
+"""Settings of a training that have a command-line option of their own."""
 
 
 _DESCRIPTION = """\
@@ -55,7 +55,7 @@ _EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments; those that are settings have no defaults of their own."""
+    """Add the command's arguments; arguments that are settings have no defaults of their own."""
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder of the run and of its model")
     parser.add_argument(
         "--data",
@@ -97,11 +97,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class LearntFrom:
-    """The data of a training, as they were typed.
+    """The typed data of a training.
 
     Attributes:
         options: of the command.
-        spec: of recordings or tables that a user brings; None of what is rendered or built.
+        spec: of a user's recordings or tables; None for rendered or built data.
     """
 
     options: argparse.Namespace
@@ -109,19 +109,19 @@ class LearntFrom:
 
     @cached_property
     def kind(self) -> str:
-        """What they are read as; empty of what is rendered or built."""
+        """Their format; empty for rendered or built data."""
         from audio_compositionality.dataset_builder.data_spec import recognised
 
         return "" if self.spec is None else recognised(self.spec.data).kind
 
     @property
     def are_made(self) -> bool:
-        """Whether rows are made of what a user brings."""
+        """Whether rows are made from a user's own data."""
         return self.kind not in ("", "texts")
 
     @property
     def tables(self) -> list[str]:
-        """Paths of the tables of texts; that of a ``data.yaml`` is the one that it names."""
+        """Paths of the tables of texts; for a ``data.yaml``, the table that it names."""
         from audio_compositionality.dataset_builder.data_spec import recognised
 
         if self.spec is None:
@@ -129,7 +129,7 @@ class LearntFrom:
         return [recognised(self.spec.data).source, *self.options.data.split(",")[1:]]
 
     def groups(self) -> list[Group]:
-        """The settings: of the data, of what is made of them, of the training."""
+        """The settings: of the data, of the recipes made from them, of the training."""
         from audio_compositionality.training.data import training_recipes
         from audio_compositionality.training.settings import MachineSpec
 
@@ -140,7 +140,7 @@ class LearntFrom:
         return [of_data, made if self.are_made else Group("", dict), *training]
 
     def typed(self, *, made: bool = True) -> list[str]:
-        """What names them, as it can be typed again; `made`: with what is said of what is made of them."""
+        """The arguments that name them, as they can be typed again; `made`: with the settings of the recipes."""
         options = self.options
         groups = self.groups()[: 2 if made else 1]
         named = typed_pairs(options)
@@ -151,7 +151,7 @@ class LearntFrom:
 
 
 def training_fields() -> Mapping[str, FieldInfo]:
-    """The settings of a training that have no option of their own, by name."""
+    """The settings of a training without a command-line option of their own, by name."""
     from audio_compositionality.training.settings import TrainingSettings
 
     fields = TrainingSettings.settable()
@@ -159,7 +159,7 @@ def training_fields() -> Mapping[str, FieldInfo]:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train, say where the model is, and publish it where that is asked for."""
+    """Train, print the model's path, and publish it on request."""
     from audio_compositionality.training.run_folder import check_out
 
     if options.push is None:
@@ -179,7 +179,7 @@ def run(options: argparse.Namespace) -> None:
         return
     if options.seeds is not None:
         raise InputError("--seeds are of --ablations; a training has one --seed")
-    # Before what opens data and models is imported, which takes seconds.
+    # Before the import of the code that opens data and models, which takes seconds.
     check_out(options.out, settings)
     trained = _train(options, settings, learnt, changes, machine)
     from audio_compositionality.training.loop import join_training
@@ -191,7 +191,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _check_encoder(init: str) -> None:
-    """Refuse, before anything is trained, what could not be published afterwards."""
+    """Refuse, before training, an encoder that could not be published afterwards."""
     from audio_compositionality.encoders.loading.names import absolute_name
     from audio_compositionality.training.run_folder import check_encoder
     from audio_compositionality.training.settings import ALIGN
@@ -221,7 +221,7 @@ def _compare(options: argparse.Namespace, settings: TrainingSettings, learnt: Le
 
 
 def _learnt_from(options: argparse.Namespace) -> LearntFrom:
-    """The data that are named.
+    """The named data.
 
     Raises:
         DatasetError: there are no such data.
@@ -233,7 +233,7 @@ def _learnt_from(options: argparse.Namespace) -> LearntFrom:
         options.data = _data_of_settings(options.settings)
     if options.data is None or options.data in list_recipes():
         return LearntFrom(options, None)
-    # Several tables of texts have commas between them, and are of one kind.
+    # Several tables of texts are separated by commas, and are of one kind.
     spec = described(options.data.partition(",")[0])
     kind = recognised(spec.data).kind
     fields = data_fields()
@@ -247,7 +247,7 @@ def _learnt_from(options: argparse.Namespace) -> LearntFrom:
 
 
 def _data_of_settings(file: Path) -> str | None:
-    """The data of a file of settings; None where it names none.
+    """The data named in a file of settings; None where it names none.
 
     Raises:
         InputError: they are not there.
@@ -259,7 +259,7 @@ def _data_of_settings(file: Path) -> str | None:
 
     data = read_yaml(file).get("data")
     if not isinstance(data, str) or data in list_recipes():
-        # What is no text is refused with the other settings.
+        # A value that is no text is refused with the other settings.
         return None
     try:
         recognised(described(data.partition(",")[0]).data)
@@ -269,7 +269,7 @@ def _data_of_settings(file: Path) -> str | None:
 
 
 def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str, Any], MachineSpec, TrainingSettings]:
-    """Changes to what is made of the data, and the settings of the file and, before them, those that are typed."""
+    """Changes to the recipes' settings, and the settings of the file, overridden by the typed ones."""
     from audio_compositionality.support.spec import read_values, read_yaml
     from audio_compositionality.training.settings import ALIGN, MachineSpec, TrainingSettings
 
@@ -290,7 +290,7 @@ def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str
         values["init"] = f"{ALIGN}{options.align}"
     file: dict[str, Any] = {} if options.settings is None else read_yaml(options.settings)
     data = options.data or file.get("data") or DATA
-    # What recordings are is told by their fingerprint.
+    # The fingerprint of recordings identifies them.
     values["data"] = data
     return changes, MachineSpec(**of_machine), TrainingSettings(**{**file, **values})
 
@@ -328,7 +328,7 @@ def _train(
 
 
 def _lines(trained: TrainingRun, options: argparse.Namespace, learnt: LearntFrom) -> list[str]:
-    """What to say at the end; what is to be scored next is the model that was the best on items of validation."""
+    """The lines at the end; the next step scores the model that was best on validation items."""
     position, out = trained.position, options.out
     lines, model = [f"{out} holds the model of step {position.total:,}."], out
     if position.best is not None:
@@ -336,7 +336,7 @@ def _lines(trained: TrainingRun, options: argparse.Namespace, learnt: LearntFrom
             f"{out / 'best'} holds that of the highest score, {position.best:.3f}, of step {position.best_step:,}."
         )
         model = out if position.best_step == position.total else out / "best"
-    # What is learnt from the rows may be changed by --set; of the test items there are other settings.
+    # --set may change the training rows; the test items have other settings.
     typed = learnt.typed(made=False) if learnt.are_made else []
     command = ["audio-compositionality", "evaluate", str(model), "--benchmark", BENCHMARK, *typed]
     return [*lines, f"Next: {shlex.join(command)}"]

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Verify the results one after the other, and print what came out."""
+    """Verify the results one after the other, and print the outcome."""
     arguments.check_results(options.results)
     from audio_compositionality.evaluator.submissions.verification import LEGEND, verify_paths
 

@@ -55,14 +55,14 @@ AudioFormat = Literal["flac", "wav"]
 LOCK_NAME = ".build.lock"
 
 BEGUN_NAME = ".begun.json"
-"""In the folder of a recipe while it is built: the digests of the shards that are finished."""
+"""In the folder of a recipe while it is built: the digests of the finished shards."""
 
 CLIPS_PER_SHARD = 400
-"""About 140 MB of FLAC or 256 MB of WAV (preset mini, clips of 10 s), well under the Hub's advised 500 MB; what a
-killed build can lose."""
+"""About 140 MB of FLAC or 256 MB of WAV (preset mini, clips of 10 s), well under the Hub's advised 500 MB; also the
+most that a killed build can lose."""
 
 ROWS_PER_GROUP = 16
-"""Rows of a Parquet row group: what a streaming reader has to fetch before its first row."""
+"""Rows of a Parquet row group: a streaming reader fetches as many before its first row."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,9 @@ def build_dataset(
     """Write data to a folder that `datasets.load_dataset` reads, one configuration a recipe.
 
     The bytes of a shard depend on the recipe, its settings, the format and the versions of the encoding libraries
-    alone, not on ``workers``. A shard appears under its name only when it is whole; a build that was stopped is
-    finished by calling it again, a finished configuration is left as it is, and one more recipe is added to a folder
-    without touching the others.
+    alone, not on ``workers``. A shard appears under its name only when it is complete; an interrupted build is
+    finished by another call, a finished configuration is left unchanged, and a further recipe is added to a folder
+    without changes to the others.
 
     Args:
         preset: name of a preset, or rendered data.
@@ -115,14 +115,14 @@ def build_dataset(
         changes: to settings of the preset; see `rendered_preset`.
         audio_format: ``flac`` or ``wav``, both 16-bit: the same samples, FLAC at 55 % of the size (preset mini).
         workers: threads that render and encode; default, the number of cores.
-        force: replace what stands in ``out`` where the files of these recipes go.
+        force: replace existing files of ``out`` in the places of these recipes' files.
         progress: show a progress bar.
 
     Returns:
         the folder.
 
     Raises:
-        DatasetError: ``out`` holds something else, or the disk is full.
+        DatasetError: ``out`` holds other files, or the disk is full.
         InputError: an unknown preset, setting or format, or workers below 1.
     """
     if audio_format not in get_args(AudioFormat):
@@ -142,7 +142,7 @@ def build_dataset(
             try:
                 _build(data, folder, audio_format, workers, force, progress)
             finally:
-                # Removed while it is held, so that nobody uploads it with the rest; Windows keeps open files.
+                # Removed before the lock ends, so that nobody uploads it with the rest; Windows keeps open files.
                 with contextlib.suppress(OSError):
                     (folder / LOCK_NAME).unlink()
     except OSError as error:
@@ -170,7 +170,7 @@ def _build(
     data: RenderedData, folder: Path, audio_format: AudioFormat, workers: int, force: bool, progress: bool
 ) -> None:
     before = _present(folder, data, audio_format, force)
-    # All rows are drawn before anything is written: a setting that the recipe refuses leaves nothing behind.
+    # All rows are drawn before anything is written: refused settings leave no files behind.
     jobs = [_job(data, name, audio_format) for name in data.recipes]
     manifest = _claim(folder, before, {job.name: _entry(data, job) for job in jobs}, force)
     total = sum(len(shard.rows) for job in jobs for shard in job.shards)
@@ -198,7 +198,7 @@ def _build(
 
 
 def _entry(data: RenderedData, job: _Job) -> BuiltRecipe:
-    """What the manifest says of a configuration before it is built."""
+    """The manifest's entry of a configuration before it is built."""
     configuration = data.configuration(job.name)
     return BuiltRecipe(
         version=job.recipe.version,
@@ -212,8 +212,8 @@ def _entry(data: RenderedData, job: _Job) -> BuiltRecipe:
 
 
 def _present(folder: Path, data: RenderedData, audio_format: str, force: bool) -> dict[str, BuiltRecipe]:
-    """The configurations that the folder holds, which has to be new, empty, or of this project, or anything with
-    ``force``; those that are built anew are not among them."""
+    """The configurations of the folder, without those that are rebuilt. The folder has to be new, empty, or of this
+    project; with ``force``, any."""
     before = None
     with contextlib.suppress(*[DatasetError] if force else []):
         before = Manifest.load(folder / MANIFEST_NAME)
@@ -240,7 +240,7 @@ def _present(folder: Path, data: RenderedData, audio_format: str, force: bool) -
 def _claim(
     folder: Path, before: Mapping[str, BuiltRecipe], entries: Mapping[str, BuiltRecipe], force: bool
 ) -> Manifest:
-    """Make the folder this build's. Returns the manifest with the new entries; what has been built before has its
+    """Make the folder this build's. Returns the manifest with the new entries; configurations built before have their
     shards."""
     kept = dict(before)
     for name, entry in entries.items():
@@ -301,7 +301,7 @@ def _plan(name: str, recipe: Recipe[Any], rows: Sequence[Row]) -> Iterator[_Plan
 
 
 def _digests_of_begun(path: Path) -> dict[str, str]:
-    """The digests of the shards that a build which was killed has finished, by their names."""
+    """The digests of the shards that a killed build has finished, by name."""
     try:
         return parsed_sealed_json(path.read_bytes(), path)
     except FileNotFoundError:
@@ -314,7 +314,7 @@ def _digests_of_begun(path: Path) -> dict[str, str]:
 def _write_shard(
     folder: Path, job: _Job, shard: _PlannedShard, digest: str | None, pool: ThreadPoolExecutor, bar: tqdm[Any]
 ) -> Shard:
-    """Write one shard unless it is there with the digest that a build before has kept of it."""
+    """Write one shard, unless it is there with the digest that an earlier build kept."""
     path = folder / shard.name
     present = sha256_of_file(path) if path.exists() else None
     if present is None or present != digest:
@@ -338,7 +338,7 @@ def _write_shard(
 
 @contextmanager
 def _appearing_whole(path: Path) -> Iterator[Path]:
-    """A path to write to; the file gets its name at the end, after its content has reached the disk."""
+    """A path to write to; the file gets its name at the end, when its content is on the disk."""
     partial = partial_path(path)
     try:
         yield partial
@@ -380,7 +380,7 @@ def _encoded_row(job: _Job, index: int) -> Row:
 
 
 def _stored_features(folder: Path, manifest: Manifest) -> dict[str, Features]:
-    """The columns of each configuration that has been built, also of recipes that this build does not know."""
+    """The columns of each built configuration, also of recipes that are unknown to this build."""
     return {
         name: Features.from_arrow_schema(pq.read_schema(folder / next(iter(built.shards))))
         for name, built in manifest.recipes.items()

@@ -1,4 +1,4 @@
-"""Opened data, whatever recipe they are of: configurations of rows, their clips, and their columns."""
+"""Opened data of any recipe: configurations of rows, their clips, and their columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 
 class DatasetError(AudioCompositionalityError):
-    """Data that cannot be used as they are: says which file, row or value, what is wrong, and what is expected."""
+    """Unusable data: names the file, row or value, the problem, and the rule."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Clip:
 
     Attributes:
         id: ``<row id>/<name of the clip in its row>``.
-        waveform: float32 [samples] in [-1, 1]; NaN where the clip cannot be used.
+        waveform: float32 [samples] in [-1, 1]; NaN where the clip is unusable.
         sample_rate: Hz.
-        problem: why the clip cannot be used; None where it can.
+        problem: why the clip is unusable; None where it is usable.
     """
 
     id: str
@@ -54,7 +54,7 @@ class ClipBatch:
         ids: of the clips.
         waveforms: float32 [clips, samples] in [-1, 1].
         sample_rate: Hz.
-        errors: by place in the batch, why a clip cannot be used; its samples are NaN.
+        errors: by place in the batch, the reason why a clip is unusable; its samples are NaN.
     """
 
     ids: tuple[str, ...]
@@ -64,7 +64,7 @@ class ClipBatch:
 
 
 class Rendering(Protocol):
-    """The rows of a configuration and their sound, made as they are asked for.
+    """The rows of a configuration and their sound, made on demand.
 
     Attributes:
         sample_rate: Hz; where rows have rates of their own, the highest.
@@ -86,11 +86,11 @@ class Rendering(Protocol):
         return self.sample_rate
 
     def reports(self) -> Sequence[Table]:
-        """Tables about the rows, which whoever builds them should read."""
+        """Tables about the rows, for whoever builds them."""
         return ()
 
     def notes(self) -> Sequence[str]:
-        """What could not be made, and why; sentences without an end."""
+        """Notes on rows that could not be made, and why; sentences without a full stop."""
         return ()
 
 
@@ -99,9 +99,9 @@ class Configuration(Protocol):
 
     Attributes:
         recipe: name of the recipe.
-        source: what the data were opened from: a preset, a folder, a Hub id.
+        source: where the data were opened from: a preset, a folder, a Hub id.
         fingerprint: names the samples; equal fingerprints mean equal samples.
-        rows: all rows without their audio: ``id``, ``split``, and what else the recipe's features name.
+        rows: all rows without their audio: ``id``, ``split``, and the recipe's further features.
         clip_ids: of all clips, row by row.
     """
 
@@ -122,10 +122,10 @@ class Configuration(Protocol):
 
         Args:
             wanted: their numbers in `clip_ids`, consecutive; by default all.
-            keep_invalid: give a clip that cannot be used with its `Clip.problem` instead of raising an error.
+            keep_invalid: yield an unusable clip with its `Clip.problem` instead of raising an error.
 
         Raises:
-            DatasetError: a clip cannot be used, and ``keep_invalid`` is not given.
+            DatasetError: a clip is unusable, and ``keep_invalid`` is not given.
         """
         ...
 
@@ -137,8 +137,8 @@ class Data(Protocol):
     """Opened data.
 
     Attributes:
-        source: what they were opened from.
-        recipes: names of the recipes that they hold configurations of.
+        source: where the data were opened from.
+        recipes: names of the recipes of its configurations.
     """
 
     source: str
@@ -150,13 +150,13 @@ class Data(Protocol):
         """The configuration of a recipe.
 
         Raises:
-            DatasetError: the data hold none; says which they hold.
+            DatasetError: the data hold none; names those that they hold.
         """
         ...
 
 
 class HeldData(Generic[AnyConfiguration]):
-    """Data whose configurations are at hand; see `Data`."""
+    """Data that hold their configurations; see `Data`."""
 
     def __init__(self, source: str, configurations: Mapping[str, AnyConfiguration]) -> None:
         """Hold configurations by the name of their recipe."""
@@ -177,7 +177,7 @@ class HeldData(Generic[AnyConfiguration]):
 
 def to_waveform(samples: Pcm16) -> Waveform:
     """16-bit samples as float32 in [-1, 1), value / 32,768 as audio readers give them."""
-    # In one pass: blocks of clips go through here.
+    # In one pass: whole blocks of clips are converted here.
     waveform: Waveform = np.multiply(samples, np.float32(1 / 32_768), dtype=np.float32)
     return waveform
 
@@ -211,7 +211,7 @@ def _batch(clips: Sequence[Clip]) -> ClipBatch:
 
 
 def check_range(wanted: range | None, count: int) -> range:
-    """The numbers that are asked for, of `count`; all for None.
+    """The requested numbers below `count`; all for None.
 
     Raises:
         InputError: they are not consecutive, or do not lie within the range.
@@ -243,13 +243,13 @@ class DataColumn:
     Attributes:
         name: of the column.
         kind: `TEXT`, `NUMBER`, `WHOLE` or `AUDIO`, a list of one in brackets, or a structure by names.
-        meaning: what it holds, for the card; Markdown.
-        choices: of texts and whole numbers, those that there are; empty where there can be any.
+        meaning: of its values, for the card; Markdown.
+        choices: all possible texts or whole numbers; empty where any is possible.
         optional: whether a value may be missing.
-        least: of a list, or of each that a structure has, how many it has at least.
-        count: of a list, how many it has; 0 for any number.
+        least: of a list, or of each list in a structure, its least length.
+        count: length of a list; 0 for any.
         filled: of a list of texts, whether none of them is empty.
-        per: of a list, another one that is as long: it has one value for each of that column's.
+        per: of a list, the name of another one of the same length: it has one value for each of that column's.
     """
 
     name: str
@@ -268,7 +268,7 @@ class DataColumn:
         return self.kind in (AUDIO, [AUDIO])
 
     def fault(self, value: Any) -> str | None:
-        """What a value has to be, where it is not that."""
+        """The rule that a value breaks; None where it breaks none."""
         if value is None and self.optional:
             return None
         if self.choices and not isinstance(self.kind, list):
@@ -289,7 +289,7 @@ class DataColumn:
 
 
 def features_of(columns: Sequence[DataColumn], sample_rate: int | None) -> Features:
-    """What `datasets` calls the features of columns; their sound has a rate in Hz, None where each clip has its own."""
+    """The features of columns, as `datasets` calls them; sound has a rate in Hz, None where each clip has its own."""
     from datasets import Audio, Features, List, Value
 
     def feature(kind: Kind) -> Any:
@@ -303,7 +303,7 @@ def features_of(columns: Sequence[DataColumn], sample_rate: int | None) -> Featu
 
 
 def check_columns(row: Row, columns: Sequence[DataColumn]) -> None:
-    """Refuse a stored row in which a column without sound is missing, or holds what it must not.
+    """Refuse a stored row in which a column without sound is missing, or holds a forbidden value.
 
     Raises:
         DatasetError: the row, the column, the value and the rule.
@@ -341,7 +341,7 @@ def _fits(value: Any, kind: Kind) -> bool:
 
 
 def _lists(value: Any) -> list[list[Any]]:
-    """The lists of a value: itself, or those that a structure has."""
+    """The lists of a value: itself, or those of a structure."""
     parts = value.values() if isinstance(value, Mapping) else (value,)
     return [part for part in parts if isinstance(part, list)]
 

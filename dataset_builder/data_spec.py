@@ -1,7 +1,7 @@
-"""What data are, from one text: a preset, a folder, a table, a data set; and what else a user says of them.
+"""The spec of data: a text that names a preset, a folder, a table or a data set, and the user's further fields.
 
-`recognised` tells what a text names by looking at it; a `DataSpec` is the text with columns, split, labels and so on,
-as ``--data`` and ``--set`` or a ``data.yaml`` have them.
+`recognised` finds the kind of data that a text names by looking at it; a `DataSpec` is the text with columns, split,
+labels and so on, as ``--data`` and ``--set`` or a ``data.yaml`` have them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KINDS: Mapping[str, str] = {
     "questions": "a table of questions",
     "hub": "data of the Hub",
 }
-"""Kinds of data: a text that could be of several is one of them by ``KIND:`` in front of it."""
+"""Kinds of data; an ambiguous text is settled by ``KIND:`` in front of it."""
 
 _LABEL_FILES = (".jams", ".txt", ".tsv", ".csv", ".json", ".ann", ".lab")
 
@@ -50,26 +50,26 @@ PATHS = ("data", "audio", "labels", "durations", "names", "negatives_labels", "n
 """Fields that can hold paths."""
 
 _HEAD = 2**16
-"""Bytes of a file that are looked at."""
+"""Bytes that are read from the head of a file."""
 
 _TEXTS = ("path", "caption", "dataset", "split_name")
 """Columns of the published tables of CompA-CLAP."""
 
 _SAID = re.compile(r"labels?|captions?(_\d+)?|class|category|tags?|text|description")
-"""Headings of what is said of a whole recording."""
+"""Headings of columns that describe a whole recording."""
 
 _TIMES = re.compile(r"onset|offset|start|stop|begin|end|time", re.ASCII)
 """Parts of headings of strong labels."""
 
 _MOST_FILES = 50_000
-"""Of a folder that are looked at: what else lies in it does not change what it is."""
+"""Files of a folder that are looked at; further ones do not change its kind."""
 
 _SETTLED = 2.0
-"""Seconds after which a folder that is changed once more has another time of change."""
+"""Seconds after which another change of a folder gets another time stamp."""
 
 
 class DataSpec(Spec):
-    """Data, and what they do not say of themselves."""
+    """Data, and the fields that a user states about them."""
 
     data: str = Field("mini", description="What they are: a preset, a folder, a table, a Hub id, NAME:PATH.")
     preset: str = Field(
@@ -128,18 +128,18 @@ class DataSpec(Spec):
     @field_validator("audio", "labels", "durations", "names", "negatives_labels", "negatives_audio", "prompts")
     @classmethod
     def _at_home(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
-        """A shell leaves ``~`` behind an equals sign as it is."""
+        """A shell does not expand ``~`` behind an equals sign."""
         if isinstance(value, tuple):
             return tuple(map(os.path.expanduser, value))
         return value if value is None else os.path.expanduser(value)
 
     @cached_property
     def reading(self) -> Reading:
-        """What the data are read as, looked at once; see `recognised`."""
+        """The reading of the data, found once; see `recognised`."""
         return recognised(self.data)
 
     def given(self) -> dict[str, Any]:
-        """What is said beside what the data are, by the names of fields."""
+        """The fields that are set, beside the data themselves, by name."""
         return {
             name: getattr(self, name)
             for name, field in type(self).model_fields.items()
@@ -148,7 +148,7 @@ class DataSpec(Spec):
 
 
 class BuildSpec(Spec):
-    """What can be set of a build beside its data."""
+    """The settings of a build beside its data."""
 
     bank: str | None = Field(None, description="Take the timbres of presets from this 32-voice DX7 bank (.syx).")
     voices: tuple[int, ...] = Field(
@@ -175,17 +175,17 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "questions": ("audio",),
     "hub": (*_COLUMNS, *_MADE, "split", "config", "revision"),
 }
-"""Fields of a `DataSpec` that say something of each kind of data."""
+"""Fields of a `DataSpec` that apply to each kind of data."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a text names.
+    """The data that a text names.
 
     Attributes:
         kind: of `KINDS`.
         source: the name or path, without the kind in front.
-        what: what it is, in words.
+        what: a description in words.
     """
 
     kind: str
@@ -194,7 +194,7 @@ class Reading:
 
 
 def recognised(data: str | Path) -> Reading:
-    """What is named: told from the names that there are, and from what lies at a path.
+    """The data that a text names: found from known names, and from the file or folder at a path.
 
     Args:
         data: ``NAME``, ``PATH``, ``ORG/NAME`` of the Hub, ``NAME:PATH`` of a published benchmark, or any of them with
@@ -202,7 +202,7 @@ def recognised(data: str | Path) -> Reading:
             ``/`` or ``~``, is no name.
 
     Raises:
-        DatasetError: there is nothing of that name, or several things: says how each is named.
+        DatasetError: there is nothing of that name, or several things: states the unambiguous name of each.
     """
     text = str(data)
     if not text.strip():
@@ -232,13 +232,13 @@ def recognised(data: str | Path) -> Reading:
 
 
 def _at_home(text: str) -> str:
-    """A path, or ``NAME=PATH``, with the home folder in place of ``~``, which a shell leaves as it is behind a sign."""
+    """A path, or ``NAME=PATH``, with the home folder in place of ``~``, which a shell does not expand behind a sign."""
     name, equals, path = text.partition("=")
     return f"{name}={os.path.expanduser(path)}" if equals else os.path.expanduser(text)
 
 
 def prefix_of(data: str) -> tuple[str, str]:
-    """The part before a path (``KIND:``, ``NAME:`` of a benchmark, ``NAME=`` of a data set, or nothing), and the path.
+    """The prefix of a path (``KIND:``, ``NAME:`` of a benchmark, ``NAME=`` of a data set, or nothing), and the path.
 
     A name alone, such as ``preset:mini``, has no path.
     """
@@ -274,7 +274,7 @@ def _named(text: str) -> Iterator[Reading]:
 
 
 def _unknown(text: str) -> str:
-    """What to say of a text that names nothing."""
+    """The message for a text that names nothing."""
     from .recorded import list_sounds
     from .sounds.hub import list_named_sets
     from .sounds.published import list_readers
@@ -291,7 +291,7 @@ def _unknown(text: str) -> str:
 
 
 def _at(path: Path) -> list[Reading]:
-    """What lies at a path; nothing where there is nothing."""
+    """The readings of a path; empty where there is nothing."""
     try:
         if path.is_dir():
             changed = path.stat().st_mtime_ns
@@ -305,7 +305,7 @@ def _at(path: Path) -> list[Reading]:
 
 @lru_cache(maxsize=32)
 def _unchanged_folder(folder: str, _place: str, _changed: int) -> tuple[Reading, ...]:
-    """What a folder is, looked at once: a command asks often, and a folder can have many files."""
+    """The readings of a folder, found once: a command needs them often, and a folder can have many files."""
     return tuple(_in_folder(Path(folder)))
 
 
@@ -336,7 +336,7 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
 
 
 def _first_files(folder: Path) -> dict[str, Path]:
-    """The first file of each suffix in a folder and below it, of so many files as are looked at."""
+    """The first file of each suffix in a folder and below it, among the files that are looked at."""
     firsts: dict[str, Path] = {}
     seen = 0
     for root, folders, names in os.walk(folder):
@@ -351,7 +351,7 @@ def _first_files(folder: Path) -> dict[str, Path]:
 
 
 def _labels_among(folder: Path, firsts: Mapping[str, Path]) -> Path | None:
-    """A file of strong labels of a folder; None where none of a known format is there."""
+    """A file of strong labels of a folder; None where there is none of a known format."""
     from .sounds.formats import format_of
 
     file = next((firsts[suffix] for suffix in _LABEL_FILES if suffix in firsts), None)
@@ -362,7 +362,7 @@ def _labels_among(folder: Path, firsts: Mapping[str, Path]) -> Path | None:
 
 
 def _is_beside(labels: Path) -> bool:
-    """Whether a file of labels has the name of a sound file beside it."""
+    """Whether a file of labels has the same name as a sound file beside it."""
     return any(labels.with_suffix(suffix).is_file() for suffix in AUDIO_SUFFIXES)
 
 
@@ -380,7 +380,7 @@ def _of_shards(folder: Path, firsts: Mapping[str, Path]) -> Reading:
 
 
 def _names_recipes(card: Path) -> bool:
-    """Whether a data card has a configuration of a recipe, as of data that were pushed without their manifest."""
+    """Whether a data card has the configuration of a recipe, as in data that were pushed without their manifest."""
     from .recipes import list_recipes
 
     try:
@@ -413,7 +413,7 @@ def _in_file(path: Path) -> Reading:
 
 
 def _is_of_recordings(path: Path, columns: Collection[str]) -> bool:
-    """Whether a table says something of whole recordings, be it that it lacks the column of their files."""
+    """Whether a table describes whole recordings, even one without a column of their files."""
     if FILE_COLUMNS[0] in columns:
         return True
     names = [column.lower() for column in columns]
@@ -422,7 +422,7 @@ def _is_of_recordings(path: Path, columns: Collection[str]) -> bool:
 
 
 def _no_data(path: Path) -> str:
-    """What to say of a file that is none of those that data are in."""
+    """The message for a file of an unknown format."""
     suffix = path.suffix.lower()
     if suffix in _YAML:
         return f"{str(path)!r} is a description of data, and no data: give it by itself, --data {path}"
@@ -442,7 +442,7 @@ def _is_of_questions(columns: Collection[str]) -> bool:
 
 
 def _columns_of(path: Path) -> tuple[str, ...]:
-    """Names of the columns of a table, or of the keys of the first row of JSON; none of anything else."""
+    """Names of the columns of a table, or the keys of the first row of JSON; empty for any other file."""
     if path.suffix.lower() == ".parquet":
         return _parquet_columns(path)
     try:
@@ -469,11 +469,10 @@ def _keys_of(line: str) -> tuple[str, ...]:
 
 
 def described(data: str | Path, **given: Any) -> DataSpec:
-    """The spec of data: what is given, and before it what a ``data.yaml`` says that is named in place of the data.
+    """The spec of data: the given fields, which take precedence over those of a ``data.yaml`` named as the data.
 
     Args:
-        data: as `recognised` takes it, or the path of a ``data.yaml``; where its paths are no absolute ones, they are
-            below its folder.
+        data: as `recognised` takes it, or the path of a ``data.yaml``, whose relative paths are below its folder.
         given: further fields by name.
 
     Raises:
@@ -505,13 +504,13 @@ def described(data: str | Path, **given: Any) -> DataSpec:
 
 
 def _no_name(path: Path) -> str:
-    """A path as a text that is taken for no name."""
+    """A path as a text that cannot be taken for a name."""
     text = str(path)
     return text if path.is_absolute() or text.startswith((".", "~")) else f".{os.sep}{text}"
 
 
 def _beside(file: Path, name: str, value: Any) -> Any:
-    """A path of a description as seen from here; any other value as it is."""
+    """A path of a description, relative to the current folder; any other value as it is."""
     if isinstance(value, list):
         return tuple(_beside(file, name, part) for part in value)
     if name not in PATHS or not isinstance(value, str):
@@ -526,10 +525,10 @@ def _beside(file: Path, name: str, value: Any) -> Any:
 
 
 def check_fields(spec: DataSpec, reading: Reading) -> None:
-    """Refuse what says nothing of such data.
+    """Refuse fields that do not apply to such data.
 
     Raises:
-        InputError: names the field, what the data are, and what it is about.
+        InputError: names the field, the kind of the data, and the kinds that the field applies to.
     """
     for name in spec.given():
         if name not in FIELDS[reading.kind] and name != "settings":
@@ -553,7 +552,7 @@ def check_fields(spec: DataSpec, reading: Reading) -> None:
 
 
 def with_sound(spec: DataSpec, reading: Reading) -> DataSpec:
-    """The spec with the folder of a table or of strong labels for that of the sound, where the sound lies in it."""
+    """The spec with the folder of a table or of strong labels as that of the sound, where the sound lies in it."""
     if spec.audio is not None or reading.kind not in ("table", "labels"):
         return spec
     path = Path(reading.source).expanduser()
@@ -561,7 +560,7 @@ def with_sound(spec: DataSpec, reading: Reading) -> DataSpec:
     try:
         is_there = _first_is_in(path, folder) if reading.kind == "table" else _has_labelled(path, folder)
     except (OSError, ValueError, csv.Error):
-        # What is wrong with the table is told when it is read.
+        # Errors of the table are raised when it is read.
         return spec
     return spec.changed(audio=str(folder)) if is_there else spec
 
@@ -577,7 +576,7 @@ def _first_is_in(table: Path, folder: Path) -> bool:
 
 
 def _has_labelled(labels: Path, folder: Path) -> bool:
-    """Whether a sound file lies in a folder that labels name, or beside which a file of labels of its name lies."""
+    """Whether a sound file lies in a folder that labels name, or beside a file of labels of the same name."""
     sounds = [path for path in folder.iterdir() if path.suffix.lower() in AUDIO_SUFFIXES]
     if labels.is_dir():
         return any(path.with_suffix(suffix).is_file() for path in sounds for suffix in _LABEL_FILES)

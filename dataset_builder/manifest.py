@@ -1,7 +1,7 @@
-"""What a built folder says of itself.
+"""The manifest and the card of a built folder.
 
-Its manifest states what each configuration was made from and the digest of every shard; its card is README.md with the
-YAML that `datasets` and the Hub read, a Jinja template of each recipe in it; its shards are Parquet files.
+The manifest states the settings of each configuration and the digest of every shard; the card is README.md with the
+YAML that `datasets` and the Hub read, with a Jinja template of each recipe; the shards are Parquet files.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FINGERPRINT_KEY = b"audio_compositionality_fingerprint"
 """Name of the fingerprint in the metadata of a shard."""
 
 RECIPE_NAME = re.compile(r"[A-Za-z0-9]\w*", re.ASCII)
-"""What a recipe can be called: its name is that of a folder and of a configuration."""
+"""The names that a recipe can have: also the name of a folder and of a configuration."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Shard:
         """Refuse a file that is not this shard.
 
         Raises:
-            DatasetError: the file is another, or there is none.
+            DatasetError: the file differs, or there is none.
         """
         if not path.is_file():
             raise DatasetError(
@@ -74,7 +74,7 @@ class BuiltRecipe:
         settings: of the recipe, as JSON values.
         fingerprint: of the recipe's name, version and settings.
         rows_sha256: of the columns and of all rows without their audio: where it differs under one fingerprint, the
-            code of the recipe has changed and its version has not.
+            code of the recipe has changed without its version.
         audio_format: ``flac`` or ``wav``.
         description: Markdown of the card.
         shards: by path below the folder; empty until the configuration has been built.
@@ -90,7 +90,7 @@ class BuiltRecipe:
 
     @property
     def synthetic(self) -> bool:
-        """Whether its sound is ours, and not that of recordings that somebody brought."""
+        """Whether its sound is generated here, and not that of a user's recordings."""
         return not self.settings.get("sounds")
 
     @property
@@ -104,7 +104,7 @@ class BuiltRecipe:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a built folder holds.
+    """The content of a built folder.
 
     Attributes:
         recipes: by the name of the recipe, which is that of the configuration; the first is the default.
@@ -124,7 +124,7 @@ class Manifest:
 
     @classmethod
     def load(cls, path: Path) -> Manifest | None:
-        """The manifest in a file; None where there is none.
+        """The manifest of a file; None where there is no file.
 
         Raises:
             DatasetError: it is damaged, or of another version.
@@ -170,7 +170,7 @@ class AudioColumn:
 
     Attributes:
         name: of the column.
-        is_list: whether a row has a list of clips in it, ``name/0``, ``name/1`` …; else it has one, ``name``.
+        is_list: whether a row has a list of clips in it, ``name/0``, ``name/1`` …; else it has one clip, ``name``.
         sample_rate: Hz; None where each clip has its own.
     """
 
@@ -179,7 +179,7 @@ class AudioColumn:
     sample_rate: int | None
 
     def clip_names(self, count: int) -> tuple[str, ...]:
-        """The names of a row's clips in this column, of which there are so many."""
+        """The names of a row's clips in this column, for a number of clips."""
         return tuple(f"{self.name}/{number}" for number in range(count)) if self.is_list else (self.name,)
 
 
@@ -203,7 +203,7 @@ def open_parquet(name: str, path: Path) -> pq.ParquetFile:
     """Open a Parquet file.
 
     Raises:
-        DatasetError: it is none.
+        DatasetError: it is not one.
     """
     import pyarrow.parquet as pq
 
@@ -211,10 +211,10 @@ def open_parquet(name: str, path: Path) -> pq.ParquetFile:
 
 
 def naming(name: str, read: Callable[[], Answer]) -> Answer:
-    """What a function of pyarrow returns, whose errors do not say which file they are about.
+    """The result of a function of pyarrow, whose errors do not name their file.
 
     Raises:
-        DatasetError: the file's data are damaged; one that `read` raises says so itself.
+        DatasetError: the file's data are damaged; an error of `read` itself is raised unchanged.
     """
     import pyarrow as pa
 
@@ -229,8 +229,8 @@ def naming(name: str, read: Callable[[], Answer]) -> Answer:
 def card_section(recipe: Recipe[Any], spec: Any) -> str:
     """The card's section of a recipe: its template, or the first line of its docstring and the table of its columns.
 
-    Templates see ``spec``, ``columns`` (the table) and the values of `Recipe.card`. They may include others of the
-    folder of our recipes, such as ``citation_coat.md``.
+    Templates have the values ``spec``, ``columns`` (the table) and those of `Recipe.card`. They may include other
+    templates of our recipes' folder, such as ``citation_coat.md``.
 
     Args:
         recipe: whose template lies beside its module as ``NAME.md``.
@@ -247,7 +247,7 @@ def card_section(recipe: Recipe[Any], spec: Any) -> str:
 
 @cache
 def card_templates(folder: Path) -> Environment:
-    """The templates of a folder, and those of our recipes; a name that nobody gives a value is an error."""
+    """The templates of a folder, and those of our recipes; a name without a value is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     folders = [folder, Path(__file__).parent / "recipes"]
@@ -273,12 +273,12 @@ def _listed(names: Iterable[Any], most: int = 6) -> str:
 
 
 def _cell(text: str) -> str:
-    """A label as the text of a Markdown table's cell: names come from anybody's files."""
+    """A label as the text of a Markdown table's cell: names come from a stranger's files."""
     return "".join(f"\\{char}" if char in r"\`*_[]<>|&" else char for char in text)
 
 
 _LICENCE = ("cc-by-4.0", "CC BY 4.0")
-"""Of what is generated, as the Hub calls it and as it is written."""
+"""Licence of generated data: its name on the Hub, and in a text."""
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
@@ -288,7 +288,7 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
 
     Args:
         manifest: of the folder.
-        features: the columns of each configuration that has been built; others do not appear on the card.
+        features: the columns of each built configuration; others do not appear on the card.
     """
     import yaml
 
@@ -346,7 +346,7 @@ def _contents(name: str, built: BuiltRecipe) -> str:
 
 
 def _licence(recipes: Mapping[str, BuiltRecipe]) -> str:
-    """Recordings have the licence of those who made them, which is not known here."""
+    """The licence in words; recordings have that of their authors, which is not known here."""
     ours = [f"`{name}`" for name, built in recipes.items() if built.synthetic]
     if len(ours) == len(recipes):
         return f"{_LICENCE[1]}."

@@ -1,4 +1,4 @@
-"""Data opened by what a user says of them: the one way from a text such as ``mini`` or ``animals/`` to rows."""
+"""Open data from a user's text, such as ``mini`` or ``animals/``: the one way from the text to rows."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Opened:
 
     Attributes:
         data: the data.
-        reading: what they were read as.
-        left_out: of recipes that were wanted and that the data cannot serve, why, by name.
-        notes: what a user has to know: terms, what of the data is left out; sentences without an end.
+        reading: their kind, source and description.
+        left_out: requested recipes that the data cannot serve: the reason by name.
+        notes: sentences for the user, without a full stop: terms of use, and the data that were left out.
     """
 
     data: Data
@@ -46,16 +46,16 @@ def open_data(data: str | Path | RenderedData | DataSpec, **settings: Any) -> Da
     """Open data.
 
     Args:
-        data: a preset (``mini``, ``full``, and after the paper's letter ``paper-mini``, ``paper-full``), rendered on
-            the fly with nothing on disk, or one with changes, ``mini with seed=7``; a folder written by
-            `build_dataset`, or the Hub id of one or of the authors' published data; a folder, a table or a data set of
-            recordings; strong labels; ``NAME:PATH``, a benchmark that others published; a ``data.yaml``; or data that
-            are rendered already. See `recognised`.
-        settings: fields of `DataSpec`, such as ``label="instrument"``, and settings of what is made of the data, such
-            as ``seed=7`` or ``classes=6``; ``recipes`` names recipes.
+        data: a preset (``mini``, ``full``; to the letter of the paper ``paper-mini``, ``paper-full``), rendered on the
+            fly with nothing on disk, or a preset with changes, ``mini with seed=7``; a folder written by
+            `build_dataset`, its Hub id, or that of the authors' published data; a folder, a table or a data set of
+            recordings; strong labels; ``NAME:PATH``, a published benchmark of others; a ``data.yaml``; or rendered
+            data. See `recognised`.
+        settings: fields of `DataSpec`, such as ``label="instrument"``, and settings of the recipes, such as ``seed=7``
+            or ``classes=6``; ``recipes`` names recipes.
 
     Raises:
-        DatasetError: there are no such data, they can be read in several ways, or they can serve no recipe.
+        DatasetError: there are no such data, the text is ambiguous, or the data can serve no recipe.
         InputError: there is no such setting, or not such a value.
     """
     if isinstance(data, RenderedData):
@@ -74,11 +74,11 @@ def open_data(data: str | Path | RenderedData | DataSpec, **settings: Any) -> Da
 
 
 def check_described(spec: DataSpec, file: str | Path) -> None:
-    """Refuse settings of a ``data.yaml`` that nothing of such data has.
+    """Refuse settings of a ``data.yaml`` that do not apply to such data.
 
     Args:
         spec: as `described` gives it.
-        file: what it was read from.
+        file: the file of the spec.
 
     Raises:
         DatasetError: see `recognised`.
@@ -98,11 +98,11 @@ def check_described(spec: DataSpec, file: str | Path) -> None:
 
 
 def settable(spec: DataSpec, recipes: Iterable[str] | None = None) -> dict[str, FieldInfo]:
-    """The settings of what is made of data, by name.
+    """The settings of the recipes that can be made of data, by name.
 
     Args:
         spec: of the data.
-        recipes: names; by default all that can be made of them.
+        recipes: names; by default all recipes that such data can serve.
 
     Raises:
         DatasetError: see `recognised`.
@@ -119,14 +119,14 @@ def settable(spec: DataSpec, recipes: Iterable[str] | None = None) -> dict[str, 
         from .recorded import changeable, recorded_recipes
 
         if reading.kind == "hub" and recipes is not None:
-            # What it is shows when it is opened, and settings of rows that are as they are, are refused then.
+            # Its kind shows when it is opened; settings of rows that are stored already are refused then.
             recipes = [name for name in recipes if name in recorded_recipes()] or None
         return changeable(spec.preset, recipes)
     return {}
 
 
 def reading_of(spec: DataSpec) -> Reading:
-    """What data are read as: what is said of an id of the Hub tells that it is a data set of recordings.
+    """The reading of data; an id of the Hub with fields of recordings is a data set of recordings.
 
     Raises:
         DatasetError: see `recognised`.
@@ -142,7 +142,7 @@ def _set_of_hub(reading: Reading) -> Reading:
 
 
 def recipes_for(spec: DataSpec) -> tuple[str, ...] | None:
-    """Names of the recipes that are made of such data; None where the data hold their own.
+    """Names of the recipes that such data can serve; None where the data hold rows already.
 
     Raises:
         DatasetError: see `recognised`.
@@ -175,11 +175,11 @@ def opened_data(
     """Open data.
 
     Args:
-        spec: what they are.
-        recipes: names of recipes that are wanted; by default all. Of stored data all are opened.
-        required: names of those that have to be served.
-        changes: to settings of what is made of them.
-        skip_invalid: leave out recordings that cannot be used, or whose labels are wrong.
+        spec: the data.
+        recipes: names of requested recipes; by default all. Of stored data all are opened.
+        required: names of recipes that have to be served.
+        changes: to settings of the recipes.
+        skip_invalid: leave out recordings that are unusable or have wrong labels.
         progress: show progress bars.
 
     Raises:
@@ -215,7 +215,7 @@ def _refuse_changes(changes: Mapping[str, Any], reading: Reading) -> None:
 
 
 def _stored(spec: DataSpec, reading: Reading) -> Data:
-    """What is rendered or written already."""
+    """Data that are rendered or written already."""
     if reading.kind == "built":
         from .stored import StoredData
 
@@ -230,7 +230,7 @@ def _stored(spec: DataSpec, reading: Reading) -> Data:
         reader, path = published
         if not path:
             raise DatasetError(f"{reading.source!r} names no path; {reader.name}:PATH is {reader.meaning}")
-        # A shell leaves what stands behind a colon as it is.
+        # A shell does not expand ``~`` behind a colon.
         return reader.open(os.path.expanduser(path))
     if reading.kind == "texts":
         raise DatasetError(f"{reading.source} is {reading.what}: `train` takes it, and nothing scores it")
@@ -241,7 +241,7 @@ def _stored(spec: DataSpec, reading: Reading) -> Data:
 
 
 def _of_hub(spec: DataSpec, reading: Reading) -> tuple[Reading, Data | None]:
-    """What an id of the Hub is: data of ours or the authors', opened, or a data set of recordings."""
+    """The reading of an id of the Hub: data of ours or the authors', opened, or a data set of recordings."""
     from .stored import StoredData, StrangeDataError
 
     try:
@@ -264,7 +264,7 @@ def _of_sounds(
     from .recorded import RECORDINGS, changeable, offered, takers
     from .scenes.effects import load_transform
 
-    # What is wrong with settings is told before recordings are read, which can take minutes.
+    # Wrong settings are refused before recordings are read, which can take minutes.
     changes = {**changes, **_templates(spec)}
     fields = changeable(spec.preset, recipes)
     if spec.prompts is not None and not takers("templates", spec.preset, recipes):
@@ -359,7 +359,7 @@ def _of_labels(
 
 
 def notes_of(data: RenderedData) -> tuple[str, ...]:
-    """What could not be made of recordings with strong labels, such as a kind of questions, and why.
+    """Notes on rows that could not be made of recordings with strong labels, such as a kind of questions, and why.
 
     Raises:
         DatasetError: nothing could be made.
@@ -368,7 +368,7 @@ def notes_of(data: RenderedData) -> tuple[str, ...]:
 
 
 def _skipped(source: str, skipped: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """How many recordings are left out, which first and why."""
+    """A note on the recordings that are left out: their number, the first of them and why."""
     if not skipped:
         return ()
     names = shown([f"{id} ({reason})" for id, reason in skipped])
@@ -377,7 +377,7 @@ def _skipped(source: str, skipped: Sequence[tuple[str, str]]) -> tuple[str, ...]
 
 
 def _format(spec: DataSpec) -> tuple[str | None, ReadOptions]:
-    """The format of strong labels, and what their files do not say.
+    """The format of strong labels, and the options that their files leave open.
 
     Raises:
         InputError: a file is not there, or columns are no ``FIELD=HEADING``.
@@ -403,7 +403,7 @@ def _format(spec: DataSpec) -> tuple[str | None, ReadOptions]:
 
 
 def left_out_notes(reasons: Mapping[str, str | None]) -> list[str]:
-    """What is left out and why, those of one reason together; by name, None for what is not left out."""
+    """Notes on what is left out, one a reason; `reasons` by name, None for a name that is not left out."""
     notes = []
     for reason in dict.fromkeys(filter(None, reasons.values())):
         names = [name for name, of_name in reasons.items() if of_name == reason]

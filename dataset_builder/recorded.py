@@ -1,4 +1,4 @@
-"""Sounds opened by name, and the data that recipes make of them."""
+"""Sounds opened by name, and their data by recipe."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 RECORDINGS = "what is made of recordings here"
 
 RECORDINGS_OF = "recordings of "
-"""Prefix of the source of data that were made of recordings: no preset or folder that can be opened."""
+"""Prefix of the source of data from recordings, which is not the name of a preset or folder."""
 
 
 def open_recordings(
@@ -74,42 +74,41 @@ def open_recordings(
     skip_invalid: bool = False,
     progress: bool = True,
 ) -> ReadRecordings | PackageSounds:
-    """Open recordings of your own: of a folder, or of a data set that `datasets` reads.
+    """Open a user's recordings: of a folder, or of a data set that `datasets` reads.
 
-    All are read once: their fingerprint is that of their samples, labels, groups and conditions, wherever they lie.
+    All are read once: their fingerprint is that of samples, labels, groups and conditions, independent of their places.
 
     Args:
         folder: with ``LABEL[/CONDITION]/file.wav``, or with ``metadata.csv``; see `folder_recordings`. Or the name of
-            sounds of an installed package, of which `list_sounds` has the list. A folder of such a name is ``./NAME``,
-            or a `Path`.
+            sounds of an installed package, one of `list_sounds`. A folder of such a name is ``./NAME``, or a `Path`.
         dataset: Hub id or folder of a data set with a column of audio, instead; see `hub_recordings`. Or the name of
-            one, of which `list_named_sets` has the list, or a YAML file that describes one as `NamedSet` has it: the
-            arguments below are as it states them, where they are not given, and what cannot be used is left out.
-            ``NAME=FOLDER`` reads a copy of it, with the files that it has on the Hub.
-        table: that says what each file of the folder is, where it is not its ``metadata.csv``.
+            one, one of `list_named_sets`, or a YAML file that describes one in the form of `NamedSet`: it states the
+            arguments below that are not given, and unusable recordings are left out. ``NAME=FOLDER`` reads a copy of
+            it, with the files that it has on the Hub.
+        table: that describes each file of the folder, where it is not its ``metadata.csv``.
         label: column with labels.
-        group: column whose values say which recordings belong together: they are never on both sides of a fold.
-        condition: column with what recordings of several labels share and what says nothing of these, such as the
-            voice that says words.
-        captions: column with captions, or several, also as one text with commas between them; by default those that are
-            called so: ``captions``, ``caption``, ``caption_1`` …
+        group: column of groups: recordings of one group are never on both sides of a fold.
+        condition: column with a property that recordings of several labels share and that does not reveal these, such
+            as the voice that speaks words.
+        captions: column with captions, or several, also as one text with commas between them; by default the columns
+            ``captions``, ``caption``, ``caption_1`` …
         separator: between several labels of a recording, where it can have several.
-        words: columns with a word each, such as how it is played: ``COLUMN``, or ``COLUMN=ATTRIBUTE``; by default those
-            that are called ``word:ATTRIBUTE``. Of words about loudness (`LOUDNESS`) sounds keep how loud they are
-            beside others of their label.
-        strong_labels: files that say what is heard in the files of a folder from when to when, in place of their
-            labels: each stretch in which one label is heard alone is a recording, see `strong_recordings`.
-        format: of the strong labels; by default what the files say.
-        label_options: what the files of strong labels do not say.
+        words: columns with a word each, such as the way of playing: ``COLUMN``, or ``COLUMN=ATTRIBUTE``; by default
+            those named ``word:ATTRIBUTE``. With words of loudness (`LOUDNESS`), sounds keep their levels relative to
+            others of their label.
+        strong_labels: files with the labelled events of a folder's recordings, in place of labels of whole files: each
+            stretch in which one label is present alone is a recording, see `strong_recordings`.
+        format: of the strong labels; by default recognised from the files.
+        label_options: facts that the files of strong labels leave open.
         split: of the data set, such as ``test`` or ``train[:1000]``.
         config: configuration of the data set.
         revision: of the data set: branch, tag or commit.
-        skip_invalid: leave out what cannot be used; `ReadRecordings.skipped` lists it.
+        skip_invalid: leave out unusable recordings; `ReadRecordings.skipped` lists them.
         progress: show progress bars.
 
     Raises:
-        InputError: not one of `folder` and `dataset` is given, or what is for a data set alone.
-        DatasetError: they cannot be read, or one of them cannot be used.
+        InputError: not exactly one of `folder` and `dataset` is given, or an argument that is for a data set alone.
+        DatasetError: they cannot be read, or one of them is unusable.
     """
     if (folder is None) == (dataset is None):
         raise InputError("give recordings as a folder or as a data set: one of the two")
@@ -147,7 +146,7 @@ def open_recordings(
 def _of_folder(
     folder: str | Path, columns: Mapping[str, Any], *, skip_invalid: bool, progress: bool
 ) -> ReadRecordings | PackageSounds:
-    """Those of a folder, or of an installed package."""
+    """The sounds of a folder, or of an installed package."""
     from .sounds.folder import SETTINGS, folder_recordings
 
     opener = opener_of(folder)
@@ -167,12 +166,12 @@ def _of_folder(
 def _of_data_set(
     dataset: str | Path, asked: Mapping[str, Any], *, skip_invalid: bool, progress: bool
 ) -> ReadRecordings:
-    """Those of a data set.
+    """The sounds of a data set.
 
     Args:
         dataset: its name, Hub id or folder.
-        asked: columns and so on, of which a named data set states those that are None.
-        skip_invalid: leave out what cannot be used, as is done in a named one, which nobody here can mend.
+        asked: columns and so on; a named data set states those that are None.
+        skip_invalid: leave out unusable recordings, as is always done in a named data set, which nobody here can mend.
         progress: show progress bars.
     """
     from .sounds.hub import check_copy, hub_recordings
@@ -185,7 +184,7 @@ def _of_data_set(
         _warn_of_folder(named.name, "a data set")
     if Path(named.dataset).is_dir():
         check_copy(named, stated["config"], stated["split"])
-    # Labels that are none, and several of them, are those of the column that it states; and so of captions.
+    # Excluded labels and separators belong to the column that the data set states; the same for captions.
     its_own = stated["label"] == named.label
     if asked["separator"] is None and not its_own:
         stated["separator"] = None
@@ -204,7 +203,7 @@ def _of_data_set(
 
 
 def opener_of(name: str | Path) -> SoundsOpener | None:
-    """Sounds of an installed package that are called so; None where a folder is meant: a `Path`, or another text.
+    """The sounds of an installed package by name; None where a folder is meant: a `Path`, or another text.
 
     Raises:
         SoundError: there is neither.
@@ -224,19 +223,19 @@ def opener_of(name: str | Path) -> SoundsOpener | None:
 
 
 def _check_given(name: str | Path) -> None:
-    """Refuse an empty text, which `Path` takes for the current folder."""
+    """Refuse an empty text, which `Path` would take for the current folder."""
     if not str(name).strip():
         raise SoundError(f"recordings are {str(name)!r}; give a folder (. is the current one)")
 
 
 def named_set_of(text: str | Path) -> NamedSet | None:
-    """The data set that is meant by its name, or by a YAML file that describes it, and where it lies; None for others.
+    """The data set of a name, or of a YAML file that describes it, with its place; None for others.
 
     Args:
         text: ``NAME``, ``FILE.yaml``, or either with ``=FOLDER``, which holds a copy. A `Path` is no name.
 
     Raises:
-        SoundError: the file describes none, or there is no such folder.
+        SoundError: the file does not describe one, or there is no such folder.
     """
     name, equals, folder = str(text).partition("=")
     if name.endswith((".yaml", ".yml")) and not Path(name).is_dir():
@@ -253,7 +252,7 @@ def named_set_of(text: str | Path) -> NamedSet | None:
 
 
 def _check_settings(file: str, settings: Mapping[str, Any]) -> None:
-    """Refuse settings of a file that no recipe has."""
+    """Refuse settings of a file that are unknown to all recipes."""
     if not settings:
         return
     try:
@@ -263,7 +262,7 @@ def _check_settings(file: str, settings: Mapping[str, Any]) -> None:
 
 
 def _warn_of_folder(name: str, what: str) -> None:
-    """Say that a folder of the name of something else is there, and how it is had."""
+    """Warn of a folder with the same name, and state how to name it."""
     if Path(name).is_dir():
         warnings.warn(
             f"{name!r} is taken as the name of {what}; ./{name} is the folder that is called so", stacklevel=4
@@ -271,13 +270,13 @@ def _warn_of_folder(name: str, what: str) -> None:
 
 
 def recorded_recipes() -> dict[str, Recipe[Any]]:
-    """The recipes that take a user's sounds, by their names."""
+    """The recipes that take a user's sounds, by name."""
     every = {name: load_recipe(name) for name in list_recipes()}
     return {name: recipe for name, recipe in every.items() if recipe.takes_sounds}
 
 
 def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, FieldInfo]:
-    """The settings that `recorded` takes as changes, by their names.
+    """The settings that `recorded` takes as changes, by name.
 
     Args:
         preset: see `recorded`.
@@ -294,24 +293,24 @@ def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> di
 
 
 def takers(change: str, preset: str = "mini", recipes: Iterable[str] | None = None) -> list[str]:
-    """Names of the recipes of a preset that have a setting, be it one that only code can change; see `changeable`."""
+    """Names of the recipes of a preset that have a setting, even one that only code can change; see `changeable`."""
     specs = _of_any_sounds(_presets(preset, recipes)[0])
     return [name for name, spec in specs.items() if change in set(type(spec).model_fields) - spec.of_tones]
 
 
 def _of_any_sounds(presets: Mapping[str, Any]) -> dict[str, HeardSpec]:
-    """Specs of presets with sounds in place of scenes of tones, which can have other fields."""
+    """Specs of presets with sounds in place of scenes of tones; their fields may differ."""
     every = recorded_recipes()
     return {name: every[name].of_sounds(spec, default_timbres(), {}) for name, spec in presets.items()}
 
 
 @dataclass(frozen=True)
 class Offer:
-    """What recordings can be made into.
+    """The data that can be made of recordings.
 
     Attributes:
         data: of the recipes that they can serve.
-        left_out: why they cannot serve the others, by the name of the recipe.
+        left_out: the reason against each other recipe, by name.
     """
 
     data: RenderedData
@@ -321,18 +320,19 @@ class Offer:
 def recorded(
     recordings: Sounds, *, preset: str = "mini", recipes: Sequence[str] | None = None, **changes: Any
 ) -> RenderedData:
-    """The data that recipes make of recordings, rendered as they are read.
+    """The data that recipes make of recordings, rendered on the fly.
 
     Args:
         recordings: as `open_recordings` gives them.
-        preset: ``mini`` or ``full``, or one that a recipe has besides; as far as there are so many recordings.
-        recipes: names; by default all that these recordings can serve. Of the others a warning says why they cannot.
-        changes: to settings: each is made in every recipe that has a setting of that name, such as ``seed``,
-            ``transforms``, ``classes``. ``pitch`` and ``stretch`` of the transforms need the extra ``transforms``.
+        preset: ``mini`` or ``full``, or another one of a recipe; as far as there are enough recordings.
+        recipes: names; by default all that these recordings can serve. A warning gives the reason against each other
+            one.
+        changes: to settings, each made in every recipe with a setting of that name, such as ``seed``, ``transforms``,
+            ``classes``. ``pitch`` and ``stretch`` of the transforms need the extra ``transforms``.
 
     Raises:
         InputError: an unknown preset or setting, a recipe that takes no recordings, or a value out of its range.
-        DatasetError: the recordings cannot serve a recipe that is named, or any recipe.
+        DatasetError: the recordings cannot serve a named recipe, or any recipe.
     """
     offer = offered(recordings, preset=preset, recipes=recipes, required=recipes or (), **changes)
     for name, reason in offer.left_out.items():
@@ -350,13 +350,13 @@ def offered(
 ) -> Offer:
     """As `recorded`, with the reasons instead of warnings; an error only where one of `required` cannot be served.
 
-    All rows are drawn: what cannot be had of these recordings is told before anything is rendered.
+    All rows are drawn, so that impossible ones are reported before anything is rendered.
     """
     every = recorded_recipes()
     presets, left_out = _presets(preset, recipes, required)
     fields = changeable(preset, presets)
     has = {name: set(type(spec).model_fields) - spec.of_tones for name, spec in _of_any_sounds(presets).items()}
-    # What only code can change, such as ranges of parameters.
+    # Settings that only code can change, such as ranges of parameters.
     further = set().union(*has.values()) - {"sounds", *fields}
     check_values({name: value for name, value in changes.items() if name not in further}, fields, RECORDINGS)
     wanted = {**recordings.suggested, **changes}
@@ -382,10 +382,10 @@ def offered(
 def _presets(
     preset: str, recipes: Iterable[str] | None, required: Collection[str] = ()
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Settings of a preset by recipe, and why the others that are named are left out.
+    """Settings of a preset by recipe, and the reasons against the other named recipes.
 
     Raises:
-        InputError: a recipe takes no recordings, none has the preset, or one of `required` does not.
+        InputError: a recipe takes no recordings, no recipe has the preset, or one of `required` does not.
     """
     every = recorded_recipes()
     names = tuple(dict.fromkeys(every if recipes is None else recipes))
@@ -400,14 +400,14 @@ def _presets(
 
 
 def _reason(error: DatasetError, recordings: Sounds) -> str:
-    """Why recordings cannot serve a recipe; where they have no classes, also how they get some."""
+    """The reason why recordings cannot serve a recipe; where they have no classes, also the way to get some."""
     if isinstance(error, UnlabelledError) and isinstance(recordings, ReadRecordings) and recordings.labelling:
         return f"{error}; {recordings.labelling}"
     return str(error)
 
 
 def annotated_recipes() -> dict[str, AnnotatedRecipe[Any]]:
-    """The recipes that can be made of recordings with strong labels, by their names."""
+    """The recipes that can be made of recordings with strong labels, by name."""
     every = {name: load_recipe(name) for name in list_recipes()}
     return {name: recipe for name, recipe in every.items() if isinstance(recipe, AnnotatedRecipe)}
 
@@ -415,7 +415,7 @@ def annotated_recipes() -> dict[str, AnnotatedRecipe[Any]]:
 def annotated_data(
     recordings: AnnotatedRecordings, *, recipes: Iterable[str] | None = None, changes: Mapping[str, Any] | None = None
 ) -> RenderedData:
-    """The data that recipes make of recordings with strong labels, rendered as they are read.
+    """The data that recipes make of recordings with strong labels, rendered on the fly.
 
     Args:
         recordings: as `open_annotated` gives them.
@@ -432,7 +432,7 @@ def annotated_data(
 
 
 def check_recipes(recipes: Iterable[str] | None) -> tuple[str, ...]:
-    """Names of recipes that can be made of recordings with strong labels; all where none are named.
+    """Names of recipes that can be made of recordings with strong labels; by default all.
 
     Raises:
         InputError: one cannot.
@@ -451,7 +451,7 @@ _LOUDEST = 2.0
 """Largest sample: float files pass full scale by a little, whole numbers in place of shares by far."""
 
 _MOST_LEVEL = 100
-"""Decibels."""
+"""Largest level, in dB."""
 
 _STATED: Mapping[str, Any] = {
     "source": str,
@@ -468,7 +468,7 @@ _KINDS: Mapping[str, Any] = get_type_hints(Sound)
 _FIELDS: Mapping[str, Any] = {name: (kind, ...) for name, kind in _KINDS.items()}
 
 _SAID = create_model("_SAID", **_FIELDS)
-"""What is said of a sound, with the types of `Sound`."""
+"""The fields of an entry, with the types of `Sound`."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -477,7 +477,7 @@ class SoundsOpener(Protocol):
     """Sounds of an installed package: an object of the entry points ``audio_compositionality.sounds``.
 
     Attributes:
-        name: what ``--data`` and `open_recordings` take.
+        name: for ``--data`` and `open_recordings`.
     """
 
     @property
@@ -487,7 +487,7 @@ class SoundsOpener(Protocol):
         """The sounds, read or made.
 
         Raises:
-            DatasetError: they cannot be had: says what is missing.
+            DatasetError: they are unavailable: names what is missing.
         """
         ...
 
@@ -496,30 +496,30 @@ _openers: Registry[SoundsOpener] = Registry(None, "SOUNDS", "audio_compositional
 
 
 class PackageSounds:
-    """Sounds of an installed package, which are a stranger's: checked once, as those of a folder are; see `Sounds`.
+    """Sounds of an installed package, a stranger's: checked once, like those of a folder; see `Sounds`.
 
-    Their entries are as they are stated; the fingerprint is that of the entries, and the rate that of the samples.
+    Their entries are as stated; the fingerprint is that of the entries, and the rate that of the samples.
 
     Attributes:
         source: as `Sounds.source`.
         sample_rate: as `Sounds.sample_rate`.
-        entries: of those that can be used, in the order in which they are stated.
+        entries: of the usable sounds, in the stated order.
         fingerprint: as `Sounds.fingerprint`.
         suggested: as `Sounds.suggested`.
-        skipped: id of each that was left out, and why.
+        skipped: the id of each sound that was left out, with the reason.
     """
 
     def __init__(self, title: str, sounds: Any, *, skip_invalid: bool = False, progress: bool = True) -> None:
         """Read all once, in several threads; samples are not kept.
 
         Args:
-            title: what they are called in messages.
+            title: their name in messages.
             sounds: as an installed package gives them.
-            skip_invalid: leave out sounds that cannot be used; what is said wrongly of any is an error nevertheless.
+            skip_invalid: leave out unusable sounds; a wrong entry is an error nevertheless.
             progress: show a progress bar.
 
         Raises:
-            SoundError: they are not as `Sounds` says, or one cannot be used: names them and it.
+            SoundError: they violate `Sounds`, or one is unusable: names them and it.
         """
         self._title, self._sounds = title, sounds
         stated = {name: _given(title, name, partial(getattr, sounds, name)) for name in _STATED}
@@ -553,7 +553,7 @@ class PackageSounds:
         """Samples and rate of a sound; see `Sounds.waveform`.
 
         Raises:
-            SoundError: it is another than it was.
+            SoundError: the sound has changed.
         """
         try:
             decoded = self._decoded(self._kept[index])
@@ -564,7 +564,7 @@ class PackageSounds:
         return decoded.samples.astype(np.float64, copy=False), decoded.rate
 
     def _decoded(self, number: int) -> Decoded:
-        """The samples of a sound, if they are as `Sounds.waveform` says; the end of a sentence that begins with it."""
+        """The samples of a sound, checked by `Sounds.waveform`; an error ends a sentence that begins with its name."""
         try:
             samples, rate = self._sounds.waveform(number)
         except Exception as error:
@@ -588,10 +588,10 @@ class PackageSounds:
 
 
 def _checked_entries(title: str, stated: Sequence[Any]) -> tuple[Sound, ...]:
-    """Entries that are as `Sound` says, copied, each with an id of its own.
+    """Entries that satisfy `Sound`, copied, each with a unique id.
 
     Raises:
-        SoundError: one is not: says which.
+        SoundError: one does not: names it.
     """
     if not 0 < len(stated) <= MOST_RECORDINGS:
         raise SoundError(f"{title} are {len(stated):,}; there are from 1 to {MOST_RECORDINGS:,}")
@@ -613,7 +613,7 @@ def _checked_entries(title: str, stated: Sequence[Any]) -> tuple[Sound, ...]:
 
 
 def _fault_of_entry(entry: Sound) -> str | None:
-    """What is wrong with what is said of a sound; None where nothing is."""
+    """The problem of an entry; None where there is none."""
     texts = (entry.id, entry.label, entry.group, entry.condition, *entry.captions, *entry.labels, *entry.words.values())
     hidden = next((text for text in texts if printable(text) != text), None)
     if hidden is not None:
@@ -633,7 +633,7 @@ def _fault_of_entry(entry: Sound) -> str | None:
 
 
 def _same_names(entries: Sequence[Sound], read: Mapping[str, Read]) -> dict[str, str]:
-    """Sounds that have the sha256 of another, and other samples: who divides by it would take them for one."""
+    """Sounds with the sha256 of another and other samples: a split by digest would take them for one."""
     problems = {}
     for first, *copies in copies_of((one for one in entries if one.id in read), lambda one: one.sha256):
         for other in copies:
@@ -643,7 +643,7 @@ def _same_names(entries: Sequence[Sound], read: Mapping[str, Read]) -> dict[str,
 
 
 def _given(title: str, what: str, get: Callable[[], Item]) -> Item:
-    """What a package's code gives; whatever it raises is an error that names its sounds.
+    """The result of a package's code; whatever it raises becomes an error that names its sounds.
 
     Raises:
         DatasetError: as the code raises it, or with the first line of what it raises.
@@ -657,12 +657,12 @@ def _given(title: str, what: str, get: Callable[[], Item]) -> Item:
 
 
 def list_sounds() -> Mapping[str, SoundsOpener]:
-    """Sounds of installed packages, and those that were registered, by their names."""
+    """Sounds of installed packages, and registered ones, by name."""
     return _openers.all()
 
 
 def register_sounds(opener: SoundsOpener) -> None:
-    """Make sounds known in this process by their name; they take the place of others of it."""
+    """Make sounds known in this process by their name; they replace others of that name."""
     _openers.add(opener)
 
 
@@ -670,7 +670,7 @@ def open_package_sounds(opener: SoundsOpener, *, skip_invalid: bool = False, pro
     """The sounds of an installed package, checked; see `PackageSounds`.
 
     Raises:
-        DatasetError: they cannot be had, or cannot be used: names them.
+        DatasetError: they are unavailable or unusable: names them.
     """
     title = title_of(opener.name)
     return PackageSounds(
@@ -679,5 +679,5 @@ def open_package_sounds(opener: SoundsOpener, *, skip_invalid: bool = False, pro
 
 
 def title_of(name: str) -> str:
-    """What sounds of an installed package are called in messages."""
+    """The name of sounds of an installed package in messages."""
     return f"the sounds {name!r} of an installed package"

@@ -1,4 +1,4 @@
-"""Data rendered as they are read: presets, with or without changes, and configurations of any recipe."""
+"""Data rendered on the fly: presets, with or without changes, and configurations of any recipe."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class RenderedConfiguration:
-    """The data of one recipe, made as they are asked for; see `Configuration`.
+    """The data of one recipe, rendered on demand; see `Configuration`.
 
     Attributes:
         recipe: name of the recipe.
-        source: what the data were opened from.
+        source: the data that it was opened from.
         settings: of the recipe.
         fingerprint: of the recipe's name, version and settings.
     """
@@ -40,7 +40,7 @@ class RenderedConfiguration:
 
     @cached_property
     def rendering(self) -> Rendering:
-        """What the recipe makes of the settings."""
+        """The rendering of the settings by the recipe."""
         return self._recipe.render(self.settings)
 
     @property
@@ -50,7 +50,7 @@ class RenderedConfiguration:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Everything that decides the rows and their samples, as JSON values: the fingerprint is made of them."""
+        """Everything that decides the rows and their samples, as JSON values: the base of the fingerprint."""
         return self.settings.values()
 
     @property
@@ -73,7 +73,7 @@ class RenderedConfiguration:
         return tuple(tuple(f"{row['id']}/{name}" for name in self._recipe.clip_names(row)) for row in self.rows)
 
     def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
-        """Clips in the order of `clip_ids`, none of which is invalid; see `Configuration.clips`."""
+        """Clips in the order of `clip_ids`, all of them valid; see `Configuration.clips`."""
         wanted = check_range(wanted, len(self.clip_ids))
         first = 0
         for index, ids in enumerate(self._ids_of_rows):
@@ -89,14 +89,14 @@ class RenderedConfiguration:
 
 
 class RenderedData(HeldData[RenderedConfiguration]):
-    """Data of any recipes, rendered as they are read; see `Data`. Their samples are those of the built folder."""
+    """Data of any recipes, rendered on the fly; see `Data`. Their samples are those of the built folder."""
 
     def __init__(self, source: str, configurations: Mapping[str, Spec | RenderedConfiguration]) -> None:
-        """Nothing is drawn before it is asked for.
+        """Nothing is drawn until it is needed.
 
         Args:
-            source: what the data are called: a preset's name.
-            configurations: by the name of the recipe: settings, or a configuration, which keeps what was drawn of it.
+            source: name of the data: that of a preset.
+            configurations: by the name of the recipe: settings, or a configuration, whose drawn rows are kept.
 
         Raises:
             DatasetError: there is no recipe of a name, or none is named.
@@ -131,21 +131,21 @@ def preset_names() -> tuple[str, ...]:
 
 @cache
 def setting_names() -> frozenset[str]:
-    """Names of the settings that any recipe has."""
+    """Names of all settings of all recipes."""
     specs = [spec for name in list_recipes() for spec in load_recipe(name).presets.values()]
     return frozenset(name for spec in specs for name in type(spec).model_fields)
 
 
 def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **changes: Any) -> RenderedData:
-    """The data of a preset, rendered as they are read.
+    """The data of a preset, rendered on the fly.
 
     Args:
         name: of the preset.
         recipes: names of recipes; by default all that have the preset.
-        changes: to settings: each is made in every recipe that has a setting of that name.
+        changes: to settings, each made in every recipe with a setting of that name.
 
     Raises:
-        InputError: an unknown preset, a recipe without it, or a change that no recipe knows or that is refused.
+        InputError: an unknown preset, a recipe without it, or a change that no recipe has or that one refuses.
         DatasetError: an unknown recipe.
     """
     presets = {recipe: load_recipe(recipe).presets for recipe in (list_recipes() if recipes is None else recipes)}
@@ -177,7 +177,7 @@ _WITH = " with "
 
 
 def _source(preset: str, changes: Mapping[str, Any]) -> str:
-    """What a preset with changes is called, such as ``mini with seed=7``: its name and what `read_values` reads."""
+    """The name of a preset with changes, such as ``mini with seed=7``: its name and the changes for `read_values`."""
     if not changes:
         return preset
     return f"{preset}{_WITH}{', '.join(f'{name}={_typed(value)}' for name, value in changes.items())}"
@@ -187,21 +187,21 @@ def _typed(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
-        # Voices and the like cannot be typed; the fingerprint tells them apart.
+        # Voices and the like cannot be typed; the fingerprint distinguishes them.
         return ",".join(map(str, value)) if all(isinstance(part, str | int | float) for part in value) else "others"
     return str(value) if isinstance(value, str | int | float) else "other"
 
 
 def is_preset(source: str) -> bool:
-    """Whether data are called after a preset, be it with changes."""
+    """Whether data have the name of a preset, with or without changes."""
     return has_preset(source.partition(_WITH)[0])
 
 
 def preset_fields(preset: str, recipes: Iterable[str] | None = None) -> dict[str, FieldInfo]:
-    """The settings of a preset that can be written as a text, by name.
+    """The settings of a preset that can be typed, by name.
 
     Args:
-        preset: its name, be it with changes.
+        preset: its name, with or without changes.
         recipes: see `rendered_preset`.
 
     Raises:
@@ -215,7 +215,7 @@ def preset_fields(preset: str, recipes: Iterable[str] | None = None) -> dict[str
 def opened_preset(
     source: str, changes: Mapping[str, Any] = MappingProxyType({}), recipes: Sequence[str] | None = None
 ) -> RenderedData:
-    """The data of a preset from what they are called, such as ``mini with seed=7``, with further changes.
+    """The data of a preset by name, such as ``mini with seed=7``, with further changes.
 
     Raises:
         InputError: see `rendered_preset`.
@@ -228,12 +228,12 @@ def opened_preset(
 
 
 def _changes_in(made: str, preset: str, recipes: Sequence[str] | None) -> dict[str, Any]:
-    """Changes as a name has them: ``seed=7, items=4``."""
+    """The changes in a name: ``seed=7, items=4``."""
     return read_values(made.split(", "), preset_fields(preset, recipes), f"the preset {preset!r}") if made else {}
 
 
 def _accepting(preset: str, made: Mapping[str, Any], recipes: Sequence[str] | None) -> list[str]:
-    """The recipes of a preset that do not refuse the changes that its name has: these may have been made to others."""
+    """The recipes of a preset that accept the changes in its name, which may have been made to other recipes."""
     accepting, refusals = [], []
     every = rendered_preset(preset, recipes=recipes).settings
     for recipe, settings in every.items():
@@ -249,4 +249,4 @@ def _accepting(preset: str, made: Mapping[str, Any], recipes: Sequence[str] | No
 
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
-"""What an id of the Hub looks like."""
+"""The form of a Hub id."""

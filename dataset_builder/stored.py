@@ -1,4 +1,4 @@
-"""Data read from a built folder, the Hub or what the authors published: Parquet shards with embedded audio."""
+"""Data read from a built folder, the Hub or the authors' publications: Parquet shards with embedded audio."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Answer = TypeVar("Answer")
 
 
 class StrangeDataError(DatasetError):
-    """A data set that is none of this project's, and none of the authors'."""
+    """A data set that is neither this project's nor the authors'."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class StoredShard:
     """A shard of a configuration.
 
     Attributes:
-        split: which it belongs to.
+        split: of its rows.
         name: its path below the root of the data.
-        built: what the manifest says of it; None without a manifest.
+        built: its entry in the manifest; None without a manifest.
     """
 
     split: str
@@ -99,12 +99,12 @@ class LocalFolder:
         self._root = Path(source)
 
     def path(self, name: str) -> Path | None:
-        """Where a file is; None where there is none of that name."""
+        """The path of a file; None where there is none of that name."""
         path = self._root / name
         return path if path.is_file() else None
 
     def names_of(self, files: list[str]) -> list[str]:
-        """Names below the folder of files as `datasets` gives them; raises DatasetError for one outside."""
+        """Names relative to the folder, of files from `datasets`; raises DatasetError for a file outside."""
         # Not resolved: the files of a downloaded snapshot are links to elsewhere.
         names = [Path(os.path.relpath(os.path.abspath(file), os.path.abspath(self._root))).as_posix() for file in files]
         outside = next((name for name in names if name.startswith("../")), None)
@@ -117,7 +117,7 @@ class LocalFolder:
         return question()
 
     def parquet_files(self) -> list[str]:
-        """Names of all Parquet files that `datasets` could take for shards: one level down, none that is hidden."""
+        """Names of all Parquet files that `datasets` could take for shards: one level down, without hidden ones."""
         paths = (path.relative_to(self._root) for path in self._root.glob("*/*.parquet"))
         return sorted(path.as_posix() for path in paths if not path.name.startswith("."))
 
@@ -143,13 +143,13 @@ class HubRepository:
     def revision(self) -> str:
         """The commit."""
         try:
-            # It tries again by itself.
+            # The client retries by itself.
             return Hub().head(self._repository, self._asked)
         except HubError as error:
             raise DatasetError(str(error)) from error
 
     def path(self, name: str) -> Path | None:
-        """Where a file is after it was downloaded; None where there is none of that name."""
+        """The path of a file after its download; None where there is none of that name."""
         import huggingface_hub
 
         revision = self.revision
@@ -158,7 +158,8 @@ class HubRepository:
             try:
                 path = huggingface_hub.hf_hub_download(self.source, name, repo_type="dataset", revision=revision)
             except huggingface_hub.errors.LocalEntryNotFoundError:
-                # Not "there is none" but "it cannot be asked": without it the same data would get another fingerprint.
+                # A failed request is not an absent file: without the manifest the same data would get another
+                # fingerprint.
                 raise
             except huggingface_hub.errors.EntryNotFoundError:
                 return None
@@ -178,14 +179,14 @@ class HubRepository:
         return [file.removeprefix(start) for file in files]
 
     def ask(self, question: Callable[[], Answer]) -> Answer:
-        """The answer of the Hub, asked again where that may help."""
+        """The answer of the Hub, with retries where they may help."""
         try:
             return call(Action(f"read the data set {self.source}", repository=self._repository), question)
         except HubError as error:
             raise DatasetError(str(error)) from error
 
     def size_of(self, names: Collection[str]) -> int:
-        """Bytes of files below the root, as the Hub states them.
+        """Bytes of files below the root, as stated by the Hub.
 
         Raises:
             DatasetError: the Hub cannot be reached.
@@ -197,22 +198,22 @@ class HubRepository:
         return sum(files[name].size for name in names if name in files)
 
     def parquet_files(self) -> None:
-        """Not looked for: only what the manifest names is read."""
+        """None: only files of the manifest are read."""
 
 
 Place = LocalFolder | HubRepository
 
 
 def place_of(source: str, revision: str | None) -> Place:
-    """The folder of a name, else the repository."""
+    """The folder of a name, or else the repository."""
     return LocalFolder(source) if Path(source).is_dir() else HubRepository(source, revision)
 
 
 def find_shards(place: Place) -> dict[str, StoredShards]:
-    """The shards of each configuration that is of a recipe; none where the manifest says that it is not built yet.
+    """The shards of each configuration of a known recipe; empty where the manifest has it as not built yet.
 
     Raises:
-        DatasetError: nothing there is data of this project, or something is missing.
+        DatasetError: there are no data of this project, or some are missing.
     """
     path = place.path(MANIFEST_NAME)
     manifest = None if path is None else Manifest.load(path)
@@ -242,7 +243,7 @@ def _shards_by_manifest(place: Place, manifest: Manifest) -> dict[str, StoredSha
 
 
 def _shards_by_card(place: Place) -> dict[str, StoredShards]:
-    """As `datasets` takes the card or the names of files: configurations of recipes, or one of the authors' data."""
+    """The shards as `datasets` reads the card or the file names: configurations of recipes, or the authors' data."""
     check_card(place)
     files = _files_by_card(place)
     shards: dict[str, StoredShards] = {}
@@ -268,7 +269,7 @@ def _shards_by_card(place: Place) -> dict[str, StoredShards]:
 
 
 def _in_order(place: Place, recipe: str, files: Mapping[str, list[str]], splits: Mapping[str, str]) -> StoredShards:
-    """The shards of a recipe's splits, each of which the data may call something else."""
+    """The shards of a recipe's splits, each of which may have another name in the data."""
     if not set(splits.values()) <= set(files):
         raise DatasetError(
             f"{place.source}, {recipe}: the splits are {', '.join(files)}; needed are {', '.join(splits.values())}"
@@ -295,7 +296,7 @@ def _files_by_card(place: Place) -> dict[str, dict[str, list[str]]]:
     except DatasetError:
         raise
     except Exception as error:
-        # What `datasets` makes of a card that somebody else wrote can be any error: KeyError, TypeError, RuntimeError.
+        # A stranger's card can make `datasets` raise any error: KeyError, TypeError, RuntimeError.
         if is_of_client(error):
             raise
         raise DatasetError(f"no data set in {place.source!r}: {first_line(error)}; {_EXPECTED}") from error
@@ -309,7 +310,7 @@ def _files_by_card(place: Place) -> dict[str, dict[str, list[str]]]:
 
 
 def _columns(place: Place, files: Mapping[str, list[str]]) -> list[str]:
-    """The columns of the first file that is there."""
+    """The columns of the first existing file."""
     for name in (name for names in files.values() for name in names):
         path = place.path(name)
         if path is not None:
@@ -318,7 +319,7 @@ def _columns(place: Place, files: Mapping[str, list[str]]) -> list[str]:
 
 
 def check_card(place: Place) -> None:
-    """Refuse a card that cannot be read, or that names a file elsewhere, before anybody asks for that file."""
+    """Refuse a card that cannot be read, or that names a file elsewhere, before that file is requested."""
     path = place.path(CARD_NAME)
     if path is None:
         return
@@ -352,14 +353,14 @@ ROWS_AT_A_TIME = 16
 
 @dataclass(frozen=True)
 class ShardReader:
-    """A shard, downloaded and compared with the manifest when it is first read.
+    """A shard, downloaded and compared with the manifest on first use.
 
-    A shard that was built here has a manifest: without it the same samples would get another fingerprint.
+    A shard that was built here needs its manifest: without it the same samples would get another fingerprint.
 
     Attributes:
-        place: where it lies.
-        shard: which it is.
-        recipe: what its rows are rows of.
+        place: of the shard.
+        shard: its name, split and digest.
+        recipe: name of the recipe of its rows.
     """
 
     place: Place
@@ -368,10 +369,10 @@ class ShardReader:
 
     @cached_property
     def path(self) -> Path:
-        """The file, whose digest is that of the manifest.
+        """The file, verified by the digest in the manifest.
 
         Raises:
-            DatasetError: it is another, is not there, or was built here and its manifest is not there.
+            DatasetError: it differs, is missing, or was built here and its manifest is missing.
         """
         path = self.place.path(self.shard.name)
         if path is None:
@@ -390,13 +391,13 @@ class ShardReader:
         return path
 
     def open(self) -> pq.ParquetFile:
-        """Open the file. It is not kept open."""
+        """Open the file, which is not kept open."""
         return open_parquet(self.shard.name, self.path)
 
     @cached_property
     def features(self) -> Features:
-        """The columns as they are declared."""
-        # Taken here: that a shard is another than the manifest's is no damage of Parquet.
+        """The declared columns."""
+        # Taken here: a shard that differs from the manifest is not damaged Parquet.
         path = self.path
         features: Features = naming(self.shard.name, lambda: Features.from_arrow_schema(pq.read_schema(path)))
         return features
@@ -431,7 +432,7 @@ class ShardReader:
         return rows if names else [{} for _ in range(self.num_rows)]
 
     def list_lengths(self, column: str) -> list[int]:
-        """How many clips a row has in a column of lists; the clips themselves are not read."""
+        """The number of clips of each row in a column of lists; the clips themselves are not read."""
 
         def read() -> list[int]:
             file = self.open()
@@ -444,7 +445,7 @@ class ShardReader:
         return naming(self.shard.name, read)
 
     def encoded_rows(self, wanted: range, columns: Sequence[AudioColumn]) -> Iterator[tuple[int, Row]]:
-        """Number and audio columns of some rows; only the row groups that hold them are read."""
+        """Number and audio columns of some rows; only their row groups are read."""
         numbers = [number for number, group in enumerate(self.groups) if overlap(group, wanted)]
         if not numbers:
             return
@@ -465,7 +466,7 @@ class ShardReader:
 
 
 def overlap(one: range, other: range) -> range:
-    """The numbers that are in both of two ranges."""
+    """The intersection of two ranges."""
     start = max(one.start, other.start)
     return range(start, max(start, min(one.stop, other.stop)))
 
@@ -475,7 +476,7 @@ LONGEST_CLIP = 600
 
 
 class _InvalidClipError(Exception):
-    """What is wrong with a clip, as the end of a sentence that begins with its id.
+    """The problem of a clip, as the end of a sentence that begins with its id.
 
     Attributes:
         length: samples of the clip, where they are known.
@@ -496,19 +497,19 @@ def _check_row(recipe: Recipe[Any], row: Row, shard: str) -> None:
 class StoredData(HeldData["StoredConfiguration"]):
     """Data stored as Parquet shards with embedded audio; see `Data`.
 
-    Where there is a manifest (`build_dataset` writes one), a shard must have the digest that stands there, so that a
-    fingerprint never names other samples than were read.
+    Where there is a manifest (`build_dataset` writes one), a shard must have the digest in it, so that a fingerprint
+    never names other samples than those that are read.
     """
 
     def __init__(self, source: str, *, revision: str | None = None) -> None:
-        """Find the shards; they are read when they are asked for.
+        """Find the shards; they are read on demand.
 
         Args:
             source: a folder, or a Hub id.
             revision: branch, tag or commit of a Hub id.
 
         Raises:
-            DatasetError: there is no data set, or it is not one of this project.
+            DatasetError: there is no data set, or it is not of this project.
         """
         place = place_of(source, revision)
         super().__init__(
@@ -532,7 +533,7 @@ class StoredConfiguration:
 
     Attributes:
         recipe: name of the recipe.
-        source: what the data were opened from.
+        source: the data that it was opened from.
         shards: readers, in the order of the rows.
     """
 
@@ -556,10 +557,10 @@ class StoredConfiguration:
 
     @cached_property
     def columns(self) -> tuple[AudioColumn, ...]:
-        """The columns with sound, which all shards declare alike.
+        """The columns with sound, declared alike by all shards.
 
         Raises:
-            DatasetError: a shard has others, or lacks one that the recipe has.
+            DatasetError: a shard has others, or lacks one of the recipe.
         """
         columns = self.shards[0].columns
         expected = {column.name for column in columns}
@@ -607,7 +608,7 @@ class StoredConfiguration:
         """The names of each row's clips.
 
         Raises:
-            DatasetError: a row lacks a clip that its recipe gives it, such as one of a list.
+            DatasetError: a row lacks a clip of its recipe, such as one of a list.
         """
         counts = []
         for column in self.columns:
@@ -639,15 +640,15 @@ class StoredConfiguration:
         return np.cumsum([0, *map(len, self._clip_names)])
 
     def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
-        """Clips in the order of `clip_ids`, decoded as they are asked for.
+        """Clips in the order of `clip_ids`, decoded on demand.
 
-        See `Configuration.clips`. A clip that cannot be used has the length that it would have had, or that of one
-        sample where nobody knows.
+        See `Configuration.clips`. An unusable clip has the length that it would have had, or one sample where that is
+        unknown.
 
         Raises:
             DatasetError: a shard that differs from the manifest or is damaged; without ``keep_invalid``, a clip that
                 cannot be decoded, or that is empty, silent, not mono, not finite or, where the recipe has clips of one
-                length, of another length than the first: each names the clip and its shard.
+                length, of another length than the first: each error names the clip and its shard.
         """
         wanted = check_range(wanted, len(self.clip_ids))
         length = self._common_length if wanted and self._recipe is not None and self._recipe.one_length else None
@@ -671,7 +672,7 @@ class StoredConfiguration:
 
     @cached_property
     def _common_length(self) -> int:
-        """Samples of every clip: those of the first that can be decoded."""
+        """Samples of every clip: those of the first decodable one."""
         first_problem = None
         for number, column, audio in self._encoded_clips(range(len(self.clip_ids))):
             clip_id = self.clip_ids[number]
@@ -682,7 +683,7 @@ class StoredConfiguration:
         raise first_problem or DatasetError(f"{self.source} holds no clip of {self.recipe}")
 
     def _encoded_clips(self, wanted: range) -> Iterator[tuple[int, AudioColumn, Any]]:
-        """Number and column of each clip, and what its column holds."""
+        """Number, column and stored value of each clip."""
         if not wanted:
             return
         starts = self._first_clips
@@ -703,13 +704,13 @@ class StoredConfiguration:
             first_row += reader.num_rows
 
     def _shard_of(self, clip: int) -> str:
-        """Name of the shard that holds a clip, by the clip's number."""
+        """Name of the shard of a clip, by the clip's number."""
         row = int(np.searchsorted(self._first_clips, clip, "right")) - 1
         ends = np.cumsum([reader.num_rows for reader in self.shards])
         return self.shards[int(np.searchsorted(ends, row, "right"))].shard.name
 
     def _decode(self, clip_id: str, audio: Any, declared_rate: int | None) -> tuple[Waveform, int]:
-        """Samples and rate of an encoded clip; it is resampled to the rate that its column declares."""
+        """Samples and rate of an encoded clip, resampled to the declared rate of its column."""
         data = audio.get("bytes") if isinstance(audio, dict) else None
         if not data or not isinstance(data, bytes):
             raise _InvalidClipError("holds no audio; each clip is an encoded file embedded in its row")

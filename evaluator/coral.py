@@ -1,10 +1,10 @@
-"""The CORAL check: does a score change when synthetic embeddings get the mean and covariance of natural sound's?
+"""The CORAL check: does a score change once synthetic embeddings have the mean and covariance of natural sound?
 
 The benchmark's scenes are synthetic, and an encoder may place them in a corner of its space. The paper's check (arXiv
 2603.13685, section 5) adapts their embeddings to those of natural recordings by correlation alignment and scores them
 again: a score that hardly changes speaks against an artefact of the synthetic clips' mean and covariance, and says
-nothing of what else sets them apart from natural sound. Adaptation is an invertible affine map, and any invertible
-linear map leaves perfect additivity at 1: that such a score near 1 does not change is weak evidence.
+again: a score that hardly changes speaks against an artefact of the synthetic clips' mean and covariance, and says
+nothing about their other differences from natural sound. Adaptation is an invertible affine map, and any invertible
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from audio_compositionality.tasks.registry import default_tasks
 from .compare.tables import interval_text
 
 CLIP_SECONDS = 10
-"""Length of a clip, that of the benchmark's."""
+"""Length of a clip, the same as the benchmark's."""
 
 SHORTEST_SECONDS = 1
 """A file shorter than a clip is one clip, unless it is shorter than this."""
@@ -56,16 +56,16 @@ MIN_CLIPS = 10
 """Fewest clips whose covariance is worth computing; far more are needed to know it well."""
 
 MAX_CLIPS = 2_000
-"""Clips drawn where there are more: more than most encoders have dimensions, and few enough that a collection of
+"""Most clips; more are sampled: more than most encoders have dimensions, and few enough that a collection of
 recordings takes no longer to embed than the benchmark does at its full size."""
 
 RECIPE = "recordings"
-"""What stands for the recipe in the key of their embeddings."""
+"""Stands for the recipe in the key of their embeddings."""
 
 
 @dataclass(frozen=True)
 class _Clip:
-    """A part of a file: `frames` samples from `start` on, at `rate` Hz; `name` is the file's, fit to be printed."""
+    """A part of a file: `frames` samples from `start` on, at `rate` Hz; `name` is the file's, printable."""
 
     path: Path
     name: str
@@ -81,19 +81,19 @@ class _Clip:
 class RecordedClips:
     """Clips of the sound files in a folder and the folders below it; see `Configuration`.
 
-    Files are cut into clips of 10 s from their beginning on, a rest is left out; a file that is shorter, but lasts 1 s
-    or more, is one clip. Channels are averaged; the rate stays as it is. Clips are ordered by rate and length, so that
-    clips that follow each other make batches, then by name. Symbolic links, hidden files and whatever does not have a
-    name of a sound file's are not looked at.
+    Files are cut into clips of 10 s from their beginning on, and the rest is dropped; a shorter file of at least 1 s is
+    one clip. Channels are averaged; the rate stays as it is. Clips are ordered by rate and length, so that
+    neighbours make batches, then by name. Symbolic links, hidden files and files without an audio extension are
+    ignored.
 
     Attributes:
         recipe: `RECIPE`, which is no recipe of the data set.
         source: the folder, as given.
         clip_ids: ``<path below the folder>@<beginning>s`` of each clip.
-        rows: one a clip, with its ``id`` and ``split``.
-        files: number of the files that the clips are from.
-        available: number of clips in the folder, of which `clip_ids` are those that were drawn.
-        too_short: number of files that last less than 1 s.
+        rows: one per clip, with its ``id`` and ``split``.
+        files: number of files behind the clips.
+        available: number of clips in the folder, from which `clip_ids` were drawn.
+        too_short: number of files shorter than 1 s.
         skipped: ``id`` (path below the folder) and ``reason`` of each file that cannot be read.
         fingerprint: SHA-256 over the clips and the content of their files.
     """
@@ -110,8 +110,7 @@ class RecordedClips:
 
         Args:
             folder: with sound files, at any depth.
-            max_clips: most clips; where there are more, so many are drawn, each as likely as any other and always the
-                same.
+            max_clips: most clips; from more, as many are drawn, uniformly and reproducibly.
             skip_invalid: leave out files that cannot be read.
             progress: show progress bars.
 
@@ -191,8 +190,8 @@ def _clips_of_file(path: Path, name: str) -> Iterator[_Clip]:
 
 
 ROUNDING = 1e-9
-"""Embeddings that lie no farther from their mean than this times their own length do not vary: less than a hundredth of
-the resolution of float32."""
+"""Embeddings whose distance from their mean is at most this share of their own length do not vary: less than a
+hundredth of the resolution of float32."""
 
 Floats = NDArray[np.floating]
 Interval = tuple[float, float]
@@ -223,9 +222,9 @@ class Change:
     Attributes:
         before, after: the number; None where the metric gives none.
         interval: 95 % interval of the mean difference after - before over samples, paired, by `mean_intervals`:
-            quadruples with the same added sources T are drawn together. The recordings are taken as given, and the
-            spread of a task's fits over the seeds is not in it. None where the number is no mean over samples, or they
-            have fewer than 10 clusters.
+            quadruples with the same added sources T are drawn together. The recordings count as fixed, and the spread
+            of a task's fits over the seeds is not included. None where the number is no mean over samples, or they have
+            fewer than 10 clusters.
     """
 
     before: float | None
@@ -240,14 +239,14 @@ class Change:
 
 @dataclass(frozen=True)
 class CoralTask:
-    """What adaptation changes in a task.
+    """The changes that adaptation makes in a task.
 
     Attributes:
         info: of the task.
-        n: number of samples that are scored.
-        clips: number of synthetic clips that the adaptation was learnt from.
+        n: number of scored samples.
+        clips: number of synthetic clips behind the adaptation.
         changes: of each measure that a table shows, by its name.
-        distance: `coral_distance` of those clips from the recordings.
+        distance: `coral_distance` between those clips and the recordings.
     """
 
     info: TaskInfo
@@ -262,12 +261,12 @@ class CoralCheck:
     """The CORAL check of a model.
 
     Attributes:
-        model: what was checked.
+        model: the card of the model.
         dataset: where the synthetic data were opened from.
         recordings: folder of the natural recordings.
         files, clips: how many of them were used; a file may give several clips.
-        skipped: ``id`` and ``reason`` of what was left out: files that cannot be read, clips that cannot be embedded.
-        tasks: one entry a task.
+        skipped: ``id`` and ``reason`` of everything left out: unreadable files, clips that cannot be embedded.
+        tasks: one entry per task.
     """
 
     model: ModelCard
@@ -337,20 +336,20 @@ def coral_check(
     """Score a data set before and after its embeddings are adapted to natural recordings.
 
     The adaptation, `coral_transform`, is learnt from all recordings and, of a task's data, from all clips where nothing
-    is trained, or from those of the rows in the split train: nothing of its test rows enters. It is then applied to all
-    clips of the task. What a task fits is fitted anew to the adapted embeddings.
+    is trained, or from the clips of the train split: nothing of its test rows enters. It is then applied to all
+    clips of the task. The task's own fits are repeated on the adapted embeddings.
 
     Args:
         model: an audio encoder.
         recordings: folder of sound files; see `RecordedClips`.
         data: opened data, or anything that `open_data` takes.
-        tasks: which; default, all that the data hold and that need nothing but embeddings of clips, less those on
+        tasks: by default, all tasks that the data hold and that need only embeddings of clips, less those on
             request.
         max_clips: most clips of the recordings.
-        options: how the model is run, where embeddings are kept, settings of the tasks; no results are written.
+        options: run options: device, store of embeddings, settings of the tasks; no results are written.
 
     Raises:
-        SoundError: recordings that cannot be used, or fewer than 10 clips of them.
+        SoundError: unusable recordings, or fewer than 10 clips of them.
         ClipError: a clip cannot be embedded.
         StoreError: stored embeddings are damaged.
         TaskError: a task that needs more than embeddings of clips.
@@ -406,7 +405,7 @@ def _check_task(opened: OpenedTask, model: Model) -> None:
 def _embed_recordings(
     recordings: RecordedClips, model: Model, options: RunOptions
 ) -> tuple[Floats, list[dict[str, str]]]:
-    """Embeddings [clips, dim] of those that can be embedded, and the others."""
+    """Embeddings [clips, dim] of the clips that can be embedded, and the reasons for the others."""
     configuration: Configuration = recordings
     store = embed_configuration(model, configuration, options)
     content = store.load()
@@ -444,14 +443,14 @@ def _change_of_task(
 
 
 def _learnt_from(opened: OpenedTask) -> NDArray[np.bool_]:
-    """Which clips the adaptation is learnt from, [clips]: those of training rows, or all where none are trained on."""
+    """Mask [clips] of the clips behind the adaptation: the train split, or all where nothing is trained."""
     trained = [row["split"] == "train" for row in opened.rows]
     counts = [len(inputs.clips) for inputs in opened.inputs]
     return np.repeat(trained if any(trained) else np.ones(len(trained), bool), counts)
 
 
 def told_measures(info: TaskInfo) -> list[Measure]:
-    """The measures whose change is told: those that tables show, without counts, and without nulls and spreads."""
+    """The measures whose change is reported: the shown ones, without counts, nulls and spreads."""
     of_others = {name for measure in info.measures for name in (measure.null, measure.spread)}
     return [measure for measure in info.shown if measure.digits and measure.name not in of_others]
 
@@ -527,7 +526,7 @@ _LEGEND = (
 
 
 def coral_table(check: CoralCheck) -> Table:
-    """What adaptation to natural recordings changes, a row a measure, and below it what it means."""
+    """The changes by adaptation to natural recordings, a row per measure, with a legend."""
     clips = f"{check.clips:,} clips of {check.files:,} recordings in {check.recordings}"
     legend = list(_LEGEND)
     if check.skipped:

@@ -1,4 +1,4 @@
-"""One call to the Hub, tried again where that can help, with an error that says what to do where it cannot."""
+"""One call to the Hub, retried where that can help, with an error that states the remedy where it cannot."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _log = logging.getLogger(__name__)
 
 
 def call(action: Action, function: Callable[[], Answer], api: HfApi | None = None) -> Answer:
-    """What a function of the clients returns; a failure that can pass is tried again, five times in all.
+    """The return value of a client's function; temporary failures are retried, five tries in all.
 
-    Only for calls that may be made twice without harm.
+    Only for calls that may be repeated without harm.
 
     Args:
-        action: what the call is for.
+        action: the purpose of the call.
         function: calls one of the clients (`huggingface_hub`, `datasets`).
-        api: the client whose token an error is to speak of.
+        api: the client whose token an error describes.
 
     Raises:
         HubError: the call failed for good.
@@ -44,13 +44,13 @@ def call(action: Action, function: Callable[[], Answer], api: HfApi | None = Non
 
 
 def pause_or_raise(error: BaseException, action: Action, number: int, api: HfApi | None = None) -> None:
-    """Wait before the next try, after so many (from 0); before the first one the log says why.
+    """Wait before the next try, given the number of tries so far (from 0); before the first retry the reason is logged.
 
     Raises:
-        HubError: another try would not help, or there were enough, or what the Hub answered is no reply of it.
-        BaseException: the error itself, where it is none of the clients'.
+        HubError: another try would not help, the tries are used up, or the Hub's answer is no valid reply.
+        BaseException: the error itself, where it is not one of the clients'.
     """
-    # An error of ours is final: what raised it has been tried as often as helps.
+    # Our own errors are final: their source has retried already.
     if isinstance(error, AudioCompositionalityError):
         raise error
     if not is_of_client(error):
@@ -61,12 +61,12 @@ def pause_or_raise(error: BaseException, action: Action, number: int, api: HfApi
         raise explain(error, action, who(api or HfApi(), status_of(error))) from error
     if number == 0:
         _log.warning("could not %s (%s); trying again a few times", action.what, said(error))
-    # Rounded down by the Hub: one second more, as huggingface_hub itself waits.
+    # The Hub rounds down: one second more, as huggingface_hub itself waits.
     time.sleep(max(wait, 0.0 if asked is None else asked + 1))
 
 
 def who(api: HfApi, status: int | None) -> dict[str, Any] | None:
-    """What the Hub knows of the token, where a refusal is to be explained; None where it does not say."""
+    """The Hub's facts about the token, to explain a refusal; None where it gives none."""
     if status not in (401, 403, 404):
         return None
     try:
@@ -79,9 +79,9 @@ def who(api: HfApi, status: int | None) -> dict[str, Any] | None:
 
 
 class _Retries(logging.Filter):
-    """Holds back what huggingface_hub logs of each of its own retries while calls of ours are under way.
+    """Suppresses huggingface_hub's log of its own retries during our calls.
 
-    Its retries multiply with ours: an outage of some minutes would be told dozens of times.
+    Its retries multiply with ours: an outage of some minutes would be logged dozens of times.
     """
 
     _WORDS = ("thrown while requesting", "Retrying in")
@@ -93,7 +93,7 @@ class _Retries(logging.Filter):
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """For the time of one call; any number of threads may make calls."""
+        """For the duration of one call; any number of threads may make calls."""
         with self._lock:
             self._calls += 1
         try:

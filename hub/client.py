@@ -1,4 +1,4 @@
-"""The Hub as the project uses it: every call bounded, repeatable, and clear about what went wrong."""
+"""The project's use of the Hub: every call bounded, repeatable, with clear errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .content import Changes, Comment, Commit, Content, PullRequest, RemoteFile,
 from .errors import Action, HubError, ReplyError, Repository, is_repository_absent, status_of
 
 MAX_CONFLICTS = 10
-"""How often a commit is made anew because somebody else's came first."""
+"""Most commits made anew because another came first."""
 
 _Answer = TypeVar("_Answer")
 
@@ -36,20 +36,20 @@ class Hub:
     """The Hub of `HF_ENDPOINT`, as the user of a token. Every method raises `HubError`."""
 
     def __init__(self) -> None:
-        """Nothing is asked yet. The token is that of HF_TOKEN, or the one saved by `hf auth login`."""
+        """No call is made yet. The token is that of HF_TOKEN, or the one saved by `hf auth login`."""
         self._api = HfApi(endpoint=constants.ENDPOINT)
 
     def user(self) -> str:
         """Name of the user whose token is in use."""
-        # Kept by the client: the Hub limits how often it is asked this.
+        # Cached by the client: the Hub limits the rate of this call.
         whoami = partial(self._api.whoami, cache=True)
         action = Action("find out whose token this is", reply="the name of a user")
         return self._call(action, lambda: _text(_entry(whoami(), "name"), "name"))
 
     def create(self, repository: Repository, *, private: bool = False) -> None:
-        """Make a repository unless it is there; a Space is one of Gradio.
+        """Create a repository unless it exists; a Space is one of Gradio.
 
-        ``private`` is for a new one; who sees one that exists is left as it is.
+        ``private`` is for a new one; the visibility of an existing one is not changed.
         """
         if self.exists(repository):
             return
@@ -69,7 +69,7 @@ class Hub:
         return self._head(repository, "main") is not None
 
     def head(self, repository: Repository, revision: str = "main") -> str:
-        """The commit that a branch, tag or pull request (``refs/pr/1``) stands at."""
+        """The commit of a branch, tag or pull request (``refs/pr/1``)."""
         action = Action(f"read the {repository} at {revision}", repository=repository, reply="a commit")
         return self._call(action, lambda: self._sha(repository, revision))
 
@@ -83,7 +83,7 @@ class Hub:
         def files() -> dict[str, RemoteFile]:
             present = [_remote_file(item) for item in listed() if isinstance(item, RepoFile)]
             if not present and self._info(repository, revision).siblings:
-                # An empty object goes for an empty list.
+                # An empty object stands for an empty list.
                 raise ReplyError("no files, where there are some")
             return {file.path: file for file in present}
 
@@ -108,13 +108,13 @@ class Hub:
         return self._call(action, listed)
 
     def download(self, repository: Repository, path: str, revision: str = "main", *, limit: int) -> Path:
-        """A file in the clients' cache, fetched where it is not there yet.
+        """A file in the clients' cache, fetched where it is missing.
 
         Args:
             repository: the repository.
             path: of the file below its root.
             revision: commit, branch, tag or pull request.
-            limit: bytes; a larger file is refused before it is fetched.
+            limit: most bytes; a larger file is refused before it is fetched.
         """
         action = Action(f"fetch {path!r} of the {repository}", repository=repository, reply="a file")
         if ".." in path.split("/"):
@@ -127,7 +127,7 @@ class Hub:
             if facts.file_size is None or facts.file_size > limit:
                 size = "an unknown size" if facts.file_size is None else f"{facts.file_size:,} bytes"
                 raise HubError(f"could not {action.what}: it has {size}, and {limit:,} bytes are the most")
-            # The branch may have moved on since: what is fetched is what was measured.
+            # The branch may have moved since: fetch the measured commit.
             return Path(str(fetch(revision=facts.commit_hash)))
 
         return self._call(action, fetched)
@@ -140,7 +140,7 @@ class Hub:
         delete: Iterable[str] = (),
         revision: str = "main",
     ) -> Changes:
-        """What a commit of these files would change; all of them where the repository does not exist."""
+        """The changes that a commit of these files would make; all files where the repository does not exist."""
         head = self._head(repository, revision)
         present = {} if head is None else self.files(repository, head)
         send, same = {}, []
@@ -162,20 +162,20 @@ class Hub:
         revision: str = "main",
         pull_request: bool = False,
     ) -> Commit:
-        """Make a revision hold these files, in one commit that has only what differs; none where nothing does.
+        """Bring a revision to these files, in one commit of the differences; none where nothing differs.
 
-        Large files are uploaded folder by folder before the commit; what was uploaded before is not sent again. Where
-        an answer is lost or somebody else commits meanwhile, what is there is looked at again before the next try: no
-        commit is made twice, and no other file of theirs is touched.
+        Large files are uploaded folder by folder before the commit; those uploaded before are not sent again. Where
+        an answer is lost or another commit comes first, the state is read again before the next try: no
+        commit is made twice, and no other files of another commit are touched.
 
         Args:
             repository: the repository, which must exist.
             files: their content by path.
             message: one line; also the title of the pull request.
-            description: what else there is to say.
-            delete: paths that must not be there.
+            description: further text.
+            delete: paths that must not exist.
             revision: branch to commit to.
-            pull_request: open a pull request instead, or bring the user's open one of this title to this content.
+            pull_request: open a pull request instead, or bring the user's open one with this title to this content.
         """
         what = f"open a pull request on the {repository}" if pull_request else f"commit to the {repository}"
         action = Action(what, "discuss" if pull_request else "write", repository, "the commit that was made")
@@ -199,7 +199,7 @@ class Hub:
                     number = _number(info.pr_num) if create and info.pr_num is not None else None
             except Exception as error:
                 if status_of(error) == 412 and conflicts < MAX_CONFLICTS:
-                    # The first at once; a repository that many push to is given time.
+                    # The first retry at once; a repository with many pushes is given time.
                     time.sleep(WAITS[min(conflicts, len(WAITS)) - 1] if conflicts else 0.0)
                     conflicts += 1
                 else:
@@ -207,7 +207,7 @@ class Hub:
                     tries += 1
                 continue
             if create and number is None:
-                # Somebody brought main to the same content meanwhile: seen in the next round.
+                # Another commit brought main to the same content meanwhile: detected in the next round.
                 continue
             if number is not None:
                 request = PullRequest(number, message, self.user())
@@ -223,7 +223,7 @@ class Hub:
         head: str,
         create: bool,
     ) -> Callable[..., CommitInfo]:
-        """Upload the large files of a commit; returns the call that makes it, which may not be made twice."""
+        """Upload the large files of a commit; returns the call that makes it, which may not be repeated."""
         additions = [
             CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
             for path, content in files.items()
@@ -270,11 +270,11 @@ class Hub:
         return self._details(repository, number)[1]
 
     def status(self, repository: Repository, number: int) -> str:
-        """Of a pull request: ``open``, ``closed``, ``merged`` or ``draft``."""
+        """Status of a pull request: ``open``, ``closed``, ``merged`` or ``draft``."""
         return self._details(repository, number)[0]
 
     def comment(self, repository: Repository, number: int, text: str) -> None:
-        """Comment on a pull request, unless this user has said the same there."""
+        """Comment on a pull request, unless this user has posted the same comment there."""
         user = self.user()
         what = f"comment on pull request {number} of the {repository}"
         action = Action(what, "discuss", repository, "the comment")
@@ -287,7 +287,7 @@ class Hub:
         self._call(action, say)
 
     def close(self, repository: Repository, number: int) -> None:
-        """Close a pull request that is open; others are left as they are."""
+        """Close an open pull request; others are left as they are."""
         action = Action(f"close pull request {number} of the {repository}", "write", repository, "its new status")
 
         def shut() -> None:
@@ -352,7 +352,7 @@ class Hub:
 
 
 def _entry(reply: Any, key: str) -> Any:
-    """An entry of an object that the Hub sent."""
+    """An entry of an object in the Hub's reply."""
     if not isinstance(reply, dict) or key not in reply:
         raise ReplyError(f"no object with {key!r}, but {reply!r}")
     return reply[key]
@@ -365,7 +365,7 @@ def _text(value: Any, name: str) -> str:
 
 
 def _number(value: Any) -> int:
-    """The number of a pull request, which the client takes from an address in one place: a text there."""
+    """The number of a pull request, which one call of the client cuts out of an address, as text."""
     if isinstance(value, bool) or not isinstance(value, int | str) or not re.fullmatch("[0-9]{1,18}", str(value)):
         raise ReplyError(f"the number of the pull request is {value!r}")
     return int(value)

@@ -1,4 +1,4 @@
-"""What repositories hold and what a push does to them: files with their digests, changes, commits, pull requests."""
+"""Repositories and pushes: files with their digests, changes, commits, pull requests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 Content = bytes | Path
-"""Of a file: itself, or where it lies."""
+"""Content of a file: its bytes, or its path."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Changes:
-    """What a commit would change.
+    """The changes of a commit.
 
     Attributes:
-        send: path -> size in bytes, of files that are new or other than those that are there.
-        same: paths of files that are there already.
-        delete: paths that would go.
+        send: path -> size in bytes, of new or changed files.
+        same: paths of unchanged files.
+        delete: paths of files to delete.
     """
 
     send: Mapping[str, int]
@@ -50,12 +50,12 @@ class Changes:
 
 @dataclass(frozen=True)
 class Commit:
-    """What a push led to.
+    """The outcome of a push.
 
     Attributes:
-        oid: commit that has the content now.
+        oid: commit that now has the content.
         url: of the repository at that commit, or of the pull request.
-        changes: what had to be sent.
+        changes: the changes that were sent.
         pull_request: its number; None for a commit to a branch, and where a branch has the content already.
     """
 
@@ -81,7 +81,7 @@ class PullRequest:
 
     @property
     def revision(self) -> str:
-        """Where its commits are."""
+        """The revision with its commits."""
         return f"refs/pr/{self.number}"
 
 
@@ -99,7 +99,7 @@ def size_of(content: Content) -> int:
 
 
 def digest_of(content: Content, kind: str) -> str:
-    """The digest of a file, ``sha256`` or ``git``, as `RemoteFile.digest` has it."""
+    """The digest of a file, ``sha256`` or ``git``, in the form of `RemoteFile.digest`."""
     if kind == "sha256":
         digest = hashlib.sha256()
     else:

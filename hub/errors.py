@@ -1,4 +1,4 @@
-"""What went wrong with a call to the Hub, and what to do about it."""
+"""Errors of calls to the Hub, with reason and remedy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from audio_compositionality.support.retries import requested_wait
 Kind = Literal["dataset", "space", "model"]
 
 Right = Literal["read", "write", "discuss"]
-"""What a call needs: to read; to change a repository or make one; to open a pull request or comment on one."""
+"""The right that a call needs: to read; to change or create a repository; to open a pull request or comment on one."""
 
 TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
 """Statuses after which the same call may succeed: time-outs, rate limits, faults of the server (RFC 9110, RFC 6585)."""
@@ -34,11 +34,11 @@ _PERMISSIONS = {"read": "repo.content.read", "write": "repo.write", "discuss": "
 """The right that a fine-grained token needs, as `whoami` lists it."""
 
 _MEMBER_RIGHTS = ("write", "admin")
-"""Roles in an organisation that may change its repositories; ``contributor`` may change its own only."""
+"""Roles in an organisation that may change its repositories; ``contributor`` may change only its own."""
 
 
 class HubError(AudioCompositionalityError):
-    """A call to the Hub that failed for good: says what was to be done, why it was not, and what to do.
+    """A call to the Hub that failed for good: states the aim, the reason and the remedy.
 
     Attributes:
         status: HTTP status of the answer; None where there was none.
@@ -50,7 +50,7 @@ class HubError(AudioCompositionalityError):
 
 
 class ReplyError(Exception):
-    """What came with a status that says that all is well is no reply of the Hub; says what it holds."""
+    """An answer with a status of success that is no reply of the Hub; states its content."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Repository:
 
     @property
     def namespace(self) -> str:
-        """The user or organisation that it belongs to."""
+        """The user or organisation that owns it."""
         return self.id.split("/")[0]
 
     @property
@@ -82,13 +82,13 @@ class Repository:
 
 @dataclass(frozen=True)
 class Action:
-    """What a call is for.
+    """The purpose of a call.
 
     Attributes:
         what: completes "could not …".
-        right: that it needs.
-        repository: that it is about; None for a call about the user.
-        reply: what the Hub is asked for.
+        right: the right that it needs.
+        repository: its repository; None for a call about the user.
+        reply: the requested thing, in words.
     """
 
     what: str
@@ -110,16 +110,16 @@ def is_transient(error: BaseException) -> bool:
         return status in TRANSIENT
     if _has(error, OfflineModeIsEnabled):
         return False
-    # An answer that is no JSON is that of a gateway in trouble: huggingface_hub reads it before it looks at the status.
+    # An answer that is no JSON is that of a gateway in trouble: huggingface_hub parses it before it checks the status.
     return isinstance(error, JSONDecodeError) or any(
         isinstance(cause, (httpx2.TransportError, ConnectionError, TimeoutError)) for cause in causes_of(error)
     )
 
 
 def is_repository_absent(error: BaseException) -> bool:
-    """Whether the Hub says that there is no such repository, as far as the token sees.
+    """Whether the Hub reports a missing repository, as far as the token sees.
 
-    To who has no token it says 401 of what is not there as of what is private.
+    Without a token, it answers 401 for a missing as for a private one.
     """
     if _has(error, GatedRepoError) or not _has(error, RepositoryNotFoundError):
         return False
@@ -127,7 +127,7 @@ def is_repository_absent(error: BaseException) -> bool:
 
 
 def is_of_client(error: BaseException) -> bool:
-    """Whether an error is what the clients make of an answer, of a broken connection, or of what they are given."""
+    """Whether an error is the clients' own, for an answer, a broken connection or invalid arguments."""
     kinds = (
         HfHubHTTPError,
         HFValidationError,
@@ -140,15 +140,15 @@ def is_of_client(error: BaseException) -> bool:
 
 
 def is_misread(error: BaseException) -> bool:
-    """Whether the client stumbled over a reply of the Hub: 200 with other JSON, which it takes for what it expects.
+    """Whether the client failed on a reply of the Hub: 200 with other JSON than it expects.
 
-    It raises what Python raises of a key or type that is not there; of such an error only the place tells that it is no
+    It then raises Python's own error for a missing key or a wrong type; only the place of the error shows that it is no
     mistake of ours.
     """
     if isinstance(error, ReplyError):
         return True
     kinds = (LookupError, TypeError, AttributeError, ValueError, StrictDataclassError)
-    # One that the system does not number is the client's own: of headers that lack, or of more bytes than were told.
+    # An OSError without a number is the client's own: for missing headers, or more bytes than announced.
     is_kind = _has(error, *kinds) or (isinstance(error, OSError) and error.errno is None)
     frames = traceback.walk_tb(error.__traceback__)
     modules = {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in frames}
@@ -156,7 +156,7 @@ def is_misread(error: BaseException) -> bool:
 
 
 def misread(error: BaseException, action: Action) -> HubError:
-    """The error to show for a reply that is none."""
+    """The error for an invalid reply."""
     stumbled = "" if isinstance(error, ReplyError) else f"{type(error).__name__}: "
     reason = f"{constants.ENDPOINT} answered, but not as the Hub does where it is asked for {action.reply}"
     advice = "check HF_ENDPOINT, and whether something answers in the Hub's place"
@@ -170,12 +170,12 @@ def retry_after(error: BaseException) -> float | None:
 
 
 def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -> HubError:
-    """The error to show for one of the clients'.
+    """The error of ours for one of the clients'.
 
     Args:
         error: of the clients.
-        action: what the call was for.
-        user: the answer of `whoami` for the token in use; None where it is not known.
+        action: the purpose of the call.
+        user: the answer of `whoami` for the token in use; None where it is unknown.
     """
     status = status_of(error)
     if status is None:
@@ -208,11 +208,11 @@ def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -
 
 
 def missing_right(action: Action, user: dict[str, Any] | None) -> str:
-    """What the token in use lacks for an action, and how to get it.
+    """The right that the token in use lacks for an action, and how to get it.
 
     Args:
-        action: what was refused.
-        user: the answer of `whoami`; None where it is not known.
+        action: the refused action.
+        user: the answer of `whoami`; None where it is unknown.
     """
     settings = f"{constants.ENDPOINT}/settings/tokens"
     space = action.repository.namespace if action.repository else ""
@@ -251,7 +251,7 @@ def _make_token() -> str:
 
 
 def _unanswered(error: BaseException) -> tuple[str, str]:
-    """Reason and advice for an error that comes with no status."""
+    """Reason and advice for an error without a status."""
     if _has(error, LocalTokenNotFoundError):
         return _NO_TOKEN, _make_token()
     if _has(error, OfflineModeIsEnabled):
@@ -273,7 +273,7 @@ def _granted(fine_grained: dict[str, Any], space: str) -> set[str]:
 
 
 def _dict(value: Any) -> dict[str, Any]:
-    """What a server sent, if it is an object; else an empty one: what explains an error must not be one."""
+    """A server's value, if it is an object; else an empty one: explaining an error must not raise another."""
     return value if isinstance(value, dict) else {}
 
 
@@ -313,6 +313,6 @@ def _first_line(error: BaseException) -> str:
 
 
 def _cut(text: str, length: int = 200) -> str:
-    """One printable line: what comes from a server is not trusted with the terminal."""
+    """One printable line: a server's text may hold control characters."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= length else f"{line[: length - 1]}…"

@@ -1,4 +1,4 @@
-"""What the repositories of the project are called below an organisation or user."""
+"""Names of the project's repositories below an organisation or user."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def results_of(org: str) -> Repository:
 
 
 def check_org(org: str) -> str:
-    """The name of an organisation or user, if it can be one.
+    """The name of an organisation or user, if it is valid.
 
     Raises:
-        HubError: it cannot.
+        HubError: it is not.
     """
-    # As the Hub's clients check the id of a repository, of which this is the first part, and at most 42 characters.
+    # As the Hub's clients check the id of a repository; this is its first part, and at most 42 characters.
     if not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,40}[A-Za-z0-9])?", org) or "--" in org or ".." in org:
         raise HubError(
             f"--org is {org!r}; it is the name of an organisation or user on the Hub, such as my-lab, without a slash"

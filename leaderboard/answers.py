@@ -1,6 +1,6 @@
-"""What the page answers when a visitor does something: the values of its components. Nothing is computed here.
+"""The page's answers to visitors' actions: the values of its components. Nothing is computed here.
 
-What strangers wrote reaches the page as plain text alone: cells, options and text boxes, never Markdown or HTML.
+Strangers' texts reach the page as plain text alone: cells, options and text boxes, never Markdown or HTML.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ from .tables import (
 )
 
 PICKED_AT_FIRST = 5
-"""Rows that are plotted before the visitor has picked any."""
+"""Rows in the plot before the visitor has picked any."""
 
 SOON = 2.0
-"""Seconds after which an open page looks again while the board is being read."""
+"""Seconds after which an open page is refreshed while the board is being read."""
 
 _FILES_KEPT = 50
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What a visitor has chosen: the values of `TableTab.filters`, in their order."""
+    """A visitor's choices: the values of `TableTab.filters`, in their order."""
 
     task: str
     data: str
@@ -70,7 +70,7 @@ class Selection:
 
     @classmethod
     def of(cls, *values: Any) -> Selection:
-        """From what the browser sends, which may be anything."""
+        """From the browser's values, which may be anything."""
         task, data, search, statuses, paradigms, licences, sort, ascending, picked, measure = values
         return cls(
             _text(task),
@@ -95,7 +95,7 @@ def _texts(value: Any) -> list[str]:
 
 
 class PageAnswers:
-    """What is needed to answer: the board, and what draws it."""
+    """The board, and the plots of its entries: the sources of all answers."""
 
     def __init__(
         self, source: BoardSource, plots: Plots, results: Repository, org: str, checks: Callable[[], str]
@@ -105,9 +105,9 @@ class PageAnswers:
         Args:
             source: of the board.
             plots: draws entries.
-            results: the repository that is shown.
-            org: whose leaderboard it is.
-            checks: says how the checks of pull requests are going.
+            results: the displayed repository.
+            org: the leaderboard's organisation.
+            checks: gives the state of the checks of pull requests.
         """
         self._source = source
         self._plots = plots
@@ -123,12 +123,12 @@ class PageAnswers:
         return list(self._tasks.values())
 
     def read_again(self) -> None:
-        """Have the board read as soon as it may be."""
+        """Have the board read as soon as this is allowed."""
         self._source.expire()
 
     @property
     def board(self) -> Board:
-        """What was read last."""
+        """The board of the last reading."""
         return self._source.last.board
 
     def models(self) -> list[tuple[str, str]]:
@@ -136,17 +136,17 @@ class PageAnswers:
         return [(shortened(id, LONGEST_SHOWN), id) for id in self.board.models]
 
     def _task(self, name: str) -> TaskInfo:
-        """The task of a name, where the board has entries of it; else the first that it has entries of."""
+        """The task of a name, where the board has entries of it; else the first task with entries."""
         filled = self._filled()
         return next((task for task in filled if task.name == name), filled[0])
 
     def _filled(self) -> list[TaskInfo]:
-        """The tasks with entries; where there are none yet all, those on request last."""
+        """The tasks with entries; all tasks where the board is empty, those on request last."""
         return [task for name, task in self._tasks.items() if name in self.board.data] or list(self._tasks.values())
 
     def refreshed(self, selection: Selection) -> list[Any]:
-        """All that depends on the board, of the task and data that are selected, or others where they are gone."""
-        # In this order: what is no longer pending has been read.
+        """All values that depend on the board, for the selected task and data, or for others where these are gone."""
+        # In this order: a board that is no longer pending has been read.
         pending = self._source.pending
         reading = self._source.last
         board, task = reading.board, self._task(selection.task)
@@ -204,9 +204,9 @@ class PageAnswers:
         return gr.Dataframe(_cells(board_table(task, rows)), **looks(task)), gr.DownloadButton(value=str(path))
 
     def toggled(self, sent: Any, event: gr.SelectData) -> tuple[Any, Any]:
-        """The picked entries with that of the row that was clicked, or without it; and its model."""
+        """The picked entries with the clicked row's entry added or removed; and its model."""
         picked, row = _texts(sent), _texts(event.row_value)
-        # Numbers are no texts: the last cell, which names the entry, stays the last.
+        # Numbers are not texts: the last cell, the entry's name, stays the last.
         entry = self.board.by_id.get(row[-1]) if row else None
         if entry is None:
             return gr.skip(), gr.skip()
@@ -218,12 +218,12 @@ class PageAnswers:
         return [*picked, entry.id], entry.model
 
     def drawn(self, sent: Any, measure: Any) -> tuple[Any, Any, str]:
-        """The plots of the picked entries by a measure, and what is to be said of them."""
+        """The plots of the picked entries by a measure, and remarks on them."""
         board = self.board
         entries = [board.by_id[id] for id in _texts(sent) if id in board.by_id]
         if not entries:
             return None, None, "Click on rows of the table, or choose entries above."
-        # Of a task and data that were left a moment ago, some may still be picked.
+        # Entries of a previous task and data may still be picked.
         entries = [entry for entry in entries if entry.result.key == entries[-1].result.key]
         task = self._tasks[entries[0].result.task]
         drawing = self._plots.draw(board.commit, entries, _measure(task, _text(measure)))
@@ -234,7 +234,7 @@ class PageAnswers:
         return boxes, diversity, "\n".join(drawing.notes)
 
     def of_model(self, sent: Any) -> tuple[Any, str, Any, Any]:
-        """Of a model its entries, the address of its page, what opens that, and the options of the list of details."""
+        """A model's entries, the address of its page, the link to it, and the options of the list of details."""
         board, model = self.board, _text(sent)
         entries = board.of_model(model)
         labels = [
@@ -249,7 +249,7 @@ class PageAnswers:
         return rows, address, gr.Button(link=query, visible=bool(entries)), gr.update(choices=options, value=first)
 
     def of_entry(self, sent: Any) -> tuple[Any, Any, Any, Any]:
-        """Of an entry its numbers, what it was run with, and what opens its files and its model on the Hub."""
+        """An entry's numbers, its settings, and links to its files and its model on the Hub."""
         board = self.board
         entry = board.by_id.get(_text(sent))
         if entry is None:
@@ -264,10 +264,10 @@ class PageAnswers:
 
 
 class _Files:
-    """Files that visitors get, the newest `_FILES_KEPT` of them; Gradio has copied a file before others take its place.
+    """Files for visitors, the newest `_FILES_KEPT` of them; Gradio copies a file before it is replaced.
 
-    Images are among them, since Gradio writes an image that it is given as such into the file that another visitor of
-    the same plot is being sent (6.31).
+    Images are among them, since Gradio would write an image object into the same file that another visitor of
+    the same plot is receiving (6.31).
     """
 
     def __init__(self) -> None:
@@ -276,7 +276,7 @@ class _Files:
         self._written: list[Path] = []
 
     def write(self, name: str, content: bytes) -> Path:
-        """A file with this name and content; one that is there is not touched, since it may be being read."""
+        """A file with this name and content; an existing one is not touched, since it may be being read."""
         path = Path(self._folder.name) / hashlib.sha256(content).hexdigest()[:16] / name
         with self._lock:
             if path not in self._written:
@@ -290,18 +290,18 @@ class _Files:
 
 
 def _key(text: str, keys: Sequence[DataKey]) -> DataKey | None:
-    """The data that a visitor has chosen; the first where they are gone."""
+    """The visitor's data; the first where they are gone."""
     return next((key for key in keys if str(key) == text), keys[0] if keys else None)
 
 
 def _measure(task: TaskInfo, name: str) -> str:
-    """The measure that is drawn; where there is no such one, what the task ranks by, or else its first by sample."""
+    """The plotted measure; without it, the measure that the task ranks by, or else its first by sample."""
     names = [measure.name for measure in task.sampled]
     return name if name in names else task.ranks_by if task.ranks_by in names else next(iter(names), "")
 
 
 def _cells(table: Table) -> dict[str, Any]:
-    """What a `gr.Dataframe` shows: numbers by their value, which it sorts by, and how they are written."""
+    """The content of a `gr.Dataframe`: numbers by their value, which it sorts by, and their text."""
     texts = [[cell_text(c, k, minus="−") for c, k in zip(row.cells, table.columns, strict=True)] for row in table.rows]
     data = [
         [

@@ -1,4 +1,4 @@
-"""The results repository as the leaderboard shows it: its entries, how they are read, and the thread that reads."""
+"""The results repository as the leaderboard shows it: its entries, their reading, and the thread that reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VERIFIED, REPORTED = "verified", "reported"
 
 @dataclass(frozen=True, order=True)
 class DataKey:
-    """What entries of a task must share to stand in one table: the data, and the version of the task."""
+    """The data and the version of the task: entries in one table share both."""
 
     fingerprint: str
     version: int
@@ -44,13 +44,13 @@ class Entry:
 
     Attributes:
         folder: in the results repository, ``results/<model>/<revision>/<task>-<id>``.
-        result: what is shown: of a verified entry what the checker computed, of another what was reported.
-        reported: what was reported.
-        verified_on: when the checker computed `result`, ISO 8601; None of a reported entry.
+        result: the displayed result: for a verified entry the checker's, for others the reported one.
+        reported: the reported result.
+        verified_on: date of the checker's recomputation, ISO 8601; None for a reported entry.
         samples: path in the repository of the samples of `result`.
         is_verifiable: whether the submission can be verified.
-        submitter: who submitted it, by the record of the checker; None where that is not known.
-        reproduces: folder of the entry that it is a reproduction of, by the same record; None of others.
+        submitter: by the record of the checker; None where unknown.
+        reproduces: folder of the entry that this one reproduces, by the same record; None where it is no reproduction.
     """
 
     folder: str
@@ -64,7 +64,7 @@ class Entry:
 
     @property
     def id(self) -> str:
-        """``<task>-<id>``, unique: it is made of the content."""
+        """``<task>-<id>``, unique, since it is a hash of the content."""
         return self.folder.rsplit("/", 1)[1]
 
     @property
@@ -79,17 +79,17 @@ class Entry:
 
     @property
     def data(self) -> DataKey:
-        """Which of the task's tables it belongs to."""
+        """The data and version of its table."""
         return DataKey(self.result.fingerprint, self.result.task_version)
 
     @cached_property
     def scores(self) -> ScoresByMeasure:
-        """The frame's row of each measure of `result`, by its name."""
+        """The frame's row of each measure of `result`, by the measure's name."""
         return stated_scores(self.result)
 
     @property
     def same(self) -> tuple[object, ...]:
-        """Equal for entries of which the table shows one: task, version, data, model, revision, options, settings and
+        """Equal for entries that share a row of the table: task, version, data, model, revision, options, settings and
         submitter.
 
         So nobody's entry takes the place of another's.
@@ -100,8 +100,8 @@ class Entry:
 
     @property
     def precedence(self) -> tuple[bool, str, str]:
-        """The greater, the sooner it is shown of entries that are the `same`: a verified one before reported ones,
-        whatever dates these state; then the newer, of verified ones that which the checker saw last."""
+        """Sort key among entries that are the `same`; the greatest is shown: verified before reported ones, whatever
+        their stated dates; then the newer, by the checker's date for verified ones."""
         return (self.verified_on is not None, self.verified_on or self.result.date, self.id)
 
 
@@ -110,8 +110,8 @@ class Shown:
     """A row of the table.
 
     Attributes:
-        entry: that is shown.
-        count: how many entries there are that are the `same`, this one among them.
+        entry: the displayed one.
+        count: number of entries that are the `same`, this one included.
     """
 
     entry: Entry
@@ -120,11 +120,11 @@ class Shown:
 
 @dataclass(frozen=True)
 class Rejected:
-    """What is in the repository and is not shown.
+    """A file or folder of the repository that is not shown.
 
     Attributes:
         path: of the file or folder.
-        reason: why.
+        reason: for not showing it.
     """
 
     path: str
@@ -136,8 +136,8 @@ class Board:
     """The results repository at one commit.
 
     Attributes:
-        commit: that it was read at.
-        entries: all of them, of tasks that are installed.
+        commit: at which it was read.
+        entries: all entries of installed tasks.
         rejected: the rest, with reasons.
     """
 
@@ -152,7 +152,7 @@ class Board:
 
     @cached_property
     def data(self) -> Mapping[str, tuple[DataKey, ...]]:
-        """For each task with entries what they are of: the installed version of the task first, then the most."""
+        """The data of each task with entries: the installed version of the task first, then by number of entries."""
         counts: dict[str, Counter[DataKey]] = {}
         for entry in self.entries:
             counts.setdefault(entry.result.task, Counter())[entry.data] += 1
@@ -167,27 +167,27 @@ class Board:
         return tuple(sorted({entry.model for entry in self.entries}, key=lambda id: (id.casefold(), id)))
 
     def rows(self, task: str, data: DataKey) -> list[Shown]:
-        """What the table shows of a task and data: of entries that are the same, one."""
+        """The rows of a task's table on one data set: one of each set of equal entries."""
         return newest(entry for entry in self.entries if entry.result.task == task and entry.data == data)
 
     @cached_property
     def in_table(self) -> frozenset[str]:
-        """The ids of the entries that the table shows."""
+        """The ids of the entries in the table."""
         return frozenset(row.entry.id for row in newest(self.entries))
 
     def of_model(self, model: str) -> list[Entry]:
-        """All entries of a model by task and data, those first that the table prefers."""
+        """All entries of a model by task and data, in order of precedence."""
         entries = [entry for entry in self.entries if entry.model == model]
         entries.sort(key=lambda entry: entry.precedence, reverse=True)
         return sorted(entries, key=lambda entry: entry.result.key)
 
 
 EMPTY_BOARD = Board("", (), ())
-"""Before anything was read."""
+"""The board before the first reading."""
 
 
 def newest(entries: Iterable[Entry]) -> list[Shown]:
-    """Of entries that are the same, the one with the highest precedence."""
+    """The entry with the highest precedence among those that are the same."""
     groups: dict[tuple[object, ...], list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry.same, []).append(entry)
@@ -203,7 +203,7 @@ def is_older(task: str, data: DataKey) -> bool:
 
 
 MOST_LISTED = 500
-"""Rejected files that are listed; of more, the number is."""
+"""Most rejected files in the list; of more, only their number."""
 
 _AT_ONCE = 8  # downloads; all but the first few seconds of a large repository are waiting
 
@@ -214,12 +214,12 @@ ListedEntry = tuple[EntryFolder, EntryFolder | None]
 
 @dataclass(frozen=True)
 class _Read:
-    """What reading an entry gave.
+    """The outcome of reading an entry.
 
     Attributes:
-        place: that was read; None where the Hub did not give all of it, so that it is read again.
-        entry: as it is shown; None of one that is not.
-        rejected: what is not shown of it.
+        place: the entry's files; None where the Hub did not give all of them, so that they are read again.
+        entry: the displayed entry; None where there is none.
+        rejected: the parts that are not shown.
     """
 
     place: ListedEntry | None
@@ -228,15 +228,15 @@ class _Read:
 
 
 class BoardReader:
-    """Reads the board again and again, fetching only what is new."""
+    """Reads the board repeatedly, fetching only new files."""
 
     def __init__(self, hub: Hub, repository: Repository, secret: str | None) -> None:
         """Nothing is read yet.
 
         Args:
-            hub: as a user who may read the repository.
+            hub: with a token that may read the repository.
             repository: of results.
-            secret: that the checker signs its records with; without it no record counts.
+            secret: the checker's, for its signatures; without it no record counts.
         """
         self._hub = hub
         self._repository = repository
@@ -248,7 +248,7 @@ class BoardReader:
         """The board at the newest commit.
 
         Raises:
-            HubError: the Hub cannot be read. What it gave until then is not fetched again the next time.
+            HubError: the Hub cannot be read. Files fetched before the error are not fetched again the next time.
         """
         commit = self._hub.head(self._repository)
         if commit == self._last.commit:
@@ -270,7 +270,7 @@ class BoardReader:
         return self._last
 
     def _read_new(self, commit: str, places: Mapping[str, ListedEntry]) -> None:
-        """Read the places that are not what they were when they were last read."""
+        """Read the places that have changed since they were last read."""
         self._read = {key: read for key, read in self._read.items() if places.get(key) == read.place}
         troubles: list[HubError] = []
 
@@ -312,12 +312,12 @@ class BoardReader:
                 raise _NotGivenError(f"{path.rpartition('/')[2]} cannot be fetched: {error}") from error
             raise
         except OSError as error:
-            # The checker, which clears up what it has fetched, was faster.
+            # The checker has already removed the file that it had fetched.
             raise HubError(f"could not read {path!r} from the cache: {error.strerror}") from error
 
 
 class _NotGivenError(ResultError):
-    """A file that the Hub does not give: what needs it is read again."""
+    """A file that the Hub does not give: the entry is read again."""
 
 
 def _entry(folder: EntryFolder, reported: Result, verified: VerifiedClaim | None) -> Entry:
@@ -345,7 +345,7 @@ def _entry(folder: EntryFolder, reported: Result, verified: VerifiedClaim | None
 
 
 def _line(text: object) -> str:
-    """Strangers' text for the list of what is not shown."""
+    """Strangers' text for the list of rejected files."""
     return shortened(str(text), 300)
 
 
@@ -354,27 +354,27 @@ def is_of_file(error: HubError) -> bool:
     return error.status in (400, 403, 404, 410, 416)
 
 
-# ----- One thread reads the board, visitors look at what it read last
+# ----- One thread reads the board, visitors see the last reading
 
 
 MAX_AGE = 300.0
 """Seconds after which the repository is read again."""
 
 MIN_AGE = 20.0
-"""Seconds before which it is not, whoever asks for it, so that nobody hammers the Hub."""
+"""Seconds between two readings at least, however often one is requested: this limits calls to the Hub."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class BoardReading:
-    """A board and how it was come by.
+    """A board with the circumstances of its reading.
 
     Attributes:
         board: the last one that could be read.
-        at: when the Hub was last asked and answered; None before that.
-        trouble: why it could not be read the last time; None when it could.
-        since: when that began.
+        at: time of the last successful call to the Hub; None before that.
+        trouble: why the last reading failed; None where it did not.
+        since: when the trouble began.
     """
 
     board: Board = EMPTY_BOARD
@@ -384,7 +384,7 @@ class BoardReading:
 
 
 class BoardSource:
-    """Reads the board again and again, in a thread of its own; nobody who looks at it waits."""
+    """Reads the board repeatedly, in a thread of its own; no visitor waits."""
 
     def __init__(self, read: Callable[[], Board], max_age: float = MAX_AGE, min_age: float = MIN_AGE) -> None:
         """Nothing is read yet.
@@ -408,7 +408,7 @@ class BoardSource:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the reading that is going on."""
+        """End after the reading in progress."""
         self._stop.set()
         self._expired.set()
         if self._thread.is_alive():
@@ -416,25 +416,25 @@ class BoardSource:
 
     @property
     def last(self) -> BoardReading:
-        """What was read last."""
+        """The last reading."""
         return self._last
 
     @property
     def pending(self) -> bool:
-        """Whether the board is being read, or will be as soon as it may."""
+        """Whether the board is being read, or will be as soon as this is allowed."""
         return self._reads or self._expired.is_set()
 
     def expire(self) -> None:
-        """Have the board read again: something was added, or somebody wants to know."""
+        """Have the board read again: something was added, or somebody asked."""
         self._expired.set()
 
     def update(self) -> BoardReading:
         """Read the board now.
 
-        Never raises: trouble with the Hub is told of in the reading, and the last board stays.
+        Never raises: trouble with the Hub is stated in the reading, and the last board stays.
         """
         self._reads = True
-        # What is added from here on is for the next reading.
+        # Later additions are for the next reading.
         self._expired.clear()
         self._last = self._next()
         self._reads = False
@@ -453,7 +453,7 @@ class BoardSource:
             trouble = str(error)
             _log.warning("the results cannot be read: %s", trouble)
         except Exception:
-            # Whatever strangers have put there: the board stays up, and the log says what to mend.
+            # Whatever strangers put there: the board stays up, and the log names the fault.
             _log.exception("the results cannot be read")
             trouble = "an unexpected error, which the log of this Space has"
         last = self._last

@@ -1,4 +1,4 @@
-"""The components of the page in Gradio, how they look, and its words: nothing of a stranger's is put into Markdown."""
+"""The page's components in Gradio, their look, and its texts: no stranger's text is put into Markdown."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ class TableTab:
     """The components of the table and the plots.
 
     Attributes:
-        filters: what the table depends on.
-        narrowed: the events of those that change no more than its rows and their order.
-        filled: what a refresh gives anew.
+        filters: the inputs of the table.
+        narrowed: the events of the filters that affect only the rows and their order.
+        filled: the components that a refresh fills anew.
     """
 
     def __init__(self, tasks: Sequence[TaskInfo]) -> None:
         options: dict[str, Any] = {"interactive": True}
         with gr.Row():
-            # As narrow as they may get, so that both stand side by side on a phone.
+            # The smallest width, so that two stand side by side on a phone.
             self.task = gr.Dropdown(
                 task_choices(tasks), value=tasks[0].name, label="Task", elem_id="task", min_width=130, **options
             )
@@ -282,7 +282,7 @@ def introduction(results: Repository) -> str:
 
 
 def task_caption(task: TaskInfo) -> str:
-    """What has to be known to read the table of a task."""
+    """The caption of a task's table."""
     ranking = task.measure(task.ranks_by)
     measures = "\n".join(f"- *{measure.heading}*: {measure.meaning}" for measure in task.shown)
     return (
@@ -299,9 +299,9 @@ def how_to_submit(org: str, results: Repository) -> str:
 
 
 def install_command() -> str:
-    """What installs the version of the package that runs here."""
+    """The command that installs the running version of the package."""
     distribution = importlib.metadata.distribution(_PACKAGE)
-    # Where pip has it from, if not from an index (PEP 610).
+    # The source that pip had it from, if no index (PEP 610).
     address = json.loads(distribution.read_text("direct_url.json") or "{}").get("url", "")
     if str(address).startswith(("http://", "https://")):
         return f'pip install "{_PACKAGE} @ {address}"'
@@ -309,7 +309,7 @@ def install_command() -> str:
 
 
 def _project_line() -> str:
-    """Where the project is, as the package states it."""
+    """The project's address, from the package's metadata."""
     metadata = importlib.metadata.metadata(_PACKAGE)
     named = [line.partition(", ") for line in metadata.get_all("Project-URL") or []]
     links = ", ".join(f"[{name}]({url})" for name, _, url in named)

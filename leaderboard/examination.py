@@ -43,13 +43,13 @@ from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import dataset_of
 from audio_compositionality.support.text import shortened
 
-# ----- A function in a process of its own, which is ended when its time is up
+# ----- A function in a process of its own, with a time limit
 
 
 Returned = TypeVar("Returned")
 
 NICE = 10
-"""How much a process yields to others, where the system knows that: visitors of the board do not wait for checks."""
+"""Niceness of a check's process, where the system supports it: visitors of the board do not wait for checks."""
 
 
 class OverdueError(Exception):
@@ -61,16 +61,16 @@ class DiedError(Exception):
 
 
 def in_own_process(function: Callable[..., Returned], *arguments: Any, seconds: float, **options: Any) -> Returned:
-    """What a function returns, or the error that it raises.
+    """A function's result, or the error that it raises.
 
     Args:
-        function: of a module; it, its arguments and what it returns are pickled.
+        function: of a module; it, its arguments and its result are pickled.
         arguments: its positional arguments.
-        seconds: wall-clock time that it may take, with the imports of a fresh Python.
+        seconds: limit of wall-clock time, with the imports of a fresh Python.
         options: its keyword arguments.
 
     Raises:
-        OverdueError: it took longer; the process is gone.
+        OverdueError: it took longer; the process was killed.
         DiedError: the process ended without an answer.
     """
     # A fork would copy the locks that threads of this process hold.
@@ -80,7 +80,7 @@ def in_own_process(function: Callable[..., Returned], *arguments: Any, seconds: 
     started = time.monotonic()
     process.start()
     sender.close()
-    # Of an answer that has begun to come as well: one that never ends would be waited for.
+    # The limit also covers an answer that has begun to arrive: an endless one would block.
     overdue = threading.Event()
 
     def end() -> None:
@@ -118,11 +118,11 @@ def _answer(sender: Connection, function: Callable[..., Any], arguments: Any, op
 
 
 def _portable(error: Exception) -> Exception:
-    """An error that arrives as it is; of one that cannot be sent, its traceback."""
+    """An error that survives pickling; for one that does not, its traceback."""
     try:
         if isinstance(pickle.loads(pickle.dumps(error)), type(error)):
             return error
-    except Exception:  # whatever its constructor does with what pickle gives it
+    except Exception:  # any error of its constructor when unpickled
         pass
     return RuntimeError("".join(traceback.format_exception(error)))
 
@@ -131,10 +131,10 @@ def _portable(error: Exception) -> Exception:
 
 
 ENTRY_SECONDS = 1_800.0
-"""Time for one entry; the largest that was measured, 2,048 numbers a clip of the preset full, takes 10 minutes."""
+"""Time limit of one entry; the largest measured one, 2,048 numbers a clip of the preset full, takes 10 minutes."""
 
 CLAIM_SECONDS = 600.0
-"""Time for an entry of which nothing is computed again: its data are made, and its intervals."""
+"""Time limit of an entry that cannot be recomputed: its data are made, and its intervals."""
 
 Recompute = Callable[..., Verification]
 """Called like `verify_folder`."""
@@ -146,18 +146,18 @@ CheckClaim = Callable[[Mapping[str, bytes], str, str | None], str]
 
 
 class LeftError(Exception):
-    """Why only maintainers can decide about an entry."""
+    """An entry that only maintainers can decide on; the text says why."""
 
 
 @dataclass(frozen=True)
 class Examined:
-    """An entry that was recomputed.
+    """A recomputed entry.
 
     Attributes:
         folder: its path in the repository.
-        verification: what recomputing it found.
-        date: of the check, UTC, as in the record: what a submission says of its own date is its submitter's word.
-        reproduces: the earlier entry that it is a reproduction of; None of others.
+        verification: the outcome of the recomputation.
+        date: of the check, UTC, as in the record: a submission's own date is only its submitter's word.
+        reproduces: the earlier entry that this one reproduces; None where it is no reproduction.
     """
 
     folder: str
@@ -167,7 +167,7 @@ class Examined:
 
     @property
     def earlier(self) -> Earlier | None:
-        """What later entries are compared with."""
+        """The entry in comparisons with later ones."""
         sketch, result = self.verification.sketch, self.verification.result
         return (
             None
@@ -191,12 +191,12 @@ class Examiner:
         """Nothing is fetched yet.
 
         Args:
-            hub: as a user who may read the repository.
+            hub: with a token that may read the repository.
             repository: of results.
-            secret: that the checker signs its records with.
+            secret: for signing the checker's records.
             device: torch device of fits.
             recompute: recomputes an entry.
-            check_claim: checks one that cannot be recomputed.
+            check_claim: checks an entry that cannot be recomputed.
         """
         self._hub = hub
         self._repository = repository
@@ -206,16 +206,16 @@ class Examiner:
         self._check_claim = check_claim
 
     def examine(self, commit: str, entry: EntryFolder, *, keep: bool = False) -> Examined:
-        """Read an entry, and recompute it. Its data are a preset's or those that the organisation has published.
+        """Read an entry, and recompute it. Its data are a preset's, or published by the organisation.
 
         Args:
-            commit: that it is fetched from.
-            entry: names and sizes of its files are right.
-            keep: leave what is fetched in the cache: the page shows what main has, and reads these files too.
+            commit: to fetch it from.
+            entry: with correct names and sizes of files.
+            keep: leave the fetched files in the cache: the page shows the entries of main, and reads these files too.
 
         Raises:
             LeftError: only maintainers can decide.
-            ResultError: it is no valid submission, or its data are not known.
+            ResultError: it is no valid submission, or its data are unknown.
             HubError: files or data cannot be fetched.
         """
         files = {
@@ -233,15 +233,15 @@ class Examiner:
             verification = self._recomputed(files, entry.path, data)
             return Examined(entry.path, verification, datetime.now(UTC))
         except DatasetError as error:
-            # No fault of the submission's: it is checked again in the next round.
+            # Not the submission's fault: it is checked again in the next round.
             raise HubError(f"the data {data or result.dataset} cannot be opened: {error}") from error
 
     def files(self, commit: str, examined: Examined) -> dict[str, bytes]:
-        """The content of an entry that was examined at a commit, fetched again: ten entries of each of many authors
+        """The content of an examined entry, fetched again from its commit: ten entries of each of many authors
         are not held in memory until the last of a pull request is checked.
 
         Raises:
-            HubError: files cannot be fetched, or are not those that were examined.
+            HubError: files cannot be fetched, or differ from the examined ones.
         """
         digests = examined.verification.digests
         files = {name: self._fetch(commit, f"{examined.folder}/{name}", FILE_LIMITS[name]) for name in digests}
@@ -250,7 +250,7 @@ class Examiner:
         return files
 
     def compared(self, examined: Examined, earlier: Iterable[Earlier]) -> Examined:
-        """An entry with what it reproduces: an earlier one for the same task whose model states the same weights.
+        """An entry with its original: an earlier entry for the same task whose model states the same weights.
 
         Raises:
             LeftError: its embeddings or answers may be another model's; the maintainers decide.
@@ -264,7 +264,7 @@ class Examiner:
         return replace(examined, reproduces=next(iter(reproduced), None))
 
     def verified(self, commit: str, entry: EntryFolder, verified: EntryFolder) -> VerifiedClaim | None:
-        """What the checker has found of an entry of main, where the board takes it for verified."""
+        """The checker's result for an entry of main, where the board counts it as verified."""
 
         def fetch(path: str, limit: int) -> bytes:
             return self._fetch(commit, path, limit, keep=True)
@@ -295,13 +295,13 @@ class Examiner:
             return file.read_bytes()
         finally:
             if path.endswith(f"/{EMBEDDINGS}") or not keep:
-                # Nobody needs them again, and the disk of a Space is small: the file, and the link to it.
+                # Not needed again, and the disk of a Space is small: the file, and the link to it.
                 file.resolve().unlink(missing_ok=True)
                 file.unlink(missing_ok=True)
 
 
 def as_code(text: object) -> str:
-    """Strangers' text as code in a comment: it is neither formatted nor does it call anybody."""
+    """Strangers' text as code in a comment: neither formatted nor a mention of anybody."""
     return f"`{shortened(str(text), 300).replace('`', chr(0x2018))}`"
 
 
@@ -311,7 +311,7 @@ def _counted(duplicates: Sequence[Duplicate]) -> str:
 
 
 def check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> str:
-    """Check a submission without what the model gave.
+    """Check a submission without the model's outputs.
 
     Args:
         files: content by name.
@@ -319,11 +319,11 @@ def check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> str:
         data: the data, a folder or Hub id, where they are no preset's.
 
     Returns:
-        what the model gives for its task: ``answers`` or ``embeddings``.
+        the kind of outputs of its task: ``answers`` or ``embeddings``.
 
     Raises:
         ResultError: it does not fit its data.
-        DatasetError: these cannot be opened.
+        DatasetError: the data cannot be opened.
     """
     submission = parse_submission(files, name)
     opened = open_result_task(submission.result, data)

@@ -29,10 +29,10 @@ from audio_compositionality.tasks.registry import load_task
 from .board import Entry
 
 MOST_PLOTTED = 12
-"""Entries in one plot."""
+"""Most entries in one plot."""
 
 DPI = 220
-"""Of the images: a column of 3.4 inches fills half of a wide screen."""
+"""Resolution of the images: a column of 3.4 inches fills half of a wide screen."""
 
 _SAMPLES_KEPT, _DRAWINGS_KEPT = 200, 40
 
@@ -46,9 +46,9 @@ class EntryPlots:
 
     Attributes:
         boxes: the box plot, a PNG file; None where it cannot be drawn.
-        diversity: the same against diversity.
-        notes: what is not drawn and why, and what makes the results less comparable than they look.
-        lacks_files: something is not drawn since the Hub did not give it.
+        diversity: the plot against diversity, likewise.
+        notes: entries that are not drawn, with reasons, and limits of comparability.
+        lacks_files: an entry is missing since the Hub did not give its file.
     """
 
     boxes: bytes | None
@@ -58,30 +58,30 @@ class EntryPlots:
 
 
 class Plots:
-    """Draws entries; what was fetched and drawn for one visitor is kept for the next."""
+    """Draws entries; files and plots for one visitor are kept for the next."""
 
     def __init__(self, hub: Hub, repository: Repository) -> None:
         """Nothing is fetched yet.
 
         Args:
-            hub: where from.
+            hub: to fetch samples from.
             repository: of the results.
         """
         self._hub = hub
         self._repository = repository
-        # Matplotlib's settings are those of the whole process. Nothing is fetched while one holds it.
+        # Matplotlib's settings belong to the process. Nothing is fetched while one holds it.
         self._drawing = threading.Lock()
         self._samples: _Kept[tuple[str, str], ComparedResult] = _Kept(_SAMPLES_KEPT)
         self._drawings: _Kept[tuple[str, frozenset[tuple[str, str]]], EntryPlots] = _Kept(_DRAWINGS_KEPT)
         self._data: _Kept[tuple[str, str], OpenedData] = _Kept(8)
 
     def draw(self, commit: str, entries: Sequence[Entry], measure: str) -> EntryPlots:
-        """The plots of entries of one version of a task and data; none of no entries.
+        """The plots of entries of one version of a task and data; none for no entries.
 
         Args:
-            commit: of the repository that they were read from.
+            commit: of the repository at which they were read.
             entries: at most `MOST_PLOTTED`; further ones are left out, with a note.
-            measure: name of one that is a mean over samples.
+            measure: name of a mean over samples.
         """
         if not entries:
             return EntryPlots(None, None, ())
@@ -117,7 +117,7 @@ class Plots:
     def _loaded(
         self, commit: str, entries: Sequence[Entry], data: OpenedData
     ) -> tuple[list[ComparedResult], list[str], bool]:
-        """Entries with their samples, why others are not drawn, and whether the Hub did not give some."""
+        """Entries with their samples, reasons for the missing ones, and whether the Hub did not give some of them."""
         ids = None if data.samples is None else set(data.samples.ids)
         loaded, notes, trouble = [], [], False
         for entry, label in zip(entries, labels(entries), strict=True):
@@ -138,7 +138,7 @@ class Plots:
         return ComparedResult(entry.id, entry.result, Path(entry.samples), table)
 
     def data(self, entry: Entry) -> OpenedData:
-        """What is known of the samples of an entry's data: of the presets everything, of others nothing."""
+        """The facts about the samples of an entry's data: all for the presets, none for others."""
         result = entry.result
 
         def opened() -> OpenedData:
@@ -152,7 +152,7 @@ class Plots:
 
 
 def labels(entries: Sequence[Entry]) -> list[str]:
-    """The model's id of each entry with its status at the end, and what tells apart those that share the id."""
+    """The model's id and status of each entry, with the differences between entries that share the id."""
     names = [entry.model for entry in entries]
     revisions = [f"{entry.result.model.revision[:8]}, " for entry in entries]
     ids = [f"{entry.id[-16:][:8]}, " for entry in entries]
@@ -171,7 +171,7 @@ def _png(figure: Figure) -> bytes:
 
 
 class _Kept(Generic[KeptKey, KeptValue]):
-    """So many values at most, those used last, for any number of threads."""
+    """A cache of limited size, least recently used first out, for any number of threads."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -179,7 +179,7 @@ class _Kept(Generic[KeptKey, KeptValue]):
         self._values: OrderedDict[KeptKey, KeptValue] = OrderedDict()
 
     def get(self, key: KeptKey, make: Callable[[], KeptValue]) -> KeptValue:
-        """The value of a key, made where it is not there; nobody waits for what another thread makes."""
+        """The value of a key, made where it is missing; no thread waits for a value that another one makes."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
@@ -193,6 +193,6 @@ class _Kept(Generic[KeptKey, KeptValue]):
             return value
 
     def drop(self, key: KeptKey) -> None:
-        """Keep a value no longer."""
+        """Remove a value."""
         with self._lock:
             self._values.pop(key, None)

@@ -1,13 +1,13 @@
-"""The check of pull requests on the results repository: recompute, add what holds, say what is wrong with the rest.
+"""The check of pull requests on the results repository: recompute, add valid entries, report faults of the rest.
 
-A pull request is a stranger's. It may only add whole entries, under the names that their content gives them; sizes are
-known before anything is fetched, and what is fetched is read by the code of `audio-compositionality verify`. It is
-never merged, since it could change in that moment: the bytes that were checked are committed together with what was
-found, and the pull request is closed. The checker says what it found in a comment, whose last line names the commit, so
+A pull request is a stranger's. It may only add complete entries, under the names that follow from their content; sizes
+are known before anything is fetched, and the code of `audio-compositionality verify` reads the files. It is
+never merged, since it could change in that moment: the checked bytes are committed together with the
+record, and the pull request is closed. The checker reports in a comment, whose last line names the commit, so
 that no commit is checked twice. A folder below ``verified/`` is only ever written here.
 
-In a round one entry of each author is checked: who sends ten keeps others waiting for one. A pull request with more
-goes on in the next round; what was found of it until then is kept in memory, and nothing is added before all of it is
+In a round one entry of each author is checked: ten entries of one author delay the others by one. A pull request with
+more goes on in the next round; its outcomes until then are kept in memory, and nothing is added before all of it is
 checked.
 """
 
@@ -59,13 +59,13 @@ from .examination import (
 )
 
 MAX_CHECKS = 20
-"""Pull requests of which an entry is checked in a round, each of another author."""
+"""Most pull requests with an entry checked in a round, each of another author."""
 
 MAX_LOOKS = 200
-"""Pull requests that are looked at in a round: the Hub allows so many calls."""
+"""Most pull requests looked at in a round, within the Hub's limit of calls."""
 
 MAX_REASONS = 20
-"""Reasons that a comment lists."""
+"""Most reasons in a comment."""
 
 _MARKER = "<!-- audio-compositionality: checked {head} -->"
 _ADDED = "Added to main"
@@ -76,14 +76,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """What became of a pull request, or of an entry that main has.
+    """The outcome for a pull request, or for an entry of main.
 
     Attributes:
         subject: ``#3``, or the folder of an entry.
         action: ``added``, ``verified``, ``refused``, ``left`` to the maintainers, ``checked`` before, ``waiting``
-            since it is a draft, has changed meanwhile or has its turn later, or ``failed`` for reasons that are not
-            its own.
-        reasons: in words; empty where it says all.
+            since it is a draft, has changed meanwhile or has its turn later, or ``failed`` for reasons outside
+            of it.
+        reasons: in words; empty where the action says it all.
     """
 
     subject: str
@@ -100,13 +100,13 @@ class _Job:
 
     Attributes:
         author: of the pull request.
-        head: the commit that is checked.
-        entries: all that it adds.
-        wanted: those of them that main lacked.
-        examined: of these what was recomputed, in their order.
-        left: why maintainers have to decide about some.
-        reasons: what is wrong with others.
-        checked: how many of `wanted` were checked.
+        head: the commit under check.
+        entries: all entries that it adds.
+        wanted: the entries that main lacked.
+        examined: the recomputed ones among these, in their order.
+        left: reasons for a decision of the maintainers on some.
+        reasons: faults of others.
+        checked: number of checked entries of `wanted`.
     """
 
     author: str
@@ -125,12 +125,12 @@ class _Job:
 
     @property
     def progress(self) -> str:
-        """How far it is."""
+        """Progress in words."""
         return f"{self.checked} of {len(self.wanted)} entries checked"
 
 
 class Checks:
-    """The checks of the results of an organisation. What is settled is remembered, and not asked for again."""
+    """The checks of an organisation's results. Settled cases are remembered, and not looked up again."""
 
     def __init__(
         self,
@@ -146,47 +146,48 @@ class Checks:
         """Nothing is checked yet.
 
         Args:
-            hub: as a user who may write to the repository of results.
-            org: whose results.
-            secret: signs the records of what was verified.
+            hub: with a token that may write to the repository of results.
+            org: the organisation.
+            secret: for signing the records of verified entries.
             device: torch device of fits.
             recompute: recomputes an entry.
             check_claim: checks an entry that cannot be recomputed.
-            budget: of time for each author.
+            budget: time for each author.
         """
         self._hub = hub
         self._repository = results_of(org)
         self._secret = secret
         self._examiner = Examiner(hub, self._repository, secret, device, recompute, check_claim)
         self._budget = budget or Budget()
-        # Of the verified entries of main, by their folders, which are made of their content.
+        # Verified entries of main, by their folders, which are derived from their content.
         self._recognised: dict[str, Earlier] = {}
-        # Of open pull requests the commit that was checked, or none; those looked at longest ago come first.
+        # The checked commit of each open pull request, or none; those looked at longest ago come first.
         self._heads: dict[int, str] = {}
         self._settled: set[str] = set()
-        # Of entries of main how often their check has failed.
+        # Number of failed checks of each entry of main.
         self._failures = Counter[str]()
-        # By their numbers the pull requests that are not checked to their end, and those of them that go on.
+        # Unfinished pull requests by number, and those among them that go on.
         self._jobs: dict[int, _Job] = {}
         self._going_on: set[int] = set()
         self._main_goes_on = False
 
     @property
     def goes_on(self) -> bool:
-        """Whether there is more to check at once, of main or of pull requests whose authors have time left."""
+        """Whether there is more to check at once, in main or in pull requests whose authors have time left."""
         return self._main_goes_on or any(
             not self._budget.is_spent(self._jobs[number].author) for number in self._going_on
         )
 
     def check_pull_requests(self, *, again: bool = True) -> list[CheckOutcome]:
-        """Check an entry of open pull requests whose head was not checked yet: of each author one, and `MAX_CHECKS` in
+        """Check entries of open pull requests whose head is unchecked: one for each author, and `MAX_CHECKS` in
         all.
 
         Args:
-            again: ask of those that were checked too whether they have a new commit.
+            again: also look for new commits of checked pull requests.
 
         Returns:
-            one an open pull request, the oldest first. Trouble with one ends in its outcome, and the next is checked.
+            one outcome per open pull request, the oldest first. Trouble with one is its outcome, and the next is
+            checked.
 
         Raises:
             HubError: the pull requests, or the commits of main, cannot be listed.
@@ -196,7 +197,7 @@ class Checks:
         history = set(self._hub.commits(self._repository)) if requests else set()
         self._heads = {number: head for number, head in self._heads.items() if number in requests}
         self._jobs = {number: job for number, job in self._jobs.items() if number in requests}
-        # Of an author that goes on which was begun, before another.
+        # An author's unfinished pull request comes before another of the same author.
         self._going_on &= set(self._jobs)
         begun = {self._jobs[number].author: number for number in self._going_on}
         outcomes: dict[int, CheckOutcome] = {}
@@ -206,7 +207,7 @@ class Checks:
             if self._heads.get(number) and not again:
                 outcomes[number] = CheckOutcome(subject, "checked")
                 continue
-            # Who has to wait asks nothing of the Hub: hundreds of such an author keep nobody from a look.
+            # No call to the Hub for authors that wait: hundreds of their pull requests delay nobody else.
             if self._budget.is_spent(request.author):
                 far = [self._jobs[number].progress] if number in self._jobs else []
                 outcomes[number] = CheckOutcome(subject, "waiting", (*far, _SPENT))
@@ -222,13 +223,14 @@ class Checks:
         return [outcomes.get(number, CheckOutcome(f"#{number}", "waiting", (later,))) for number in requests]
 
     def verify_merged(self, *, most: int | None = None) -> list[CheckOutcome]:
-        """Verify the entries of main that can be verified and have no valid verification: those that maintainers add.
+        """Verify the entries of main without a valid verification: the maintainers' own additions.
 
         Args:
-            most: entries that are recomputed now; all by default.
+            most: most entries recomputed now; by default all.
 
         Returns:
-            one an entry that was not settled before. Trouble with one ends in its outcome, and the next is verified.
+            one outcome per entry that was not settled before. Trouble with one is its outcome, and the next is
+            verified.
 
         Raises:
             HubError: the files of main cannot be listed.
@@ -237,7 +239,7 @@ class Checks:
         commit = self._hub.head(self._repository)
         results, verified, _ = folders_of(self._hub.files(self._repository, commit))
         outcomes: list[CheckOutcome] = []
-        # One whose check fails again and again must not keep the others from theirs.
+        # An entry whose check fails again and again must not block the others.
         for key, entry in sorted(results.items(), key=lambda item: (self._failures[item[1].path], item[0])):
             if not entry.is_verifiable or entry.path in self._settled:
                 continue
@@ -254,7 +256,7 @@ class Checks:
         return outcomes
 
     def _look(self, request: PullRequest, user: str, history: Collection[str], busy: set[str]) -> CheckOutcome:
-        """See whether a pull request is to be checked; its author is busy then."""
+        """Decide whether to check a pull request; its author is busy then."""
         subject, number = f"#{request.number}", request.number
         self._heads[number] = self._heads.pop(number, "")
         self._going_on.discard(number)
@@ -265,7 +267,7 @@ class Checks:
         said = [comment.text for comment in self._hub.comments(self._repository, number) if comment.author == user]
         said = [text for text in said if text.rstrip().endswith(marker)]
         if any(text.startswith(_ADDED) for text in said):
-            # The checker was killed before it could.
+            # The checker was killed before it could close it.
             self._hub.close(self._repository, number)
             return CheckOutcome(subject, "added")
         if said:
@@ -340,7 +342,7 @@ class Checks:
         return CheckOutcome(subject, "added")
 
     def _begun(self, request: PullRequest, head: str, history: Collection[str]) -> tuple[_Job, list[str]]:
-        """What is to be checked of a pull request, and why nothing is."""
+        """The job of a pull request, or the reasons against one."""
         hub, repository = self._hub, self._repository
         base = next((commit for commit in hub.commits(repository, request.revision) if commit in history), None)
         if base is None:
@@ -366,10 +368,10 @@ class Checks:
             return replace(after, reasons=(*job.reasons, f"{as_code(entry.path)}: {as_code(error)}"))
 
     def _without_copies(self, job: _Job, commit: str) -> tuple[list[Examined], list[str], set[str]]:
-        """Of the entries of a job those that main still lacks and that are no copies, why maintainers have to decide
-        about others, and the folders of main.
+        """The entries of a job that main still lacks and that are no copies; reasons for a decision of the maintainers
+        about others; and the folders of main.
 
-        They are compared when all are checked: main may have got what they are copies of meanwhile.
+        They are compared when all are checked: main may have received their originals meanwhile.
         """
         main = self._hub.files(self._repository, commit)
         earlier, present = self._earlier(commit, main), _paths(main)
@@ -384,7 +386,7 @@ class Checks:
         return examined, left, present
 
     def _tell_progress(self, request: PullRequest, job: _Job) -> None:
-        """Comment how far a pull request is: at first, and when its author has no time left."""
+        """Comment on the progress of a pull request: at first, and when its author has no time left."""
         spent = self._budget.is_spent(job.author)
         if spent or job.checked == 1:
             when = f"goes on when there is time again: {_SPENT}" if spent else "goes on in the next round"
@@ -392,7 +394,7 @@ class Checks:
             self._hub.comment(self._repository, request.number, text)
 
     def _earlier(self, commit: str, main: Files) -> list[Earlier]:
-        """What the entries of main are recognised by, of all that are verified."""
+        """All verified entries of main, for comparison."""
         results, verified, _ = folders_of(main)
         for key, entry in results.items():
             if key in verified and entry.is_verifiable and entry.path not in self._recognised:
@@ -430,7 +432,7 @@ class Checks:
         request: PullRequest | None = None,
         head: str = "",
     ) -> Commit:
-        """Commit what was found, with the files of the entry where main does not have them, as they were at a head."""
+        """Commit a verification, with the files of the entry where main lacks them, as they were at a head."""
         submitter = None if request is None else request.author
         date = None if examined is None else examined.date
         first = None if examined is None or examined.reproduces is None else examined.reproduces.earlier.name
@@ -443,15 +445,15 @@ class Checks:
 
 
 def new_entries(base: Files, head: Files, main: Files) -> tuple[list[EntryFolder], list[str]]:
-    """What a pull request adds, and why that cannot be, from the names, sizes and hashes of files alone.
+    """The entries that a pull request adds, and the faults, from names, sizes and hashes of files alone.
 
     Args:
-        base: files of the commit that it began at.
+        base: files of the commit that it branched off from.
         head: files of its last commit.
-        main: files of the branch main as it is now; entries that it has with the same files are no obstacle.
+        main: files of the branch main now; entries that it has with the same files are no obstacle.
 
     Returns:
-        the entries, and the reasons; without a reason the entries may be fetched.
+        the entries, and the faults; without a fault the entries may be fetched.
     """
     reasons = [
         f"it {'changes' if path in head else 'deletes'} {as_code(path)}; nothing is ever replaced or deleted here"
@@ -486,7 +488,7 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[EntryFolder
 
 
 def figures(verifications: Iterable[Verification]) -> str:
-    """The recomputed scores beside those that were reported, as a list in Markdown."""
+    """The recomputed scores beside the reported ones, as a list in Markdown."""
     lines = []
     for one in verifications:
         if one.recomputed is None:
@@ -524,7 +526,7 @@ def _guarded(subject: str, check: Callable[[], CheckOutcome]) -> CheckOutcome:
     except HubError as error:
         return CheckOutcome(subject, "failed", (str(error),))
     except Exception:
-        # Nothing of a stranger's may keep the others from being checked.
+        # No error of a stranger's pull request may block the others.
         _log.exception("the check of %s failed", subject)
         return CheckOutcome(subject, "failed", ("an unexpected error, which the log has",))
 
@@ -533,17 +535,17 @@ def _line(text: object) -> str:
     return shortened(str(text), 300)
 
 
-# ----- The time of the checker that each author has
+# ----- Each author's time of the checker
 
 
 AUTHOR_SECONDS = 2 * 3_600.0
-"""Of checks for one author within `AUTHOR_WINDOW`; an entry that is under way is finished."""
+"""Seconds of checks for one author within `AUTHOR_WINDOW`; an entry in progress is finished."""
 
 AUTHOR_WINDOW = 24 * 3_600.0
 
 
 class Budget:
-    """Seconds of checks by author. It is kept in memory: a Space that starts anew has forgotten it."""
+    """Seconds of checks by author. They are kept in memory: a restarted Space begins at zero."""
 
     def __init__(
         self,
@@ -551,11 +553,11 @@ class Budget:
         window: float = AUTHOR_WINDOW,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nobody has used any.
+        """No time is spent yet.
 
         Args:
             seconds: for each author within a window.
-            window: seconds after which what was used counts no more.
+            window: seconds after which spent time no longer counts.
             clock: gives the time in seconds.
         """
         self._seconds = seconds
@@ -572,7 +574,7 @@ class Budget:
 
     @contextmanager
     def spending(self, author: str) -> Iterator[None]:
-        """The time within is the author's."""
+        """Count the time within as the author's."""
         started = self._clock()
         try:
             yield
@@ -581,18 +583,18 @@ class Budget:
             self._used.setdefault(author, deque()).append((ended, ended - started))
 
 
-# ----- The thread of the Space that makes the rounds
+# ----- The thread of the Space that runs the rounds
 
 
 INTERVAL = 300.0
 """Seconds between two rounds."""
 
 MOST_TOLD = 20
-"""Lines of what is told of the rounds."""
+"""Most lines about the rounds."""
 
 
 class Checker:
-    """Checks in a thread of its own; trouble is logged and told, and ends nothing."""
+    """Checks in a thread of its own; trouble is logged and reported, and ends nothing."""
 
     def __init__(
         self, checks: Checks, changed: Callable[[], object] = lambda: None, interval: float = INTERVAL
@@ -600,8 +602,8 @@ class Checker:
         """Nothing is checked yet.
 
         Args:
-            checks: of a repository of results.
-            changed: called after a round that has added or verified something.
+            checks: the checks of a repository of results.
+            changed: called after a round that has added or verified an entry.
             interval: seconds between two rounds.
         """
         self._checks = checks
@@ -611,7 +613,7 @@ class Checker:
         self._thread = threading.Thread(target=self._run, name="pull-requests", daemon=True)
         self._state = "No round has ended yet."
         self._not_verified: dict[str, CheckOutcome] = {}
-        # When those that were checked are asked for new commits again.
+        # Time of the next look for new commits of checked pull requests.
         self._next = 0.0
         # Seconds until the next round.
         self._pause = interval
@@ -621,20 +623,20 @@ class Checker:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the round that is going on."""
+        """End after the round in progress."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def state(self) -> str:
-        """When the last round was, and what it found."""
+        """Time and outcome of the last round."""
         return self._state
 
     def round(self) -> list[CheckOutcome]:
         """One round: an entry that main has without a verification, then one of each author's pull requests.
 
-        Where there is more, the next round is at once; those that were checked are asked for new commits in rounds that
-        are an interval apart.
+        Where there is more, the next round is at once; new commits of checked pull requests are looked for in rounds
+        that are an interval apart.
 
         Raises:
             HubError: the Hub cannot be read or written.
@@ -642,7 +644,7 @@ class Checker:
         try:
             merged = self._checks.verify_merged(most=1)
         except HubError as error:
-            # No reason to let the pull requests wait.
+            # No reason to delay the pull requests.
             merged = [CheckOutcome("main", "failed", (str(error),))]
         self._not_verified |= {outcome.subject: outcome for outcome in merged if outcome.action in ("refused", "left")}
         again = time.monotonic() >= self._next
@@ -662,7 +664,7 @@ class Checker:
             self._stop.wait(self._pause)
 
     def _lines(self) -> list[str]:
-        """What is to be told of a round, which is made."""
+        """The report of a round; runs the round."""
         self._pause = self._interval
         try:
             outcomes = self.round()

@@ -1,4 +1,4 @@
-"""The Space: the page in Gradio, which answer fills which of its components, and what starts it."""
+"""The Space: the page in Gradio, the answer behind each of its components, and its start."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .plots import Plots
 from .pull_requests import Checker, Checks
 
 AT_ONCE, DRAWN_AT_ONCE, WAITING = 16, 4, 500
-"""Events that are answered at the same time, drawings among them, and events that wait: more are turned away."""
+"""Events answered at the same time, drawings among them, and events in the queue: more are turned away."""
 
 
 def page_blocks(answers: PageAnswers, results: Repository, org: str) -> gr.Blocks:
     """The page as Gradio's blocks.
 
     Args:
-        answers: what fills it.
-        results: the repository that is shown.
-        org: whose leaderboard it is.
+        answers: fill the page.
+        results: the displayed repository.
+        org: the leaderboard's organisation.
     """
     with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=(3600, 6 * 3600)) as blocks:
         components = _lay_out(answers, results, org)
@@ -41,7 +41,7 @@ def page_blocks(answers: PageAnswers, results: Repository, org: str) -> gr.Block
 
 @dataclass(frozen=True)
 class _Components:
-    """What the page consists of."""
+    """The components of the page."""
 
     tabs: gr.Tabs
     shown: TableTab
@@ -54,12 +54,12 @@ class _Components:
 
     @property
     def filled(self) -> list[Any]:
-        """What `PageAnswers.refreshed` fills."""
+        """The components that `PageAnswers.refreshed` fills."""
         return [self.state, self.rejected, self.checks, self.timer, self.model.name, *self.shown.filled]
 
 
 def _lay_out(answers: PageAnswers, results: Repository, org: str) -> _Components:
-    # Names and links of the page's own; what is filled in comes with the event `load`.
+    # The page's own names and links; the content comes with the event `load`.
     gr.Markdown(introduction(results))
     with gr.Tabs(selected="table") as tabs:
         with gr.Tab("Table", id="table"):
@@ -84,7 +84,7 @@ def _lay_out(answers: PageAnswers, results: Repository, org: str) -> _Components
                 elem_id="rejected",
             )
             checks = gr.Textbox(label="Checks of pull requests", interactive=False, elem_id="checks")
-    # Below: a phone shows scores first.
+    # Below the table: a phone shows scores first.
     with gr.Row():
         state = gr.Textbox(show_label=False, container=False, interactive=False, elem_id="state", scale=5)
         again = gr.Button("Read again", size="sm", scale=1, min_width=110)
@@ -116,8 +116,8 @@ def _connect(blocks: gr.Blocks, components: _Components, answers: PageAnswers) -
     def narrow(*values: Any) -> tuple[Any, Any]:
         return answers.filtered(Selection.of(*values))
 
-    # Choices follow the board, and may change while a visitor's is under way: Gradio would answer that with an error.
-    # So what is sent arrives as it is, and who gets it looks whether it is still there.
+    # Choices follow the board, and may change while a visitor's request is in progress: Gradio would answer with an
+    # error. So values arrive unchecked, and the handler checks whether they still exist.
     options: dict[str, Any] = {"preprocess": False, "show_progress": "hidden", "trigger_mode": "always_last"}
     blocks.load(open_page, filters, [*filled, components.tabs], **options)
     components.again.click(refresh_now, filters, filled, preprocess=False)
@@ -149,8 +149,8 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
 
     Args:
         space_id: ORG/NAME of the Space; the results are those of ORG.
-        checks: check pull requests as well, with the rights of the token in use, where a secret to sign records is set.
-        options: of `gradio.Blocks.launch`; host and port are also taken from GRADIO_SERVER_NAME and GRADIO_SERVER_PORT.
+        checks: also check pull requests, with the rights of the token in use, where a secret to sign records is set.
+        options: of `gradio.Blocks.launch`; host and port are also read from GRADIO_SERVER_NAME and GRADIO_SERVER_PORT.
 
     Raises:
         HubError: the id names no organisation or user.
@@ -168,20 +168,20 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
     state = checker.state if checker else (lambda: problem)
     answers = PageAnswers(source, Plots(hub, results), results, org, state)
     page_blocks(answers, results, org).launch(
-        # Strings are fonts of the visitor's system: nothing is asked of another host.
+        # Strings are fonts of the visitor's system: no request to another host.
         theme=gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace")),
         css=BOARD_CSS,
         footer_links=[],
         ssr_mode=False,
-        # Gradio takes uploads whether a page asks for any or not.
+        # Gradio accepts uploads even for a page without any.
         max_file_size=1,
         **options,
     )
 
 
 def signing_secret(checks: bool) -> tuple[str | None, str]:
-    """The secret to sign records with, and why nothing is checked, which the log says too; that is empty where all is
-    there.
+    """The secret to sign records with, and the reason why nothing is checked, which is also logged; empty where checks
+    can run.
 
     Args:
         checks: whether there is a token to check pull requests with.

@@ -1,4 +1,4 @@
-"""The tables of the leaderboard: the entries of a task, and all that is known of one model."""
+"""The tables of the leaderboard: the entries of a task, and all facts about one model."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from .board import Board, DataKey, Entry, Shown, is_older
 BoardValue = str | float | int | None
 
 LONGEST_SHOWN = 80
-"""Characters of a stranger's text in a cell, an option or a line of a list."""
+"""Most characters of a stranger's text in a cell, an option or a line of a list."""
 
 NOT_STATED = "not stated"
-"""In place of a paradigm or licence that a result does not state."""
+"""Stands for a paradigm or licence that a result does not state."""
 
 NOT_KNOWN = "not known"
-"""In place of a submitter that is not known; no user of the Hub has a name with a blank."""
+"""Stands for an unknown submitter; no user of the Hub has a name with a blank."""
 
 Values = Mapping[str, tuple[Column, Callable[[Shown], BoardValue]]]
-"""Columns by their headings, each with its value of a row."""
+"""Columns by their headings, each with a function that gives a row's value."""
 
 
 def columns(task: TaskInfo) -> list[Column]:
-    """The columns of a task's table. The last names the entry, by which a row is recognised when it is clicked."""
+    """The columns of a task's table. The last one, the entry's name, identifies a clicked row."""
     return [column for column, _ in _shown(task).values()]
 
 
@@ -50,12 +50,12 @@ def board_table(task: TaskInfo, rows: Sequence[Shown]) -> Table:
 
 
 def board_csv(task: TaskInfo, rows: Sequence[Shown], commit: str) -> str:
-    """Rows as CSV, with every measure of the task and with what tells one entry from another.
+    """Rows as CSV, with every measure of the task and everything that distinguishes entries.
 
     Args:
         task: of the rows.
         rows: in this order.
-        commit: of the results repository that they were read from.
+        commit: of the results repository at which they were read.
     """
     return to_csv(_table(task, rows, {**_shown(task), **_in_files(task, commit)}))
 
@@ -66,12 +66,12 @@ def ranking_heading(task: TaskInfo) -> str:
 
 
 def ordered(task: TaskInfo, rows: Iterable[Shown], heading: str, *, ascending: bool = False) -> list[Shown]:
-    """Rows by the values of a column, whatever order they come in; those without a value last.
+    """Rows sorted by a column, independently of their order; those without a value last.
 
     Args:
         task: of the rows.
-        rows: to be ordered.
-        heading: of the column; one that there is not stands for the one that ranks.
+        rows: the rows.
+        heading: of the column; an unknown one stands for the column that ranks.
         ascending: the smallest value first.
     """
     shown = _shown(task)
@@ -88,12 +88,12 @@ def ordered(task: TaskInfo, rows: Iterable[Shown], heading: str, *, ascending: b
 
 
 def choices(rows: Iterable[Shown], name: str) -> list[str]:
-    """The values of ``paradigm`` or ``licence`` among rows, as they are shown."""
+    """The displayed values of ``paradigm`` or ``licence`` among rows."""
     return sorted({_stated(row.entry, name) for row in rows}, key=str.casefold)
 
 
 def notes(entry: Entry, task: TaskInfo) -> list[str]:
-    """What has to be said of an entry beside its numbers."""
+    """Remarks on an entry beside its numbers."""
     result, options = entry.result, entry.result.model.options
     lines = []
     if entry.reproduces is not None:
@@ -101,7 +101,7 @@ def notes(entry: Entry, task: TaskInfo) -> list[str]:
     if result.task_version != task.version:
         lines.append(f"version {result.task_version} of the task, which is at version {task.version} now")
     for measure in task.measures:
-        # What a task warns of, such as a fit that has collapsed.
+        # A warning of the task, such as a collapsed fit.
         if result.measures.get(measure.name) is True:
             lines.append(measure.heading)
     if options.layer is not None:
@@ -121,11 +121,11 @@ def notes(entry: Entry, task: TaskInfo) -> list[str]:
 
 @dataclass(frozen=True)
 class Filters:
-    """What rows are to be left.
+    """Conditions for the rows to keep.
 
     Attributes:
-        search: words that a row must all have in its model's id, revision, paradigm or licence or in its submitter's
-            name, whatever their case.
+        search: words that must all occur in a row's model id, revision, paradigm, licence or submitter's name, in any
+            case.
         statuses: the statuses to keep; empty for all.
         paradigms: likewise.
         licences: likewise.
@@ -137,7 +137,7 @@ class Filters:
     licences: frozenset[str] = frozenset()
 
     def keep(self, row: Shown) -> bool:
-        """Whether a row is left."""
+        """Whether a row is kept."""
         entry = row.entry
         model = entry.result.model
         text = " ".join(
@@ -161,7 +161,7 @@ def _shown(task: TaskInfo) -> Values:
             meaning = f"of {measure.heading}: BCa bootstrap over {task.samples}"
             scores.append((_text("95 % interval", meaning), _score(measure, _interval(measure.digits))))
         if measure == ranking and measure.floor is not None:
-            # A row's own numbers may raise it over chance.
+            # A row's own floor may exceed chance.
             nulls = " and ".join(task.measure(one).heading for one in (measure.null, measure.floor) if one is not None)
             meaning = f"what {measure.heading} has to be above: the larger of {nulls}"
             column = Column("to be above", meaning, digits=measure.digits)
@@ -183,7 +183,7 @@ def _shown(task: TaskInfo) -> Values:
 
 
 def _in_files(task: TaskInfo, commit: str) -> Values:
-    """What CSV has beside the columns that are shown."""
+    """The columns of CSV beside the displayed ones."""
     hidden = [measure for measure in task.measures if not measure.shown and measure.name != task.ranks_by]
     sampled, ends = _sampled(task), (("95 % low", attrgetter("low")), ("95 % high", attrgetter("high")))
     return _by_heading(
@@ -212,7 +212,7 @@ def _cell(value: BoardValue, column: Column) -> Cell:
     if isinstance(value, str):
         return Cell(value, shortened(value, LONGEST_SHOWN))
     if isinstance(value, float) and abs(value) >= 1e12:
-        # A reported result can have anything of JSON's numbers.
+        # A reported result can hold any number of JSON.
         return Cell(value, f"{value:.3g}")
     return Cell(value)
 
@@ -226,7 +226,7 @@ def _count(heading: str, meaning: str = "") -> Column:
 
 
 def _score(measure: Measure, read: Callable[[FrameRow], BoardValue]) -> Callable[[Shown], BoardValue]:
-    """What is read off the frame's row of a measure; None of an entry without it."""
+    """A value from the frame's row of a measure; None for an entry without the measure."""
 
     def value(row: Shown) -> BoardValue:
         score = row.entry.scores.get(measure.name)
@@ -247,7 +247,7 @@ def _interval(digits: int) -> Callable[[FrameRow], BoardValue]:
 
 
 def _sampled(task: TaskInfo) -> Measure | None:
-    """The measure whose interval is shown: the one that ranks, or where that has none the first that has."""
+    """The measure whose interval is shown: the one that ranks, or where this has none, the first with an interval."""
     ranking = task.measure(task.ranks_by)
     return ranking if ranking.column is not None else next(iter(task.sampled), None)
 
@@ -287,18 +287,18 @@ ENTRY_HEADINGS = (
 NUMBER_HEADINGS = ("number", "shown", "as reported", "95 % interval", "what it is")
 
 _MOST_WORDS = 400
-"""Characters of what a result was run with."""
+"""Most characters of a result's settings."""
 
 
 def data_name(task: str, data: DataKey) -> str:
-    """What one of a task's tables is of: a preset's name, else the beginning of the fingerprint; an older version."""
+    """The name of a table's data: a preset's name, else the beginning of the fingerprint; with an older version."""
     preset = preset_with(load_task(task).info.recipe, data.fingerprint)
     name = preset or f"data {data.fingerprint[:8]}"
     return f"{name}, older: version {data.version} of the task" if is_older(task, data) else name
 
 
 def entry_rows(board: Board, model: str) -> list[list[str]]:
-    """All entries of a model, a row of `ENTRY_HEADINGS` each."""
+    """All entries of a model, one row of `ENTRY_HEADINGS` each."""
     return [_entry_row(board, entry) for entry in board.of_model(model)]
 
 
@@ -321,7 +321,7 @@ def _entry_row(board: Board, entry: Entry) -> list[str]:
 
 
 def number_rows(entry: Entry) -> list[list[str]]:
-    """Every measure of an entry, a row of `NUMBER_HEADINGS` each; those that its task does not know by their names."""
+    """Every measure of an entry, one row of `NUMBER_HEADINGS` each; measures unknown to its task by their names."""
     described = {measure.name: measure for measure in load_task(entry.result.task).info.measures}
     scores, reported = entry.scores, stated_scores(entry.reported)
     return [
@@ -337,7 +337,7 @@ def number_rows(entry: Entry) -> list[list[str]]:
 
 
 def origin_rows(entry: Entry) -> list[list[str]]:
-    """What an entry states beside its numbers: name and value."""
+    """An entry's statements beside its numbers: name and value."""
     values = entry.result.model_dump(mode="json")
     for name in ("schema_version", "task", "measures", "intervals", "skipped"):
         del values[name]
@@ -354,18 +354,18 @@ def origin_rows(entry: Entry) -> list[list[str]]:
 
 
 def folder_url(repository: Repository, commit: str, entry: Entry) -> str:
-    """Of the page of an entry's folder on the Hub."""
+    """The page of an entry's folder on the Hub."""
     return f"{repository.url}/tree/{quote(commit)}/{quote(entry.folder)}"
 
 
 def hub_url(entry: Entry) -> str | None:
-    """Of the page of the model on the Hub, where its id stands for one."""
+    """The page of the model on the Hub, where its id is a repository's."""
     name = hub_id_of(entry.model)
     return None if name is None else f"{constants.ENDPOINT}/{name}"
 
 
 def query_of(model: str) -> str:
-    """What follows the board's address to open it at a model."""
+    """The query in the board's address that opens it at a model."""
     return f"?model={quote(model, safe='')}"
 
 

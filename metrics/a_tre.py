@@ -47,8 +47,8 @@ from .composition import (
     Fit,
     FitOptions,
     Goal,
-    Inputs,
     Scenes,
+    SceneTensors,
     centred_directions,
     check_scenes,
     fit_goals,
@@ -169,7 +169,7 @@ def a_tre(
     offsets = unit - mean
     directions = centred_directions(unit, mean)
     if directions[rows["train"]].any():
-        inputs = Inputs.of(counts, torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")))
+        inputs = SceneTensors.of(counts, torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")))
         raw, centred = _fit_all(inputs, {"A-TRE": unit, "A-TRE centred": directions}, rows, seeds, options, progress)
     else:
         raw, centred = _unfitted(mean, len(seeds), len(test))
@@ -216,7 +216,7 @@ class _Predictions:
 
 
 def _fit_all(
-    inputs: Inputs,
+    inputs: SceneTensors,
     targets: Mapping[str, Floats],
     rows: dict[str, NDArray[np.int64]],
     seeds: Sequence[int],

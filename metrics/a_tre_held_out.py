@@ -46,8 +46,8 @@ from .composition import (
     Fit,
     FitOptions,
     Goal,
-    Inputs,
     Scenes,
+    SceneTensors,
     centred_directions,
     check_scenes,
     fit_goals,
@@ -513,7 +513,7 @@ def _fit_splits(
         for number, split in enumerate(splits, 1)
     ]
     options = FitOptions(max_steps, width=4 * unit.shape[1])
-    outcomes = fit_goals(Inputs.of(described.labels, device), goals, options, progress)
+    outcomes = fit_goals(SceneTensors.of(described.labels, device), goals, options, progress)
     return [fitted for fitted, _ in outcomes], [values for _, values in outcomes]
 
 

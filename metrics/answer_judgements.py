@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from .answer_mentions import ALTERNATIVES, CLOSING, ENDS, FILLERS, JOINING, OPENING, Mention, Span, Words, word_set
-from .answer_words import ARTICLES, CONTENT, SCANNED, Form, Token
+from .answer_words import ARTICLES, CONTENT, SCANNED, PreparedOptions, Token
 
 _DELIMITERS = frozenset(".):]-,、}>\"'(/&|;!?=~…。」』】*")
 NEGATORS = word_set(
@@ -53,10 +53,10 @@ _ANOTHER = re.compile(
 )
 
 
-class Judged(Words):
+class JudgedAnswer(Words):
     """An answer whose mentions are merged, grouped by sentences, and judged by what is said of them."""
 
-    def __init__(self, text: str, form: Form, is_alone: bool) -> None:
+    def __init__(self, text: str, form: PreparedOptions, is_alone: bool) -> None:
         super().__init__(text, form)
         self.is_alone, self.withdrawn = is_alone, 0
         self.within_single = {place for mention in self.single for place in range(mention.start, mention.end)}

@@ -5,7 +5,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .answer_words import ARTICLES, CONTENT, NUMBER, READ_WORDS, Form, Token, number_value, read_tokens, word_stem
+from .answer_words import (
+    ARTICLES,
+    CONTENT,
+    NUMBER,
+    READ_WORDS,
+    PreparedOptions,
+    Token,
+    number_value,
+    read_tokens,
+    word_stem,
+)
 
 
 def word_set(*texts: str) -> frozenset[str]:
@@ -162,7 +172,7 @@ Span = tuple[int, int]
 class Words:
     """The words of an answer, and what options they mention."""
 
-    def __init__(self, text: str, form: Form) -> None:
+    def __init__(self, text: str, form: PreparedOptions) -> None:
         self.text, self.form = text, form
         tokens = read_tokens(text)
         if len(tokens) > sum(READ_WORDS):

@@ -13,7 +13,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclass(frozen=True)
-class Form:
+class PreparedOptions:
     """The options of a question, prepared for matching.
 
     Attributes:
@@ -41,7 +41,7 @@ class Form:
 
 
 @functools.lru_cache(maxsize=4096)
-def form_of(texts: tuple[str, ...]) -> Form:
+def form_of(texts: tuple[str, ...]) -> PreparedOptions:
     """Return the options of a question, prepared for matching."""
     folded = tuple(folded_words(text) for text in texts)
     phrases: dict[str, Any] = {}
@@ -52,7 +52,7 @@ def form_of(texts: tuple[str, ...]) -> Form:
         if words:
             node[""] = node.get("", frozenset()) | {place}
     intervals = tuple(_digits(_plain(text)) for text in texts)
-    return Form(
+    return PreparedOptions(
         texts=texts,
         folded=folded,
         phrases=phrases,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .answer_judgements import ADVERBS, GUESSING, NEGATORS, Judged, says_alone
+from .answer_judgements import ADVERBS, GUESSING, NEGATORS, JudgedAnswer, says_alone
 from .answer_mentions import (
     ALTERNATIVES,
     ANSWER,
@@ -28,7 +28,7 @@ from .answer_words import (
     LONGEST,
     READ_WORDS,
     SCANNED,
-    Form,
+    PreparedOptions,
     final_part,
     folded_words,
     form_of,
@@ -104,7 +104,7 @@ def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -
     return exact or _Reading(answer, form, polarity == "alone").match()
 
 
-def _exact(answer: str, form: Form) -> Match | None:
+def _exact(answer: str, form: PreparedOptions) -> Match | None:
     """A lone letter, an option's own text, or nothing: what needs no reading."""
     if not any(unicodedata.category(character)[0] in "LN" for character in answer):
         return Match(None, "empty")
@@ -254,7 +254,7 @@ _BUT = re.compile(r"\b(?:but|however|though|maybe|probably|perhaps(?!\s+you)|abe
 
 
 # ----- matching: mentions side by side, and what is said of them
-class _Reading(Judged):
+class _Reading(JudgedAnswer):
     """An answer, read sentence by sentence; see `match_answer`."""
 
     def match(self, spare: int = sum(READ_WORDS)) -> Match:

@@ -313,7 +313,7 @@ def as_text(message: str) -> str:
 # ----- the page
 
 
-def named(form: Form) -> Callable[..., str]:
+def with_arguments_named(form: Form) -> Callable[..., str]:
     """`Form.compute` with the names of its arguments, which the page's API shows, and gradio's bar for fits."""
 
     def compute(*given: Any) -> str:
@@ -353,7 +353,7 @@ def build_page(form: Form) -> gr.Blocks:
         fill.click(form.example, outputs=boxes, api_visibility="private")
         # A refusal must not stand above the scores of what was there before.
         cleared = run.click(str, outputs=table, api_visibility="private", show_progress="hidden", queue=False)
-        cleared.then(named(form), inputs=[*boxes, *options], outputs=table, api_name="compute")
+        cleared.then(with_arguments_named(form), inputs=[*boxes, *options], outputs=table, api_name="compute")
     return page
 
 

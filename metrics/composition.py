@@ -139,20 +139,20 @@ def dropout_of(rate: float, seed: int, device: torch.device) -> Drop | None:
 
 
 @dataclass(frozen=True)
-class Inputs:
+class SceneTensors:
     """The metadata of scenes as tensors: what `CompositionModel` takes."""
 
     counts: Tensor
     padding: Tensor
 
     @classmethod
-    def of(cls, counts: NDArray[np.float32], device: torch.device) -> "Inputs":
+    def of(cls, counts: NDArray[np.float32], device: torch.device) -> "SceneTensors":
         """Move `counts` [n, sources, vocabulary] to `device`; a source without any label is padding."""
         tensor = torch.from_numpy(counts).to(device)
         return cls(tensor, ~tensor.any(dim=2))
 
-    def __getitem__(self, index: Tensor) -> "Inputs":
-        return Inputs(self.counts[index], self.padding[index])
+    def __getitem__(self, index: Tensor) -> "SceneTensors":
+        return SceneTensors(self.counts[index], self.padding[index])
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,9 @@ class Goal:
     seed: int
 
 
-def fit_goals(inputs: Inputs, goals: Sequence[Goal], options: FitOptions, progress: bool) -> list[tuple[Fit, Floats]]:
+def fit_goals(
+    inputs: SceneTensors, goals: Sequence[Goal], options: FitOptions, progress: bool
+) -> list[tuple[Fit, Floats]]:
     """Fit a model to each goal; return how each fit went and its predictions for the test scenes, [test, dim].
 
     Where no training or validation target has a direction nothing is fitted, and the predictions are zeros.
@@ -302,8 +304,8 @@ def new_model(vocabulary: int, dim: int, seed: int, options: FitOptions) -> Comp
 
 def fit(
     model: CompositionModel,
-    train: tuple[Inputs, Tensor],
-    validation: tuple[Inputs, Tensor],
+    train: tuple[SceneTensors, Tensor],
+    validation: tuple[SceneTensors, Tensor],
     *,
     max_steps: int,
     seed: int,
@@ -368,7 +370,7 @@ def _copy_of_state(model: nn.Module) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in model.state_dict().items()}
 
 
-def _validation_score(model: CompositionModel, inputs: Inputs, targets: Tensor) -> float:
+def _validation_score(model: CompositionModel, inputs: SceneTensors, targets: Tensor) -> float:
     return float(_cosines(predict_rows(model, inputs), targets).double().mean())
 
 
@@ -377,7 +379,7 @@ def _cosines(predictions: Tensor, unit_targets: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def predict_rows(model: CompositionModel, inputs: Inputs) -> Tensor:
+def predict_rows(model: CompositionModel, inputs: SceneTensors) -> Tensor:
     """Return the predictions [n, dim] of a model, so many rows at a time."""
     parts = zip(torch.split(inputs.counts, ROWS_COMPARED), torch.split(inputs.padding, ROWS_COMPARED), strict=True)
     return torch.cat([model(counts, padding) for counts, padding in parts])

@@ -35,8 +35,8 @@ from .columns import UNBOUNDED, copy_parameters, owner_means, quarter_numbers, r
 from .evaluated import AXES as _CITATION
 from .evaluated import MOST, count, measure, metric_class, ratio, share
 from .factors import (
-    Answers,
     Factor,
+    ProbeAnswers,
     ProbeData,
     answers_across_folds,
     best_answers,
@@ -266,7 +266,7 @@ def _pair_numbers(data: ProbeData, factors: Sequence[Factor]) -> dict[str, Any]:
 PAIR_NUMBERS = ("unseen", "seen", "unseen_r2", "seen_r2", "leak", "overlap", "overlap_chance")
 """What is averaged over pairs."""
 
-Tested = list[tuple[Ints, Answers]]
+Tested = list[tuple[Ints, ProbeAnswers]]
 """Rows, and the answers for them, of each half."""
 
 
@@ -286,7 +286,7 @@ def _transfers(data: ProbeData, factors: Sequence[Factor], over: Factor) -> tupl
         answers = best_answers(data, factors, train, left_out, test, turn)
         for number, (factor, deviations) in enumerate(zip(factors, answers, strict=True)):
             means = np.broadcast_to(factor.targets[train].mean(axis=0), deviations.shape[1:])
-            unseen[number].append((test, Answers(factor.at(test), deviations, means)))
+            unseen[number].append((test, ProbeAnswers(factor.at(test), deviations, means)))
         for number, part in enumerate(answers_across_folds(data, factors, train, train, turn) or []):
             seen[number].append((train, part))
     return unseen, seen
@@ -337,7 +337,7 @@ def _check_seen(factor: Factor, over: Factor, train: Ints, met: Ints) -> None:
 
 
 def _leaks(
-    factors: Sequence[Factor], answers: Sequence[Answers] | None, folds: Ints
+    factors: Sequence[Factor], answers: Sequence[ProbeAnswers] | None, folds: Ints
 ) -> dict[tuple[str, str], float | None]:
     """Of pairs of factors how much the second moves the answer for the first, relative to the first."""
     leaks: dict[tuple[str, str], float | None] = dict.fromkeys(_ordered(factors))
@@ -351,7 +351,7 @@ def _leaks(
     return leaks
 
 
-def _is_read(answers: Answers, moved: float, folds: Ints) -> bool:
+def _is_read(answers: ProbeAnswers, moved: float, folds: Ints) -> bool:
     """Whether answers tell a factor, and what it moves in them is more than rounding."""
     score, count = seen_score(answers, folds)
     spread = float(
@@ -510,7 +510,7 @@ def _check_originals(factor: Factor, originals: Ints, copies: Ints) -> None:
 
 
 def _shift(
-    answers: Answers, originals: Ints, copies: Ints, owners: Ints, quarters: Ints | None
+    answers: ProbeAnswers, originals: Ints, copies: Ints, owners: Ints, quarters: Ints | None
 ) -> tuple[dict[str, float | None], Floats]:
     """Numbers of a factor, and the originals' contributions to those before and after the change, [2, originals]."""
     errors, room = answers.errors()

@@ -128,7 +128,7 @@ def fold_codes(folds: Any, block: Ints, names: Sequence[Any], seed: int) -> Ints
 
 
 @dataclass(frozen=True)
-class Answers:
+class ProbeAnswers:
     """What probes say of a factor.
 
     Attributes:
@@ -141,7 +141,7 @@ class Answers:
     deviations: Floats
     means: Floats
 
-    def at(self, rows: Ints) -> "Answers":
+    def at(self, rows: Ints) -> "ProbeAnswers":
         """The answers for some of the rows."""
         return replace(self, factor=self.factor.at(rows), deviations=self.deviations[:, rows], means=self.means[rows])
 
@@ -306,7 +306,7 @@ def _trained_answers(
 
 def answers_across_folds(
     data: ProbeData, factors: Sequence[Factor], trained: Ints, asked: Ints, turn: int = 0
-) -> list[Answers] | None:
+) -> list[ProbeAnswers] | None:
     """Answers for the rows `asked`, each by a probe trained on rows of `trained` in other folds than the row's.
 
     None where there are fewer than 3 folds.
@@ -323,10 +323,12 @@ def answers_across_folds(
         for number, answers in enumerate(best_answers(data, factors, train, [held], asked[rows], turn)):
             deviations[number][:, rows] = answers
             means[number][rows] = factors[number].targets[train].mean(axis=0)
-    return [Answers(*parts) for parts in zip([factor.at(asked) for factor in factors], deviations, means, strict=True)]
+    return [
+        ProbeAnswers(*parts) for parts in zip([factor.at(asked) for factor in factors], deviations, means, strict=True)
+    ]
 
 
-def tested_score(answers: Answers) -> tuple[Floats, Floats]:
+def tested_score(answers: ProbeAnswers) -> tuple[Floats, Floats]:
     """The correlation, or accuracy above chance, of each random state, and each row's contribution to their mean."""
     if answers.factor.classes:
         wrong, room = answers.errors()
@@ -342,7 +344,7 @@ def tested_score(answers: Answers) -> tuple[Floats, Floats]:
     return r[:, 0], contributions.mean(axis=0)
 
 
-def seen_score(answers: Answers, folds: Ints) -> tuple[float, int]:
+def seen_score(answers: ProbeAnswers, folds: Ints) -> tuple[float, int]:
     """The same, of answers of probes of several folds, and from how many rows; correlations are those within folds.
 
     Over all folds r would be below 0 on average where nothing is known: the answers of a probe are the larger, the
@@ -367,7 +369,7 @@ def linearised_ratios(numerators: Floats, denominators: Floats) -> tuple[Floats,
     return ratios, contributions.mean(axis=0)
 
 
-def pooled_r2(answers: Sequence[Answers]) -> float | None:
+def pooled_r2(answers: Sequence[ProbeAnswers]) -> float | None:
     """R² over the rows of all; None of classes."""
     if not answers or answers[0].factor.classes:
         return None

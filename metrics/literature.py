@@ -7,7 +7,7 @@ import numpy as np
 
 from .arrays import ROUNDING, Floats, Ints
 from .evaluated import ratio, share
-from .factors import Answers, Factor
+from .factors import Factor, ProbeAnswers
 from .probing import standardised_rows
 
 HISTOGRAM = 20
@@ -131,7 +131,7 @@ def _lasso(x: Floats, factor: Factor, train: Ints, test: Ints, folds: Ints) -> t
     weights = np.atleast_2d(model.coef_)
     deviations = (x[test] @ weights.T + model.intercept_)[None]
     means = np.broadcast_to(mean, deviations.shape[1:])
-    wrong, room = Answers(factor.at(test), deviations, means).errors()
+    wrong, room = ProbeAnswers(factor.at(test), deviations, means).errors()
     importance: Floats = np.sqrt(np.square(weights).sum(axis=0))
     return importance, float(1 - wrong.mean() / (room.mean() or 1.0))
 

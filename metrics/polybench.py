@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .answer_judgements import Judged as Judged
+from .answer_judgements import JudgedAnswer as JudgedAnswer
 from .answer_mentions import Mention as Mention
 from .answer_words import LETTERS, folded_words
 from .answers import POLARITIES, REFUSED

@@ -1,4 +1,4 @@
 """Publish the data set, the metrics and the leaderboard, and submit results.
 
-How the Hub is called belongs to `hub`, what the leaderboard does to `leaderboard`, and the command line to `cli`.
+Calls to the Hub belong to `hub`, the page of the leaderboard to `leaderboard`, and the command line to `cli`.
 """

@@ -1,4 +1,4 @@
-"""The baselines' results on a leaderboard, so that none is empty: which ones it lacks, and scoring and sending them."""
+"""The baselines' results on a leaderboard, so that none is empty: the missing ones, their scoring and submission."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MissingBaselines:
         repository: of its results.
         preset: name of the preset.
         data: of the preset.
-        tasks: what is missing, by the baseline; none has no task.
+        tasks: the missing tasks, by the baseline; every baseline has at least one.
     """
 
     repository: Repository
@@ -99,25 +99,25 @@ def publish_baselines(
     progress: bool = True,
     on_result: Report | None = None,
 ) -> list[Submitted]:
-    """Score what a leaderboard lacks, and send it.
+    """Score the results that a leaderboard lacks, and send them.
 
     Args:
         org: organisation or user that the leaderboard belongs to.
-        missing: what it lacks.
-        out: folder of the results; those that are there are not computed again.
+        missing: the missing results.
+        out: folder of the results; existing ones are not computed again.
         hub: by default as the user of the saved token.
-        store: folder of the embeddings; by default that in the cache.
+        store: folder of the embeddings; by default the one in the cache.
         device: torch device of fits.
         pull_request: see `submit_results`.
-        progress: show bars.
-        on_result: called with each result as soon as it is there.
+        progress: show progress bars.
+        on_result: called with each result as soon as it is written.
 
     Returns:
-        what was sent; in parts where it is more than one submission takes.
+        the submissions; several where there are more results than one submission takes.
 
     Raises:
         ResultError: the folder holds a result of a baseline for other data or settings.
-        AudioCompositionalityError: the Hub refuses or cannot be reached, or the device is not there.
+        AudioCompositionalityError: the Hub refuses or cannot be reached, or the device is missing.
     """
     store = store_root() if store is None else store
     options = RunOptions(device=device, out=out, store=store, progress=progress)
@@ -141,7 +141,7 @@ def publish_baselines(
 
 
 def _results_there(hub: Hub, repository: Repository, models: Collection[str]) -> list[Result]:
-    """The results of some models that a repository has on its branch main; what is damaged counts as not there."""
+    """The results of some models on the branch main of a repository; damaged ones count as missing."""
     names = {safe_file_name(model) for model in models}
     results = []
     for folder in folders_of(hub.files_if_any(repository) or {})[0].values():

@@ -1,4 +1,4 @@
-"""Publish a built data set: check that it is what it says, and bring its repository to the same content."""
+"""Publish a built data set: check it against its manifest, and bring its repository to the same content."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.registry import list_tasks
 
 REGISTRATION = "eval.yaml"
-"""Registers the data set as a benchmark of the Hub, with one task id a task."""
+"""Registers the data set as a benchmark of the Hub, with one task id per task."""
 
 SCORED_SPLIT = "test"
-"""The split that tasks score, where a recipe has it."""
+"""The scored split of a task, where a recipe has it."""
 
 MANIFEST_LIMIT = 10_000_000
-"""Bytes of a manifest, at most; that of the preset full has 12 kB."""
+"""Most bytes of a manifest; that of the preset full has 12 kB."""
 
 _SHARD = re.compile(r"[A-Za-z0-9]\w*/\w+-\d{5}-of-\d{5}\.parquet", re.ASCII)
 
 
 @dataclass(frozen=True)
 class DatasetPush:
-    """What a push of a data set does, or would do.
+    """The effect of a push of a data set, or of a dry run.
 
     Attributes:
         repository: id on the Hub.
         recipes: fingerprint of each configuration, by the name of its recipe.
-        replaced: the same of other data that the repository held.
-        changes: what is sent, and what is there already.
-        commit: what it led to; None of a dry run.
+        replaced: likewise, for other data that the repository held.
+        changes: the files to send, and those already there.
+        commit: the resulting commit; None for a dry run.
     """
 
     repository: str
@@ -64,9 +64,9 @@ def push_dataset(
 ) -> DatasetPush:
     """Bring ``ORG/audio-compositionality`` to the content of a built folder.
 
-    Large files are uploaded configuration by configuration; then one commit has all that differs, so that a reader sees
-    the old data or the new, never some of both. What is there already is not sent again, also after a push that was
-    killed; where nothing differs there is no commit.
+    Large files are uploaded configuration by configuration; then one commit holds all differences, so that a reader
+    sees the old data or the new, never some of both. Files already there are not sent again, also after an interrupted
+    push; where nothing differs there is no commit.
 
     Args:
         folder: written by `build_dataset`.
@@ -78,7 +78,7 @@ def push_dataset(
         progress: show a bar while the shards are checked.
 
     Raises:
-        DatasetError: the folder holds no finished data set, or its content is not that of its fingerprint.
+        DatasetError: the folder holds no finished data set, or its content does not match its fingerprint.
         HubError: the Hub refuses, or cannot be reached.
     """
     hub = hub or Hub()
@@ -106,7 +106,7 @@ def push_dataset(
 
 
 def dataset_files(folder: Path, manifest: Manifest) -> dict[str, Content]:
-    """What the repository is to hold: shards by configuration, card, manifest, registration as a benchmark."""
+    """The files for the repository: shards by configuration, card, manifest, registration as a benchmark."""
     tasks = [task.info for task in list_tasks()]
     return {
         **{name: folder / name for name in sorted(manifest.shards)},
@@ -117,13 +117,13 @@ def dataset_files(folder: Path, manifest: Manifest) -> dict[str, Content]:
 
 
 def registration(manifest: Manifest, tasks: Sequence[TaskInfo]) -> str:
-    """What registers data as a benchmark: YAML of the tasks that they are for.
+    """The registration of data as a benchmark: YAML of their tasks.
 
     The format is that of https://huggingface.co/docs/hub/eval-results.
 
     Args:
         manifest: of the data.
-        tasks: those without a configuration in the data are left out.
+        tasks: tasks without a configuration in the data are left out.
     """
     scored = [task for task in tasks if task.recipe in manifest.recipes]
     values = {
@@ -143,7 +143,7 @@ def _scored_split(manifest: Manifest, recipe: str) -> str:
 
 
 def check_built_folder(folder: Path, *, progress: bool = True) -> Manifest:
-    """The manifest of a built folder, if its shards are what the manifest says, and its card states the fingerprint.
+    """The manifest of a built folder, whose shards match it, and whose card states the fingerprint.
 
     Raises:
         DatasetError: an unfinished build, a shard that was changed or belongs to other data, the card of other data.

@@ -1,4 +1,4 @@
-"""What a push or a submission did, or would do, as lines for people."""
+"""The effect of a push or a submission, or of its dry run, as lines for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .submit import Submitted
 
 
 def dataset_lines(push: DatasetPush) -> list[str]:
-    """Of `push_dataset`."""
+    """Lines about `push_dataset`."""
     lines = []
     if push.replaced:
         names = ", ".join(f"{name} {fingerprint[:12]}" for name, fingerprint in push.replaced.items())
@@ -31,13 +31,13 @@ def dataset_lines(push: DatasetPush) -> list[str]:
 
 
 def metric_lines(pushes: Sequence[SpacePush]) -> list[str]:
-    """Of `push_metrics`."""
+    """Lines about `push_metrics`."""
     lines = _all_told(pushes)
     return lines + [f'evaluate.load("{push.repository.id}") loads it.' for push in pushes if _is_on_main(push.commit)]
 
 
 def leaderboard_lines(pushes: Sequence[SpacePush]) -> list[str]:
-    """Of `push_leaderboard`."""
+    """Lines about `push_leaderboard`."""
     lines = _all_told(pushes)
     if all(push.commit is None for push in pushes):
         return lines
@@ -51,7 +51,7 @@ def leaderboard_lines(pushes: Sequence[SpacePush]) -> list[str]:
 
 
 def submission_lines(submitted: Submitted) -> list[str]:
-    """Of `submit_results`."""
+    """Lines about `submit_results`."""
     lines = []
     for made in submitted.submissions:
         sent = made.result
@@ -81,7 +81,7 @@ def submission_lines(submitted: Submitted) -> list[str]:
 
 
 def baseline_lines(missing: MissingBaselines) -> list[str]:
-    """Of `missing_baselines` in a dry run: what would be scored and sent."""
+    """Lines about `missing_baselines` in a dry run: the results to score and send."""
     name, sizes = f"{missing.repository}, baselines on {missing.preset}", missing.sizes
     if not missing:
         return [f"{name}: nothing to send, all results are there already"]
@@ -115,7 +115,7 @@ def _listed(files: Mapping[str, int]) -> list[str]:
 
 
 def _size(size: float) -> str:
-    """A size in bytes as people read it, in powers of 1,000."""
+    """A size in bytes for people, in powers of 1,000."""
     for unit in ("B", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

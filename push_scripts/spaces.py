@@ -1,4 +1,4 @@
-"""Publish the Spaces: one a metric, and the leaderboard with the repository of its results."""
+"""Publish the Spaces: one per metric, and the leaderboard with the repository of its results."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ from audio_compositionality.tasks.metric_files import describe_metric
 from audio_compositionality.tasks.registry import list_tasks
 
 APP = "app.py"
-"""The page of a Space; all metrics have the same."""
+"""The page of a Space; all metrics share one."""
 
 REQUIREMENTS = "requirements.txt"
 
 TORCH = "--extra-index-url https://download.pytorch.org/whl/cpu"
-"""A Space has no GPU: PyTorch without CUDA is a tenth as large."""
+"""A Space has no GPU: PyTorch without CUDA is a tenth of the size."""
 
 EXTRA = "leaderboard"
-"""Of the package's optional dependencies: what the leaderboard runs with."""
+"""The package's optional dependencies for the leaderboard."""
 
 _DISTRIBUTIONS = {"sklearn": "scikit-learn"}
-"""What packages are installed as where that is not what they are imported as."""
+"""Names of distributions that differ from those of their modules."""
 
 _PUSHED = "audio_compositionality"
-"""Begins the names of files that only a push writes, so that one that is no longer needed may be deleted."""
+"""Prefix of the names of files that only a push writes, so that obsolete ones may be deleted."""
 
 
 @dataclass(frozen=True)
 class SpacePush:
-    """What a push of a repository does, or would do.
+    """The effect of a push of a repository, or of a dry run.
 
     Attributes:
-        repository: that is brought to the content.
-        changes: what is sent, and what is there already.
-        commit: what it led to; None of a dry run.
+        repository: the repository.
+        changes: the files to send, and those already there.
+        commit: the resulting commit; None for a dry run.
     """
 
     repository: Repository
@@ -76,15 +76,15 @@ def push_metrics(
 
     Args:
         org: organisation or user.
-        folders: of metrics of others, each ``NAME`` with ``NAME.py``, ``README.md`` and ``requirements.txt`` in it; by
-            default the metrics of this package.
+        folders: of other authors' metrics, each ``NAME`` with ``NAME.py``, ``README.md`` and ``requirements.txt`` in
+            it; by default the metrics of this package.
         hub: by default as the user of the saved token.
         private: make new repositories private.
         pull_request: open pull requests instead of committing to the branch main.
         dry_run: change nothing.
 
     Raises:
-        InputError: a folder is none of a metric.
+        InputError: a folder holds no metric.
         HubError: the Hub refuses, or cannot be reached.
     """
     hub = hub or Hub()
@@ -99,12 +99,12 @@ def push_metrics(
 def push_leaderboard(
     org: str, *, hub: Hub | None = None, private: bool = False, pull_request: bool = False, dry_run: bool = False
 ) -> list[SpacePush]:
-    """Bring the leaderboard's Space to this version, and make the repository of results where there is none.
+    """Bring the leaderboard's Space to this version, and create the repository of results where it is missing.
 
-    Of the repository of results only its card is ever changed. Arguments as in `push_metrics`.
+    In an existing repository of results only the card is changed. Arguments as in `push_metrics`.
 
     Raises:
-        InputError: the wheel that the Space runs cannot be built.
+        InputError: the wheel for the Space cannot be built.
         HubError: the Hub refuses, or cannot be reached.
     """
     hub = hub or Hub()
@@ -129,7 +129,7 @@ def metric_files(name: str) -> dict[str, bytes]:
 
 
 def metric_card(name: str) -> str:
-    """The card of a metric's Space: its own words, with the settings of the Space, a cure and the citation."""
+    """The card of a metric's Space: its own text, with the settings of the Space, a remedy and the citation."""
     text = files("audio_compositionality.metrics").joinpath(f"cards/{name}.md").read_text("utf-8")
     _, settings, body = text.split("---\n", 2)
     template = Template(files(__package__).joinpath("metric_card.md").read_text("utf-8"))
@@ -141,7 +141,7 @@ def metric_card(name: str) -> str:
 
 
 def metric_requirements(modules: Mapping[str, bytes]) -> str:
-    """The lines of ``requirements.txt``: what the modules of a Space import, with the bounds of this package.
+    """The lines of ``requirements.txt``: the imports of a Space's modules, with the bounds of this package.
 
     Gradio is not among them: it comes with the Space's SDK.
     """
@@ -159,10 +159,10 @@ def metric_requirements(modules: Mapping[str, bytes]) -> str:
 
 
 def folder_files(folder: Path) -> dict[str, bytes]:
-    """The files of a Space of a metric of others: those of its folder, and the page that all metrics share.
+    """The files of a Space of another author's metric: those of its folder, and the page that all metrics share.
 
     Raises:
-        InputError: the folder lacks one.
+        InputError: a file is missing from the folder.
     """
     items = list(folder.iterdir()) if folder.is_dir() else []
     content = {
@@ -181,7 +181,7 @@ def _page() -> bytes:
 
 
 def leaderboard_files(org: str) -> dict[str, bytes]:
-    """The files of the leaderboard's Space: its page, and what installs the package that it runs.
+    """The files of the leaderboard's Space: its page, and the requirements that install the package.
 
     Raises:
         InputError: the wheel of the package cannot be built.
@@ -211,7 +211,7 @@ def results_card(org: str) -> str:
 
 
 def task_lines(tasks: Sequence[TaskInfo]) -> str:
-    """A list in Markdown: what each task asks, and whether it is scored only where it is named."""
+    """A list in Markdown: each task's question, and whether it is scored only on request."""
     return "\n".join(
         f"- **{task.title}** (`{task.name}`{', on request' if task.on_request else ''}): {task.question}"
         for task in tasks
@@ -229,7 +229,7 @@ def _push(
 ) -> SpacePush:
     if not dry_run:
         hub.create(repository, private=private)
-    # Files that a newer version no longer has; nothing else in the repository is touched.
+    # Files of older versions; nothing else in the repository is touched.
     present = hub.files_if_any(repository) or {}
     stale = [path for path in present if path.startswith(_PUSHED) and path not in content]
     if dry_run:
@@ -245,13 +245,13 @@ def _push(
 DISTRIBUTION = "audio-compositionality"
 
 SETUPTOOLS = 77
-"""The first version that reads our pyproject.toml; with an older one, or none, pip fetches one to build with."""
+"""The first version that reads our pyproject.toml; with an older one, or none, pip fetches one for the build."""
 
 _EPOCH = "315532800"  # 1980-01-01, the first date that a zip file can have: equal sources give equal wheels
 
 
 def source_tree() -> Path | None:
-    """Root of the clone that the package runs from; None where it is installed without one."""
+    """Root of the clone that the package runs from; None for an installation without one."""
     root = Path(__file__).resolve().parents[1]
     project = root / "pyproject.toml"
     if not project.is_file() or _project(project).get("project", {}).get("name") != DISTRIBUTION:
@@ -260,11 +260,11 @@ def source_tree() -> Path | None:
 
 
 def requirement(space: Repository, extra: str) -> tuple[str, dict[str, bytes]]:
-    """The line that installs this version of the package in a Space, and the files that the Space must have for it.
+    """The line that installs this version of the package in a Space, and the files that the Space needs for it.
 
     From a clone it is the wheel of that clone, in the Space's own repository. It is named by its address there, since
     a Space installs its requirements before it has its other files, and with its SHA-256, so that the Space is built
-    anew whenever the wheel is another. An installed package has been released: the line names its version.
+    anew whenever the wheel changes. An installed package is a release: the line names its version.
 
     Args:
         space: the Space's repository.
@@ -288,7 +288,7 @@ def build_wheel(root: Path) -> tuple[str, bytes]:
         InputError: it cannot be built.
     """
     with tempfile.TemporaryDirectory(prefix=f"{DISTRIBUTION}-") as scratch:
-        # A build leaves folders behind, and takes up what an earlier one has left.
+        # A build leaves folders behind, and reuses those of an earlier one.
         sources, wheels = Path(scratch, "sources"), Path(scratch, "wheels")
         _copy_sources(root, sources)
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--disable-pip-version-check"]
@@ -309,7 +309,7 @@ def build_wheel(root: Path) -> tuple[str, bytes]:
 
 
 def _copy_sources(root: Path, target: Path) -> None:
-    """Copy what the wheel is made of: a clone may hold data and results of any size beside it."""
+    """Copy the sources of the wheel: a clone may hold data and results of any size beside them."""
     target.mkdir()
     project = _project(root / "pyproject.toml")
     folders = project["tool"]["setuptools"]["package-dir"].values()

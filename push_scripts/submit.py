@@ -33,14 +33,15 @@ from .dataset import MANIFEST_LIMIT
 
 @dataclass(frozen=True)
 class Submitted:
-    """What a submission led to, or would lead to.
+    """The effect of a submission, or of a dry run.
 
     Attributes:
         repository: of the results.
-        submissions: what is sent, one a result; empty where the user's pull request has them already.
-        commit: the pull request, or that on main; None of a dry run, and where the pull request was there already.
-        url: of the pull request, or of the commit; None of a dry run.
-        models: the repositories of the models, each with its pull request; None of a dry run.
+        submissions: the submissions to send, one per result; empty where the user's pull request has them already.
+        commit: the pull request, or the commit on main; None for a dry run, and where the pull request was there
+            already.
+        url: of the pull request, or of the commit; None for a dry run.
+        models: the repositories of the models, each with its pull request; None for a dry run.
         dry_run: whether nothing was to be sent.
     """
 
@@ -70,25 +71,25 @@ def submit_results(
 ) -> Submitted:
     """Open a pull request with results on ``ORG/audio-compositionality-results``, or commit them to it.
 
-    Embeddings are rounded to 16 bits and scored again: a submitted result is that of the submitted embeddings. Answers
-    are sent as they were given. Called again after it was killed or has lost an answer, it finds its own pull request
-    and opens no second one.
+    Embeddings are rounded to 16 bits and scored again: the submitted result is that of the rounded embeddings. Answers
+    are sent unchanged. A second call, after an interruption or a lost reply, continues the user's own pull request
+    instead of opening another.
 
     Args:
         paths: folders of results, or their JSON files.
         org: organisation or user that the leaderboard belongs to.
         hub: by default as the user of the saved token.
         data: the data of the results, where they are no preset.
-        store: folder of the stored embeddings and answers; by default that in the cache.
-        with_outputs: without them, or without answers, a result cannot be verified, and stays self-reported.
+        store: folder of the stored embeddings and answers; by default the one in the cache.
+        with_outputs: without outputs, or where there are none, a result cannot be verified, and stays self-reported.
         paradigm: how the model was trained, where the result does not say.
         licence: of its weights, likewise.
         model_card: also open pull requests on the models' own repositories.
         device: torch device of fits.
-        pull_request: False commits to the branch main, for those who may: the leaderboard shows the results at once,
-            as reported, and its checker verifies them there.
+        pull_request: False commits to the branch main, for users with the right: the leaderboard shows the results at
+            once, as reported, and its checker verifies them there.
         dry_run: send nothing.
-        progress: show bars.
+        progress: show progress bars.
 
     Raises:
         ResultError: a result cannot be submitted, or is on the leaderboard already.
@@ -101,7 +102,7 @@ def submit_results(
     if len(loaded) > MAX_ENTRIES:
         raise ResultError(f"{len(loaded)} results, and a pull request takes {MAX_ENTRIES}: submit them in parts")
     results = [one.result for one in loaded]
-    # Asked before the fits, which take minutes.
+    # Before the fits, which take minutes.
     models, revision = _models(hub, org, results) if model_card else ({}, "")
     present = hub.files_if_any(repository)
     if present is None and not dry_run:
@@ -140,10 +141,10 @@ def submit_results(
 
 
 def _models(hub: Hub, org: str, results: Sequence[Result]) -> tuple[dict[Repository, list[Result]], str]:
-    """The results by the repository of their model, all of which exist, and the commit of the data set."""
+    """The results by the repository of their model, which is checked to exist, and the commit of the data set."""
     models: dict[Repository, list[Result]] = {}
     for result in results:
-        models.setdefault(model_of(result), []).append(result)
+        models.setdefault(result_repository(result), []).append(result)
     revision = check_data(hub, org, results)
     for model in models:
         hub.head(model)
@@ -151,7 +152,7 @@ def _models(hub: Hub, org: str, results: Sequence[Result]) -> tuple[dict[Reposit
 
 
 def _title(paths: Sequence[Path], results: Sequence[Result], options: tuple[object, ...]) -> str:
-    """The title of the pull request. The same results with the same options have the same, by which it is found."""
+    """The title of the pull request. Equal results with equal options have equal titles, by which it is recognised."""
     digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)
     digest = hashlib.sha256(repr((digests, options)).encode()).hexdigest()
     ids = sorted({result.model.id for result in results})
@@ -167,10 +168,10 @@ def _description(submissions: Sequence[Submission]) -> str:
 
 def _check_new(present: Mapping[str, RemoteFile], submissions: Sequence[Submission], pull_request: bool) -> None:
     """Refuse a pull request with an entry that the leaderboard has; warn of embeddings or answers that it
-    has of another model.
+    has from another model.
 
-    A commit leaves out what is there. Only equal files are noticed here; the checker of the leaderboard compares what
-    is in them.
+    A commit leaves existing entries out. Only equal files are noticed here; the checker of the leaderboard compares
+    their content.
     """
     folders = list(folders_of(present)[0].values())
     for made in submissions:
@@ -202,16 +203,16 @@ def _on_models(
 EVAL_RESULTS_FOLDER = ".eval_results"
 
 _LIMIT = 1_000_000
-"""Bytes of a file of results, at most; an entry has about 400."""
+"""Most bytes of a file of results; an entry has about 400."""
 
 _EXPLANATION = "What the scores mean, the controls beside them, and whether they were recomputed: {space}"
 
 
-def model_of(result: Result) -> Repository:
-    """The Hub repository of the model that a result is of.
+def result_repository(result: Result) -> Repository:
+    """The Hub repository of a result's model.
 
     Raises:
-        ResultError: it has none: a baseline, an untrained network, a class of one's own, weights from elsewhere.
+        ResultError: it has none: a baseline, an untrained network, a user's class, weights from elsewhere.
     """
     id = hub_id_of(result.model.id)
     if id is None:
@@ -223,7 +224,7 @@ def model_of(result: Result) -> Repository:
 
 
 def check_data(hub: Hub, org: str, results: Sequence[Result]) -> str:
-    """The commit of the data set that results are to be shown on, if its data are theirs.
+    """The commit of the data set on which results will be shown, if its data are those of the results.
 
     Raises:
         ResultError: it has other data.
@@ -246,12 +247,12 @@ def check_data(hub: Hub, org: str, results: Sequence[Result]) -> str:
 def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequence[Result], revision: str) -> Commit:
     """Open a pull request on a model's repository with its results.
 
-    Entries that the file has for other data sets or tasks stay; those of the same are replaced, since there is one
+    Entries of the file for other data sets or tasks stay; those for the same are replaced, since there is one
     value for each.
 
     Args:
-        hub: as whom.
-        org: below which the data set is.
+        hub: the client.
+        org: the organisation of the data set.
         model: repository of the model.
         results: of that model, on that data set.
         revision: commit of the data set.
@@ -265,7 +266,7 @@ def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequenc
     entries = model_entries(org, results, revision)
     subjects = {(entry["dataset"]["id"], entry["dataset"]["task_id"]) for entry in entries}
     title = f"Results on {dataset_of(org).id}"
-    # The user's open pull request, where there is one, is what is added to.
+    # The user's open pull request, where there is one, gets the additions.
     request = hub.own_request(model, title)
     present = _present(hub, model, path, request.revision if request else "main")
     kept = [entry for entry in present if _subject(entry) not in subjects]
@@ -281,7 +282,7 @@ def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequenc
 
 
 def model_entries(org: str, results: Sequence[Result], revision: str) -> list[dict[str, Any]]:
-    """The entries of some results, as the Hub reads them."""
+    """The entries of some results, in the Hub's format."""
     space = leaderboard_of(org)
     entries = [
         EvalResultEntry(
@@ -312,7 +313,7 @@ def variant_of(result: Result) -> str:
 
 
 def _present(hub: Hub, model: Repository, path: str, revision: str) -> list[Any]:
-    """The entries of the file that is there; none where it is no list."""
+    """The entries of the existing file; empty where it holds no list."""
     if path not in hub.files(model, revision):
         return []
     try:

@@ -1,4 +1,4 @@
-"""What every room needs and what belongs to none: errors, text, files, the cache folder.
+"""Tools for every room: errors, text, files, the cache folder.
 
-Nothing here imports another part of the project, and nothing here knows what a clip, a score or a model is.
+Nothing here imports another part of the project or knows clips, scores or models.
 """

@@ -1,8 +1,9 @@
-"""Files that are read back: each states the SHA-256 of its own bytes, so that damage is found and told, never read.
+"""Files that are read back: each states the SHA-256 of its own bytes, so that damage is detected and reported.
 
-The digest stands in the file itself, where `NO_DIGEST` stood when the rest was written: in the first bytes of JSON, or
-of the header of safetensors. It is of the bytes and not of what they mean, so that how a release of a library formats
-them plays no part. A file and its digest cannot be parted, and a file of any size is checked in one pass.
+The digest stands in the file itself, in place of the `NO_DIGEST` with which the rest was written: in the first bytes of
+JSON, or of the header of safetensors. It is of the bytes and not of their meaning, so that the formatting of a
+library's release plays no part. A file and its digest cannot be separated, and a file of any size is checked in one
+pass.
 """
 
 from __future__ import annotations
@@ -19,39 +20,39 @@ from .files import partial_path, permit_as_new, sha256_of_file, write_whole
 from .text import first_line
 
 NO_DIGEST = "0" * 64
-"""Stands in the bytes of a file where the SHA-256 of these bytes goes."""
+"""Placeholder in the bytes of a file for the SHA-256 of these bytes."""
 
 DIGEST = "digest"
-"""The name in front of it."""
+"""The key of the digest."""
 
 _PLACE = re.compile(rb"digest\W{1,8}([0-9a-f]{64})")
 
 _HEAD = 4_096
-"""Bytes at the beginning of a file, among which its digest stands."""
+"""Bytes at the beginning of a file that contain its digest."""
 
 _PART = 2**22
 
 
 class DamagedError(ValueError):
-    """A file is not what was written; the text begins with its path."""
+    """A file that differs from what was written; the text begins with its path."""
 
 
 class TornError(DamagedError):
-    """A line is none that was written, such as one that a process which was killed has not finished."""
+    """A line that was not written whole, such as the last one of a killed process."""
 
 
 def sealed(content: bytes) -> bytes:
-    """Bytes with their SHA-256 in the place that is kept for it, behind the first ``digest``."""
+    """Bytes with their SHA-256 in its reserved place, after the first ``digest``."""
     start, stop = _place_in(content)
     return content[:start] + hashlib.sha256(content).hexdigest().encode() + content[stop:]
 
 
 def is_sealed(content: bytes) -> bool:
-    """Whether bytes are those that `sealed` gave, to the last bit."""
+    """Whether bytes are a result of `sealed`, to the last bit."""
     start, stop = _place_in(content)
     if not stop:
         return False
-    # In parts: a shard is not copied.
+    # In parts, so that a shard is not copied.
     view = memoryview(content)
     digest = hashlib.sha256(view[:start])
     digest.update(NO_DIGEST.encode())
@@ -60,10 +61,10 @@ def is_sealed(content: bytes) -> bool:
 
 
 def read_sealed(path: Path) -> bytes:
-    """The content of a file that was written sealed.
+    """The content of a sealed file.
 
     Raises:
-        DamagedError: it is not what was written.
+        DamagedError: the file differs from what was written.
         OSError: it cannot be read.
     """
     content = path.read_bytes()
@@ -73,12 +74,12 @@ def read_sealed(path: Path) -> bytes:
 
 
 def write_sealed_file(path: Path, write: Callable[[Path], None], *, before: Path | None = None) -> None:
-    """Write a file of any size by a library; it gets its name when all of it, with its digest, is on the disk.
+    """Write a file of any size with a library; it gets its name when all of it, with its digest, is on the disk.
 
     Args:
-        path: of the file, in a folder that is there.
-        write: writes it to another path, with `NO_DIGEST` behind ``digest`` among its first bytes.
-        before: where to move what stands at `path`; None replaces it.
+        path: of the file, in an existing folder.
+        write: writes it to another path, with `NO_DIGEST` after ``digest`` among its first bytes.
+        before: path to which an existing file is moved; None replaces it.
 
     Raises:
         OSError: it cannot be written.
@@ -103,10 +104,10 @@ def write_sealed_file(path: Path, write: Callable[[Path], None], *, before: Path
 
 
 def check_sealed_file(path: Path) -> None:
-    """Refuse a file of any size that is not what `write_sealed_file` wrote, in one pass over it.
+    """Refuse a file of any size that `write_sealed_file` did not write, in one pass over it.
 
     Raises:
-        DamagedError: it is not.
+        DamagedError: the file differs from what was written.
         OSError: it cannot be read.
     """
     with path.open("rb") as stream:
@@ -131,10 +132,10 @@ def parsed_sealed_json(content: bytes, path: Path) -> dict[str, Any]:
 
     Args:
         content: of the file.
-        path: of it, for the message.
+        path: of the file, for the message.
 
     Raises:
-        DamagedError: it is not what was written.
+        DamagedError: the file differs from what was written.
     """
     if not is_sealed(content):
         raise DamagedError(_damaged(path, content))
@@ -144,11 +145,11 @@ def parsed_sealed_json(content: bytes, path: Path) -> dict[str, Any]:
 
 
 def sealed_line(values: Any, belongs_to: str) -> bytes:
-    """A line of JSON, ``[digest, text]``, for files that lines are added to: the text is JSON of the values.
+    """A line of JSON, ``[digest, text]``, for files to which lines are appended: the text is JSON of the values.
 
     Args:
         values: JSON values.
-        belongs_to: what the line belongs to; the digest is of it, too.
+        belongs_to: the context of the line, included in the digest.
     """
     text = json.dumps(values, allow_nan=False)
     return json.dumps([_line_digest(text, belongs_to), text]).encode() + b"\n"
@@ -158,8 +159,8 @@ def parsed_line(line: bytes, belongs_to: str) -> Any:
     """The values of a line that `sealed_line` wrote.
 
     Raises:
-        TornError: it is no such line.
-        DamagedError: it was changed, or belongs to something else.
+        TornError: it is not such a line.
+        DamagedError: it was changed, or is from another context.
     """
     try:
         parts = json.loads(line)
@@ -174,24 +175,24 @@ def parsed_line(line: bytes, belongs_to: str) -> Any:
 
 
 def write_digests(path: Path, files: Iterable[Path]) -> None:
-    """Write the digests of files that lie below the folder of `path`, for `check_digests`."""
+    """Write the digests of files below the folder of `path`, for `check_digests`."""
     write_whole(path, sealed_json({"files": digests_of(path.parent, files)}))
 
 
 def digests_of(folder: Path, files: Iterable[Path]) -> dict[str, str]:
-    """SHA-256 of files by their paths below a folder, in the order of these."""
+    """SHA-256 of files by their paths relative to a folder, in the order of these."""
     return {file.relative_to(folder).as_posix(): sha256_of_file(file) for file in sorted(files)}
 
 
 def check_digests(path: Path, files: Iterable[Path]) -> None:
-    """Refuse files that are not those of which `write_digests` wrote the digests.
+    """Refuse files that differ from those given to `write_digests`.
 
     Args:
         path: of the digests.
-        files: that lie in its folder now.
+        files: now in its folder.
 
     Raises:
-        DamagedError: one was changed, is missing, or was not there; or the digests themselves are damaged.
+        DamagedError: one was changed, is missing, or is new; or the digests themselves are damaged.
     """
     try:
         stated = parsed_sealed_json(path.read_bytes(), path)["files"]
@@ -212,7 +213,7 @@ def _line_digest(text: str, belongs_to: str) -> str:
 
 
 def _place_in(content: bytes) -> tuple[int, int]:
-    """Where the digest stands; (0, 0) where there is none."""
+    """The place of the digest; (0, 0) where there is none."""
     place = _PLACE.search(content)
     return (0, 0) if place is None else place.span(1)
 

@@ -1,4 +1,4 @@
-"""Things that are found rather than listed: an object in each module of a folder, and in installed packages."""
+"""Objects that are discovered rather than listed: one in each module of a folder, and in installed packages."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Thing = TypeVar("Thing")
 class Registry(Generic[Thing]):
     """Objects by name: each module of a package that has `attribute` gives one, each entry point of a group another.
 
-    A new one is a new file; nothing has to be edited. A line of that file begins with the attribute, and the names by
-    which the object is found stand in it, in quotes: so the files are read, and only those that are needed are run.
+    A new object is a new file; nothing has to be edited. A line of that file begins with the attribute, and the
+    object's names stand in it, in quotes: so the files are searched as text, and only the needed ones are imported.
     """
 
     def __init__(
@@ -35,16 +35,16 @@ class Registry(Generic[Thing]):
         is_named_by_file: bool = False,
         listed: Sequence[Thing] = (),
     ) -> None:
-        """Nothing is imported before something is asked for.
+        """Nothing is imported until it is needed.
 
         Args:
-            package: dotted name of the package whose modules are looked into; None where all are `listed`.
-            attribute: name of the object in a module; modules without it are passed over.
+            package: dotted name of the package whose modules are searched; None where all objects are `listed`.
+            attribute: name of the object in a module; modules without it are skipped.
             group: of entry points, each of which names such an object.
             name_of: an object's own name.
-            further: other names that an object is found by.
+            further: other names of an object.
             is_named_by_file: whether each object has the name of its module.
-            listed: objects that there are whatever modules there are.
+            listed: objects without a module of their own.
         """
         self._package = package
         self._listed = tuple(listed)
@@ -72,17 +72,17 @@ class Registry(Generic[Thing]):
         return {**self._found, **self._added}
 
     def names(self) -> tuple[str, ...]:
-        """All names, in the order of `all`; of modules that give them their names none is imported."""
+        """All names, in the order of `all`; modules whose objects have the names of their files are not imported."""
         if self._found is not None or not self._is_named_by_file or None in self._texts.values():
             return tuple(self.all())
         listed, installed = (map(self._name_of, things) for things in (self._listed, self._of_points()))
         return tuple(dict.fromkeys((*listed, *self._texts, *installed, *self._added)))
 
     def find(self, name: str) -> Thing | None:
-        """The object of a name, None where there is none. Of the package's modules its own is imported.
+        """The object of a name, None where there is none. Of the package, only the object's own module is imported.
 
         Raises:
-            AudioCompositionalityError: its module cannot be used, or an entry point cannot be loaded.
+            AudioCompositionalityError: its module is unusable, or an entry point cannot be loaded.
         """
         if self._is_named_by_file and name not in self._added and name in self._texts:
             return self._import(name)
@@ -91,8 +91,8 @@ class Registry(Generic[Thing]):
         )
 
     def naming(self, text: str) -> Iterator[Thing]:
-        """The objects that may have a text among their names, one after the other: those that were registered, those
-        whose modules have it in quotes, be it behind a slash, and those of entry points, the one of that name first."""
+        """The objects that may have a text among their names, one after the other: registered ones, those whose modules
+        have the text in quotes, also after a slash, and those of entry points, the one of that name first."""
         yield from self._added.values()
         yield from self._listed
         last = text.rpartition("/")[2]
@@ -103,12 +103,12 @@ class Registry(Generic[Thing]):
 
     @cached_property
     def _texts(self) -> Mapping[str, str | None]:
-        """The modules that state the attribute and their texts, None of one that has no text here."""
+        """The modules that state the attribute, with their texts, None for a module without source."""
         texts = _texts_of(self._package) if self._package else {}
         return {name: code for name, code in texts.items() if code is None or self._stated.search(code)}
 
     def _imported(self, names: Iterable[str]) -> Iterator[Thing]:
-        """The objects of modules; one that is incomplete does not take the others with it."""
+        """The objects of modules; an incomplete module does not prevent the others."""
         for name in names:
             try:
                 thing = self._import(name)
@@ -126,7 +126,7 @@ class Registry(Generic[Thing]):
         return tuple(importlib.metadata.entry_points(group=self._group))
 
     def _of_points(self, first: str = "") -> Iterator[Thing]:
-        """The objects of entry points, that of a name first; each is loaded when its turn comes."""
+        """The objects of entry points, that of a name first; each is loaded in its turn."""
         for place, point in sorted(enumerate(self._points), key=lambda one: one[1].name != first):
             if place not in self._loaded:
                 try:
@@ -141,7 +141,7 @@ class Registry(Generic[Thing]):
 
 @cache
 def _texts_of(package: str) -> Mapping[str, str | None]:
-    """The text of each module of a package by the module's name, None where there is none, as of compiled modules."""
+    """The text of each module of a package by the module's name, None without source, as for compiled modules."""
     texts: dict[str, str | None] = {}
     for module in pkgutil.iter_modules(import_module(package).__path__):
         spec = module.module_finder.find_spec(f"{package}.{module.name}", None)

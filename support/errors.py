@@ -1,4 +1,4 @@
-"""The errors of the project: one base class, so that whatever else is raised is known to be a bug."""
+"""The errors of the project: one base class, so that any other error is known to be a bug."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 
 class AudioCompositionalityError(ValueError):
-    """What the user, the data or the surroundings got wrong, in one sentence: the value, the rule, what would be valid.
+    """A mistake of the user, the data or the surroundings, in one sentence: the value, the rule, and a valid value.
 
     The command line prints its message. Every other `ValueError` is a mistake of the project and shows its traceback.
     """
 
 
 class InputError(AudioCompositionalityError):
-    """An argument that cannot be used."""
+    """An unusable argument."""
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """An error and those that it was raised from."""
+    """An error and its causes."""
     seen: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in seen:

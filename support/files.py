@@ -1,4 +1,4 @@
-"""Files: names that lead nowhere else, content that appears only when it is whole, digests, the cache, a lock."""
+"""Files: names that lead nowhere else, content that appears only when complete, digests, the cache, a lock."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ import filelock
 
 
 def safe_file_name(text: str) -> str:
-    """A name for a folder: ``/`` becomes ``__``, whatever else could lead elsewhere or be refused ``_``."""
+    """A name for a folder: ``/`` becomes ``__``, and any other unsafe character ``_``."""
     name = re.sub(r"[^\w.+=@-]+", "_", text.replace("/", "__"))
     return name if name.strip(".") else f"_{name}"
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file, in a folder that is made where it is absent. The file gets its name when all of it is on the disk.
+    """Write a file, in a folder that is made where missing. The file gets its name when all of it is on the disk.
 
     Args:
-        path: of the file; what stands there is replaced. A device or a pipe, such as ``/dev/stdout``, is written into.
-        content: text is written as UTF-8, with its line ends as they are.
+        path: of the file; an existing one is replaced. A device or a pipe, such as ``/dev/stdout``, is written into.
+        content: text is written as UTF-8, with its own line ends.
     """
     write_together({path: content})
 
@@ -57,7 +57,7 @@ def write_together(files: Mapping[Path, bytes | str]) -> None:
         for partial, path in partials.items():
             partial.replace(path)
     except OSError as error:
-        # Of a full disk the system tells no name.
+        # On a full disk, the system's error has no file name.
         error.filename = error.filename or str(path)
         raise
     finally:
@@ -66,18 +66,18 @@ def write_together(files: Mapping[Path, bytes | str]) -> None:
 
 
 def _is_no_file(path: Path) -> bool:
-    """Whether a path is a device or a pipe: a file in its place would take it from everybody, where root writes."""
+    """Whether a path is a device or a pipe: root would replace it by a file, for everybody."""
     return path.is_char_device() or path.is_block_device() or path.is_fifo()
 
 
 def partial_path(path: Path) -> Path:
-    """Where a file is written before it gets its name: beside it, and no other process's."""
+    """The path of a file before it gets its name: beside it, and unique to this process."""
     return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.partial")
 
 
 def permit_as_new(path: Path) -> None:
-    """Give a file the permissions that a new one has in its folder: some libraries write theirs for the user alone."""
-    # The mask of a process cannot be read without being changed, in all of its threads: a new file tells it.
+    """Give a file the permissions of a new one in its folder: some libraries write theirs for the user alone."""
+    # The mask of a process cannot be read without changing it, in all of its threads: a new file shows it.
     probe = partial_path(path.with_name(f"{path.name}.mode"))
     try:
         probe.touch()
@@ -87,7 +87,7 @@ def permit_as_new(path: Path) -> None:
 
 
 def remove_partial_files(folder: Path) -> None:
-    """Remove what processes of this machine that run no longer left in a folder by the name of `partial_path`."""
+    """Remove the partial files (`partial_path`) that ended processes of this machine left in a folder."""
     for partial in folder.glob(f".*.{platform.node()}.*.partial"):
         number = partial.name.split(".")[-2]
         if number.isdigit() and not _is_running(int(number)):
@@ -100,14 +100,14 @@ def remove_partial_files(folder: Path) -> None:
 
 def _is_running(process: int) -> bool:
     if sys.platform == "win32":
-        # There, signal 0 is Ctrl-C.
+        # On Windows, signal 0 is Ctrl-C.
         return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except OSError:
-        # Another user's.
+        # The process of another user.
         return True
     return True
 
@@ -124,13 +124,13 @@ def sha256_of(content: bytes) -> str:
 
 
 def sha256_of_json(value: Any) -> str:
-    """SHA-256 of a JSON value, in hexadecimal, whatever the order of its keys."""
+    """SHA-256 of a JSON value, in hexadecimal, independent of the order of its keys."""
     return sha256_of(json.dumps(value, sort_keys=True).encode())
 
 
 @cache
 def packaged_yaml(package: str, name: str) -> Any:
-    """What a YAML file says that lies in a package; nobody changes it, since it is read once."""
+    """The value of a YAML file in a package; it is cached, and must not be changed."""
     import yaml
 
     return yaml.safe_load(resources.files(package).joinpath(name).read_text("utf-8"))
@@ -140,7 +140,7 @@ CACHE_VARIABLE = "AUDIO_COMPOSITIONALITY_CACHE"
 
 
 def cache_folder() -> Path:
-    """The folder of files that can be had or computed again: the one that `AUDIO_COMPOSITIONALITY_CACHE` names, else
+    """The folder of files that can be downloaded or computed again: `AUDIO_COMPOSITIONALITY_CACHE`, or by default
     `audio-compositionality` in the user's cache.
 
     The user's cache is `$XDG_CACHE_HOME`, or `~/.cache` (XDG Base Directory Specification 0.8).
@@ -154,7 +154,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Hold the lock file `path`; gives whether it was to be had. The lock ends with the process, however it ends."""
+    """Hold the lock file `path`; yields whether it was free. The lock ends with the process, however that ends."""
     lock = filelock.FileLock(path)
     try:
         lock.acquire(timeout=0)

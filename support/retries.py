@@ -1,4 +1,4 @@
-"""How often and how late a call to a server is tried again, the same for every server."""
+"""Number and delays of retries of a call to a server, the same for every server."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from email.utils import parsedate_to_datetime
 from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
 
 WAITS = (1.0, 2.0, 4.0, 8.0)
-"""Seconds before each further try, where a server does not ask for more; those of huggingface_hub's own retries."""
+"""Seconds before each retry, where a server does not ask for more; those of huggingface_hub's own retries."""
 
 LONGEST_WAIT = 300.0
-"""Seconds; where a server asks for more, the call fails and says so."""
+"""Seconds; where a server asks for more, the call fails with a message."""
 
 
 def requested_wait(headers: Mapping[str, str]) -> float | None:
     """The seconds that a server asks to wait; None where it does not.
 
-    From its header RateLimit (the draft draft-ietf-httpapi-ratelimit-headers-09), which huggingface_hub looks at first,
-    or Retry-After, a number or a date (RFC 9110, 10.2.3); some servers give the number decimals.
+    From its header RateLimit (the draft draft-ietf-httpapi-ratelimit-headers-09), which huggingface_hub reads first, or
+    Retry-After, a number or a date (RFC 9110, 10.2.3); some servers give a number with decimals.
 
     Args:
         headers: of its answer, by names in any case.

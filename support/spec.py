@@ -1,4 +1,4 @@
-"""What can be set, as one frozen pydantic model: bounds, choices and a description a field.
+"""Settings as one frozen pydantic model: bounds, choices and a description a field.
 
 Validation, the fingerprint, ``NAME=VALUE``, YAML, the table of the docs and the words of an error come from that one
 place.
@@ -23,13 +23,13 @@ from .table import Column, Table, rows_of
 from .text import closest, first_line, listed, nearest
 
 _WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-"""Types of values that can be typed."""
+"""Types of values that can be typed, in words."""
 
 LARGEST_FILE = 2**20
-"""Bytes of a file of settings; one has a thousand."""
+"""Bytes of a file of settings; a usual one has a thousand."""
 
 DEEPEST = 2
-"""Lists and mappings in one another that a setting is made of: of stages of a training there is a list of mappings."""
+"""Deepest nesting of lists and mappings in a setting: the stages of a training are a list of mappings."""
 
 _NOTHING = object()
 """A value of no type."""
@@ -37,24 +37,24 @@ _NOTHING = object()
 _COMMAS = " with commas between them"
 
 _BOUNDS = (("ge", "least"), ("gt", "above"), ("le", "most"), ("lt", "below"))
-"""Attributes of pydantic's bounds, and what they are called here."""
+"""Attributes of pydantic's bounds, and their words here."""
 
 
 @dataclass(frozen=True)
 class TypedAs:
-    """In the annotation of a field that a validator reads from a text: how it is written, ``KIND:STEPS``."""
+    """In the annotation of a field that a validator reads from a text: its written form, ``KIND:STEPS``."""
 
     words: str
 
 
 class Spec(BaseModel):
-    """Something that can be set: a frozen model whose fields have bounds and a description; two equal ones are one.
+    """Settings: a frozen model whose fields have bounds and a description; equal ones are interchangeable.
 
     A subclass states fields, such as ``items: int = Field(400, ge=1, le=20_000, description="How many.")``. A rule over
     two fields is a ``model_validator(mode="after")`` that raises `InputError`.
 
     Raises:
-        InputError: no such field, or a value of another type or out of its range: value, rule and nearest name.
+        InputError: an unknown field, or a value of another type or out of its range: value, rule and nearest name.
     """
 
     model_config = ConfigDict(
@@ -75,17 +75,17 @@ class Spec(BaseModel):
             raise _first_fault(type(self), error, values) from None
 
     def values(self) -> dict[str, Any]:
-        """Everything that decides something, as JSON values; a fingerprint is made of them."""
+        """Every setting with an effect, as JSON values; the fingerprint is made of them."""
         return self.model_dump(mode="json")
 
     def changed(self, **changes: Any) -> Self:
-        """The same with other values, checked as new ones are."""
+        """The same with other values, checked like new ones."""
         kept = {name: getattr(self, name) for name in type(self).model_fields if name not in changes}
         return type(self)(**kept, **changes)
 
     @classmethod
     def settable(cls) -> dict[str, FieldInfo]:
-        """The fields that a user can write as a text, by their names."""
+        """The fields that a user can type, by name."""
         return {
             name: field
             for name, field in cls.model_fields.items()
@@ -97,16 +97,17 @@ class Spec(BaseModel):
         """Values by the names of fields from texts, such as ``classes=6``.
 
         Raises:
-            InputError: a text is no ``NAME=VALUE``, names no field or one twice, or its value is of another type.
+            InputError: a text is not ``NAME=VALUE``, names no field or one twice, or its value is of another type.
         """
         return read_values(texts, cls.settable(), cls.__name__)
 
     @classmethod
     def from_yaml(cls, path: Path) -> Self:
-        """The spec that a YAML file states, a line ``name: value`` a field.
+        """The spec in a YAML file, a line ``name: value`` for each field.
 
         Raises:
-            InputError: the file cannot be read, or states what is no field or out of its range: file, key and rule.
+            InputError: the file cannot be read, or has an unknown field or a value out of its range: file, key and
+                rule.
         """
         values = read_yaml(path)
         try:
@@ -122,7 +123,7 @@ class Spec(BaseModel):
 
     @classmethod
     def table(cls) -> Table:
-        """The fields that a user can write: name, default, rule and description."""
+        """The fields that a user can type: name, default, rule and description."""
         return settings_table(cls.settable())
 
 
@@ -139,14 +140,14 @@ def settings_table(fields: Mapping[str, FieldInfo], title: str = "Settings") -> 
 
 
 def default_of(field: FieldInfo) -> str:
-    """A field's default in words, as it is typed; ``none`` where none has to be given, ``needed`` where it has none."""
+    """A field's default as it is typed; ``none`` for an optional value, ``needed`` where there is no default."""
     if field.is_required():
         return "needed"
     return as_typed(field.get_default(call_default_factory=True))
 
 
 def as_typed(value: Any, *, quoted: bool = False) -> str:
-    """A value as a user types it, which reading turns into it again; in messages texts are quoted."""
+    """A value as a user types it, the inverse of reading; in messages, texts are quoted."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
@@ -155,7 +156,7 @@ def as_typed(value: Any, *, quoted: bool = False) -> str:
 
 
 def fingerprint_of(**named: Any) -> str:
-    """SHA-256 over JSON values by name: equal ones mean the same."""
+    """SHA-256 over JSON values by name: equal for equal values."""
     return sha256_of_json(named)
 
 
@@ -163,9 +164,9 @@ def read_values(texts: Sequence[str], fields: Mapping[str, FieldInfo], owner: st
     """Values from ``NAME=VALUE``.
 
     Args:
-        texts: one a value.
-        fields: that there are, of one spec or of several.
-        owner: what has them, for messages.
+        texts: one for each value.
+        fields: all fields, of one spec or of several.
+        owner: of the fields, for messages.
 
     Raises:
         InputError: see `Spec.read`.
@@ -184,15 +185,15 @@ def read_values(texts: Sequence[str], fields: Mapping[str, FieldInfo], owner: st
 
 
 def check_values(values: Mapping[str, Any], fields: Mapping[str, FieldInfo], owner: str) -> dict[str, Any]:
-    """Refuse a value of what is no field, or of another type or out of the field's range.
+    """Refuse a value of an unknown field, of another type or out of the field's range.
 
     Args:
         values: by name.
-        fields: that there are, of one spec or of several.
-        owner: what has them, for messages.
+        fields: all fields, of one spec or of several.
+        owner: of the fields, for messages.
 
     Returns:
-        The values, of lists that are given as a text the lists.
+        The values; lists in the form of a text are parsed.
 
     Raises:
         InputError: the value and the rule, or the nearest name.
@@ -214,8 +215,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """The values in a YAML file of settings.
 
     Raises:
-        InputError: it cannot be read, is too large, or is no mapping of values as settings have them: a file may name
-            one list many times, and be endless when it is shown.
+        InputError: it cannot be read, is too large, or is not a mapping of values as settings have them: a file may
+            repeat one list many times, and be endless when printed.
     """
     try:
         with path.open("rb") as stream:
@@ -243,7 +244,7 @@ def parse_yaml(content: bytes | str, path: str) -> dict[str, Any]:
 
 
 def check_depth(values: Mapping[str, Any], path: str | Path) -> None:
-    """Refuse settings that nothing has: lists in one another.
+    """Refuse settings with too deeply nested lists, which no field has.
 
     Raises:
         InputError: names the setting.
@@ -262,7 +263,7 @@ def _is_deeper(value: Any, most: int) -> bool:
 
 @cache
 def _yaml_loader() -> Any:
-    """Of YAML with ``1e-3`` for a number, as YAML 1.2 has it; 1.1, and so the library, takes it for a text."""
+    """A loader of YAML with ``1e-3`` as a number, as in YAML 1.2; by 1.1, and so by the library, it is a text."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -275,7 +276,7 @@ def _yaml_loader() -> Any:
 
 
 def rule_of(field: FieldInfo) -> str:
-    """What a value of a field may be, in words: ``a whole number from 1 to 20,000``."""
+    """The rule of a field in words: ``a whole number from 1 to 20,000``."""
     typed_as = _typed_as(field)
     if typed_as is not None:
         return typed_as.words
@@ -291,7 +292,7 @@ def _typed_as(field: FieldInfo) -> TypedAs | None:
 
 
 def _read(name: str, text: str, field: FieldInfo) -> Any:
-    """A value as a user writes it: of lists the parts have commas between them."""
+    """A typed value; the parts of lists have commas between them."""
     annotation = _without_none(field.annotation)
     given: Any = text
     if annotation is not field.annotation and text == "none":
@@ -311,9 +312,9 @@ def _read(name: str, text: str, field: FieldInfo) -> Any:
 
 
 def _unread(value: Any, field: FieldInfo) -> Any:
-    """A value; of a text or a truth value in place of a number, which pydantic would read, nothing that is valid.
+    """A value; for a text or a truth value in place of a number, which pydantic would convert, an invalid one.
 
-    A text in place of a list is read as one that is typed.
+    A text in place of a list is read like a typed one.
     """
     kind = _without_none(field.annotation)
     if get_origin(kind) is tuple and isinstance(value, str) and _is_typable(kind) and _typed_as(field) is None:
@@ -344,14 +345,14 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
 
 
 def _bounded(field: FieldInfo) -> Any:
-    """The type of a field's values with their bounds, without what validators do."""
+    """The type of a field's values with their bounds, without validators."""
     bounds = [one for one in field.metadata if any(hasattr(one, name) for name, _ in (*_BOUNDS, ("min_length", "")))]
     kind = _without_none(field.annotation)
     return Annotated[(kind, *bounds)] if bounds else kind
 
 
 def _plain(value: Any) -> Any:
-    """A scalar of NumPy as Python's own; anything else as it is."""
+    """A scalar of NumPy as Python's own; any other value unchanged."""
     return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
@@ -374,7 +375,7 @@ def _first_fault(spec: type[Spec], error: ValidationError, values: Mapping[str, 
 
 
 def _closest(value: Any, field: FieldInfo) -> str:
-    """The end of an error about a value that is none of the choices: the one that is nearest to it, if any is."""
+    """The end of an error about a value outside the choices: the nearest choice, if any."""
     choices = [str(choice) for choice in _choices(field.annotation)]
     wrong = [str(part) for part in (value if isinstance(value, list | tuple) else [value]) if str(part) not in choices]
     close = closest(wrong[0].lower(), choices) if wrong else None
@@ -382,7 +383,7 @@ def _closest(value: Any, field: FieldInfo) -> str:
 
 
 def _without_none(annotation: Any) -> Any:
-    """The type of a value that can be missing."""
+    """The type of an optional value without None."""
     if get_origin(annotation) in (Union, UnionType):
         kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
         if len(kinds) == 1:

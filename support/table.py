@@ -1,4 +1,4 @@
-"""One table, as text for a terminal, Markdown, LaTeX, CSV and JSON: what is shown once is described once."""
+"""One table, as text for a terminal, Markdown, LaTeX, CSV and JSON: one description for all forms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PIPED_WIDTH = 100
 """Columns of text output where it does not go to a terminal; in a terminal, 80 suffice."""
 
 LEAST_TEXT = 18
-"""Columns that a text column of a printed table has at least, where its text is as long."""
+"""Least width of a text column in a printed table, where its text is as long."""
 
 _FORMULA = tuple("=+-@＝＋－＠")
 
@@ -31,11 +31,11 @@ class Column:
     """A column of a table.
 
     Attributes:
-        heading: what stands above it; unique in its table.
-        meaning: one sentence, for legends and for explanations on hover; empty where the heading says it.
-        numeric: whether it holds numbers, which are set to the right.
-        digits: decimals that are shown; None for whole numbers.
-        order: whether the rows come in its order, the highest first.
+        heading: above it; unique in its table.
+        meaning: one sentence, for legends and explanations on hover; empty where the heading suffices.
+        numeric: whether it holds numbers, which are aligned to the right.
+        digits: decimals; None for whole numbers.
+        order: whether the rows are sorted by it, the highest first.
     """
 
     heading: str
@@ -50,9 +50,9 @@ class Cell:
     """A cell of a table.
 
     Attributes:
-        value: what it is sorted by and what CSV and JSON have; None where it is missing.
-        text: what people see; by default made of the value, with the column's digits.
-        note: what is said smaller below it, such as an interval or a null; may have several lines.
+        value: for sorting, CSV and JSON; None where it is missing.
+        text: as shown; by default made of the value, with the column's digits.
+        note: smaller text below it, such as an interval or a null; may have several lines.
     """
 
     value: float | bool | str | None
@@ -67,7 +67,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: a cell a column."""
+    """A row of a table: one cell for each column."""
 
     cells: tuple[Cell, ...]
 
@@ -77,11 +77,11 @@ class Table:
     """A table.
 
     Attributes:
-        caption: what it shows, one line.
+        caption: its content, one line.
         columns: the first one names the rows.
         rows: each with as many cells.
         legend: sentences below it.
-        name: one word that tells it from the other tables of its kind; empty where there are none.
+        name: one word that identifies it among the tables of its kind; empty where there are none.
     """
 
     caption: str
@@ -92,12 +92,12 @@ class Table:
 
 
 def rows_of(values: Iterable[Iterable[float | bool | str | None]]) -> tuple[Row, ...]:
-    """Rows of plain values, a cell each."""
+    """Rows of plain values, one cell each."""
     return tuple(Row(tuple(map(Cell, row))) for row in values)
 
 
 def cell_text(cell: Cell, column: Column, *, minus: str = "-") -> str:
-    """What people see of a cell, without its note."""
+    """The visible text of a cell, without its note."""
     if cell.text is not None:
         return plain(cell.text)
     if isinstance(cell.value, str):
@@ -110,7 +110,7 @@ def cell_text(cell: Cell, column: Column, *, minus: str = "-") -> str:
 
 
 def frame(table: Table) -> pandas.DataFrame:
-    """The values of a table in full precision, a column a column; notes are left out.
+    """The values of a table in full precision, one column for each column; notes are left out.
 
     Whole numbers stay whole where one is missing: pandas would make them floating-point numbers, 5 into 5.0.
     """
@@ -142,7 +142,7 @@ def frame_to_csv(values: pandas.DataFrame) -> str:
     def defused(value: Any) -> Any:
         return defuse(plain(value)) if isinstance(value, str) else value
 
-    # Objects: what `map` returns would be given a type again, and whole numbers with gaps that of 5.0.
+    # Objects: the result of `map` would be typed again, and whole numbers with gaps would become 5.0.
     columns = {name: pandas.Series(list(map(defused, values[name])), dtype=object) for name in values.columns}
     return str(pandas.DataFrame(columns).to_csv(index=False))
 
@@ -154,7 +154,7 @@ def defuse(text: str) -> str:
 
 
 def records(values: pandas.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame as JSON values in full precision; None for what is missing or not finite."""
+    """The rows of a frame as JSON values in full precision; None for missing and non-finite values."""
 
     def finite(value: Any) -> Any:
         return None if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
@@ -177,7 +177,7 @@ def to_json(tables: Sequence[Table]) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """A Markdown table under its caption; notes stand behind the cells."""
+    """A Markdown table under its caption; notes follow their cells."""
     lines = [f"**{_markdown(table.caption)}**", ""]
     if table.rows:
         head = " | ".join(_markdown(column.heading) for column in table.columns)
@@ -192,7 +192,7 @@ def _markdown(text: str) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A LaTeX table (packages booktabs, and fontspec or inputenc for Unicode), notes behind the cells."""
+    """A LaTeX table (packages booktabs, and fontspec or inputenc for Unicode); notes follow their cells."""
     if not table.rows:
         return "".join(f"% {plain(line)}\n" for line in (table.caption, *table.legend))
     form = "".join("r" if column.numeric else "l" for column in table.columns)
@@ -206,7 +206,7 @@ def to_latex(table: Table) -> str:
         r"    \toprule",
         rf"    {' & '.join(latex_text(column.heading) for column in table.columns)} \\",
         r"    \midrule",
-        # A row that begins with [ would be taken for an argument of the line break before it.
+        # A row that begins with [ would be taken for an argument of the preceding line break.
         *(rf"    {{}}{' & '.join(map(latex_text, _texts(row, table)))} \\" for row in table.rows),
         r"    \bottomrule",
         r"  \end{tabular}",
@@ -247,7 +247,7 @@ def _texts(row: Row, table: Table) -> list[str]:
 
 
 def to_text(table: Table, width: int = PIPED_WIDTH) -> str:
-    """A table as plain text of at most so many columns, as `print_table` prints it."""
+    """A table as plain text of at most `width` columns, as `print_table` prints it."""
     stream = io.StringIO()
     print_table(table, width, file=stream)
     return stream.getvalue()
@@ -256,12 +256,13 @@ def to_text(table: Table, width: int = PIPED_WIDTH) -> str:
 def print_table(table: Table, width: int | None = None, *, file: IO[str] | None = None) -> None:
     """Print a table, its notes below the cells and its legend below the table, and an empty line.
 
-    What is too wide is printed in parts, each with the names of the rows: no column is left out, no number is broken.
+    A table that is too wide is printed in parts, each with the names of the rows: no column is left out, no number
+    broken.
 
     Args:
-        table: which one.
+        table: to print.
         width: columns of text; by default those of the terminal, or `PIPED_WIDTH` where there is none.
-        file: where to; by default the standard output.
+        file: for the output; by default the standard output.
     """
     from rich.console import Console
     from rich.text import Text
@@ -276,7 +277,7 @@ def print_table(table: Table, width: int | None = None, *, file: IO[str] | None 
     for places in _parts(table.columns, cells, console.width) if cells else ():
         columns, texts = [table.columns[k] for k in places], [[row[k] for k in places] for row in cells]
         widths = _widths(columns, texts, console.width)
-        # A number that has no room on a line is printed all the same.
+        # A number without room on its line is printed all the same.
         asked, console.width = console.width, max(console.width, sum(widths) + len(widths) - 1 + _EDGES)
         console.print(_grid(columns, widths, texts))
         console.width = asked
@@ -286,7 +287,7 @@ def print_table(table: Table, width: int | None = None, *, file: IO[str] | None 
 
 
 def _least_width(column: Column, cells: Sequence[str]) -> int:
-    """Columns of text below which a column is not read: no number and no word of a heading is broken, text is."""
+    """Least readable width of a column: no number and no word of a heading is broken, but text is."""
     widest = _widest(cells)
     words = [*map(_width, plain(column.heading).split())]
     return max([widest if column.numeric else min(widest, LEAST_TEXT), *words])
@@ -297,7 +298,7 @@ def _widest(cells: Sequence[str]) -> int:
 
 
 def _width(text: str) -> int:
-    """Columns that a text takes: some characters take two, some none."""
+    """Width of a text in columns: some characters take two, some none."""
     from rich.cells import cell_len
 
     return cell_len(text)
@@ -321,8 +322,8 @@ def _parts(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int
 
 
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Columns of text of each column: at least what it needs, and of what is left first as much as its longest word
-    has, then as much as it can use. Where even two have no room, the first, if it is text, is narrower."""
+    """The width of each column: at least its least width; the rest goes first to their longest words, then to all of
+    their text. Where even two columns have no room, the first, if it is text, is narrower."""
     by_column = [[row[place] for row in cells] for place in range(len(columns))]
     widths = [_least_width(column, texts) for column, texts in zip(columns, by_column, strict=True)]
     left = width - _EDGES - (len(columns) - 1) - sum(widths)
@@ -349,7 +350,7 @@ def _grid(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[Sequ
     for column, width in zip(columns, widths, strict=True):
         justify: Any = "right" if column.numeric else "left"
         heading = Text(plain(column.heading))
-        # Of rich's own widths, which it takes from the text, some are less than the least where room is short.
+        # Of rich's own widths, which follow the text, some are below the least where room is short.
         grid.add_column(heading, justify=justify, overflow="fold", vertical="top", width=width)
     for row in cells:
         grid.add_row(*map(Text, row))

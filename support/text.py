@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 
 def closest(name: str, valid: Iterable[str], cutoff: float = 0.5) -> str | None:
-    """The valid name that is most like a wrong one; None where their similarity, from 0 to 1, is below `cutoff`."""
+    """The valid name most similar to a wrong one; None where their similarity, from 0 to 1, is below `cutoff`."""
     close = difflib.get_close_matches(name, list(valid), n=1, cutoff=cutoff)
     return close[0] if close else None
 
 
 def nearest(name: str, valid: Iterable[str], listing: str = "") -> str:
-    """The end of an error about an unknown name: the nearest valid one, and all of them, or `listing`, what lists
+    """The end of an error about an unknown name: the nearest valid one, and all of them, or `listing`: the way to list
     them."""
     names = list(valid)
     close = closest(name.lower(), names)
@@ -27,20 +27,20 @@ def first_line(error: BaseException) -> str:
 
 
 def shown(names: Sequence[str], count: int = 5) -> str:
-    """The first few of some names, and how many more there are."""
+    """The first few of some names, and the number of the others."""
     listed = ", ".join(names[:count])
     return listed if len(names) <= count else f"{listed} and {len(names) - count} more"
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
-    """Names in words: "a, b and c"; of more than `most` the first, and how many more."""
+    """Names in words: "a, b and c"; of more than `most`, the first ones and the number of the others."""
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
 def plain(text: str) -> str:
-    """Text in one line, without characters that are not seen or that move others, such as a change of direction."""
+    """Text on one line, without characters that are invisible or that move others, such as a change of direction."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
@@ -53,7 +53,7 @@ def shortened(text: str, limit: int) -> str:
 
 
 def number_text(value: float | None, digits: int = 3, *, missing: str = "–", minus: str = "-") -> str:
-    """A number with so many decimals, without the sign of a rounded zero; `missing` for None."""
+    """A number with a fixed number of decimals, without the sign of a rounded zero; `missing` for None."""
     if value is None:
         return missing
     text = f"{value:,.{digits}f}"

@@ -23,14 +23,14 @@ def leave_out_unfit_torchaudio() -> None:
     torchaudio, torch = (_folder(name) for name in ("torchaudio", "torch"))
     fault = None if torchaudio is None or torch is None else misfit(torchaudio, torch)
     if fault is not None:
-        # `find_spec` finds nothing then, and an import is an ImportError.
+        # `find_spec` then finds nothing, and an import raises an ImportError.
         sys.modules["torchaudio"] = None  # type: ignore[assignment]
-        # Where a line of code would stand there is none, so that it stays one line.
+        # No line of code is printed under the warning, so that it stays one line.
         warnings.warn_explicit(fault, UserWarning, "torchaudio", 0)
 
 
 def misfit(torchaudio: Path, torch: Path) -> str | None:
-    """Why the compiled libraries of a torchaudio cannot be loaded beside a torch, and what to do; None where they can.
+    """The reason why a torchaudio cannot be loaded beside a torch, and the remedy; None where it can.
 
     Libraries for CUDA need the version of CUDA that torch has; those without a stable interface (before 2.9) need the
     version of torch that they were built for.
@@ -62,7 +62,7 @@ def _folder(package: str) -> Path | None:
 
 
 def _stated(package: Path, name: str) -> str | None:
-    """A text that a package's version.py states; None where it has none."""
+    """A value in a package's version.py; None where it has none."""
     try:
         text = package.joinpath("version.py").read_text("utf-8")
     except OSError:

@@ -39,9 +39,9 @@ from .shapes.questions import (
     NO_OPTION,
     REFUSED,
     TASKS,
+    AnswerTask,
     QuestionBar,
     QuestionInfo,
-    QuestionTask,
     all_right,
     asked_questions,
     draw_question_bars,
@@ -221,13 +221,13 @@ class EmbeddingMatchSpec(AskingSpec):
         return self
 
 
-class PolybenchTask(QuestionTask):
+class PolybenchTask(AnswerTask):
     """The task; see `Task`."""
 
     spec = EmbeddingMatchSpec
 
     def check(self, row: Row) -> None:
-        """See `QuestionTask.check`."""
+        """See `AnswerTask.check`."""
         self.check_words(row)
         if row["task"] not in TASKS:
             raise TaskError(

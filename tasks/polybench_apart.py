@@ -17,9 +17,9 @@ from .shapes.questions import (
     COUNTED,
     METRIC,
     TASKS,
+    AnswerTask,
     QuestionBar,
     QuestionInfo,
-    QuestionTask,
     constant_answers,
     draw_question_bars,
     tested_rows,
@@ -116,16 +116,16 @@ _BY_ARRANGEMENT = Drawing(
 )
 
 
-class ApartTask(QuestionTask):
+class ApartTask(AnswerTask):
     """The task; see `Task`. A sample is a question in both arrangements, under its row with the sounds together."""
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """As `QuestionTask`; both arrangements of a scene are of one group."""
+        """As `AnswerTask`; both arrangements of a scene are of one group."""
         inputs = super().inputs(row, settings)
         return replace(inputs, group=row["pair"].rpartition("-")[0]) if inputs.prompts else inputs
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """As `QuestionTask`.
+        """As `AnswerTask`.
 
         Raises:
             TaskError: likewise; or no question is asked in both arrangements.
@@ -136,7 +136,7 @@ class ApartTask(QuestionTask):
         return settings
 
     def check(self, row: Row) -> None:
-        """See `QuestionTask.check`."""
+        """See `AnswerTask.check`."""
         self.check_words(row)
         if row["task"] not in APART_TASKS:
             raise TaskError(

@@ -16,9 +16,9 @@ from .shapes.questions import (
     COUNTED,
     METRIC,
     UNLIKE_GROUPS,
+    AnswerTask,
     QuestionBar,
     QuestionInfo,
-    QuestionTask,
     all_right,
     constant_answers,
     draw_question_bars,
@@ -104,11 +104,11 @@ _BY_ATOM = Drawing(
 )
 
 
-class AtomTask(QuestionTask):
+class AtomTask(AnswerTask):
     """The task; see `Task`."""
 
     def check(self, row: Row) -> None:
-        """See `QuestionTask.check`; a question has one wording for both of its answers, and no polarity."""
+        """See `AnswerTask.check`; a question has one wording for both of its answers, and no polarity."""
         if row["task"] not in ATOMS:
             raise TaskError(
                 f"{self.info.name}: the question {row['id']} is of the task {row['task']!r}; they are of "

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -28,6 +29,15 @@ PACKAGE = "audio_compositionality"
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 FOLDERS: Mapping[str, str] = PYPROJECT["tool"]["setuptools"]["package-dir"]
 """The top folders by the names of their packages."""
+
+MAX_FOLDER = 15
+"""Files of a folder beside `__init__.py`."""
+
+A_FILE_EACH = {"cli", "dataset_builder/recipes", "encoders/families", "metrics", "tasks"}
+"""Folders with a file for each command, recipe, family, metric and task."""
+
+OF_EACH = {"add_arguments", "run", "example", "main", "load_model"}
+"""What each command, each metric, each program and, by the interface of HEAR, each of its modules has by this name."""
 
 STUDIES = "studies"
 """The room that stands outside the package: run in a clone, never installed, and imported by no other."""
@@ -293,6 +303,21 @@ def test_every_folder_says_what_belongs_there():
 def test_files_are_short():
     lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines()) for path in product_files()}
     assert not {place: n for place, n in lengths.items() if n > MAX_FILE}
+
+
+def test_folders_have_few_files():
+    files = Counter(path.parent.relative_to(ROOT).as_posix() for path in product_files() if path.name != "__init__.py")
+    assert not {folder: n for folder, n in files.items() if n > MAX_FOLDER and folder not in A_FILE_EACH}
+
+
+def test_a_public_name_means_one_thing():
+    places: dict[str, list[str]] = {}
+    for path in product_files():
+        for node in tree(path).body if room_of(path) != STUDIES else ():
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(where(path, node.lineno))
+    several = {name: there for name, there in places.items() if len(there) > 1 and name not in OF_EACH}
+    assert not several, several
 
 
 def lines_of_code(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

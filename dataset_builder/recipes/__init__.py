@@ -1,4 +1,4 @@
-"""The recipes of the data set, one file each; how their sound is made and how they are stored is said elsewhere."""
+"""The recipes of the data set, one file each; rendering and storage are elsewhere."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _registry: Registry[Recipe[Any]] = Registry(
 
 
 def list_recipes() -> tuple[str, ...]:
-    """Names of all recipes: those of this folder, of installed packages, and those that were registered."""
+    """Names of all recipes: of this folder, of installed packages, and registered ones."""
     return _registry.names()
 
 
 def load_recipe(name: str) -> Recipe[Any]:
-    """The recipe of a name; of the recipes of this folder its module alone is imported.
+    """The recipe of a name; of this folder, only the recipe's own module is imported.
 
     Raises:
         DatasetError: there is none.

@@ -102,7 +102,7 @@ def _clips(bank: ToneBank, quadruple: Quadruple, level: Level) -> Sequence[Pcm16
 
 
 class ToneQuadruples(Recipe[QuadrupleSpec]):
-    """Quadruples of scenes; ``metadata`` is that of the authors' published data, which lack what is optional."""
+    """Quadruples of scenes; ``metadata`` is that of the authors' published data, which lack the optional columns."""
 
     name = "a_coat"
 

@@ -1,4 +1,4 @@
-"""Blocks of scenes: one of K classes is added to two contexts, by a different instance of it in each."""
+"""Blocks of scenes: each of K classes is added to two contexts, by a different instance in each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLOCKS, _PLACES = 20, 21
 """The random streams."""
 
 _CONTEXT_A, _CONTEXT_C, _SIDE_B, _SIDE_D = range(4)
-"""Places of a block's sources within it."""
+"""Numbers of a block's sources in its random streams."""
 
 _FEW = 4
 """Classes for which smaller contexts are not advised."""
@@ -55,7 +55,7 @@ class InstanceBlock:
 
     Attributes:
         number: of the block.
-        sides: its classes: an instance of each under either condition.
+        sides: an instance of each class under either condition.
         context_a, context_c: sources of the two contexts.
     """
 
@@ -66,7 +66,7 @@ class InstanceBlock:
 
 
 def draw_blocks(pool: SoundPool, spec: BlockSpec) -> Iterator[InstanceBlock]:
-    """The blocks of a spec, one after the other; further ones change none of those before.
+    """The blocks of a spec, one after the other; more of them change none of the earlier ones.
 
     Labels are used as evenly as the conditions allow, as classes and as contexts, and so are conditions and sounds.
     The random numbers of a block depend on the seed and its number alone.
@@ -119,7 +119,7 @@ def _row(block: InstanceBlock, pool: SoundPool, spec: BlockSpec) -> Row:
 
 
 def _clips(placed: PlacedSounds, block: InstanceBlock, snr_db: float) -> Sequence[Pcm16]:
-    """The clips A, C, all B, all D, and the added sources alone: of those of B, then of those of D."""
+    """The clips A, C, all B, all D, and the added sources alone: those of B, then those of D."""
     a = placed.together(block.context_a, _PLACES, block.number, _CONTEXT_A)
     c = placed.together(block.context_c, _PLACES, block.number, _CONTEXT_C)
     gain = 10 ** (snr_db / 20)
@@ -147,7 +147,7 @@ class Blocks(Recipe[BlockSpec]):
         return {"mini": BlockSpec(blocks=24, **of_timbres), "full": BlockSpec(blocks=96, **of_timbres)}
 
     def columns(self, spec: BlockSpec) -> Sequence[DataColumn]:
-        """Those with sound are in the order of `clip_names`."""
+        """The columns with sound are in the order of `clip_names`."""
         return (
             DataColumn("id", TEXT, "name of the row"),
             DataColumn("A", AUDIO, "the first context"),
@@ -177,7 +177,7 @@ class Blocks(Recipe[BlockSpec]):
             yield Drawn(_row(block, pool, spec), partial(_clips, placed, block, spec.snr_db))
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row that does not say what its classes and contexts are."""
+        """Refuse a row without its classes and contexts."""
         super().check_row(row)
         if len(set(row["labels"])) < len(row["labels"]):
             raise DatasetError(f"row {row['id']}: labels are {row['labels']!r}; those of a block differ")

@@ -58,7 +58,7 @@ class RecordedQuadruple:
 
     Attributes:
         number: of the quadruple.
-        sounds: numbers of those of A, of C and of T.
+        sounds: numbers of the sounds of A, of C and of T.
         gains: linear gain of each.
     """
 
@@ -68,7 +68,7 @@ class RecordedQuadruple:
 
 
 def draw_recorded_quadruples(pool: SoundPool, spec: RecordedQuadrupleSpec) -> Iterator[RecordedQuadruple]:
-    """The quadruples of a spec, one after the other; further ones change none of those before.
+    """The quadruples of a spec, one after the other; more of them change none of the earlier ones.
 
     All sources of a quadruple have different labels. Labels are used as evenly as they can be, in T and in A and C, and
     so are their sounds and the numbers of sources. The random numbers of a quadruple depend on the seed and its number
@@ -101,7 +101,7 @@ def draw_recorded_quadruples(pool: SoundPool, spec: RecordedQuadrupleSpec) -> It
 
 
 def _sizes(number: int, spec: RecordedQuadrupleSpec) -> tuple[int, ...]:
-    """How many sources A, C and T have: all combinations in turn, in an order that is drawn anew for each turn."""
+    """The numbers of sources of A, C and T: all combinations in turn, in an order drawn anew for each turn."""
     combinations: list[tuple[int, ...]] = list(product(range(1, spec.part_sources + 1), repeat=len(PARTS)))
     sizes: tuple[int, ...] = dealt(combinations, number, spec.seed, _SIZES)
     return sizes

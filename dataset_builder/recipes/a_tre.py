@@ -103,7 +103,7 @@ def _clips(bank: ToneBank, scene: Scene) -> Sequence[Pcm16]:
 
 
 class SplitScenes(Recipe[SplitSceneSpec]):
-    """Scenes in three splits; ``metadata`` is that of the authors' published data, which lack what is optional."""
+    """Scenes in three splits; ``metadata`` is that of the authors' published data, which lack the optional columns."""
 
     name = "a_tre"
     splits = SPLITS

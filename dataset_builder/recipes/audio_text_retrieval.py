@@ -1,4 +1,4 @@
-"""Recordings with captions: is the clip of a caption found among all, and the captions of a clip?"""
+"""Recordings with captions: is the clip of a caption retrieved among all, and the captions of a clip?"""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CaptionedClips(Recipe[WholeClipSpec]):
             yield Drawn(row, partial(whole_clips, sounds, number, spec))
 
     def card(self, spec: WholeClipSpec) -> Mapping[str, Any]:
-        """How many rows there are."""
+        """The number of rows."""
         return {"rows": self.render(spec).rows}
 
 

@@ -1,4 +1,4 @@
-"""What a recipe is: one configuration of the data set, from its spec to its rows and their sound."""
+"""The base of a recipe: one configuration of the data set, from its spec to its rows and their sound."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ Made = TypeVar("Made", covariant=True)
 
 @dataclass(frozen=True)
 class Drawn:
-    """A row as it is drawn.
+    """A drawn row.
 
     Attributes:
-        row: its columns without sound; the split is ``test`` where it names none.
+        row: the columns without sound; the split is ``test`` where the row names none.
         clips: the events of each clip, in the order of `Recipe.clip_names`; the clips of a row share one gain. Where
-            events are not all that decides how a row sounds, what makes its clips, each int16 [samples].
-        mixed: what mixes events; by default all are as loud as full scale allows, see `mixing.mix`.
+            events alone do not decide how a row sounds, a function that makes its clips, each int16 [samples].
+        mixed: the function that mixes events; by default all are as loud as full scale allows, see `mixing.mix`.
     """
 
     row: Row
@@ -45,18 +45,18 @@ class Drawn:
 
 
 class Recipe(Generic[AnySpec]):
-    """A recipe: a module in this folder, or of an installed package, has one by the name ``RECIPE``.
+    """A recipe: a module of this folder, or of an installed package, has one under the name ``RECIPE``.
 
-    A subclass states what it is called, its presets and its columns, and draws rows; sound, features, the check of
-    stored rows and the card follow. A card is the Jinja template ``NAME.md`` beside the module, where there is one.
+    A subclass states its name, presets and columns, and draws rows; sound, features, the check of stored rows and the
+    card follow. A card is the Jinja template ``NAME.md`` beside the module, where there is one.
 
     Attributes:
         name: of the configuration: ``load_dataset(folder, name)``.
-        version: of the code that decides rows and samples; it rises with any change that alters one of them.
-        splits: those that the configuration has, in the order of its rows.
+        version: of the code that decides rows and samples; it rises with any change to one of them.
+        splits: of the configuration, in the order of its rows.
         one_length: whether all clips have one length, so that a stored clip of another is refused.
         presets: specs by the name of a preset.
-        suiting: values that suit the sounds that a user brings, where nobody asks for others; those of `presets` suit
+        suiting: defaults for sounds that a user brings, where no other value is requested; those of `presets` suit
             tones.
     """
 
@@ -72,24 +72,24 @@ class Recipe(Generic[AnySpec]):
         raise NotImplementedError(f"{type(self).__name__} has no presets")
 
     def columns(self, spec: AnySpec) -> Sequence[DataColumn]:
-        """The columns, ``id`` first, those with sound among them, in the order of `clip_names`."""
+        """The columns, ``id`` first; the columns with sound are in the order of `clip_names`."""
         raise NotImplementedError(f"{type(self).__name__} has no columns")
 
     def draw(self, spec: AnySpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The rows of a spec, one after the other: further ones change none of those before.
+        """The rows of a spec, one after the other; more rows change none of the earlier ones.
 
         Args:
-            spec: what is asked for.
-            sounds: that clips are made of.
+            spec: of the rows.
+            sounds: of which clips are made.
 
         Raises:
-            InputError: the spec allows no such rows.
+            InputError: no such rows are possible with this spec.
             DatasetError: the sounds cannot serve the recipe: says what there is and what is needed.
         """
         raise NotImplementedError(f"{type(self).__name__} does not draw rows")
 
     def random(self, spec: AnySpec, *place: int) -> np.random.Generator:
-        """The random numbers of a place, such as a row's number: by the ``seed`` of a spec, for this recipe alone."""
+        """The random numbers of a place, such as a row's number: from the spec's ``seed``, for this recipe alone."""
         stream = int(hashlib.sha256(self.name.encode()).hexdigest()[:8], 16)
         return random_generator(getattr(spec, "seed", 0), stream, *place)
 
@@ -104,8 +104,8 @@ class Recipe(Generic[AnySpec]):
 
         Args:
             spec: of a preset of this recipe.
-            sounds: that clips are made of.
-            requested: values that the user asks for, by the names of fields.
+            sounds: of which clips are made.
+            requested: values that the user set, by the names of fields.
 
         Raises:
             InputError: no such field, or a value out of its range.
@@ -125,16 +125,16 @@ class Recipe(Generic[AnySpec]):
         return rate
 
     def features(self, spec: AnySpec) -> Features:
-        """What `datasets` calls the features of the columns."""
+        """The features of the columns, as `datasets` calls them."""
         return features_of(self.columns(spec), self.sample_rate(spec))
 
     @cached_property
     def _stored_columns(self) -> Sequence[DataColumn]:
-        """The columns of rows whose spec nobody knows: made once, since there are many rows."""
+        """The columns of rows whose spec is unknown: made once, since there are many rows."""
         return self.columns(next(iter(self.presets.values())))
 
     def clip_names(self, row: Row) -> Sequence[str]:
-        """The clips of a row: names of its columns with sound, or ``column/0``, ``column/1`` … for a list of clips."""
+        """The clips of a row: names of its columns with sound, or ``column/0``, ``column/1`` … of a list of clips."""
         names: list[str] = []
         for column in self._stored_columns:
             if column.is_audio and column.per:
@@ -152,11 +152,11 @@ class Recipe(Generic[AnySpec]):
         check_columns(row, self._stored_columns)
 
     def card(self, spec: AnySpec) -> Mapping[str, Any]:
-        """Further values that the card's template is filled with, by their names there."""
+        """Further values for the card's template, by their names there."""
         return {}
 
     def describe(self, spec: AnySpec) -> str:
-        """Markdown of the card: what the rows are and how they sound; begins with no heading."""
+        """Markdown of the card: the rows and their sound; begins with no heading."""
         from ..manifest import card_section
 
         return card_section(self, spec)
@@ -164,15 +164,15 @@ class Recipe(Generic[AnySpec]):
 
 @runtime_checkable
 class AnnotatedRecipe(Protocol[Made]):
-    """A recipe that can be made of recordings with strong labels as they are: it is offered wherever somebody brings
-    some."""
+    """A recipe that can also be made of recordings with strong labels as they are: it is offered for all such
+    recordings."""
 
     def of_annotated(self, recordings: AnnotatedRecordings, requested: Mapping[str, Any]) -> Made:
-        """A spec with recordings for their sound, and their labels for what is said of it.
+        """A spec whose sound is that of recordings, and whose facts are their labels.
 
         Args:
             recordings: with labels.
-            requested: values that the user asks for, by the names of fields.
+            requested: values that the user set, by the names of fields.
 
         Raises:
             InputError: a value out of its range, or no such field.
@@ -182,18 +182,18 @@ class AnnotatedRecipe(Protocol[Made]):
 
 @runtime_checkable
 class ValidatedRecipe(Protocol):
-    """A recipe of test items that also draws validation items, by which training chooses among models: disjoint from
-    the test items and from training rows."""
+    """A recipe of test items that also draws a validation split, by which training selects models: disjoint from the
+    test items and from the training rows."""
 
     def render_validation(self, scenes: Any, items: int) -> Rendering:
         """Draw items of the split ``validation``; nothing is written.
 
         Args:
-            scenes: spec of the training rows; items sound as their clips do.
+            scenes: spec of the training rows; the clips of the items sound like theirs.
             items: how many.
 
         Raises:
-            InputError: nothing here is like these scenes, or there are not as many different items.
+            InputError: the recipe has no items like these scenes, or fewer different ones.
             DatasetError: their sounds do not suffice; drawing the rows may raise it as well.
         """
         ...

@@ -1,4 +1,4 @@
-"""Pairs of scenes of the same parts, bound differently: who says what is exchanged."""
+"""Pairs of scenes of the same parts, bound differently: two labels exchange their conditions."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _TRIALS, _PLACES = 22, 23
 CLIPS = ("X1", "Y1", "X2", "Y2")
 
 ACROSS = ("X3", "Y3")
-"""Columns with a list of one clip, or of none."""
+"""Columns with a list of one clip or none."""
 
 _SCENES = ((0, 1), (2, 3))
-"""Which of the four sounds X and Y have."""
+"""The two of the four sounds that X has, and those of Y."""
 
 Four = tuple[int, ...]
 
@@ -42,15 +42,15 @@ class BindingSpec(PlacedSpec):
 
 @dataclass(frozen=True)
 class BoundPairs:
-    """A row: two labels w and w′, and two conditions u and v.
+    """A trial: two labels w and w′, and two conditions u and v.
 
     Attributes:
         number: of the row.
         labels: w and w′.
         conditions: u and v.
         instances: numbers of the sounds (u, w), (v, w′), (u, w′), (v, w): X has the first two, Y the others.
-        conditions_across: another condition related to u, and one related to v; none where there are no such.
-        instances_across: the same four of these.
+        conditions_across: another condition related to u, and one related to v; empty where there are none.
+        instances_across: the same four sounds under these.
     """
 
     number: int
@@ -62,7 +62,7 @@ class BoundPairs:
 
 
 def draw_bindings(pool: SoundPool, spec: BindingSpec) -> Iterator[BoundPairs]:
-    """The trials of a spec, one after the other; further ones change none of those before.
+    """The trials of a spec, one after the other; more of them change none of the earlier ones.
 
     Conditions, labels and sounds are used as evenly as they can be. The random numbers of a row depend on the seed and
     its number alone.
@@ -73,7 +73,7 @@ def draw_bindings(pool: SoundPool, spec: BindingSpec) -> Iterator[BoundPairs]:
     use = Use()
     for number in range(spec.trials):
         rng = random_generator(spec.seed, _TRIALS, number)
-        # Those that are related serve where there are no others, as two voices of the only synthesiser do.
+        # Related conditions serve where there are no others, as two voices of the only synthesiser do.
         pairs = chain.from_iterable(pool.pairs(2, use, rng, unrelated=unrelated) for unrelated in (True, False))
         pair = next(pairs, None) if pool.has_conditions else None
         if pair is None:
@@ -94,9 +94,9 @@ def draw_bindings(pool: SoundPool, spec: BindingSpec) -> Iterator[BoundPairs]:
 def _draw_across(
     pool: SoundPool, pair: tuple[str, str], labels: Sequence[str], use: Counter[str], rng: np.random.Generator
 ) -> tuple[str, ...]:
-    """Another condition with both labels that is related to the first of a pair, and one to the second.
+    """Two other conditions with both labels: one related to the first condition of a pair, one to the second.
 
-    By their being related it is said which is to stand for which: without that the sign of X3 − Y3 would mean nothing.
+    The relation states which condition stands for which; without it the sign of X3 − Y3 would have no meaning.
     """
     if related(*pair):
         return ()
@@ -184,7 +184,7 @@ class Bindings(Recipe[BindingSpec]):
         return (*CLIPS, *(f"{name}/0" for name in ACROSS if row["conditions_across"]))
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row whose X3 and Y3 have no conditions, or not the recordings that they have."""
+        """Refuse a row whose X3 and Y3 have no conditions, or other recordings than it states."""
         super().check_row(row)
         across = 2 if row["conditions_across"] else 0
         for name, count in (("conditions_across", across), ("instances_across", 2 * across)):

@@ -1,4 +1,4 @@
-"""What the recipes with captions share: their spec, their columns, and the rendering of what they draw."""
+"""The common parts of recipes with captions: their spec, their columns, and the rendering of their scenes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ EVENT: Mapping[str, Kind] = {
     "stop": NUMBER,
     "entry": TEXT,
 }
-"""An event of a row: all words that are true of it with the attribute of each, seconds, and the id of its sound."""
+"""An event of a row: its true words, the attribute of each, start and stop in seconds, and the id of its sound."""
 
 EVENTS_MEANING = (
     "`label`, `attributes` (all words that are true of it), `dimensions` (what these are words of), `start`, `stop` "
@@ -69,10 +69,10 @@ EVENTS_MEANING = (
 
 
 class CaptionedSpec(ToneSpec):
-    """What decides scenes that have captions: the sounds, and how long clips are.
+    """The settings of captioned scenes: the sounds, and the length of clips.
 
     Raises:
-        InputError: a value out of its range; sounds that would be too short, or tones that words do not tell apart.
+        InputError: a value out of its range; sounds that would be too short, or tones that share their words.
     """
 
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
@@ -117,21 +117,21 @@ class CaptionedSpec(ToneSpec):
 
     @property
     def shortest_event(self) -> int:
-        """Samples that every event has at least, which fills its share of a clip."""
+        """Samples of the shortest event: its sound fills that share of a clip."""
         return self.num_samples - round(LATEST_START * self.sample_rate)
 
     def draw_late(self, count: int, rng: np.random.Generator) -> tuple[float, ...]:
-        """Of so many sounds at the same time, the share of half a second after which each begins."""
+        """For each of `count` simultaneous sounds, the share of half a second after which it begins."""
         late = rng.random(count)
         return (0.0,) * count if self.onset == "locked" else tuple(map(float, late))
 
     def values(self) -> dict[str, Any]:
-        """The settings as JSON values, and what the captions are made from."""
+        """The settings as JSON values, and the digests of the language and tables of captions."""
         return {**super().values(), "language": language_digest(), "tables": tables_digest()}
 
 
 class SequenceSpec(CaptionedSpec):
-    """What decides captioned scenes in which one comes after the other."""
+    """The settings of captioned scenes of one sound after another."""
 
     gaps: tuple[float, ...] = Field(
         (0.0, 0.5, 1.0), description="Seconds of silence between two tones; one of them is drawn a clip or item."
@@ -144,7 +144,7 @@ class SequenceSpec(CaptionedSpec):
     def _check_gaps(cls, values: Any) -> Any:
         gaps, duration = values.get("gaps", (0,)), values.get("duration", 10)
         if not isinstance(gaps, list | tuple) or not all(isinstance(one, int | float) for one in (*gaps, duration)):
-            # Pydantic says what they have to be.
+            # Pydantic names the rule.
             return values
         if not gaps or not all(0 <= gap < duration for gap in gaps):
             raise InputError(f"gaps are {gaps}; they are seconds, one or more, not negative and within the clip")
@@ -152,12 +152,12 @@ class SequenceSpec(CaptionedSpec):
 
     @property
     def most_parts(self) -> int:
-        """Of a sequence."""
+        """Most parts of a sequence."""
         return 2
 
     @property
     def shortest_event(self) -> int:
-        """Samples that every event has at least, which fills its share of a clip."""
+        """Samples of the shortest event: its sound fills that share of a clip."""
         longest_gap = math.ceil(max(self.gaps) * self.sample_rate)
         parts = range(2, self.most_parts + 1)
         return min(int((self.num_samples - longest_gap * (count - 1)) * least_share(count)) for count in parts)
@@ -168,7 +168,7 @@ class SequenceSpec(CaptionedSpec):
 
 
 def draw_mentioned(attributes: Sequence[str], rng: np.random.Generator) -> tuple[str, ...]:
-    """Which attributes of its sounds a caption mentions: one or two, where they have any."""
+    """The attributes of its sounds that a caption mentions: one or two, where there are any."""
     options = [some for count in (1, 2) for some in combinations(attributes, count)]
     return options[int(rng.integers(len(options)))] if options else ()
 
@@ -181,7 +181,7 @@ def draw_sounds(
     seconds: Sequence[float],
     rng: np.random.Generator,
 ) -> tuple[int, ...] | None:
-    """A sound of each name that words which are drawn are true of, and that is heard twice in so many seconds."""
+    """For each name, a sound of drawn words that is heard twice in its seconds; None where a name has none."""
     sounds = []
     for name, of_sound in zip(names, seconds, strict=True):
         words = palette.draw_words(split, name, mentioned, rng)
@@ -195,9 +195,9 @@ def draw_sounds(
 def draw_named(
     palette: Palette, split: str, labels: Sequence[str], seconds: Sequence[float], rng: np.random.Generator
 ) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
-    """A sound for each of so many seconds, and the attributes to mention; None where the same words would describe all.
+    """A sound for each of the durations, and the attributes to mention; None where the same words would describe all.
 
-    What is mentioned is drawn anew with each: of a single event, one choice of it leaves too few sounds.
+    The mentioned attributes are drawn anew in each attempt: for a single event, one choice leaves too few sounds.
     """
     names = palette.draw_meeting(len(seconds), labels, rng)
     mentioned = draw_mentioned(palette.attributes, rng)
@@ -211,7 +211,7 @@ def draw_named(
 
 
 def none_left(setting: str, value: int, number: int, spec: CaptionedSpec) -> InputError | DatasetError:
-    """The error of more items or rows than there are sounds for: a user's cannot serve, tones are set wrongly."""
+    """The error for more items or rows than there are sounds for: too few recordings, or wrong settings of tones."""
     text = f"{setting} is {value:,}, and after {number:,} no sounds are left that differ from those of all before"
     if spec.is_of_tones:
         return InputError(f"{text}: make {setting} at most {number:,}, or num_classes, now {spec.num_classes}, more")
@@ -220,7 +220,7 @@ def none_left(setting: str, value: int, number: int, spec: CaptionedSpec) -> Inp
 
 
 def suiting(meaning: Meaning, split: str, mention: str = "") -> list[CaptionTemplate]:
-    """The templates of items of a split, in all but the test those of training rows; of a mention if given."""
+    """The templates for items of a split: all for test, else those of training rows; of a mention if given."""
     return [
         template
         for template in caption_templates()[meaning]
@@ -230,17 +230,17 @@ def suiting(meaning: Meaning, split: str, mention: str = "") -> list[CaptionTemp
 
 @dataclass(frozen=True)
 class CaptionedScene:
-    """A row as it is drawn.
+    """A drawn row.
 
     Attributes:
         split: of the row.
         number: of the row in its split.
-        clips: what is heard in each.
-        said: what the caption of each says.
+        clips: the sounds of each clip.
+        said: the meaning of each caption.
         wordings: of the captions of items.
         gap: samples of silence between two loops.
         late: see `timed`.
-        facts: columns of the row that are drawn with it.
+        facts: further columns of the row, drawn with it.
     """
 
     split: str
@@ -257,7 +257,7 @@ AnySpec = TypeVar("AnySpec", bound=CaptionedSpec)
 
 
 class CaptionedRecipe(Recipe[AnySpec]):
-    """A recipe with captions; a subclass draws scenes and says them. See `Recipe`.
+    """A recipe with captions; a subclass draws scenes and states their rows. See `Recipe`.
 
     Attributes:
         by_noun: see `Palette`.
@@ -266,11 +266,11 @@ class CaptionedRecipe(Recipe[AnySpec]):
     by_noun: ClassVar[bool] = False
 
     def scenes(self, spec: AnySpec, palette: Palette, split: str) -> Iterator[CaptionedScene]:
-        """The scenes of a split, one after the other; further ones change none of those before."""
+        """The scenes of a split, one after the other; more of them change none of the earlier ones."""
         raise NotImplementedError
 
     def row(self, scene: CaptionedScene, events: Sequence[Sequence[Row]], rendering: CaptionedRendering) -> Row:
-        """What a row says, beside its id, its split and its events."""
+        """The columns of a row, without its id, its split and its events."""
         raise NotImplementedError
 
     def render(self, spec: AnySpec) -> CaptionedRendering:
@@ -278,7 +278,7 @@ class CaptionedRecipe(Recipe[AnySpec]):
         return CaptionedRendering.of_recipe(self, spec)
 
     def card(self, spec: AnySpec) -> Mapping[str, Any]:
-        """The templates that are kept from training, and the classes of each word."""
+        """The templates that are reserved for test, and the classes of each word."""
         held_out = [
             template.name for of_one in caption_templates().values() for template in of_one if template.held_out
         ]
@@ -292,7 +292,7 @@ class CaptionedRecipe(Recipe[AnySpec]):
 
 
 class LazyRows(Sequence[Row]):
-    """Rows that are made one by one, each when it is first asked for."""
+    """Rows that are made one by one, on first access."""
 
     def __init__(self, count: int, row: Callable[[int], Row]) -> None:
         self._count, self._row = count, row
@@ -315,7 +315,7 @@ class LazyRows(Sequence[Row]):
 
 
 class CaptionedRendering(DrawnRendering):
-    """The rows of a recipe with captions and their sound, each made when it is asked for; see `Rendering`."""
+    """The rows of a recipe with captions and their sound, each made on demand; see `Rendering`."""
 
     _recipe: CaptionedRecipe[Any]
 
@@ -325,7 +325,7 @@ class CaptionedRendering(DrawnRendering):
 
     @cached_property
     def palette(self) -> Palette:
-        """The sounds by what can be said of them."""
+        """The sounds by their names and words."""
         return Palette(self.sounds, by_noun=self._recipe.by_noun, different_kinds=self.spec.different_kinds)
 
     @cached_property
@@ -341,11 +341,11 @@ class CaptionedRendering(DrawnRendering):
 
     @cached_property
     def rows(self) -> Sequence[Row]:
-        """Rows without their audio, each made when it is first asked for: their texts take longer than their scenes."""
+        """Rows without audio, each made on first access: their texts take longer than their scenes."""
         return LazyRows(len(self.scenes), self._row)
 
     def timed(self, index: int) -> TimedRow:
-        """When what is heard in the clips of a row."""
+        """The times of the sounds in the clips of a row."""
         if index not in self._timed:
             scene = self.scenes[index]
             rng = random_generator(self.spec.seed, _PARTS, list(SHARES).index(scene.split), scene.number)
@@ -409,10 +409,10 @@ ITEM_COLUMNS = (
 
 
 class ItemRecipe(CaptionedRecipe[AnySpec]):
-    """A recipe of items: two or three clips with a caption each, true of its own and false of the others."""
+    """A recipe of items: two or three clips with a caption each, true of its own clip and false of the others."""
 
     def columns(self, spec: AnySpec) -> Sequence[DataColumn]:
-        """Those of items."""
+        """The columns of items."""
         return ITEM_COLUMNS
 
     def row(self, scene: CaptionedScene, events: Sequence[Sequence[Row]], rendering: CaptionedRendering) -> Row:
@@ -434,7 +434,7 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
         }
 
     def render_validation(self, scenes: Any, items: int) -> CaptionedRendering:
-        """Items of the split ``validation`` that sound as other scenes do; see `ValidatedRecipe`."""
+        """Items of the validation split that sound like other scenes; see `ValidatedRecipe`."""
         if not isinstance(scenes, CaptionedSpec):
             raise InputError(f"{self.name} makes no items like scenes of {type(scenes).__name__}")
         kind: Any = type(next(iter(self.presets.values())))
@@ -443,7 +443,7 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
         return CaptionedRendering.of_recipe(self, kind(**{**suiting, **shared, "items": items}), ("validation",))
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row that is no item: captions, events, tags or dials are missing.
+        """Refuse a row without the captions, events, tags or dials of an item.
 
         Raises:
             DatasetError: names the row and what is wrong.

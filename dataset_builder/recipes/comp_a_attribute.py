@@ -1,4 +1,4 @@
-"""Two sounds that exchange an attribute, and captions of the same words: which is the high one? (arXiv 2310.08753)."""
+"""Two sounds that exchange an attribute, and captions of the same words: which one is high? (arXiv 2310.08753)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _ITEMS, _PAIRS, _TEMPLATES, _SWAPPED = 35, 36, 37, 38
 """The random streams."""
 
 _DRAWS = 1_000
-"""Of twins of one pair of labels."""
+"""Draws of twins for one pair of labels."""
 
 _BOTH = Leaf("") * Leaf("")
 """The tree of a clip."""
 
 Pairs = Mapping[str, Mapping[str, Sequence[tuple[str, str]]]]
-"""Pairs of names by subset and by what they can exchange."""
+"""Pairs of names by subset and by the exchanged attributes."""
 
 
 class AttributeSpec(CaptionedSpec):
@@ -73,7 +73,8 @@ class _Attribute(ItemRecipe[AttributeSpec]):
     def scenes(self, spec: AttributeSpec, palette: Palette, split: str) -> Iterator[CaptionedScene]:
         """See `CaptionedRecipe.scenes`.
 
-        Subsets, exchanged attributes, pairs of labels and templates are dealt evenly; which clip is first is drawn.
+        Subsets, exchanged attributes, pairs of labels and templates are used equally often; which clip is first is
+        drawn.
 
         Raises:
             InputError: there are not as many different items.
@@ -94,7 +95,8 @@ class _Attribute(ItemRecipe[AttributeSpec]):
             exchanged = swapped.split("+")
             further = [one for one in palette.attributes if one not in (*exchanged, ACTION)]
             mentioned = [*exchanged, *(rng.choice(further, 1) if further and rng.random() < 0.5 else ()), ACTION]
-            # Where a pair has no more twins, the next may have some; or twins of which nothing else is mentioned.
+            # Where a pair has no more twins, the next pair may have some, or this one twins with no other attribute
+            # mentioned.
             said, alone = mentioned, [*exchanged, ACTION]
             for mentioned, pair in product((said, alone), (*pairs[first:], *pairs[:first])):
                 names = [pair[place] for place in order]
@@ -122,7 +124,7 @@ class _Attribute(ItemRecipe[AttributeSpec]):
 
 
 def pairs_by_exchange(spec: AttributeSpec, palette: Palette, split: str) -> Pairs:
-    """Pairs of names of which both have two words of what they exchange.
+    """Pairs of names that both have two words of each exchanged attribute.
 
     Raises:
         InputError: the tones have no words of an attribute.
@@ -162,7 +164,7 @@ def _draw_twins(
     seconds: float,
     rng: np.random.Generator,
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """The sounds of two clips: the second are the first with some attributes exchanged, which have different words."""
+    """The sounds of two clips; the second's are the first's with some attributes exchanged, whose words differ."""
     words = [palette.draw_words(split, name, mentioned, rng) for name in names]
     for attribute in exchanged:
         common = _common(palette, split, names, attribute)

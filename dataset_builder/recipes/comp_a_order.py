@@ -48,7 +48,7 @@ class _Order(ItemRecipe[OrderSpec]):
     def scenes(self, spec: OrderSpec, palette: Palette, split: str) -> Iterator[CaptionedScene]:
         """See `CaptionedRecipe.scenes`.
 
-        Subsets, mentions, pairs of labels and templates are dealt evenly; which sound is first is drawn.
+        Subsets, mentions, pairs of labels and templates are used equally often; which sound is first is drawn.
 
         Raises:
             InputError: there are not as many different items.

@@ -1,4 +1,4 @@
-"""Captioned scenes for training, with parts that are true of them and near texts that are false (arXiv 2310.08753)."""
+"""Captioned scenes for training, with true captions of their parts and false near ones (arXiv 2310.08753)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _SCENES, _TEXTS = 39, 40
 _SPLITS = ("train", "validation")
 
 _CAPTIONS, _NEGATIVES, _ABSENT = 4, 8, 2
-"""Most equivalent captions and negatives of a row, and labels drawn that are not heard."""
+"""Most equivalent captions and negatives of a row, and most labels that are drawn as absent."""
 
 _COLUMNS = (
     DataColumn("id", TEXT, "name of the row"),
@@ -91,11 +91,11 @@ class TrainingSpec(SequenceSpec):
 
     @property
     def most_parts(self) -> int:
-        """Of a sequence."""
+        """Most parts of a sequence."""
         return 4 if self.four else 3
 
     def draw_size(self, rng: np.random.Generator) -> int:
-        """How many events a row has."""
+        """The number of events of a row."""
         place = rng.random()
         for size, share in ((1, self.single), (3, self.three), (4, self.four)):
             if place < share:
@@ -110,7 +110,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
     name = "comp_a_train"
     version = 3
     splits = _SPLITS
-    # How often a clip has so many events is that of the authors' release.
+    # The share of clips with each number of events is that of the authors' release.
     suiting = MappingProxyType({"different_kinds": True, "repeats": True, "single": 0.0, "three": 0.6, "four": 0.1})
 
     @cached_property
@@ -120,11 +120,11 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
     def columns(self, spec: TrainingSpec) -> Sequence[DataColumn]:
-        """Of a row: its clip, what is true of it, and what is false."""
+        """The columns of a row: its clip, its true texts and its false ones."""
         return _COLUMNS
 
     def scenes(self, spec: TrainingSpec, palette: Palette, split: str) -> Iterator[CaptionedScene]:
-        """See `CaptionedRecipe.scenes`: no two say the same of the same sounds, and none has labels of a novel pair.
+        """See `CaptionedRecipe.scenes`: no two state the same of the same sounds, and none has labels of a novel pair.
 
         Raises:
             InputError: there are not as many different scenes.
@@ -140,14 +140,14 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         for number in range(count):
             rng = random_generator(spec.seed, _SCENES, _SPLITS.index(split), number)
             size = spec.draw_size(rng)
-            # Fewer, where no so many labels can meet.
+            # Fewer, where not as many labels can meet.
             while size > 2 and palette.draw_meeting(size, labels, rng) is None:
                 size -= 1
             tree = draw_tree(size, rng)
             gap = spec.draw_gap(rng)
             spans = draw_spans(tree, spec.num_samples, gap, rng)
             late = spec.draw_late(size, rng) if is_overlay(tree) else ()
-            # What sounds with another begins a little after the start that it shares with it.
+            # A simultaneous sound begins a little after the common start.
             latest = LATEST_START if is_overlay(tree) else 0.0
             seconds = [(stop - start) / spec.sample_rate - latest for start, stop in spans]
             draw = partial(draw_named, palette, split, labels, seconds, rng)
@@ -181,7 +181,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         }
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row without captions, negatives that say their kind, and events.
+        """Refuse a row without captions, negatives with their kind, and events.
 
         Raises:
             DatasetError: names the row and what is wrong.
@@ -195,7 +195,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
 
 
 def _scenes_of(tree: Expression, picked: tuple[tuple[int, ...], tuple[str, ...]]) -> list[Any]:
-    """What no two rows have in common: the tree, its sounds, and what is mentioned of them."""
+    """The key of a row, which no two rows share: the tree, its sounds, and their mentioned attributes."""
     return [(tree, *picked)]
 
 

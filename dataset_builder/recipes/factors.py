@@ -42,15 +42,15 @@ _LEVELS = 10
 """The random stream."""
 
 NEAREST, FARTHEST = 1 / 6, 1 / 3
-"""How far, in widths of a bin, the levels of a draw of their own lie from the centres of the bins."""
+"""Distance of a draw's levels from the centres of the bins, in widths of a bin."""
 
 
 class FactorSpec(SceneSpec):
     """Everything that decides the clips and their samples. Defaults are the sizes of the preset ``full``.
 
     With the seed 0, that of the presets, levels are the centres of their bins. Any other seed moves all levels of the
-    pitch, of the rate and of the amplitude by one step of its own each, so that no single source of the crossed part,
-    which has all combinations, is one of the presets'; they stay in their bins, and as evenly spaced. Voices stay.
+    pitch, of the rate and of the amplitude by one step each. So no single source of the crossed part, which has all
+    combinations, is one of the presets'; levels stay in their bins, and as evenly spaced. Voices stay.
 
     Raises:
         InputError: see `SceneSpec`.
@@ -82,7 +82,7 @@ class FactorSpec(SceneSpec):
 
     @cached_property
     def moves(self) -> tuple[int, float, float]:
-        """How far this draw's levels lie from the centres of their bins: semitones, and shares of a bin of the rate and
+        """Distance of this draw's levels from the centres of their bins: semitones, and shares of a bin of the rate and
         of the amplitude. 0, 0, 0 with the seed 0; no semitone where a bin has fewer than three."""
         if self.seed == 0:
             return 0, 0.0, 0.0
@@ -151,7 +151,7 @@ class Factors(Recipe[FactorSpec]):
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
     def columns(self, spec: FactorSpec) -> Sequence[DataColumn]:
-        """``metadata`` and ``gains`` as of the other recipes of scenes; onsets are shares of a period."""
+        """``metadata`` and ``gains`` as in the other recipes of scenes; onsets are shares of a period."""
         factors = ("", *ATTRIBUTES, ONSET)
         changed = (
             "what was changed of the star's base: `timbre`, `pitch`, `rate`, `amplitude`, `onset`; empty for the base"
@@ -181,7 +181,7 @@ class Factors(Recipe[FactorSpec]):
                 yield Drawn(_row(clip, gain, spec), partial(clip.clips, bank, gain))
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row that does not say what its target is, or of which star it is and what was changed."""
+        """Refuse a row without its target, or without its star and the factor that was changed."""
         super().check_row(row)
         name, is_star = row["id"], row["kind"] == STAR
         if row["factor"] and not is_star:
@@ -190,7 +190,7 @@ class Factors(Recipe[FactorSpec]):
             raise DatasetError(f"row {name}: block is {row['block']!r}; it is a star's name, empty for a crossed clip")
 
     def card(self, spec: FactorSpec) -> Mapping[str, Any]:
-        """How many clips there are."""
+        """The number of clips."""
         in_star = 2 + len(ATTRIBUTES) * (spec.num_classes - 1)
         return {"in_star": in_star, "crossed": math.prod(map(len, spec.crossed_classes.values()))}
 

@@ -1,4 +1,4 @@
-"""Multiple-choice questions about sounds that overlap (after arXiv 2603.05128)."""
+"""Multiple-choice questions about polyphonic sounds (after arXiv 2603.05128)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .base import Drawn, Recipe
 AnySpec = PolyphonySpec | AnnotatedSpec
 
 _NEEDS = {NO_TIME: "neither", SIMULTANEITY: "what sounds at one moment", ORDER: "the order in time"}
-"""What a kind of question needs, in words; see `questions.NO_TIME`."""
+"""The temporal information that a kind of question needs, in words; see `questions.NO_TIME`."""
 
 
 class TwinRecipe(Recipe[Any]):
     """A recipe of twins, of tones or of a user's sounds.
 
     Attributes:
-        kinds: of its groups, one of each in a set.
-        clips_of_set, questions_of_set: of the groups of a set.
-        test_sets: of the preset mini.
+        kinds: of groups, one of each in a set.
+        clips_of_set, questions_of_set: their number in a set.
+        test_sets: of the preset ``mini``.
     """
 
     splits = SPLITS
@@ -47,7 +47,7 @@ class TwinRecipe(Recipe[Any]):
         return question_columns(tasks=tuple(dict.fromkeys(kind.task.partition("/")[0] for kind in self.kinds)))
 
     def draw(self, spec: Any, sounds: Sounds) -> Iterator[Drawn]:
-        """The questions of train, then those of test; see `Cast.asked`."""
+        """The questions of the training split, then those of the test split; see `Cast.asked`."""
         pool = TwinPool(sounds, spec)
         pool.check_enough(FEWEST_LABELS)
         sets = {"train": spec.train_sets, "test": spec.test_sets}
@@ -68,20 +68,20 @@ class TwinRecipe(Recipe[Any]):
         return rendering
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row that is no question of these."""
+        """Refuse a row that is not a question of this recipe."""
         check_question_row(row, self.columns(None))
 
     def card(self, spec: Any) -> Mapping[str, Any]:
-        """What the spec has, and what of a set there is."""
+        """The values of the spec, and the numbers of clips and questions in a set."""
         return {"clips_of_set": self.clips_of_set, "questions_of_set": self.questions_of_set, **spec.card()}
 
 
 class _Questions(TwinRecipe):
-    """Multiple-choice questions about sounds that overlap."""
+    """Multiple-choice questions about polyphonic sounds."""
 
     name = "polybench"
     version = 3
-    # Of annotated recordings, what is asked is asked of them as they are.
+    # Annotated recordings are asked about as they are.
     one_length = False
     kinds = OVERLAPPING
     clips_of_set, questions_of_set = 23, 25
@@ -92,11 +92,11 @@ class _Questions(TwinRecipe):
         return AnnotatedSpec(recordings=recordings, **requested)
 
     def columns(self, spec: AnySpec | None) -> Sequence[DataColumn]:
-        """Those of any questions: kinds of installed packages can be asked of annotated recordings."""
+        """The columns of any questions: kinds of installed packages can be asked about annotated recordings."""
         return question_columns()
 
     def card(self, spec: AnySpec) -> Mapping[str, Any]:
-        """The kinds with what of time each needs, besides."""
+        """The base's values, and the kinds with the temporal information that each needs."""
         tasks = question_tasks()
         needs = {f"{kind.task}": _NEEDS[time_of(kind.task, tasks)] for kind in self.kinds}
         return {**super().card(spec), "needs": needs}

@@ -1,4 +1,4 @@
-"""Questions about scenes in which sounds overlap, and about the same sounds one after the other."""
+"""Questions about polyphonic scenes, and about the same sounds one after the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FURTHER = (
 
 
 class _ApartQuestions(TwinRecipe):
-    """Questions about scenes in two arrangements."""
+    """Questions about scenes in two arrangements: together and apart."""
 
     name = "polybench_apart"
     version = 2
@@ -30,7 +30,7 @@ class _ApartQuestions(TwinRecipe):
     clips_of_set = questions_of_set = 14
 
     def columns(self, spec: Any) -> Sequence[DataColumn]:
-        """Of a question, with the arrangement, and what the same question has in both as its pair."""
+        """The columns of a question, with its arrangement and its pair: the name that the same question has in both."""
         return question_columns(tasks=[kind.task for kind in self.kinds], polarities=("",), further=_FURTHER)
 
     def row(self, asked: AskedClip) -> Row:

@@ -1,4 +1,4 @@
-"""Atomic questions about scenes in which sounds overlap: is one heard, and does one begin before another?"""
+"""Atomic questions about polyphonic scenes: is a sound present, and does one begin before another?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _AtomicQuestions(TwinRecipe):
     clips_of_set, questions_of_set = 4, 8
 
     def columns(self, spec: Any) -> Sequence[DataColumn]:
-        """Of a question, whose polarity is a state of its atom."""
+        """The columns of a question; its polarity is a state of its atom."""
         polarities = [state for states in STATES.values() for state in states]
         return question_columns(tasks=ATOMS, polarities=polarities)
 

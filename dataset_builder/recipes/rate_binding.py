@@ -1,4 +1,4 @@
-"""Two sources at once whose rates are exchanged, so that all that is loud stays as it is: who has which?"""
+"""Two simultaneous sources that exchange their rates at equal loudness: who has which?"""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class RateBindingSpec(Spec):
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """Numbers of the voices that sound together, two and two; of an odd number the last group has three."""
+        """Numbers of the voices that sound together, in twos; of an odd number the last group has three."""
         firsts = range(0, len(self.voices) - 1, 2)
         ends = [*firsts[1:], len(self.voices)]
         return tuple(tuple(range(first, end)) for first, end in zip(firsts, ends, strict=True))
@@ -72,14 +72,14 @@ class RateBindingSpec(Spec):
 
 @dataclass(frozen=True)
 class Exchange:
-    """Two clips, in which two sources have each other's rate.
+    """Two clips between which two sources exchange their rates.
 
     Attributes:
         number: of the pair of clips.
         group: number of the voices' group.
         voices, notes: of the lower source and of the higher.
-        swells: of the slower one and of the faster.
-        phases: of these swells, shares of a swell in [0, 1).
+        swells: rates of the slower source and of the faster.
+        phases: of these swells, as shares of a swell in [0, 1).
     """
 
     number: int
@@ -132,7 +132,7 @@ class SwellingTones:
         samples = round(spec.duration * spec.sample_rate)
         shares = np.arange(samples) / samples
         slow, fast = (
-            # A cosine in dB: how loud it is how often does not depend on the rate.
+            # A cosine in dB: the distribution of levels does not depend on the rate.
             10 ** (spec.depth / 40 * (np.cos(2 * np.pi * (count * shares + phase)) - 1))
             for count, phase in zip(one.swells, one.phases, strict=True)
         )
@@ -157,7 +157,7 @@ def _row(one: Exchange, faster: str, spec: RateBindingSpec) -> Row:
 
 
 class RateBindings(Recipe[RateBindingSpec]):
-    """Pairs of clips in which two sources have each other's rate."""
+    """Pairs of clips between which two sources exchange their rates."""
 
     name = "rate_binding"
 
@@ -169,7 +169,7 @@ class RateBindings(Recipe[RateBindingSpec]):
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
     def columns(self, spec: RateBindingSpec) -> Sequence[DataColumn]:
-        """Of lists the first is of the lower source, the second of the higher."""
+        """Lists have the value of the lower source first, then that of the higher."""
         return (
             DataColumn("id", TEXT, "name of the row; those of a pair differ in the last word"),
             DataColumn("audio", AUDIO, "the clip"),

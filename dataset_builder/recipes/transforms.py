@@ -1,4 +1,4 @@
-"""Clips and what signal processing makes of them, by one number each (after arXiv 2505.06224)."""
+"""Clips and their copies after signal processing, by one number each (after arXiv 2505.06224)."""
 
 from __future__ import annotations
 
@@ -76,15 +76,15 @@ class Transforms(Recipe[TransformSpec]):
         }
 
     def of_sounds(self, spec: TransformSpec, sounds: Sounds, requested: Mapping[str, Any]) -> TransformSpec:
-        """Sounds in place of scenes: where the preset states ranges, all transforms that these name.
+        """Sounds in place of scenes, with all transforms for which the preset states a range.
 
-        The paper's are four, of which scenes allow two.
+        The paper has four, of which scenes allow two.
         """
         usual = tuple(name for name, _ in spec.ranges) or spec.transforms
         return super().of_sounds(spec, sounds, {"transforms": usual, **requested})
 
     def columns(self, spec: TransformSpec) -> Sequence[DataColumn]:
-        """What was done to which clip; null where there is nothing to say."""
+        """The transform and the clip of each copy; null where there is none."""
         return (
             DataColumn("id", TEXT, "name of the row"),
             DataColumn("audio", AUDIO, "the clip"),
@@ -147,7 +147,7 @@ class Transforms(Recipe[TransformSpec]):
                 yield Drawn(row, partial(clip, number, place))
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row that does not say what was done to which clip."""
+        """Refuse a row that does not state its clip and its transform."""
         super().check_row(row)
         name, copy = row["id"], bool(row["transform"])
         if copy and row["candidate"]:

@@ -1,4 +1,4 @@
-"""Recordings with labels, and prompts that say of a clip that a label is heard: is the right one nearest?"""
+"""Recordings with labels, and prompts for each label: are the right ones nearest to the clip?"""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class ZeroShotSpec(WholeClipSpec):
 class LabelledClips(Recipe[ZeroShotSpec]):
     """The sounds that have labels, one a row.
 
-    The classes are the labels that occur, and a row lists the prompts of its own alone: those of all rows are those of
-    all classes, however many rows and classes there are, and whatever rows are left out.
+    The classes are the labels that occur. A row lists the prompts of its own labels alone: all rows together have those
+    of all classes, however many rows and classes there are, and whichever rows are left out.
     """
 
     name = "zero_shot_audio"
@@ -85,7 +85,7 @@ class LabelledClips(Recipe[ZeroShotSpec]):
             raise DatasetError(f"row {row['id']}: prompts is {row['prompts']!r}; each label has one or more")
 
     def card(self, spec: ZeroShotSpec) -> Mapping[str, Any]:
-        """How many rows and classes there are."""
+        """The numbers of rows and classes."""
         rows = self.render(spec).rows
         return {"rows": rows, "classes": {label for row in rows for label in row["labels"]}}
 

@@ -1,1 +1,1 @@
-"""Everything that is heard: events on a time line and their sound; which rows there are is for the recipes to say."""
+"""Mixtures: events on a time line and their sound; the recipes decide which rows there are."""

@@ -1,4 +1,4 @@
-"""Clips that transforms are applied to, and those that their copies are compared with: tones or any sounds, one way."""
+"""Clips for transforms, and the candidates to which their copies are compared: tones or any sounds, in one way."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class BaseScene:
     Attributes:
         sources: one or more.
         onsets: first sample of each.
-        fold: 0 to 4, as often among the single sources as among the others.
+        fold: 0 to 4, equally frequent among single sources and mixtures.
     """
 
     sources: tuple[Source, ...]
@@ -61,7 +61,7 @@ class BaseScene:
 def draw_bases(spec: SceneSpec, total: int, further: int = 0) -> Iterator[BaseScene]:
     """So many scenes, no two of the same sources: single sources at even places, 2 to N sources at odd ones.
 
-    Then `further` single sources. A scene depends on the seed and on those before it alone: a longer list begins with
+    Then `further` single sources. A scene depends on the seed and on earlier scenes alone: a longer list begins with
     the shorter one.
     """
     singles, together = _draw_singles(spec), _draw_together(spec)
@@ -88,7 +88,7 @@ def _draw_singles(spec: SceneSpec) -> Iterator[tuple[Source, ...]]:
 
 
 def _draw_together(spec: SceneSpec) -> Iterator[tuple[Source, ...]]:
-    """Sets of 2 to N sources, each number as often as the others on average, each source uniform on the K^4."""
+    """Sets of 2 to N sources, all sizes equally frequent on average, each source uniform on the K^4."""
     drawn: set[frozenset[Source]] = set()
     for number in count():
         rng = random_generator(spec.seed, _TOGETHER, number)
@@ -103,7 +103,7 @@ def _draw_together(spec: SceneSpec) -> Iterator[tuple[Source, ...]]:
 
 
 def most_singles(spec: SceneSpec) -> int:
-    """How many single sources can be drawn, K at a time, in a few hundred tries for the last of them: half at most."""
+    """Most single sources to draw, K at a time, with a few hundred tries for the last of them: at most half of all."""
     sources: int = spec.num_classes ** len(ATTRIBUTES)
     return int(sources * min(0.5, 1 - 2 ** (-8 / spec.num_classes)))
 
@@ -112,11 +112,11 @@ SAME = "same"
 """The candidate of the base's own sources."""
 
 DIFFERING = ("timbre", "pitch", "rate")
-"""What the other candidate of a scene differs in, by turns; a source that is only softer would be the same again, once
-it has the same level."""
+"""Factors of the other candidate of a scene, in turn; not amplitude: at equal level, a softer source would be the same
+again."""
 
 RECORDING = "recording"
-"""What that of a recording differs in: it is another one."""
+"""The factor of the other candidate of a recording: another recording."""
 
 CANDIDATES = (SAME, *DIFFERING, RECORDING)
 
@@ -130,9 +130,9 @@ class OtherScene:
 
     Attributes:
         factor: of `DIFFERING`.
-        sources: of it.
-        own_onsets: first samples of the sources of the scene that it is compared with, drawn anew.
-        onsets: of its own, the same shares of the periods.
+        sources: of the other scene.
+        own_onsets: first samples of the sources of the original scene, drawn anew.
+        onsets: first samples of the sources of the other scene, at the same shares of the periods.
     """
 
     factor: str
@@ -142,12 +142,12 @@ class OtherScene:
 
 
 def draw_other_scene(sources: tuple[Source, ...], spec: SceneSpec, number: int) -> OtherScene:
-    """Another class of one factor of the first source, uniformly; no source is there twice where that can be avoided.
+    """Another class of one factor of the first source, uniformly; without a repeated source where possible.
 
     Args:
         sources: of the scene.
         spec: of all scenes.
-        number: of the base; factors take turns by it, alike among single sources and scenes of several.
+        number: of the base; it decides the factor, in turn, for single sources and mixtures alike.
     """
     rng = random_generator(spec.seed, _DIFFERENT, number)
     first, rest = sources[0], sources[1:]
@@ -164,12 +164,12 @@ def draw_other_scene(sources: tuple[Source, ...], spec: SceneSpec, number: int) 
 
 
 def is_inverted(number: int) -> bool:
-    """Whether the candidates of a base have inverted polarity: those of half, alike among single sources and others."""
+    """Whether the candidates of a base have inverted polarity: those of half, of single sources and mixtures alike."""
     return number // 2 % 2 == 1
 
 
 QUARTERS = 4
-"""Parts of the range of a parameter, in each of which as many are drawn."""
+"""Parts of the range of a parameter, with equally many draws each."""
 
 PAPER_RANGES = (
     ("noise", ParameterRange(-30, 50)),
@@ -177,7 +177,7 @@ PAPER_RANGES = (
     ("reverb", ParameterRange(0.1, 3)),
     ("stretch", ParameterRange(0.5, 2)),
 )
-"""Those of the paper (arXiv 2505.06224, section IV): uniform; reverberation times below .1 s cannot be had there."""
+"""The paper's ranges (arXiv 2505.06224, section IV): uniform; reverberation times below .1 s are impossible there."""
 
 
 class TransformSpec(SceneSpec):
@@ -255,7 +255,7 @@ class TransformSpec(SceneSpec):
 
     @property
     def material(self) -> TransformMaterial:
-        """What is transformed."""
+        """The material of the transforms."""
         return SceneMaterial(self) if self.is_of_tones else SoundMaterial(self)
 
     @property
@@ -265,7 +265,7 @@ class TransformSpec(SceneSpec):
 
     @cached_property
     def spans(self) -> tuple[tuple[Transform, ParameterRange], ...]:
-        """The transforms, each with the range that its parameters are drawn from."""
+        """The transforms, each with the range of its parameters."""
         stated = dict(self.ranges)
         spans = []
         for transform in map(load_transform, self.transforms):
@@ -274,7 +274,7 @@ class TransformSpec(SceneSpec):
         return tuple(spans)
 
     def values(self) -> dict[str, Any]:
-        """The values as JSON: of transforms all that decides a copy."""
+        """The values as JSON, with everything of the transforms that decides a copy."""
         transforms = [
             [transform.name, transform.version, float(span.low), float(span.high), span.scale]
             for transform, span in self.spans
@@ -286,17 +286,16 @@ class TransformSpec(SceneSpec):
 
 @dataclass(frozen=True)
 class Base:
-    """A clip as it is before any transform, or one that its copies are compared with.
+    """A clip before any transform, or a candidate to which its copies are compared.
 
     Attributes:
         name: ``transforms-00012``.
-        key: what the random numbers of its copies depend on.
+        key: of the random numbers of its copies.
         fold: 0 to 4.
-        said: the columns that say what is heard.
-        sound: makes the sound that the clip is the middle of, at the rate of the clips.
-        title: of it, for messages.
-        candidates: those that its copies are compared with, each with what it differs from it in; none where it has no
-            copies.
+        said: the columns of its content.
+        sound: makes the sound, at the rate of the clips, whose middle is the clip.
+        title: for messages.
+        candidates: for its copies, each with the factor in which it differs; none where the clip has no copies.
     """
 
     name: str
@@ -309,11 +308,11 @@ class Base:
 
 
 class TransformMaterial(ABC):
-    """What is transformed.
+    """The material of transforms.
 
     Attributes:
-        natural: whether it is sound that can be taken apart and put together again.
-        words: template of what the card says of it.
+        natural: whether the sound can be analysed and resynthesised.
+        words: name of its template in cards.
         clip_rate: Hz of every clip.
         bounds: least and most of fields of the spec.
     """
@@ -325,11 +324,11 @@ class TransformMaterial(ABC):
 
     @abstractmethod
     def draw(self) -> Iterator[Base]:
-        """The clips: those that are transformed, then the further ones."""
+        """The clips: first those with copies, then the further ones."""
 
 
 class SceneMaterial(TransformMaterial):
-    """Scenes of tones; a candidate is a scene at other times, and one that differs in one factor."""
+    """Scenes of tones; its candidates are the scene with other onsets, and a scene that differs in one factor."""
 
     natural = False
     words = "transforms_scenes.md"
@@ -370,7 +369,7 @@ class SceneMaterial(TransformMaterial):
 
 
 class SoundMaterial(TransformMaterial):
-    """Whole sounds; a candidate is the sound itself, and another one."""
+    """Whole sounds; the candidates are the sound itself and another one."""
 
     natural = True
     words = "transforms_sounds.md"
@@ -382,7 +381,7 @@ class SoundMaterial(TransformMaterial):
         self.bounds = {"bases": (FOLDS, 10**6), "untransformed": (0, 10**6)}
 
     def draw(self) -> Iterator[Base]:
-        """As evenly over their labels as these allow."""
+        """Drawn over their labels as evenly as possible."""
         spec, entries = self._spec, self._sounds.entries
         transformed = select_recordings(entries, spec.bases, spec.seed)
         every = select_recordings(entries, spec.bases + spec.untransformed, spec.seed)
@@ -415,7 +414,7 @@ class SoundMaterial(TransformMaterial):
 
 _SOUNDLESS: Row = {"recording": "", "label": "", "number": None, "group": ""}
 _TONELESS: Row = {"metadata": [], "levels": None, "values": None}
-"""What rows say of the sound of scenes, and of the tones of sounds."""
+"""The columns of recordings in rows of scenes, and those of tones in rows of recordings."""
 
 
 def _name(number: int) -> str:
@@ -423,17 +422,17 @@ def _name(number: int) -> str:
 
 
 SHORTEST = 0.1
-"""Seconds of a clip: less is not a sound that a model could hear anything in."""
+"""Seconds of a clip: a model can detect nothing in a shorter one."""
 
 FULL_UP_TO, HIGHEST = 6_500.0, 7_200.0
-"""Hz: candidates have all of what is below the first, and nothing above the second, which is left by what brings clips
-to 16 kHz, the lowest rate of any encoder here."""
+"""Hz: candidates keep everything below the first and nothing above the second; resampling to 16 kHz, the lowest rate of
+any encoder here, leaves all of that."""
 
 _COPIES = 13
 """The random stream."""
 
 _KEPT = 3
-"""Orbits that are kept: a build asks for the clips of two or three at once."""
+"""Orbits that are kept: a build needs the clips of two or three at once."""
 
 
 @dataclass(frozen=True)
@@ -441,10 +440,10 @@ class Copy:
     """One application of a transform.
 
     Attributes:
-        transform: what is applied.
+        transform: of the copy.
         parameter: in its unit.
-        rng: makes the random numbers of this copy, the same each time, those that come after its parameter.
-        number: of the copy among those by this transform, quarter by quarter.
+        rng: the random numbers of this copy after its parameter, the same each time.
+        number: of the copy among those of this transform, quarter by quarter.
         scaled: place of the parameter in its range, from 0 to 1.
     """
 
@@ -456,10 +455,10 @@ class Copy:
 
 
 def base_length(source: Samples, sample_rate: int, duration: float, reach: float) -> int:
-    """Samples of a clip out of longer sound: at most `duration` seconds, and `reach` times as many must be there.
+    """Samples of a clip from a longer sound: at most `duration` seconds; `reach` times as many must be there.
 
     Raises:
-        DatasetError: that is too short to be heard.
+        DatasetError: the clip would be too short to hear.
     """
     available = len(source) if reach == 1 else math.floor((len(source) - 2) / reach)
     length = min(round(duration * sample_rate), available)
@@ -472,23 +471,23 @@ def base_length(source: Samples, sample_rate: int, duration: float, reach: float
 def render_orbit(
     source: Samples, length: int, sample_rate: int, copies: Sequence[Copy], headroom: float
 ) -> list[Pcm16]:
-    """The clip in the middle of some sound, then its copies, all under one gain.
+    """The middle of a sound as a clip, then its copies, all under one gain.
 
-    The gain is `headroom` decibels below 1, less only where a clip would pass full scale. What keeps its level has the
-    root mean square of the clip.
+    The gain is `headroom` decibels below 1, lower only where a clip would pass full scale. A copy by a transform that
+    keeps the level has the root mean square of the clip.
 
     Args:
         source: float64 [samples], at least `length` of them.
         length: samples of each clip.
         sample_rate: Hz.
-        copies: what is made of the clip, in this order.
+        copies: of the clip, in this order.
         headroom: in decibels.
 
     Returns:
         1 + copies clips, each int16 [length].
 
     Raises:
-        DatasetError: the clip is silent, or nothing is left of it.
+        DatasetError: the clip is silent, or a copy is.
     """
     base = middle_of(source, length)
     own_level = root_mean_square(base)
@@ -510,15 +509,15 @@ def render_orbit(
 
 
 def reach_of(transforms: Sequence[tuple[Transform, ParameterRange]]) -> float:
-    """Most seconds of sound that a second of any copy is made from, at least 1."""
+    """Most seconds of sound in a second of any copy, at least 1."""
     return max([1.0, *(transform.reading(end) for transform, span in transforms for end in (span.low, span.high))])
 
 
 def render_candidates(clips: Sequence[Samples], sample_rate: int, base: Pcm16, *, inverted: bool) -> list[Pcm16]:
-    """Clips [samples] of one length, all with exactly the root mean square of a base, int16 as it is.
+    """Clips [samples] of one length, all with exactly the root mean square of a base (int16).
 
-    All have less, and the same, where one would pass full scale. See `with_energy` for what exactly means. Frequencies
-    above `HIGHEST` are taken away first: clips that are equally loud at one rate would not be at a lower one.
+    All are equally softer where one would pass full scale. `with_energy` defines "exactly". Frequencies above
+    `HIGHEST` are removed first: clips that are equally loud at one rate would not be at a lower one.
 
     Raises:
         DatasetError: a clip is silent.
@@ -535,7 +534,7 @@ def render_candidates(clips: Sequence[Samples], sample_rate: int, base: Pcm16, *
 
 
 def _without_highest(clip: Samples, sample_rate: int) -> Samples:
-    """A clip without what is above `HIGHEST`, by a raised cosine from `FULL_UP_TO` on; one of a low rate as it is."""
+    """A clip without frequencies above `HIGHEST`, by a raised cosine from `FULL_UP_TO` on; at a low rate unchanged."""
     frequencies = np.fft.rfftfreq(len(clip), 1 / sample_rate)
     share = np.clip((frequencies - FULL_UP_TO) / (HIGHEST - FULL_UP_TO), 0.0, 1.0)
     filtered: Samples = np.fft.irfft(np.fft.rfft(clip) * (1 + np.cos(np.pi * share)) / 2, len(clip))
@@ -543,11 +542,11 @@ def _without_highest(clip: Samples, sample_rate: int) -> Samples:
 
 
 def with_energy(samples: NDArray[np.int64], energy: int) -> NDArray[np.int64]:
-    """Samples whose squares sum up to `energy`, each changed by 1 at most.
+    """Samples whose squares sum up to `energy`, each changed by at most 1.
 
-    Rounding to 16 bits leaves soft clips levels that differ by some 1e-5: enough for a level meter to tell clips apart.
-    The loudest samples are changed first: towards 0 until there is not too much, then away from it until there is not
-    too little. What is less than the step of any sample that is left is lacking: where none is near 0, a few units.
+    Rounding to 16 bits leaves soft clips with levels that differ by some 1e-5: enough for a level meter to tell clips
+    apart. The loudest samples are changed first: towards 0 until the sum is not too large, then away from 0 until it is
+    not too small. A rest smaller than the step of any remaining sample stays: where none is near 0, a few units.
 
     >>> adjusted = with_energy(np.array([3, -5, 0, 1]), 47)
     >>> adjusted.tolist(), int((adjusted**2).sum())
@@ -570,9 +569,9 @@ def with_energy(samples: NDArray[np.int64], energy: int) -> NDArray[np.int64]:
 
 
 def draw_copies(base: Base, spec: TransformSpec) -> Iterator[Copy]:
-    """The copies of a base: of each transform in each quarter of its range, uniformly.
+    """The copies of a base: one in each quarter of the range of each transform, uniformly.
 
-    The random numbers of one depend on nothing but the seed, its base, transform and number.
+    The random numbers of a copy depend on the seed, its base, transform and number alone.
     """
     for transform, span in spec.spans:
         key = int(hashlib.sha256(transform.name.encode()).hexdigest()[:8], 16)
@@ -594,8 +593,8 @@ class Orbit:
 
     Attributes:
         number: of the base.
-        base: the clip as it is, with its candidates.
-        copies: none where it has none.
+        base: the unchanged clip, with its candidates.
+        copies: may be empty.
     """
 
     number: int
@@ -603,7 +602,7 @@ class Orbit:
     copies: tuple[Copy, ...]
 
     def render(self, spec: TransformSpec) -> list[Pcm16]:
-        """Their clips, in the same order.
+        """The clips, in the same order.
 
         Raises:
             DatasetError: one is silent, or too short: names the base.
@@ -619,7 +618,7 @@ class Orbit:
             if not self.base.candidates:
                 return orbit
             sounds = [candidate.sound() for _, candidate in self.base.candidates]
-            # Of sounds of two lengths the shorter one is that of both, or it would tell them apart.
+            # Two sounds are cut to the shorter length, which would otherwise tell them apart.
             length = min(map(length_of, sounds))
             clips = [middle_of(one, length) for one in sounds]
             return orbit + render_candidates(clips, rate, orbit[0], inverted=is_inverted(self.number))
@@ -628,16 +627,16 @@ class Orbit:
 
 
 class RecentOrbits:
-    """Orbits by the number of their base, rendered once though clips are asked for one by one, by several threads."""
+    """Orbits by the number of their base, rendered once even where several threads ask for clips one by one."""
 
     def __init__(self, render: Callable[[int], list[Pcm16]]) -> None:
-        """Nothing is rendered before it is asked for."""
+        """Nothing is rendered until it is needed."""
         self._render = render
         self._orbits: OrderedDict[int, Future[list[Pcm16]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def __getitem__(self, number: int) -> list[Pcm16]:
-        """The clips of a base; another thread that renders them is waited for."""
+        """The clips of a base; waits for another thread that renders them."""
         with self._lock:
             orbit = self._orbits.get(number)
             first = orbit is None

@@ -1,9 +1,9 @@
-"""Scenes that captions are about: expressions of events, their clips, and the palettes that events are drawn from.
+"""Captioned scenes: expressions of events, their clips, and the palettes that events are drawn from.
 
 A leaf of an expression is one kind of event; `Then` puts parts one after the other, `Together` at one time. ``x + y``
-is x and then y, ``x * y`` is x and y at the same time, as in arXiv 2310.08753, section 3.4. An expression is what a
-scene is made from and what a caption says; whether it is true of a clip is said in `truth`. A palette has sounds by
-what can be said of them: labels and words, which labels may meet, and which never do in training.
+is x and then y, ``x * y`` is x and y at the same time, as in arXiv 2310.08753, section 3.4. An expression is both the
+plan of a scene and the meaning of a caption; `truth` decides whether it is true of a clip. A palette has sounds by
+label and words, the labels that may meet, and those that never do in training.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Leaf(_Combining):
     """One kind of event.
 
     Attributes:
-        label: what sounds: the noun of a timbre (``bell``), or a label of recordings (``dog``).
-        attributes: words that are said of it, in the order in which they are read; none is needed.
+        label: of the sound: the noun of a timbre (``bell``), or a label of recordings (``dog``).
+        attributes: its words, in reading order; may be empty.
     """
 
     label: str
@@ -88,7 +88,7 @@ def _check(expression: Then | Together, kind: type) -> None:
 
 
 def joined(kind: type[Then] | type[Together], operands: Sequence[Expression]) -> Expression:
-    """Parts joined to one expression without a `Then` right within a `Then`; a single part is itself.
+    """Parts joined to one expression without a `Then` directly within a `Then`; a single part is itself.
 
     Raises:
         InputError: there is none.
@@ -98,14 +98,14 @@ def joined(kind: type[Then] | type[Together], operands: Sequence[Expression]) ->
 
 
 def leaves(expression: Expression) -> tuple[Leaf, ...]:
-    """The leaves, in the order in which they stand."""
+    """The leaves, in reading order."""
     if isinstance(expression, Leaf):
         return (expression,)
     return tuple(leaf for operand in expression.operands for leaf in leaves(operand))
 
 
 def canonical(expression: Expression) -> Expression:
-    """The same expression with the operands of every `Together` sorted: equal for two that say the same."""
+    """The same expression with the operands of every `Together` sorted: equal for equivalent ones."""
     if isinstance(expression, Leaf):
         return expression
     operands = [canonical(operand) for operand in expression.operands]
@@ -113,7 +113,7 @@ def canonical(expression: Expression) -> Expression:
 
 
 def formula(expression: Expression) -> str:
-    """An expression with ``+``, ``*`` and parentheses, equal for two that say the same."""
+    """An expression with ``+``, ``*`` and parentheses, equal for equivalent ones."""
     return _formula(canonical(expression))
 
 
@@ -125,11 +125,11 @@ def _formula(expression: Expression) -> str:
 
 
 def kept(expression: Expression, places: Collection[int]) -> Expression | None:
-    """What is left of an expression if only some leaves are kept.
+    """The rest of an expression of which only some leaves are kept.
 
     Args:
         expression: any.
-        places: of the leaves that are kept, as `leaves` counts them.
+        places: of the kept leaves, in the order of `leaves`.
 
     Returns:
         the expression; None where no leaf is left.
@@ -148,7 +148,7 @@ def _kept(expression: Expression, numbers: Iterator[int], places: Collection[int
 def time_line(
     expression: Expression, span: tuple[int, int], gap: int, shares: Callable[[int], Sequence[float]]
 ) -> list[tuple[int, int]]:
-    """When each leaf sounds if an expression fills a span of time: start and stop, in the order of `leaves`.
+    """The time of each leaf where an expression fills a span: start and stop, in the order of `leaves`.
 
     A `Then` divides its span among its parts, a `Together` gives it to each.
 
@@ -156,7 +156,7 @@ def time_line(
         expression: any.
         span: start and stop, in samples.
         gap: samples of silence between two parts of a `Then`.
-        shares: how a number of parts divide what is left of their span, by positive numbers.
+        shares: positive numbers, in proportion to which so many parts divide the rest of their span.
     """
     if isinstance(expression, Leaf):
         return [span]
@@ -175,7 +175,7 @@ def time_line(
 
 
 def parts(expression: Expression) -> tuple[Expression, ...]:
-    """All that is left of an expression if some but not all of its leaves are taken away, the largest first.
+    """Every expression that is left after some but not all leaves are removed, the largest first.
 
     They are its sub-trees, its single leaves, and also ``x * z`` and ``y * z`` of ``(x + y) * z``.
     """
@@ -200,35 +200,35 @@ def _replaced(expression: Expression, new: Iterator[Leaf]) -> Expression:
 
 
 SILENCE = -60.0
-"""Decibels below the loudest frame: what is softer at both ends of a sound is cut off."""
+"""Decibels below the loudest frame: softer ends of a sound are cut off."""
 
 CROSSFADE = 0.1
-"""Of the shortest sound of a row."""
+"""As a share of the shortest sound of a row."""
 
 SHORTEST = 1.2
-"""Seconds that a sound lasts; one of less is repeated. Without half a crossfade at each end, more than one is left."""
+"""Seconds of a sound; a shorter one is repeated. Without half a crossfade at each end, more than one second is left."""
 
 LATEST_START = 0.5
-"""Seconds: sounds that are heard at the same time begin at different times up to this."""
+"""Seconds within which simultaneous sounds begin, at different times."""
 
 LEVEL = 0.1
 """Root mean square of a sound whose level is 0 dB, of full scale; less where a clip would pass full scale."""
 
 PAIR_SHARES, MOST_RATIO = (0.4, 0.6), 1.15
-"""Of the time of a sequence, the shares of two parts; and of more, the largest over the smallest."""
+"""Shares of two parts in the time of a sequence; of more parts, the ratio of the largest to the smallest."""
 
 _WINDOWS, _QUIET = 5, 10.0
-"""Parts of a long sound that are drawn, until one is not so many decibels softer than the whole."""
+"""Draws of a part of a long sound, until one is not this many decibels softer than the whole."""
 
 
 @dataclass(frozen=True)
 class TimedClip:
-    """A clip as it is drawn, before it is known how long its sounds last.
+    """A drawn clip, before the lengths of its sounds are known.
 
     Attributes:
         tree: of its sounds, each a leaf.
         entries: number of the sound of each leaf.
-        spans: when each would be heard if all filled their share of the clip, first sample and the one after the last.
+        spans: of each leaf, if all sounds filled their share of the clip: first sample and the one after the last.
     """
 
     tree: Expression
@@ -242,24 +242,24 @@ class TimedRow:
 
     Attributes:
         clips: the events of each, in the order of its leaves.
-        fade: samples at both ends of each event in which it rises and falls.
+        fade: samples of the rise and of the fall of each event.
     """
 
     clips: tuple[tuple[Event, ...], ...]
     fade: int
 
     def heard(self, event: Event) -> tuple[int, int]:
-        """The first sample of an event that counts as heard, and the one after the last: of a crossfade, half."""
+        """The first sample of an event that counts, and the one after the last: half of each crossfade."""
         return event.start + self.fade // 2, event.stop - self.fade // 2
 
 
 def least_share(count: int) -> float:
-    """The least share of so many parts of a sequence."""
+    """The least share of one of `count` parts of a sequence."""
     return PAIR_SHARES[0] if count == 2 else 1 / (1 + (count - 1) * MOST_RATIO)
 
 
 def draw_shares(count: int, rng: np.random.Generator) -> list[float]:
-    """How parts of a sequence divide its time: two at 40 to 60 %, more nearly evenly."""
+    """The shares of parts in the time of a sequence: two parts at 40 to 60 %, more of them more nearly equal."""
     if count == 2:
         cut = float(rng.uniform(*PAIR_SHARES))
         return [cut, 1 - cut]
@@ -267,23 +267,23 @@ def draw_shares(count: int, rng: np.random.Generator) -> list[float]:
 
 
 def draw_spans(tree: Expression, length: int, gap: int, rng: np.random.Generator) -> tuple[tuple[int, int], ...]:
-    """When each leaf of a tree is heard if it fills its share of a clip of so many samples."""
+    """The span of each leaf of a tree if it fills its share of a clip of so many samples."""
     return tuple(time_line(tree, (0, length), gap, lambda count: draw_shares(count, rng)))
 
 
 def is_overlay(tree: Expression) -> bool:
-    """Whether all is heard at one time."""
+    """Whether all leaves are simultaneous."""
     return isinstance(tree, Together) and all(isinstance(part, Leaf) for part in tree.operands)
 
 
 def timed(
     clips: Sequence[TimedClip], gap: int, late: Sequence[float], sounds: EventSounds, rng: np.random.Generator
 ) -> TimedRow:
-    """The clips of a row, all of which last equally long.
+    """The clips of a row, all equally long.
 
     Args:
-        clips: of the row; a sound that several have is the same part of it in each.
-        gap: samples of silence between two loops, one after the other.
+        clips: of the row; a sound in several clips is the same part of it in each.
+        gap: samples of silence between two consecutive loops.
         late: of each leaf of an overlay, the share of `LATEST_START` after which it begins.
         sounds: of the clips.
         rng: draws parts of long sounds.
@@ -318,7 +318,7 @@ def timed(
 
 
 def _part(entry: int, most: int, shortest: int, sounds: EventSounds, rng: np.random.Generator) -> Event:
-    """A sound by itself: all of a loop's share; of what is longer than its share, a part that is not too soft."""
+    """A sound by itself: a loop fills its share; of a sound longer than its share, a part that is not too soft."""
     length = sounds.length(entry)
     if length is None:
         return Event(entry, 0, most)
@@ -336,7 +336,7 @@ def _part(entry: int, most: int, shortest: int, sounds: EventSounds, rng: np.ran
 
 @dataclass(frozen=True)
 class _Sized:
-    """A tree and how long it lasts by itself, in samples: what is heard at one time as long as the longest of it."""
+    """A tree and its own length in samples: a `Together` is as long as the longest of its parts."""
 
     tree: Expression
     length: int
@@ -344,7 +344,7 @@ class _Sized:
 
 
 def _sized(tree: Expression, lengths: Iterator[int], joint: int) -> _Sized:
-    """A tree whose leaves last so long, with so many samples between two parts of a sequence."""
+    """A tree with leaves of these lengths, and so many samples between two parts of a sequence."""
     if isinstance(tree, Leaf):
         return _Sized(tree, next(lengths))
     parts = tuple(_sized(part, lengths, joint) for part in tree.operands)
@@ -353,7 +353,7 @@ def _sized(tree: Expression, lengths: Iterator[int], joint: int) -> _Sized:
 
 
 def _fitted(sized: _Sized, start: int, length: int, joint: int) -> list[tuple[int, int]]:
-    """When each leaf is heard if a tree lasts so long, which is not less than it lasts by itself: nothing is cut."""
+    """The span of each leaf of a tree that is given its own length or a longer one: nothing is cut."""
     if not sized.parts:
         return [(start, start + length)]
     if not isinstance(sized.tree, Then):
@@ -382,19 +382,19 @@ def mixed(row: TimedRow, sounds: EventSounds, length: int) -> list[Pcm16]:
 
 
 SHARES: Mapping[str, float] = MappingProxyType({"test": 0.4, "validation": 0.15, "train": 0.45})
-"""Of the sounds of each label, in whole groups: those of test items, of validation, and of training rows."""
+"""Shares of the sounds of each label, in whole groups: for test items, validation items and training rows."""
 
 SUBSETS = ("seen", "novel")
 """Pairs of labels that meet in training, and others."""
 
 NOVEL_SHARE = 6 / 28
-"""Of the pairs of labels."""
+"""Share of the pairs of labels."""
 
 SECOND_TONE = 0.25
-"""Seconds that are heard of the second period of a loop, at least."""
+"""Fewest audible seconds of the second period of a loop."""
 
 ACTION = "action"
-"""The attribute of a word that says how a sound is made: ``speaking``."""
+"""The attribute of a word for the action that makes a sound: ``speaking``."""
 
 Words = Mapping[str, str]
 """Words of a sound, by attribute."""
@@ -405,8 +405,8 @@ Drawn = TypeVar("Drawn")
 class Palette:
     """Sounds by split, name and words; see `Sounds`.
 
-    A sound's name is its label as it is said, or where `by_noun`, what its label says makes it: ``man`` of "man
-    speaking", which is then a word of it as well, of the attribute `ACTION`.
+    A sound's name is its label as it is spoken, or with `by_noun` the agent in the label: ``man`` of "man speaking";
+    the action is then a word of the sound, of the attribute `ACTION`.
     """
 
     def __init__(self, sounds: Sounds, *, by_noun: bool = False, different_kinds: bool = False) -> None:
@@ -449,25 +449,25 @@ class Palette:
         return by_split_and_name(zip(splits, map(self.name, usable), usable, strict=True), tuple(SHARES))
 
     def name(self, number: int) -> str:
-        """What a sound is called."""
+        """The name of a sound."""
         label = self.entries[number].label
         return self.noun(spoken(label)) if self.by_noun else spoken(label)
 
     @staticmethod
     def noun(label: str) -> str:
-        """What makes a sound of a label; the label itself where it does not say how."""
+        """The agent of a label; the label itself where it names no action."""
         who = noun_of(label)
         return label if who is None else who[0]
 
     def words(self, number: int) -> Words:
-        """The words of a sound, by attribute, in the order in which they are read."""
+        """The words of a sound, by attribute, in reading order."""
         entry = self.entries[number]
         who = noun_of(entry.label) if self.by_noun else None
         return entry.words if who is None else {**entry.words, ACTION: who[1]}
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes that sounds have words of."""
+        """The attributes of which sounds have words."""
         every = (number for of_split in self.by_split.values() for numbers in of_split.values() for number in numbers)
         return tuple(sorted({attribute for number in every for attribute in self.words(number)}))
 
@@ -488,7 +488,7 @@ class Palette:
         return len(kinds) == len(names)
 
     def pairs(self, split: str) -> Mapping[str, list[tuple[str, str]]]:
-        """Pairs of names that can meet by subset, of those that a split has; of validation without novel ones."""
+        """Pairs of names of a split that can meet, by subset; of the validation split, none that are novel."""
         by_subset: dict[str, list[tuple[str, str]]] = {subset: [] for subset in subsets_of(split)}
         for pair in combinations(self.by_split[split], 2):
             subset = self.subset(pair)
@@ -501,7 +501,7 @@ class Palette:
         return all(self.subset(pair) == "seen" for pair in combinations(names, 2))
 
     def draw_meeting(self, count: int, names: Sequence[str], rng: np.random.Generator) -> tuple[str, ...] | None:
-        """So many of some names that can be in one clip for training; None after `FEW_DRAWS` that cannot."""
+        """`count` of the names that may share a training clip; None after `FEW_DRAWS` draws without success."""
         for _ in range(FEW_DRAWS):
             drawn = tuple(names[place] for place in rng.permutation(len(names))[:count])
             if len(drawn) == count and self.can_train(drawn):
@@ -509,7 +509,7 @@ class Palette:
         return None
 
     def said(self, split: str, name: str, attribute: str) -> tuple[str, ...]:
-        """The words of an attribute that sounds of a name have in a split."""
+        """The words of an attribute among the sounds of a name in a split."""
         key = (split, name, attribute)
         if key not in self._said:
             words = (self.words(number).get(attribute) for number in self.by_split[split][name])
@@ -517,20 +517,20 @@ class Palette:
         return self._said[key]
 
     def draw_words(self, split: str, name: str, mentioned: Iterable[str], rng: np.random.Generator) -> dict[str, str]:
-        """A word of each attribute that is mentioned, where sounds of a name have any."""
+        """A word of each mentioned attribute, where sounds of a name have any."""
         options = {attribute: self.said(split, name, attribute) for attribute in mentioned}
         return {attribute: words[int(rng.integers(len(words)))] for attribute, words in options.items() if words}
 
     def numbers(self, split: str, name: str, words: Words, seconds: float | None = None) -> NDArray[np.intp]:
-        """The sounds of a name that words are true of.
+        """The sounds of a name for which words are true.
 
-        One of which no level is said is of the louder half, so that nothing is masked that nobody calls quiet.
+        A sound whose level is not mentioned is one of the louder half, so that nothing masks a sound not called quiet.
 
         Args:
             split: of the sounds.
             name: of the sounds.
             words: by attribute.
-            seconds: that it lasts: a loop that is not heard twice in them is left out; by default none is.
+            seconds: of the event: a loop that is not repeated in them is left out; by default none is.
         """
         key = (split, name, *sorted(words.items()))
         if key not in self._cells:
@@ -551,18 +551,18 @@ class Palette:
         return (min(levels) + max(levels)) / 2
 
     def leaf(self, number: int, mentioned: Iterable[str]) -> Leaf:
-        """What is said of a sound: its name, and its words of some attributes."""
+        """The description of a sound: its name, and its words of some attributes."""
         of_leaf = {*mentioned, ACTION}
         return Leaf(self.name(number), tuple(word for one, word in self.words(number).items() if one in of_leaf))
 
     def exchanged(self, split: str, first: int, second: int, exchanged: Sequence[str], words: Words) -> list[int]:
-        """The sounds of the first one's name that have what the second has of some attributes, and all else as it.
+        """The sounds of the first one's name that have the second one's words of some attributes, and else its own.
 
         Args:
             split: of all.
             first, second: two sounds.
             exchanged: attributes.
-            words: that are true of them.
+            words: true of both.
         """
         one, other = self.entries[first].values, self.entries[second].values
         values = {attribute: (other if attribute in exchanged else one)[attribute] for attribute in one}
@@ -577,15 +577,15 @@ class Palette:
             if words.items() <= self.words(number).items()
             and all(self._unexchanged(number, exchanged).get(name) == kept.get(name) for name in LOUDNESS)
         ]
-        # Of sounds that differ in nothing else there may be none, but their level never tells them apart.
+        # There may be no sounds that differ in nothing else, but their level never tells them apart.
         return [number for number in serving if self._unexchanged(number, exchanged) == kept] or serving
 
     def _unexchanged(self, number: int, exchanged: Collection[str]) -> dict[str, str]:
-        """The words of a sound but for some attributes."""
+        """The words of a sound without those of some attributes."""
         return {attribute: word for attribute, word in self.words(number).items() if attribute not in exchanged}
 
     def distance(self, first: int, second: int, exchanged: Iterable[str]) -> float:
-        """Values of an attribute that lie from one sound's to the other's, the most of some; 0 of sounds without."""
+        """Rank difference of two sounds' values, the largest over some attributes; 0 of sounds without values."""
         one, other = self.entries[first].values, self.entries[second].values
         steps = [
             abs(self._ranks[name][one[name]] - self._ranks[name][other[name]]) for name in exchanged if name in one
@@ -601,7 +601,7 @@ class Palette:
         return {name: {value: rank for rank, value in enumerate(sorted(every))} for name, every in values.items()}
 
     def of_entry(self, number: int) -> dict[str, Any]:
-        """What a row says of a sound: what it is called, its words, the attributes that these are of, and its id."""
+        """A row's columns of a sound: its name, its words, their attributes, and its id."""
         words = self.words(number)
         return {
             "label": self.name(number),
@@ -612,14 +612,14 @@ class Palette:
 
 
 def subsets_of(split: str) -> tuple[str, ...]:
-    """The subsets that items of a split are of: what chooses among models in training has no pair that is novel."""
+    """The subsets of items of a split: the validation split, by which training selects models, has no novel pair."""
     return SUBSETS if split == "test" else SUBSETS[:1]
 
 
 def novel_pairs(names: Iterable[str]) -> frozenset[frozenset[str]]:
-    """The pairs of names that never meet in training: 6 of 28, among which each name is about equally often.
+    """The pairs of names that never meet in training: 6 of 28, among which each name is about equally frequent.
 
-    They depend on the names alone: whatever seed a model was trained with, they are new to it.
+    They depend on the names alone: they are new to a model, whatever seed it was trained with.
     """
     every = sorted(set(names))
     pairs = sorted((frozenset(pair) for pair in combinations(every, 2)), key=_digest)
@@ -641,10 +641,10 @@ def _digest(pair: frozenset[str]) -> str:
 
 
 MOST_DRAWS = 20_000
-"""Of the sounds of an item; after as many that no item may have, there are none left, or hardly any."""
+"""Draws of the sounds of an item; after so many refused ones, none or hardly any are left."""
 
 FEW_DRAWS = 50
-"""After as many, an item may have sounds that one before has, where that is allowed."""
+"""Refused draws after which an item may repeat the sounds of an earlier one, where that is allowed."""
 
 
 def draw_until(
@@ -654,13 +654,13 @@ def draw_until(
     repeats: bool,
     most: int | None = None,
 ) -> Drawn | None:
-    """What is drawn first that serves, and is of no scene that was drawn before.
+    """The first draw that succeeds with scenes that were not drawn before.
 
     Args:
-        draw: draws anew; None where that does not serve.
-        drawn: scenes; those of what is drawn are added.
-        scenes_of: the scenes of what is drawn.
-        repeats: whether scenes may come again where others run out.
+        draw: draws anew; None where a draw fails.
+        drawn: earlier scenes; the new ones are added.
+        scenes_of: the scenes of a draw.
+        repeats: whether scenes may come again where there are no others left.
         most: draws; by default `MOST_DRAWS`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What is done to a clip, by one number each: the table of transforms; which clips and numbers is the recipe's."""
+"""The transforms of a clip, by one number each; the recipe decides on clips and numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def root_mean_square(waveform: Floats) -> float:
 
 @dataclass(frozen=True)
 class ParameterRange:
-    """The values that a parameter is drawn from, uniformly on their scale.
+    """The range of a parameter, which is drawn uniformly on its scale.
 
     Attributes:
         low, high: ends, in the unit of the parameter.
@@ -70,18 +70,18 @@ class Transform:
     Attributes:
         name: letters and digits.
         unit: of the parameter; empty for a ratio.
-        meaning: what it does, for the card; begins with a small letter.
+        meaning: its effect, for the card; begins with a small letter.
         low, high, scale: see `ParameterRange`.
-        apply: the transformed clip, of a clip, its rate in Hz, the parameter and random numbers, from which whatever is
-            random is drawn: float64 [samples], not silent, which it leaves as it is, to float64
-            [samples / ``reading(parameter)``], to the next whole number below or above.
-        limits: a range of parameters, cut to what clips of a rate in Hz allow.
-        reading: seconds of sound that a second of the result is made from, of a parameter.
-        check_available: refuses to be used where a package is missing; raises InputError that says how it is installed.
-        natural_only: whether it is for whole sounds alone, since it takes sound apart and puts it together again.
-        keeps_level: whether the result is brought to the level of the clip, so that level tells nothing about the
+        apply: the transformed clip, from a clip, its rate in Hz, the parameter and a source of random numbers. Takes
+            float64 [samples], not silent, and leaves it unchanged; returns float64 [samples / ``reading(parameter)``],
+            to the next whole number below or above.
+        limits: cuts a range of parameters to the possible ones at a rate in Hz.
+        reading: seconds of sound in a second of the result, by parameter.
+        check_available: raises InputError with the way to install it where a package is missing.
+        natural_only: whether it is for whole sounds alone, since it analyses and resynthesises sound.
+        keeps_level: whether the result is brought to the level of the clip, so that its level does not reveal the
             parameter.
-        alters: factors of a source whose labels are wrong after it.
+        alters: factors of a source whose labels are wrong afterwards.
         version: of the code; it rises with any change that alters a sample.
     """
 
@@ -109,7 +109,7 @@ def _gain(waveform: Samples, sample_rate: int, decibels: float, rng: np.random.G
 _ORDER = 4
 
 _HIGHEST_CUTOFF = 0.45
-"""Of the sample rate, that a cutoff is at most: below half of it, where the filter would be none."""
+"""Largest cutoff, as a share of the sample rate: below half of it, where the filter would do nothing."""
 
 
 def _low_pass(waveform: Samples, sample_rate: int, cutoff: float, rng: np.random.Generator) -> Samples:
@@ -120,21 +120,21 @@ def _low_pass(waveform: Samples, sample_rate: int, cutoff: float, rng: np.random
 
 
 def _cutoffs(sample_rate: int, span: ParameterRange) -> ParameterRange:
-    """Cutoffs of at most .45 of the rate: those of 16 kHz end at 7,200 Hz."""
+    """Cutoffs of at most .45 of the rate: 7,200 Hz at 16 kHz."""
     return replace(span, high=min(span.high, _HIGHEST_CUTOFF * sample_rate))
 
 
 def _noise(waveform: Samples, sample_rate: int, ratio: float, rng: np.random.Generator) -> Samples:
-    """White Gaussian noise is added whose power is exactly so many dB below that of the whole clip.
+    """White Gaussian noise is added, whose power is exactly so many dB below that of the whole clip.
 
-    It is drawn for every sample: a short piece that is repeated would be a tone.
+    It is drawn for every sample: a short, repeated piece would be a tone.
     """
     noise = rng.standard_normal(len(waveform))
     return waveform + noise * (root_mean_square(waveform) / root_mean_square(noise) * 10 ** (-ratio / 20))
 
 
 def _reverb(waveform: Samples, sample_rate: int, seconds: float, rng: np.random.Generator) -> Samples:
-    """The clip and, as loud, itself through a tail of noise; what sounds on after the clip's end is cut.
+    """The clip plus, equally loud, its convolution with a tail of noise; sound after the clip's end is cut off.
 
     The impulse response is a direct path of 1 and a tail of Gaussian noise that decays by 60 dB in so many seconds,
     with the same energy.
@@ -160,7 +160,7 @@ def _stretch(waveform: Samples, sample_rate: int, speed: float, rng: np.random.G
 def _resynthesised(
     waveform: Samples, sample_rate: int, rng: np.random.Generator, *, semitones: float = 0.0, speed: float = 1.0
 ) -> Samples:
-    """Sound with its pitch or its speed changed, float64 [samples / speed]; the package computes in float32."""
+    """Sound with another pitch or speed, float64 [samples / speed]; the package computes in float32."""
     # The seed decides phases; without one it is drawn from the clock.
     stretch = _vocoder()(int(rng.integers(2**31)))
     stretch.preset(1, float(sample_rate))
@@ -247,7 +247,7 @@ _TABLE = (
         high=2,
         scale="log",
         apply=_stretch,
-        # A clip twice as fast is made from twice as much sound, so that nothing is padded, repeated or cut.
+        # A clip at twice the speed uses twice as much sound, so that nothing is padded, repeated or cut.
         reading=float,
         check_available=_check_vocoder,
         natural_only=True,
@@ -261,7 +261,7 @@ _registry: Registry[Transform] = Registry(
 
 
 def list_transforms() -> tuple[str, ...]:
-    """Names of all transforms: those of the table, of installed packages, and those that were registered."""
+    """Names of all transforms: of the table, of installed packages, and registered ones."""
     return tuple(_registry.all())
 
 

@@ -1,9 +1,9 @@
-"""The renderer: sounds as events of clips, when each of them is heard, measured, and clips in exact 16 bits.
+"""The renderer: sounds as events of clips, the measured times at which each is audible, and clips in exact 16 bits.
 
 An event is an entry of some `Sounds` from one sample of a clip to another. The clips of a row are mixed under one gain,
 and each event is rounded to 16 bits before it is added: so clips that share events differ by whole events, sample by
-sample. In which frames of 10 ms a sound is heard is measured once; an event that repeats it is heard in the same ones,
-so that what is heard in a clip is known before it is mixed.
+sample. The frames of 10 ms in which a sound is audible are measured once; an event that repeats it is audible in the
+same ones, so that the activity of a clip is known before it is mixed.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 
 SHORTEST_PERIOD = 0.3
-"""Seconds after which a sound is repeated, at least: a shorter one is followed by silence, too little to part it."""
+"""Seconds after which a sound is repeated, at least: a shorter one is padded with silence, too little to split it."""
 
 MERGE_GAP = 20
-"""Frames of silence that part nothing; see `Rules.merge_gap`."""
+"""Frames of silence that split no event; see `Rules.merge_gap`."""
 
 PEAK = 0.98
 """Largest sample of the clips that share a gain, of full scale."""
 
 _SILENT = 1e-6
-"""Largest sample of what is no sound: a constant offset is not taken off any better."""
+"""Largest sample of silence: a constant offset is removed no better than this."""
 
 _KEPT = 64
-"""Sounds whose samples are kept."""
+"""Number of sounds whose samples are kept."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Event:
     Attributes:
         entry: its number among the sounds.
         start: its first sample.
-        stop: the sample after its last.
-        gain: its root mean square, beside other events.
-        offset: samples of the repeated sound before the first that is heard.
+        stop: the sample after the last.
+        gain: its root mean square, relative to other events.
+        offset: samples of the repeated sound before the event's first.
 
     Raises:
         InputError: it does not end after it starts, or starts before the clip does.
@@ -85,7 +85,7 @@ class Event:
 
 
 Clip = Sequence[Event]
-"""What is heard in a clip; of no event, nothing."""
+"""The events of a clip; none: silence."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class _Cycle:
 
     Attributes:
         samples: one period, float32; where a sound is no loop, its end is faded into its beginning.
-        head: its first frame where nothing is faded into it.
+        head: its first frame before the fade.
         length: samples between the silences at both ends; None of a loop.
         level: root mean square of the period.
     """
@@ -107,10 +107,10 @@ class _Cycle:
 
 @dataclass(frozen=True)
 class _Measured:
-    """What is kept of every cycle.
+    """The measurements of a cycle, which are kept for all of them.
 
     Attributes:
-        energy: of the period up to each step; of none first.
+        energy: cumulative, of the period up to each step, from 0.
         step: samples of a step, a divisor of a frame and of the period.
         head: energy of `_Cycle.head`.
         peak: largest sample, at a root mean square of 1 of the period.
@@ -145,13 +145,13 @@ def check_whole_steps(sample_rate: int) -> None:
 class EventSounds:
     """Some sounds as events: trimmed, repeated, all equally loud, and measured.
 
-    A loop is heard as it is from its start. Any other sound is trimmed of the silence at both ends, around zero, and
+    A loop plays unchanged from its start. Any other sound is trimmed of the silence at both ends, around zero, and
     repeated after `SHORTEST_PERIOD` or more; its end is faded into its beginning over 10 ms.
 
     Attributes:
         sounds: the sounds.
         sample_rate: of clips, in Hz; a multiple of 100.
-        silence: decibels below the loudest frame of a sound; what is softer is silent.
+        silence: decibels below the loudest frame of a sound; softer frames are silent.
     """
 
     def __init__(self, sounds: Sounds, sample_rate: int, silence: float = -35.0, *, levels: bool = False) -> None:
@@ -161,7 +161,7 @@ class EventSounds:
             sounds: see above.
             sample_rate: see above.
             silence: see above.
-            levels: whether sounds keep the levels that are said of them; else all are equally loud.
+            levels: whether sounds keep the levels of their entries; else all are equally loud.
 
         Raises:
             InputError: frames of 10 ms are no whole number of samples.
@@ -175,7 +175,7 @@ class EventSounds:
         self._by_entry: dict[int, _Measured] = {}
 
     def length(self, entry: int) -> int | None:
-        """Samples of a sound between the silences at both ends; None of a loop, which goes on.
+        """Samples of a sound between the silences at both ends; None of a loop, which has no end.
 
         Raises:
             DatasetError: it is silent; as of all that follow.
@@ -213,14 +213,14 @@ class EventSounds:
         return np.asarray(samples)
 
     def loudness(self, event: Event) -> float:
-        """The root mean square of an event: its gain, and where levels count times that of its entry."""
+        """The root mean square of an event: its gain, where levels count times that of its entry."""
         return event.gain * 10 ** (self.sounds.entries[event.entry].level / 20) if self._levels else event.gain
 
     def powers(self, event: Event) -> NDArray[np.float64]:
-        """The mean power of each frame of an event, float64 [frames], of the sound as it is, without fades.
+        """The mean power of each frame of an event, float64 [frames], of the unfaded sound.
 
         Args:
-            event: whose offset is a whole number of frames; of its last frame, all counts.
+            event: whose offset is a whole number of frames; a partial last frame counts as a whole one.
         """
         measured, hop = self._measured(event.entry), self._hop
         places = np.arange(-(-event.length // hop) + 1) * hop
@@ -232,11 +232,11 @@ class EventSounds:
         return powers
 
     def heard(self, event: Event, behind: float = 0.0) -> NDArray[np.bool_]:
-        """The frames of an event in which it is heard: what is softer than `silence` below its loudest frame is silent.
+        """The frames in which an event is audible: those not below `silence`, relative to its loudest frame.
 
         Args:
             event: see `powers`.
-            behind: root mean square of what is behind it, beside which softer frames are not heard either.
+            behind: root mean square of the background, which masks softer frames.
         """
         powers = self.powers(event)
         least = powers.max() * 10 ** (self.silence / 10)
@@ -245,10 +245,10 @@ class EventSounds:
         return np.asarray(powers >= least, np.bool_)
 
     def activity(self, events: Iterable[Event], behind: float = 0.0) -> Activity:
-        """When one of some events is heard: intervals in frames of the clip; silences of `MERGE_GAP` at most are none.
+        """The times at which one of some events is audible: intervals in frames; gaps up to `MERGE_GAP` are closed.
 
         Args:
-            events: of one label, for one; see `powers`.
+            events: for example those of one label; see `powers`.
             behind: see `heard`.
         """
         intervals = []
@@ -260,7 +260,7 @@ class EventSounds:
 
     @cached_property
     def _spans(self) -> Callable[[int, int, float, int, float], Activity]:
-        """When an event is heard, from its start on, with all silences: one comes in several clips of a row."""
+        """The audible spans of an event, from its start on, gaps left open: one event is in several clips of a row."""
 
         def spans(entry: int, length: int, gain: float, offset: int, behind: float) -> Activity:
             mask = self.heard(Event(entry, 0, length, gain, offset), behind)
@@ -270,7 +270,7 @@ class EventSounds:
         return lru_cache(maxsize=_KEPT)(spans)
 
     def peak(self, event: Event) -> float:
-        """What no sample of an event is larger than, but for fades."""
+        """An upper bound of the samples of an event, but for fades."""
         measured, loudness = self._measured(event.entry), self.loudness(event)
         if measured.length is None:
             return measured.peak * loudness
@@ -292,7 +292,7 @@ class EventSounds:
 
     @cached_property
     def _cycle(self) -> Callable[[int], _Cycle]:
-        """The cycle of an entry; clips are mixed on several threads, most of one row after the other."""
+        """The cycle of an entry, cached: clips are mixed on several threads, most of one row after the other."""
         return lru_cache(maxsize=_KEPT)(self._read)
 
     def _read(self, entry: int) -> _Cycle:
@@ -301,21 +301,21 @@ class EventSounds:
         if self.sounds.entries[entry].loop:
             cycle, head, length = samples, samples[: self._hop], None
         else:
-            # Of a constant offset, nobody hears anything.
+            # A constant offset is inaudible.
             cycle, head, length = self._repeatable(samples - samples.mean())
         if not np.abs(cycle).max(initial=0.0) > _SILENT:
             raise DatasetError(f"{self._name(entry)} is silent; leave it out")
         return _Cycle(cycle.astype(np.float32), head.astype(np.float32), length, root_mean_square(cycle))
 
     def _repeatable(self, samples: Samples) -> tuple[Samples, Samples, int]:
-        """A period of a trimmed sound, its first frame, and how long it is; in whole frames."""
+        """A period of a trimmed sound, its first frame, and its length; in whole frames."""
         hop = self._hop
         padded = np.zeros(max(1, -(-len(samples) // hop)) * hop)
         padded[: len(samples)] = samples
         powers = np.square(padded).reshape(-1, hop).mean(axis=1)
         loud = np.flatnonzero(powers >= powers.max() * 10 ** (self.silence / 10))
         part = padded[int(loud[0]) * hop : (int(loud[-1]) + 1) * hop]
-        # One frame less than it lasts: that one is faded into the beginning, so that both powers add up to one.
+        # One frame shorter than the sound: its last frame is faded into the first, so that both powers add up to one.
         period = max(len(part) // hop, round(SHORTEST_PERIOD * STEPS)) - 1
         once = np.zeros((period + 1) * hop)
         once[: len(part)] = part
@@ -335,7 +335,7 @@ def resampled(waveform: Samples, rate: int, sample_rate: int) -> Samples:
 
 
 def middle_of(source: Samples, length: int) -> Samples:
-    """So many samples out of the middle of some sound."""
+    """The middle of a sound, `length` samples."""
     start = (len(source) - length) // 2
     return source[start : start + length]
 
@@ -349,17 +349,17 @@ def mix(
     most: float | None = None,
     peak: float = PEAK,
 ) -> list[Pcm16]:
-    """The clips of a row under one gain, which brings the largest of all their samples to a peak.
+    """The clips of a row under one gain, which brings their largest sample to a peak.
 
-    An event is rounded to 16 bits once, then placed and added, whatever clips it is in.
+    An event is rounded to 16 bits once, then placed and added in every clip that has it.
 
     Args:
         clips: the events of each.
-        samples_of: an event by itself, [its length], wherever it stands; it is scaled in place.
+        samples_of: an event by itself, [its length], independent of its place; it is scaled in place.
         length: samples of each clip.
-        level: root mean square to which the loudest clip is brought in place of that, as far as its peak allows; the
-            gain is then one of whole thousandths of a decibel.
-        most: what the gain is at most, so that it lowers clips that would pass the peak, and leaves others as they are.
+        level: root mean square to which the loudest clip is brought instead, as far as its peak allows; the gain is
+            then a whole number of thousandths of a decibel.
+        most: largest gain, so that it lowers clips that would pass the peak, and leaves others unchanged.
         peak: of full scale.
 
     Returns:
@@ -384,7 +384,7 @@ def mix(
         return [np.zeros(length, np.int16) for _ in clips]
     gain = peak * 2**15 / largest
     if level is not None:
-        # So the last bits of a processor's sums are in no sample.
+        # So the last bits of a processor's sums reach no sample.
         gain = 10 ** (math.floor(20_000 * math.log10(min(gain, level * 2**15 / loudest))) / 20_000)
     if most is not None:
         gain = min(gain, most * 2**15)
@@ -395,12 +395,12 @@ def mix(
 
 
 def _sound(event: Event) -> Event:
-    """An event wherever it stands: those that are equal have the same samples."""
+    """An event without its place: equal ones have the same samples."""
     return event.moved(0) if event.start else event
 
 
 def _add(clip: Floats, events: Sequence[tuple[int, Event]], sounds: Mapping[Event, Floats]) -> Floats:
-    """Make a clip the sum of events from their first samples on; of rounded ones, exact."""
+    """Make a clip the sum of events placed at their first samples; exact for rounded events."""
     clip[:] = 0
     for start, key in events:
         clip[start : start + key.length] += sounds[key]
@@ -408,7 +408,7 @@ def _add(clip: Floats, events: Sequence[tuple[int, Event]], sounds: Mapping[Even
 
 
 def exact_clips(layers: Sequence[Samples], clips: Sequence[Sequence[int]]) -> list[Pcm16]:
-    """Clips that are sums of layers as long as they are; see `mix`.
+    """Clips that are sums of layers of the clip's length; see `mix`.
 
     Args:
         layers: float64 [samples] each.
@@ -423,13 +423,13 @@ def exact_clips(layers: Sequence[Samples], clips: Sequence[Sequence[int]]) -> li
 
 
 class DrawnRendering(Rendering):
-    """The rows that a recipe draws, and their sound, mixed as it is asked for; see `Rendering`."""
+    """The rows that a recipe draws, and their sound, mixed on demand; see `Rendering`."""
 
     _renderings: ClassVar[WeakValueDictionary[Any, Any]] = WeakValueDictionary()
 
     @classmethod
     def of_recipe(cls, recipe: Recipe[Any], spec: Any, splits: tuple[str, ...] = ()) -> Self:
-        """The rendering of a spec; equal ones share it while anybody has it, so that they are drawn once.
+        """The rendering of a spec, drawn once: equal specs share it while it is in use.
 
         Args:
             recipe: that draws the rows.
@@ -441,19 +441,19 @@ class DrawnRendering(Rendering):
         return rendering
 
     def __init__(self, recipe: Recipe[Any], spec: Any, splits: tuple[str, ...] = ()) -> None:
-        """Nothing is drawn before it is asked for."""
+        """Nothing is drawn until it is needed."""
         self._recipe, self.spec, self._splits = recipe, spec, splits or recipe.splits
         rate = recipe.sample_rate(spec)
         self.sample_rate = spec.sample_rate if rate is None else rate
 
     @cached_property
     def sounds(self) -> Sounds:
-        """That clips are made of: tones, or a user's."""
+        """The sounds of the clips: tones, or a user's."""
         return self.spec.heard if isinstance(self.spec, HeardSpec) else default_timbres()
 
     @cached_property
     def drawn(self) -> tuple[Drawn, ...]:
-        """The rows with their events, of which a rate that cannot be mixed is refused before anything is."""
+        """The rows with their events; an impossible sample rate is refused before any clip is mixed."""
         drawn = tuple(self._recipe.draw(self.spec, self.sounds))
         if not all(callable(one.clips) for one in drawn):
             _ = self._events
@@ -476,6 +476,6 @@ class DrawnRendering(Rendering):
             return clips()
         if mixed is not None:
             return mixed(clips)
-        # A spec that says nothing of the length has clips as long as what is heard in a row.
+        # Where a spec does not state the length, clips last as long as the events of a row.
         last = max((event.stop for events in clips for event in events), default=0)
         return mix(clips, self._events.samples, getattr(self.spec, "num_samples", last))

@@ -1,7 +1,7 @@
-"""Twins of any sounds: who plays which track of a group, and clips whose measured events bear out its answers.
+"""Twins of any sounds: a sound for each track of a group, and clips whose measured events confirm its answers.
 
-Where what is heard does not bear out the answers of a group, as with a sound that a pause parts in two, other sounds
-are drawn for its labels, and then another group.
+Where the measured events contradict the answers of a group, as with a sound that a pause splits in two, other sounds
+of its labels are drawn, and then another group.
 """
 
 from __future__ import annotations
@@ -49,30 +49,30 @@ CLIP_LEVEL = 0.05
 """Root mean square of every clip, -26 dB."""
 
 SHORTEST_SOUND = 0.1
-"""Seconds between the silence at both ends of a recording; of less, nobody tells what it is."""
+"""Seconds between the silence at both ends of a recording; nobody recognises a shorter sound."""
 
 _SHARES: Mapping[str, float] = {"test": 0.4, "train": 0.6}
-"""Of the files of a label, or of the groups that have several labels."""
+"""Shares of the files of a label, or of the groups that have several labels."""
 
 _SOUNDS = 77
 """The random stream."""
 
 _DRAWS = 8
-"""Sounds and parts of them that are drawn for a group, until what is heard bears out its answers."""
+"""Draws of sounds and their parts for a group, until the measured events confirm its answers."""
 
 _MOST_VARIANTS = 4
-"""Sounds of a label that can be heard in a group."""
+"""Sounds of a label that a group can have."""
 
 _SPARE, _LEAST_SPARE = 10, 60
-"""Groups of a kind that may fail: so many times those that do not, and so many more."""
+"""Failing groups of a kind that are tolerated: this many times the successful ones, and this many more."""
 
 
 class PolyphonySpec(ToneSpec):
-    """Everything that decides twins and their samples: of tones, or of a user's sounds in their place.
+    """Everything that decides twins and their samples, of tones or of a user's sounds.
 
     Raises:
-        InputError: see `ToneSpec`; or a fastest rate that leaves silences, two timbres that are called alike, or a
-            setting of tones beside other sounds.
+        InputError: see `ToneSpec`; or a fastest rate that leaves silences, two timbres of one name, or a setting of
+            tones together with other sounds.
     """
 
     sounds: SoundsField = Field(None, repr=False, description="With labels, in place of the tones.")
@@ -104,7 +104,7 @@ class PolyphonySpec(ToneSpec):
         check_whole_steps(self.sample_rate)
         if not self.is_of_tones:
             return self
-        # A tone is held for half its period: what is silent in the other half is at most as long.
+        # A tone is held for half its period: the silence in the other half is at most as long.
         longest = 2 * EARLY_END / STEPS
         if self.periods[-1] > longest * self.sample_rate:
             raise InputError(
@@ -121,7 +121,7 @@ class PolyphonySpec(ToneSpec):
 
     @property
     def source_name(self) -> str:
-        """What rows call the source of a clip: of a user's sounds without a domain what they were opened from."""
+        """The source of a clip in rows; of a user's sounds without a domain, the data that they were opened from."""
         return "scenes" if self.is_of_tones else self.domain or PurePath(self.heard.source).name or "recordings"
 
     @property
@@ -131,7 +131,7 @@ class PolyphonySpec(ToneSpec):
         return ToneSounds(self, rates=last, amplitudes=last)
 
     def values(self) -> dict[str, Any]:
-        """The settings as JSON values, and what questions are worded by."""
+        """The settings as JSON values, and the digest of the wordings of questions."""
         return {**super().values(), "templates": templates_digest()}
 
     def rendering(self, recipe: Recipe[Any]) -> DrawnRendering:
@@ -139,7 +139,7 @@ class PolyphonySpec(ToneSpec):
         return DrawnRendering.of_recipe(recipe, self)
 
     def card(self) -> dict[str, Any]:
-        """What its card is filled with."""
+        """The values of its card's template."""
         return {
             "about": "questions_of_twins.md",
             "levels": listed([f"{level:g}" for level in LEVELS]),
@@ -150,12 +150,12 @@ class PolyphonySpec(ToneSpec):
 
 
 class TwinPool:
-    """The sounds that have one label.
+    """Sounds with a single label.
 
     Attributes:
-        source: what they were opened from.
-        events: of them.
-        splits: those that are wanted.
+        source: the data that they were opened from.
+        events: the sounds as events.
+        splits: names of the splits.
     """
 
     def __init__(self, sounds: Sounds, spec: PolyphonySpec) -> None:
@@ -163,7 +163,7 @@ class TwinPool:
 
         Args:
             sounds: with labels.
-            spec: of what is made of them.
+            spec: of the twins.
         """
         self.source = sounds.source
         self.events = EventSounds(sounds, spec.sample_rate, spec.silence)
@@ -188,7 +188,7 @@ class TwinPool:
 
     @cached_property
     def _every(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
-        """The same with the background."""
+        """The same, the background included."""
         entries = self._entries
         usable = classified(self._sounds, "questions are asked")
         labels = [label_text(entries[number].label) for number in usable]
@@ -203,10 +203,10 @@ class TwinPool:
         return by_split_and_name(zip(splits, labels, usable, strict=True), self.splits)
 
     def check_enough(self, count: int) -> None:
-        """Refuse sounds of too few labels, or without the background.
+        """Refuse sounds of too few labels, or without a background.
 
         Args:
-            count: labels that are needed in each split.
+            count: labels needed in each split.
 
         Raises:
             DatasetError: says what there is and what is needed.
@@ -239,14 +239,14 @@ class TwinPool:
                 )
 
     def background(self, split: str) -> tuple[int, ...]:
-        """Numbers of the sounds that are heard behind the clips of a split."""
+        """Numbers of the background sounds of a split."""
         return self._every[split].get(self._label_behind, ())
 
     def draw(
         self, split: str, label: str, count: int, rng: np.random.Generator, condition: str | None = None
     ) -> list[int]:
-        """Numbers of at most so many sounds of a label, or of its sounds under a condition, of which enough is heard;
-        the rest is not read.
+        """Numbers of at most so many sounds of a label, or of its sounds under a condition, with enough to hear;
+        further sounds are not read.
 
         Raises:
             QuestionError: there is none.
@@ -273,13 +273,13 @@ class TwinPool:
 
     @staticmethod
     def related(labels: Collection[str]) -> set[str]:
-        """Those of some labels that have all words of another, and these: as ``dog barking`` and ``dog``."""
+        """The labels that contain all words of another one, and these others: as ``dog barking`` and ``dog``."""
         words = {label: frozenset(in_sentence(label).casefold().split()) for label in labels}
         pairs = ((one, other) for one in labels for other in labels if one != other and words[one] <= words[other])
         return {label for pair in pairs for label in pair}
 
     def parted(self, split: str) -> list[str]:
-        """The labels all sounds of which a silence parts that is longer than that of `Rules.merge_gap`."""
+        """The labels of which every sound is split by a silence longer than `Rules.merge_gap`."""
         return [label for label, numbers in self.by_split[split].items() if all(map(self._is_parted, numbers))]
 
     def _is_parted(self, number: int) -> bool:
@@ -292,10 +292,10 @@ class TwinPool:
 
     @cached_property
     def block(self) -> float:
-        """Steps of a block of events whose statistics must not tell the answer: of loops of one length, whole ones.
+        """Steps of a block of events whose statistics must not reveal the answer: whole loops, if all have one length.
 
         Raises:
-            DatasetError: a loop is silent for so long that it falls apart.
+            DatasetError: a loop is silent for so long that its event splits in two.
         """
         usable = {
             number for of_split in self.by_split.values() for of_label in of_split.values() for number in of_label
@@ -309,7 +309,7 @@ class TwinPool:
         return period * int(BLOCK / period) if len(periods) == 1 and period <= BLOCK else BLOCK
 
     def _check_loop(self, number: int) -> None:
-        """Refuse a loop that is silent for longer than an event may end early."""
+        """Refuse a loop with a silence longer than the time by which an event may end early."""
         period = self.events.period(number)
         heard = np.flatnonzero(self.events.heard(Event(number, 0, 2 * period)))
         silent = int(np.diff(heard, prepend=-1).max()) - 1
@@ -322,10 +322,10 @@ class TwinPool:
 
 
 class _Casting:
-    """Which sounds the tracks of some groups have: one for each variant of a label, as long as there are so many.
+    """The sounds of the tracks of some groups: one for each variant of a label, while there are as many.
 
-    Where there are sounds of all labels under as many conditions as there are variants, a variant is a condition, such
-    as a pitch: so labels that change places change nothing else.
+    Where all labels have sounds under as many conditions as there are variants, a variant is a condition, such as a
+    pitch: labels that change places then change nothing else.
     """
 
     def __init__(self, pool: TwinPool, groups: Sequence[TwinGroup], rng: np.random.Generator) -> None:
@@ -333,7 +333,7 @@ class _Casting:
 
         Args:
             pool: of all sounds.
-            groups: whose labels are heard; they have the same tracks at other times.
+            groups: of one layout of tracks, at different times.
             rng: of the groups.
         """
         self._hop = pool.events.sample_rate // STEPS
@@ -376,10 +376,10 @@ class _Casting:
         return dict(by_label)
 
     def _offset(self, label: str, number: int, part: int) -> int:
-        """The sample at which a sound begins in a track: one at which it is heard.
+        """The sample of a sound with which a track begins: an audible one.
 
-        Of a sound that is longer than all that is heard of it, any part. Where a label has no further sound for a track
-        at the same time, another part of it, as it is repeated.
+        A sound longer than its whole track begins at a random place. Where a label has no further sound for a
+        simultaneous track, that track has another part of the repeated sound.
         """
         events, needed = self._pool.events, self._spans[label] * self._hop
         length = events.length(number)
@@ -395,8 +395,8 @@ class AskedClip:
     """A question and its clip.
 
     Attributes:
-        question: that is asked.
-        annotation: what is heard, as it was measured.
+        question: about the clip.
+        annotation: the measured events of the clip.
         group: of twins.
         clip: its events, the background last.
     """
@@ -408,7 +408,7 @@ class AskedClip:
 
 
 class Cast:
-    """Groups of twins with sounds that bear out their answers."""
+    """Groups of twins with sounds that confirm their answers."""
 
     def __init__(self, pool: TwinPool, spec: PolyphonySpec, kinds: Sequence[Kind]) -> None:
         """Nothing is drawn.
@@ -421,11 +421,10 @@ class Cast:
         self._pool, self._spec, self._kinds = pool, spec, kinds
 
     def asked(self, split: str, sets: int) -> Iterator[AskedClip]:
-        """The questions of so many groups of each kind, the first that the sounds allow; further ones change none of
-        those before.
+        """The questions of so many groups of each kind, the first that the sounds allow; more change none of these.
 
         Raises:
-            DatasetError: they allow so few that it is of no use to go on.
+            DatasetError: the sounds allow so few that further draws are useless.
         """
         counts, failures = Counter[str](), Counter[str]()
         labels, most = list(self._pool.by_split[split]), _SPARE * sets + _LEAST_SPARE
@@ -445,7 +444,7 @@ class Cast:
                 self._refuse(groups[0], counts[kind], sets, cast)
 
     def _refuse(self, group: TwinGroup, count: int, sets: int, reason: str) -> None:
-        """Say that there are too few groups, and what of the sounds may be why."""
+        """Raise the error of too few groups, with the property of the sounds that may be the reason."""
         parted = self._pool.parted(group.split)
         pauses = f"; silences of more than 0.2 s part all sounds of {shown(parted)}" if parted else ""
         fewer = f", or --set {group.split}_sets={count} for fewer questions" if count else ""
@@ -455,7 +454,7 @@ class Cast:
         )
 
     def _borne_out(self, groups: Sequence[TwinGroup]) -> list[AskedClip] | str:
-        """The questions of groups with sounds that bear out their answers; or why there are none."""
+        """The questions of groups with sounds that confirm their answers; or the reason why there are none."""
         first = groups[0]
         related = self._pool.related({track.label for clip in first.clips for track in clip.tracks})
         if related:
@@ -476,7 +475,7 @@ class Cast:
         """The questions of a group about its clips.
 
         Raises:
-            QuestionError: it does not bear out its answers, or a clip is too loud for a moment.
+            QuestionError: the measured events contradict its answers, or a clip is too loud for a moment.
         """
         clips: dict[str, Clip] = {}
         annotations = {}
@@ -508,7 +507,7 @@ class Cast:
         return Annotation(clip.name, float(SECONDS), tuple(events), 0.0, self._spec.source_name, group=group.name)
 
     def _largest_sample(self, clip: Clip) -> float:
-        """What no sample of a clip is larger than, to within how much its sounds have in common."""
+        """An upper bound of the samples of a clip, up to the correlation of its sounds."""
         hop = self._spec.sample_rate // STEPS
         peaks, power = np.zeros(SECONDS * STEPS), 0.0
         for event in clip:

@@ -1,10 +1,9 @@
-"""Sounds as sources of clips: draws by label and condition that use all as evenly as they can be, and their places.
+"""Sounds as sources of clips: draws by label and condition that use all of them evenly, and their placement in a clip.
 
-A placed source lasts the whole clip, at one level, through a channel of its own, in exact 16 bits. It is a window,
-drawn at random, of its recording repeated again and again with a pause in between: of all windows where a clip holds a
-repetition, else of those that have the loudest part of the recording in them. So two sources of one recording are never
-the same samples, and what is loudest in it is always heard. A whole clip is a sound as long, as loud and at the rate
-that it has.
+A placed source lasts the whole clip, at one level, through a channel of its own, in exact 16 bits. It is a random
+window of its recording, repeated without end with a pause in between: any window where a clip holds a whole repetition,
+else one that contains the loudest part of the recording. So two sources of one recording never have the same samples,
+and its loudest part is always present. A whole clip is a sound with its own length, level and rate.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ Cell = Mapping[str, Sequence[int]]
 """Numbers of recordings by their label."""
 
 _MOST_PAIRS = 200
-"""Pairs of conditions that are tried where groups forbid one after the other."""
+"""Pairs of conditions to try where groups forbid one after the other."""
 
 _ATTEMPTS = 5
-"""Orders of labels that are tried with a pair."""
+"""Orders of labels to try with a pair."""
 
 
 class SoundsSpec(HeardSpec):
-    """What specs of clips of any sounds have in common."""
+    """The common part of specs of clips of any sounds."""
 
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Of every random choice.")
     domain: str = Field(
@@ -64,13 +63,13 @@ class SoundsSpec(HeardSpec):
 
 @dataclass(frozen=True)
 class Use:
-    """How often each thing has been drawn so far.
+    """Counts of earlier draws.
 
     Attributes:
-        labels: in the role that counts.
+        labels: in the counted role.
         recordings: by number.
         conditions: by name.
-        pairs: of conditions, in no order.
+        pairs: of conditions, unordered.
     """
 
     labels: Counter[str] = field(default_factory=Counter)
@@ -100,16 +99,16 @@ class SoundPool:
 
     Attributes:
         sounds: all of them.
-        source: what they were opened from.
-        entries: all of them, with those that have no class.
+        source: the data that they were opened from.
+        entries: all of them, also those without a class.
         by_label: numbers of the recordings of each label, labels in alphabetical order.
         has_conditions: whether any recording has one.
-        by_condition: the same within each condition, without recordings that have none; all recordings under the empty
-            name where none has one.
+        by_condition: the same within each condition, without recordings that have none; where no recording has a
+            condition, all of them under the empty name.
     """
 
     def __init__(self, sounds: Sounds) -> None:
-        """Sort them; nothing is read.
+        """Sort the sounds; nothing is read.
 
         Raises:
             UnlabelledError: none has a class.
@@ -133,17 +132,17 @@ class SoundPool:
         return list(self.by_label)
 
     def group(self, number: int) -> str:
-        """The group of a recording; its own where it is in none."""
+        """The group of a recording; the recording itself where it has none."""
         entry = self.entries[number]
         return f"group {entry.group}" if entry.group else f"recording {number}"
 
     def groups(self, label: str) -> int:
-        """In how many groups the recordings of a label are."""
+        """The number of groups among the recordings of a label."""
         return len({self.group(number) for number in self.by_label[label]})
 
     @cached_property
     def _shared(self) -> tuple[list[str], NDArray[np.float32]]:
-        """The conditions, and which labels each has, [conditions, labels]."""
+        """The conditions, and the labels of each as a 0/1 matrix [conditions, labels]."""
         conditions, places = list(self.by_condition), {label: place for place, label in enumerate(self.labels)}
         table = np.zeros((len(conditions), len(places)), np.float32)
         for row, condition in zip(table, conditions, strict=True):
@@ -151,12 +150,12 @@ class SoundPool:
         return conditions, table
 
     def pairs(self, least: int, use: Use, rng: np.random.Generator, *, unrelated: bool) -> Iterator[tuple[str, str]]:
-        """Two different conditions that share labels, those that were drawn least first; two empty ones without any.
+        """Two different conditions that share labels, least-drawn first; two empty ones where there are no conditions.
 
         Args:
-            least: how many labels they share at least.
-            use: what was drawn before.
-            rng: decides between those that were drawn equally often.
+            least: fewest labels that they share.
+            use: counts of earlier draws.
+            rng: breaks ties between pairs drawn equally often.
             unrelated: whether they must not be `related`.
         """
         if not self.has_conditions:
@@ -173,7 +172,7 @@ class SoundPool:
                     yield (first, second)
 
     def best_pair(self, *, unrelated: bool) -> tuple[int, tuple[str, str] | None]:
-        """The most labels that two different conditions share, and which two; None where there are no two."""
+        """The most labels that two different conditions share, and these conditions; None where there are no two."""
         conditions, table = self._shared
         best: tuple[int, tuple[str, str] | None] = (-1, None)
         for place, first in enumerate(conditions):
@@ -186,9 +185,9 @@ class SoundPool:
         return best
 
     def draw_sides(self, count: int, use: Use, rng: np.random.Generator, *, unrelated: bool) -> Sides | None:
-        """Recordings of so many labels under two conditions, or in two groups where there are no conditions.
+        """Recordings of `count` labels under two conditions, or in two groups where there are no conditions.
 
-        What was drawn least comes first: pairs of conditions, then labels, then recordings; `use` counts the draw.
+        Least-drawn pairs of conditions come first, then labels, then recordings; `use` counts the draw.
 
         Returns:
             None where there are no such recordings.
@@ -211,7 +210,7 @@ class SoundPool:
     def _sides(
         self, conditions: tuple[str, str], labels: Sequence[str], count: int, use: Use, rng: np.random.Generator
     ) -> Sides | None:
-        """The first labels that allow it; None where they are fewer than wanted."""
+        """The first labels with a recording on both sides; None where there are fewer than needed."""
         cells = [self.by_condition[name] for name in conditions]
         taken: tuple[set[str], set[str]] = (set(), set())
         pairs: dict[str, tuple[int, int]] = {}
@@ -231,7 +230,7 @@ class SoundPool:
         return None
 
     def _two_groups(self, first: Sequence[int], second: Sequence[int]) -> tuple[int, int] | None:
-        """One of each that are of different groups, the first where they can be."""
+        """One recording of each side, of different groups, the first where possible."""
         if not first or not second:
             return None
         other = next((n for n in second if self.group(n) != self.group(first[0])), None)
@@ -244,13 +243,13 @@ class SoundPool:
     def draw_recordings(
         self, labels: Sequence[str], use: Use, rng: np.random.Generator, conditions: Sequence[str] = ()
     ) -> tuple[int, ...]:
-        """A recording of each label, those that were drawn least first; `use` counts them.
+        """A recording of each label, least-drawn ones first; `use` counts them.
 
         Args:
             labels: of the recordings.
-            use: what was drawn before.
-            rng: decides between those that were drawn equally often.
-            conditions: of each; by default any.
+            use: counts of earlier draws.
+            rng: breaks ties between recordings drawn equally often.
+            conditions: of each recording; by default any.
         """
         cells = [self.by_condition[name] for name in conditions] or [self.by_label] * len(labels)
         drawn = tuple(least_drawn(cell[label], use.recordings, rng) for cell, label in zip(cells, labels, strict=True))
@@ -260,10 +259,10 @@ class SoundPool:
     def draw_labels(
         self, count: int, without: Sequence[str], use: Counter[str], rng: np.random.Generator
     ) -> tuple[str, ...]:
-        """So many labels that are not among some, those that were drawn least first; `use` counts them.
+        """So many labels that are not excluded, least-drawn ones first; `use` counts them.
 
         Raises:
-            DatasetError: there are not as many.
+            DatasetError: there are fewer.
         """
         allowed = [label for label in self.by_label if label not in without]
         if len(allowed) < count:
@@ -284,10 +283,10 @@ class SoundPool:
         return [self.entries[number].label for number in numbers]
 
     def why_no_sides(self, count: int, *, unrelated: bool) -> str:
-        """Why there are no two conditions or groups with so many classes, and the nearest that works.
+        """The reason why there are no two conditions or groups with `count` classes, and the nearest count that works.
 
         Args:
-            count: of the classes.
+            count: number of classes.
             unrelated: see `pairs`.
         """
         if not self.has_conditions:
@@ -328,13 +327,13 @@ class SoundPool:
 
 
 def evenly(items: Sequence[Item], use: Counter[Item], rng: np.random.Generator) -> list[Item]:
-    """Items in the order in which to draw them: those that were drawn least first, among them at random."""
+    """Items in the order of drawing: the least-drawn first, ties at random."""
     shuffled = [items[place] for place in rng.permutation(len(items))]
     return sorted(shuffled, key=lambda item: use[item])
 
 
 def least_drawn(items: Sequence[Item], use: Counter[Item], rng: np.random.Generator) -> Item:
-    """One of the items that were drawn least, at random."""
+    """One of the least-drawn items, at random."""
     counts = [use[item] for item in items]
     least = min(counts)
     places = [place for place, count in enumerate(counts) if count == least]
@@ -355,18 +354,18 @@ PLACED_COLUMNS = (
 """The last columns of rows of placed sounds."""
 
 SILENT = 1e-4
-"""Root mean square of an excerpt, -80 dB: what is softer is the rounding of its file."""
+"""Root mean square of an excerpt, -80 dB; softer ones are the rounding of their file."""
 
 _NEAR = 0.99
-"""Share of the energy of the loudest part from which another counts as loud: the first one is taken, so that of the
+"""Share of the loudest part's energy from which another part counts as loud. The first such part is taken: of the
 periods of a tone, which are equal but for rounding, it is the same on every machine."""
 
 _TAIL = 0.1
-"""Seconds of silence behind a clip while it is filtered, so that its end does not sound at its beginning."""
+"""Seconds of silence appended while a clip is filtered, so that its end does not wrap around to its beginning."""
 
 
 class PlacedSpec(SoundsSpec):
-    """What specs of clips have in common in which every source is a sound over the whole clip."""
+    """The common part of specs of clips in which every source lasts the whole clip."""
 
     eq_db: float = Field(
         4.0,
@@ -377,12 +376,12 @@ class PlacedSpec(SoundsSpec):
 
     @property
     def placing(self) -> Mapping[str, Any]:
-        """What cards say of it, for the template ``placing.md``."""
+        """The values of the card's template ``placing.md``."""
         return {"pauses": PAUSES, "knots": KNOTS, "lowest": LOWEST, "highest": HIGHEST}
 
     @property
     def of_row(self) -> Mapping[str, Any]:
-        """What a row has in `PLACED_COLUMNS`."""
+        """A row's values of `PLACED_COLUMNS`."""
         return {"eq_db": self.eq_db, "domain": self.domain_name}
 
 
@@ -431,9 +430,9 @@ def place_recording(
 ) -> Samples:
     """A recording as a source of a clip: a window, a random smooth filter, one gain to a level of 1, a random polarity.
 
-    Nobody hears polarity, and a linear encoder, which tells two instances of a class apart by nothing else than their
-    samples, is at chance by it: what two waveforms have in common by their shape, an offset of FM tones for one, is of
-    either sign as often.
+    Polarity is inaudible. A random one puts a linear encoder, which tells two instances of a class apart by their
+    samples alone, at chance: any common part of two waveforms, such as an offset of FM tones, is of either sign equally
+    often.
 
     Args:
         waveform: float64 [samples].
@@ -441,13 +440,14 @@ def place_recording(
         length: samples of the clip.
         sample_rate: of the clip, in Hz.
         eq_db: standard deviation of the filter's gain at a knot, in decibels.
-        rng: draws pause, phase, filter and polarity, the same count of numbers whatever the recording.
+        rng: draws pause, phase, filter and polarity: the same count of numbers for every recording.
 
     Returns:
         float64 [length], whose root mean square is 1.
 
     Raises:
-        DatasetError: it is silent where it is loudest; the end of a sentence that begins with its name.
+        DatasetError: the recording is silent where it is loudest; the message ends a sentence that begins with its
+            name.
     """
     pause, phase = float(rng.uniform(*PAUSES)), float(rng.random())
     gains = eq_db * rng.standard_normal(KNOTS)
@@ -462,14 +462,14 @@ def place_recording(
 
 
 def lay_out(waveform: Samples, length: int, pause: int, phase: float) -> Samples:
-    """A window of a recording that is repeated for ever.
+    """A window of a recording that is repeated without end.
 
     Args:
         waveform: float64 [samples], at the rate of the clip.
         length: samples of the window.
         pause: samples of silence between two repetitions.
-        phase: which window it is of those that serve, from 0 to 1: all of a period where that is not longer than a
-            window, else those in which the loudest part is whole, which is half a window long at most.
+        phase: place of the window among the usable ones, from 0 to 1: all of a period where a period is no longer than
+            a window, else those that contain the whole loudest part, which is at most half a window long.
 
     Returns:
         float64 [length].
@@ -485,14 +485,14 @@ def lay_out(waveform: Samples, length: int, pause: int, phase: float) -> Samples
 
 
 def loudest_part(waveform: Samples, length: int) -> int:
-    """Where the first part begins that is among the loudest of so many samples."""
+    """The start of the first part of so many samples whose energy is near that of the loudest."""
     energy = np.concatenate([[0.0], np.cumsum(np.square(waveform))])
     parts = energy[length:] - energy[: len(energy) - length]
     return int(np.argmax(parts >= _NEAR * parts.max()))
 
 
 def equalise(clip: Samples, sample_rate: int, gains: Samples) -> Samples:
-    """A clip after a filter without phase, whose gain in decibels runs smoothly through knots.
+    """A clip after a zero-phase filter whose gain in decibels runs smoothly through knots.
 
     Args:
         clip: float64 [samples].
@@ -514,10 +514,10 @@ def equalise(clip: Samples, sample_rate: int, gains: Samples) -> Samples:
 
 
 def mix_together(sources: Sequence[Samples]) -> Samples:
-    """The sum of sources, brought to a level of 1 as a whole.
+    """The sum of sources, scaled to a level of 1.
 
     Raises:
-        DatasetError: nothing is left of them; the end of a sentence that begins with their names.
+        DatasetError: the sources cancel; the message ends a sentence that begins with their names.
     """
     clip = np.asarray(np.sum(sources, axis=0), np.float64)
     if not root_mean_square(clip) > SILENT:
@@ -526,7 +526,7 @@ def mix_together(sources: Sequence[Samples]) -> Samples:
 
 
 FEWEST = 2
-"""Clips: with one there is nothing to tell apart."""
+"""Clips: a single one can be told from no other."""
 
 
 class WholeClipSpec(SoundsSpec):
@@ -555,7 +555,7 @@ class WholeClipSpec(SoundsSpec):
 
     @property
     def heard(self) -> Sounds:
-        """The sounds that clips are of, those with several labels among them."""
+        """The sounds of the clips, also those with several labels."""
         return with_all_labels(super().heard)
 
     @property
@@ -565,7 +565,7 @@ class WholeClipSpec(SoundsSpec):
 
 
 def whole_columns(*said: DataColumn) -> tuple[DataColumn, ...]:
-    """Those of a row of a whole sound, with what a recipe says of it."""
+    """The columns of a row of a whole sound, with the recipe's own columns."""
     return (
         DataColumn("id", TEXT, "name of the row"),
         DataColumn("audio", AUDIO, "the clip"),
@@ -579,17 +579,17 @@ def whole_columns(*said: DataColumn) -> tuple[DataColumn, ...]:
 def whole_rows(
     name: str, spec: WholeClipSpec, sounds: Sounds, said_of: Callable[[Sound], Row | None], needed: str
 ) -> Iterator[tuple[int, Row]]:
-    """The numbers of the sounds that are rows, and what the rows say.
+    """The numbers of the sounds that become rows, and the recipe's columns of these.
 
     Args:
         name: of the recipe.
         spec: of the rows.
-        sounds: that they are of.
-        said_of: what a row says of its sound beside the common columns; None of one that cannot be a row.
-        needed: what a sound has to have, for messages.
+        sounds: candidates for rows.
+        said_of: the recipe's columns of a sound, beside the common ones; None where it cannot be a row.
+        needed: the property that a sound needs, for messages.
 
     Raises:
-        DatasetError: too few can be rows.
+        DatasetError: too few sounds can be rows.
     """
     said = {number: row for number, row in enumerate(map(said_of, sounds.entries)) if row is not None}
     if len(said) < FEWEST:
@@ -610,9 +610,9 @@ def whole_clips(sounds: Sounds, number: int, spec: WholeClipSpec) -> Sequence[Pc
 
 
 def whole_clip(samples: Samples, length: int) -> Pcm16:
-    """Samples as they are, in 16 bits: the middle of more than `length`; lowered where they would pass full scale."""
+    """Unchanged samples in 16 bits: the middle of more than `length`; scaled down where they would pass full scale."""
     if len(samples) > length:
         samples = middle_of(samples, length)
     peak = max(1.0, float(np.abs(samples).max()))
-    # What was 16-bit before is the same samples.
+    # Samples that were 16-bit before stay the same.
     return np.clip(np.rint(samples / peak * 2**15), -(2**15), 2**15 - 1).astype(np.int16)

@@ -237,7 +237,7 @@ def select_balanced(bins: NDArray[np.int64], count: int, rng: np.random.Generato
 def _greedy(
     cells: NDArray[np.intp], sizes: NDArray[np.int64], targets: Sequence[NDArray[np.int64]], count: int
 ) -> NDArray[np.int64]:
-    """How many of each group the greedy steps take; ``cells`` [groups, attributes] index the joined targets."""
+    """Counts by group of the greedy choices; ``cells`` [groups, attributes] index the joined targets."""
     target = np.concatenate(targets)
     filled = np.zeros(len(target), np.int64)
     gain = np.where(target > 0, 1.0, 0.0)
@@ -283,9 +283,9 @@ def _exchange(
 
 
 def split_balanced(bins: NDArray[np.int64], sizes: Sequence[int], rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Deal rows to splits of the given sizes so that each split has the bins in the same proportions.
+    """Divide rows into splits of the given sizes so that each split has the bins in the same proportions.
 
-    Rows are put in order of their bins and dealt along it at the splits' rates (systematic sampling), so any run of
+    Rows are put in order of their bins and assigned along it at the splits' rates (systematic sampling), so any run of
     equal bins is divided in proportion, to within one row.
 
     Args:

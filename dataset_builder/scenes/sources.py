@@ -1,8 +1,8 @@
-"""Sources, scenes and quadruples (arXiv 2603.13685, sections 3.1 and 3.2) and stars, and what rows say of them.
+"""Sources, scenes and quadruples (arXiv 2603.13685, sections 3.1 and 3.2), stars, and their columns in rows.
 
 A source is one class of each attribute. For arithmetic on many candidates it has a *code*, the mixed-radix
 number ``((timbre * K + pitch) * K + rate) * K + amplitude``; a set of sources is a row of codes in increasing
-order, padded with ``EMPTY`` at its end. A star is clips around a base, which differ from it in one factor of one
+order, padded with ``EMPTY`` at its end. The clips of a star differ from its base in one factor of one
 source.
 """
 
@@ -28,7 +28,7 @@ from ..data import NUMBER, TEXT, WHOLE, DataColumn, Pcm16, Waveform
 from ..sounds.tones import ATTRIBUTES, ToneSpec
 
 VALUED = ("pitch", "rate", "amplitude")
-"""Attributes whose classes are numbers."""
+"""Attributes with numbers as classes."""
 
 EMPTY = -1
 
@@ -64,7 +64,7 @@ class Source:
     def code(self, num_classes: int) -> int:
         """The source's code when each attribute has ``num_classes`` classes."""
         code = 0
-        # No `astuple`, which takes longer than all the rest: drawing items asks for the codes of many sources.
+        # `astuple` would take longer than the rest: drawing items computes the codes of many sources.
         for digit in (self.timbre, self.pitch, self.rate, self.amplitude):
             if digit >= num_classes:
                 raise InputError(f"{self} has a class of {num_classes} or more; classes run from 0 to K-1")
@@ -178,7 +178,7 @@ SOURCES = [dict.fromkeys(LABELS, TEXT)]
 """Kind of a column with the labels of a set of sources."""
 
 SOURCE_LABELS = ", ".join(f"`{label}`" for label in LABELS)
-"""What each source of such a column has, for cards."""
+"""The labels of each source of such a column, for cards."""
 
 METADATA = DataColumn("metadata", SOURCES, f"the sources, each with {SOURCE_LABELS}", least=1)
 """The column of a scene."""
@@ -191,21 +191,21 @@ LEVELS, VALUES = dict.fromkeys(ATTRIBUTES, WHOLE), dict.fromkeys(VALUED, NUMBER)
 
 
 def random_generator(seed: int, stream: int, *place: int) -> np.random.Generator:
-    """The random numbers of one use of a seed: a change in one use leaves those of the others alone.
+    """The random numbers of one use of a seed: a change to one use leaves the others alone.
 
     Args:
         seed: of the spec.
         stream: number of the use; no two recipes have one in common.
-        place: of an item within the use that has random numbers of its own; whole numbers from 0.
+        place: of an item that has random numbers of its own within the use; whole numbers from 0.
     """
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, stream], spawn_key=place)))
 
 
 def dealt(options: Sequence[Any], number: int, seed: int, stream: int, *place: int) -> Any:
-    """The option that an item is dealt: each is dealt once before one is dealt again, in an order that is drawn.
+    """The option of an item, in turn: all options come once before one comes again, each time in a newly drawn order.
 
     Args:
-        options: to deal.
+        options: to choose from.
         number: of the item, from 0.
         seed, stream, place: of the random numbers, as of `random_generator`.
     """
@@ -253,7 +253,7 @@ def levels_of(source: Source) -> dict[str, int]:
 
 
 def values_of(source: Source, spec: SceneSpec) -> dict[str, float]:
-    """The column ``values`` of a source: what its classes of the attributes in `VALUED` are."""
+    """The column ``values`` of a source: the numbers of its classes of the attributes in `VALUED`."""
     return {
         "pitch": float(spec.pitches[source.pitch]),
         "rate": spec.rates[source.rate],
@@ -289,7 +289,7 @@ class ToneBank:
 
     @cached_property
     def tones(self) -> Tones:
-        """Rendered when they are first asked for, on all cores; those of equal sound are shared while anybody has them.
+        """Rendered on first use, on all cores; banks of equal sound share them while they are in use.
 
         Raises:
             DatasetError: a voice makes no sound at one of the notes.
@@ -325,7 +325,7 @@ class ToneBank:
             gain: of both; it brings the peak of their sum within 1.
 
         Returns:
-            int16 [num_samples]; two clips that have a layer in common differ by the samples of the others alone.
+            int16 [num_samples]; two clips with a common layer differ by the samples of the other layers alone.
         """
         first, second = (_quantise(self.mix(*layer), gain) for layer in layers)
         return np.asarray(first + second)
@@ -385,13 +385,14 @@ _TARGETS, _STARS, _CROSSED = 7, 8, 9
 
 @dataclass(frozen=True)
 class FactorClip:
-    """A clip as it is drawn.
+    """A drawn clip.
 
     Attributes:
-        id: of its row, behind the name of the recipe.
+        id: of its row, after the name of the recipe.
         block: name of its star; empty for a crossed clip.
-        factor: what was changed of the star's base: an attribute of the target, or `ONSET`; empty where nothing was.
-        sources: the target and those behind it.
+        factor: the factor that differs from the star's base: an attribute of the target, or `ONSET`; empty for the
+            base itself.
+        sources: the target and its background.
         shares: onset of each source as a share of its period, in [0, 1).
     """
 
@@ -404,7 +405,7 @@ class FactorClip:
     def clips(self, bank: ToneBank, gain: float) -> Sequence[Pcm16]:
         """The clip, int16 [samples].
 
-        The target and what is behind it are rounded to 16 bits before they are added: two clips of a star that differ
+        The target and its background are rounded to 16 bits before they are added: two clips of a star that differ
         in the target differ by the same samples as the two targets alone.
         """
         onsets = self.onsets(bank.spec)
@@ -421,7 +422,7 @@ class FactorClip:
 def draw_stars(spec: SceneSpec, stars: int) -> Iterator[FactorClip]:
     """The clips of all stars: the base, every other class of each factor of the target, onsets redrawn.
 
-    Targets are different from star to star. A star is the same in specs that differ in the number of stars alone.
+    Targets differ from star to star. A star is the same in specs that differ in the number of stars alone.
     """
     classes = spec.num_classes
     codes = random_generator(spec.seed, _TARGETS).permutation(classes ** len(ATTRIBUTES))
@@ -453,15 +454,15 @@ def draw_stars(spec: SceneSpec, stars: int) -> Iterator[FactorClip]:
 
 
 def spread(classes: int, count: int) -> tuple[int, ...]:
-    """So many of the classes 0..classes-1, with both ends, as evenly as they can be; halves are rounded up."""
+    """`count` of the classes 0..classes-1, with both ends, as evenly spaced as possible; halves are rounded up."""
     gaps = count - 1
     return tuple((2 * number * (classes - 1) + gaps) // (2 * gaps) for number in range(count))
 
 
 def draw_crossed(spec: SceneSpec, kept: Mapping[str, Sequence[int]]) -> Iterator[FactorClip]:
-    """Single sources of all combinations of the classes that are kept of each attribute.
+    """Single sources of all combinations of the kept classes of each attribute.
 
-    A source has one onset, whichever others are.
+    The onset of a source does not depend on the other sources.
     """
     classes = spec.num_classes
     shares = random_generator(spec.seed, _CROSSED).random(classes ** len(ATTRIBUTES))

@@ -1,7 +1,7 @@
-"""Twins: groups of clips that differ in which label is where, their questions, and the time lines of each kind.
+"""Twins: groups of clips that differ in the places of their labels, their questions, and the time lines of each kind.
 
-A group has clips with the same sounds at the same places, and a question with the same options about each, whose answer
-is another in each. What a group says is borne out by what is heard in its clips, as it is measured.
+The clips of a group have the same sounds at the same places, and a question with the same options about each, whose
+answer differs from clip to clip. The measured events of the clips confirm it.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from ..texts.questions import (
 from .sources import dealt, random_generator
 
 SECONDS = 10
-"""Of a clip."""
+"""Length of a clip."""
 
 FEWEST_LABELS = 5
-"""The anchor of a classification, and four that take turns."""
+"""Labels: the anchor of a classification, and four that take turns."""
 
 EARLY_END = 20
-"""Steps by which a sound may end before its span: the longest silence that is none."""
+"""Steps by which a sound may end before its span: the longest silence that splits no event."""
 
 SPLITS = ("train", "test")
 
 LEVELS = (0.0, 3.0, 6.0)
-"""dB between the loudest and the softest track, dealt to groups."""
+"""dB between the loudest and the softest track; groups take turns."""
 
 TOGETHER, APART = "together", "apart"
 ARRANGEMENTS = (TOGETHER, APART)
@@ -74,10 +74,10 @@ class Track:
     """A sound in a clip.
 
     Attributes:
-        label: what is heard.
-        variant: which of the label's sounds, from 0; tracks of one clip that have the same take the same.
+        label: of the sound.
+        variant: number of the sound within its label, from 0; tracks of one clip with the same variant share the sound.
         level: dB, 0 of the loudest track and negative of a softer one.
-        spans: when, first step and the step after the last; they do not touch.
+        spans: first step and the step after the last, of each; they do not touch.
     """
 
     label: str
@@ -91,7 +91,7 @@ class TwinClip:
     """A clip of a group.
 
     Attributes:
-        name: of its own among all clips of a data set.
+        name: unique among all clips of a data set.
         tracks: the sounds.
     """
 
@@ -101,11 +101,11 @@ class TwinClip:
 
 @dataclass(frozen=True)
 class TwinQuestion:
-    """What is asked of all clips of a group.
+    """A question about all clips of a group.
 
     Attributes:
-        anchor: label that is asked about; or empty.
-        options: in the order in which they stand; each is the answer in one clip.
+        anchor: label in question; or empty.
+        options: in their order; each is the answer in one clip.
         answers: one of the options for each clip.
         template: the wording.
         other: label that the anchor is compared with; or empty.
@@ -120,18 +120,18 @@ class TwinQuestion:
 
 @dataclass(frozen=True)
 class TwinGroup:
-    """Clips that differ in what sounds where.
+    """Clips that differ in the places of their labels.
 
     Attributes:
-        name: of its own among all groups of a data set.
+        name: unique among all groups of a data set.
         split: train or test.
-        number: of the set that it is in, from 0.
+        number: of its set, from 0.
         task: of `questions`.
         variant: of the task.
         clips: two to four.
-        questions: one; of those answered by Yes or No two, about either of the labels that are exchanged.
+        questions: one; for Yes or No two, one about either of the exchanged labels.
         place: of its kind, see `Kind`.
-        arrangement: one of `ARRANGEMENTS`, where it has a pair in the other; else empty.
+        arrangement: one of `ARRANGEMENTS`, where the group has a pair in the other; else empty.
     """
 
     name: str
@@ -151,7 +151,7 @@ class TwinGroup:
 
     @property
     def pair(self) -> str:
-        """What its name has in common with that of its pair."""
+        """The common part of its name and that of its pair."""
         return self.name.removesuffix(f"-{self.arrangement}")
 
     @property
@@ -163,11 +163,11 @@ class TwinGroup:
 
 @dataclass(frozen=True)
 class DrawnQuestion:
-    """A question as it is drawn, before it has a wording.
+    """A drawn question, before it has a wording.
 
     Attributes:
-        anchor, answers, other: as of `TwinQuestion`.
-        polarity: of Yes and No, what Yes says; else empty.
+        anchor, answers, other: as in `TwinQuestion`.
+        polarity: for Yes and No, the state that Yes affirms; else empty.
     """
 
     anchor: str
@@ -178,13 +178,13 @@ class DrawnQuestion:
 
 @dataclass(frozen=True)
 class TimeLines:
-    """What is drawn of a group before it has wordings, levels and a name.
+    """A drawn group, before it has wordings, levels and a name.
 
     Attributes:
         clips: the tracks of each.
         asked: the questions.
         is_level: whether all tracks have one level.
-        apart: spans of the tracks of all clips where they are pulled apart; None where they are not.
+        apart: spans of the tracks of all clips in the arrangement apart; None where there is none.
     """
 
     clips: Sequence[Tracks]
@@ -199,8 +199,8 @@ class Kind:
 
     Attributes:
         task: of `questions`, with the variant where it is not the first.
-        place: its number in random streams, of its own among all kinds.
-        draw: what draws a group of it.
+        place: its number in random streams, unique among all kinds.
+        draw: the function that draws a group of it.
     """
 
     task: str
@@ -210,15 +210,15 @@ class Kind:
 
 @dataclass(frozen=True)
 class Turn:
-    """The place of a group among all, and what is dealt to it.
+    """The place of a group among all, and its share of the balanced choices.
 
     Attributes:
         kind: of the group.
         split: train or test.
         number: of the set that it is in.
         seed: of all choices.
-        labels: that are heard, in the order of the group.
-        block: steps of which sounds last a whole number where their statistics must not tell the answer.
+        labels: of the group, in its order.
+        block: steps; where statistics must not reveal the answer, sounds last a whole number of blocks.
         rng: of this group.
     """
 
@@ -244,20 +244,20 @@ class Turn:
 def draw_groups(
     kinds: Sequence[Kind], labels: Sequence[str], split: str, sets: int, seed: int, *, block: float
 ) -> Iterator[tuple[TwinGroup, ...]]:
-    """The groups of a split, set by set, one of each kind in a set; further sets change none of those before.
+    """The groups of a split, set by set, one of each kind in a set; more sets change none of the earlier ones.
 
-    Labels, wordings and levels are dealt evenly; times are drawn.
+    Labels, wordings and levels are used equally often; times are drawn.
 
     Args:
         kinds: of a set.
-        labels: that are heard; five or more.
+        labels: five or more.
         split: train or test.
         sets: how many.
         seed: of all choices.
         block: see `Turn`.
 
     Yields:
-        A group; or the two that have the same sounds, together and pulled apart.
+        A group; or two with the same sounds, together and apart.
 
     Raises:
         InputError: too few labels, or two that read alike.
@@ -287,7 +287,7 @@ def _labels_of(labels: Sequence[str], number: int, seed: int, at: tuple[int, int
 
 
 def _group_of(turn: Turn, lines: TimeLines) -> TwinGroup:
-    """A group: wording and levels are dealt by its number, the order of options and who is softer drawn."""
+    """A group: its number decides wording and levels; the order of options and the softer tracks are drawn."""
     task, variant = task_and_variant(turn.kind.task, twin_tasks())
     variants = [track[1] for track in lines.clips[0]]
     levels = dict.fromkeys(variants, 0.0) if lines.is_level else _levels_of(variants, turn.number, turn.rng)
@@ -307,7 +307,7 @@ def _group_of(turn: Turn, lines: TimeLines) -> TwinGroup:
 
 
 def _wording_of(turn: Turn, task: str, variant: str, polarity: str) -> str:
-    """The wording that is dealt to a group: in as many groups as there are of its polarity, each comes once."""
+    """The wording of a group: in as many groups as its polarity has wordings, each comes once."""
     every = question_templates(task, variant)
     side = list(dict.fromkeys(template.polarity for template in every)).index(polarity)
     wordings = [template.name for template in every if template.polarity == polarity]
@@ -316,7 +316,7 @@ def _wording_of(turn: Turn, task: str, variant: str, polarity: str) -> str:
 
 
 def _levels_of(variants: Sequence[int], number: int, rng: np.random.Generator) -> dict[int, float]:
-    """The level of each variant: some, but not all, are softer, by what is dealt to the group."""
+    """The level of each variant: some, but not all, are softer, by the level difference of the group."""
     distinct = rng.permutation(sorted(set(variants))).tolist()
     softer = distinct[: int(rng.integers(1, len(distinct)))]
     difference = LEVELS[number % len(LEVELS)]
@@ -324,7 +324,7 @@ def _levels_of(variants: Sequence[int], number: int, rng: np.random.Generator) -
 
 
 def _arranged(group: TwinGroup, arrangement: str, spans: Sequence[Spans] | None) -> TwinGroup:
-    """A group by another name, each track at other spans where such are given."""
+    """A group under another name, each track at other spans where these are given."""
     name = f"{group.name}-{arrangement}"
     clips = []
     for place, clip in enumerate(group.clips, 1):
@@ -339,7 +339,7 @@ _SETTINGS = QuestionSettings(counts=(1, 2, 3, 4), duration_options=3)
 
 
 def twin_tasks() -> Mapping[str, QuestionTask]:
-    """All tasks that twins can be about: those of questions, and the atoms that they are made of."""
+    """All tasks that twins can be about: those of questions, and their atoms."""
     return {**question_tasks(), **ATOM_TASKS}
 
 
@@ -348,10 +348,10 @@ def questions_of(group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Q
 
     Args:
         group: of twins.
-        annotations: what is heard in each of its clips, as measured.
+        annotations: the measured events of each of its clips.
 
     Raises:
-        QuestionError: what is heard in a clip does not bear out its answer.
+        QuestionError: the measured events of a clip contradict its answer.
     """
     task = twin_tasks()[group.task]
     questions = []
@@ -392,16 +392,16 @@ def questions_of(group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Q
 
 
 def _said(answer: str, polarity: str, width: int) -> str:
-    """The answer of a fact as an option."""
+    """The answer to a fact as an option."""
     if polarity:
         return YES if answer == polarity else NO
     return window_text(int(answer), width) if width else in_sentence(answer)
 
 
 def gap_of(question: Question, annotation: Annotation) -> float | None:
-    """The shortest silence, in seconds, between the anchor and what comes before or after it.
+    """The shortest silence, in seconds, between the anchor and the sounds before and after it.
 
-    Of detection it is that between any two labels; where nothing is said to be apart, there is none.
+    For detection, that between any two labels. None for other questions without an anchor, and where nothing is apart.
     """
     if not question.anchor and question.task != "detection":
         return None
@@ -417,13 +417,13 @@ def gap_of(question: Question, annotation: Annotation) -> float | None:
 
 
 FIRST, LAST = 20, 980
-"""Steps between which everything is heard."""
+"""Steps between which all sounds lie."""
 
 SHARED = 100
-"""Steps for which sounds that overlap do so, at least, where nothing else is dealt; one may end `EARLY_END` sooner."""
+"""Least steps of an overlap, where the group has no value of its own; one sound may end `EARLY_END` sooner."""
 
 BLOCK = 40.0
-"""Steps of a block, at most: so many fit into a clip that `_BLOCKS` of them do."""
+"""Most steps of a block: `_BLOCKS` of them fit into a clip."""
 
 _BLOCKS = int((LAST - FIRST) / BLOCK)
 
@@ -435,20 +435,21 @@ _SHAPES = (
     ((7, 2, 2), ((4, 4, 3),)),
     ((8, 2, 2), ((4, 4, 4), (5, 4, 3))),
 )
-"""Blocks of the events of the label whose longest event is longest, and of either of the others: of each shape the same
-total in as many events, none shorter than two blocks, and the longest three blocks longer than any of the others."""
+"""Blocks of the events of the label with the longest event, and of either other label. In each shape both have the same
+total and number of events, none shorter than two blocks, and the longest is three blocks longer than any other
+event."""
 
 _SLOTS, _SLOT = 6, 3
-"""Of a clip of `counting/together`: times at which something sounds, and the blocks of each; a block lies between."""
+"""For a clip of `counting/together`: number of times with sound, and the blocks of each; a block lies between."""
 
 
 def _longest(turn: Turn) -> TimeLines:
-    """Three tracks with events of the same total and number, of which the first has the longest; labels take turns."""
+    """Three tracks with events of the same total and number; the first has the longest, and labels take turns."""
     rng, block = turn.rng, turn.block
     winner, shorter = _SHAPES[int(rng.integers(len(_SHAPES)))]
     shapes = [winner, *(shorter[int(rng.integers(len(shorter)))] for _ in range(2))]
     runs = [_placed(shape, rng) for shape in shapes]
-    # About one draw in ten: as often beside either of the others.
+    # About one draw in ten: equally often beside either of the others.
     while len({len(_blocks_of(one) & _blocks_of(other)) for one, other in _pairs(runs)}) > 1:
         runs = [_placed(shape, rng) for shape in shapes]
     shift = _shift(rng, block)
@@ -460,7 +461,7 @@ def _placed(lengths: Sequence[int], rng: np.random.Generator) -> list[Interval]:
     """Events of so many blocks in a drawn order and at drawn places, a block of silence or more between two."""
     order = rng.permutation(lengths).tolist()
     spare = _BLOCKS - sum(order) - (len(order) - 1)
-    # Each way to deal what is left to the silences is as likely.
+    # All ways to divide the rest among the silences are equally likely.
     bars = np.sort(rng.permutation(spare + len(order))[: len(order)]) - np.arange(len(order))
     starts = bars + np.arange(len(order)) + np.concatenate(([0], np.cumsum(order)[:-1]))
     return [(start, start + length) for start, length in zip(starts.tolist(), order, strict=True)]
@@ -475,19 +476,19 @@ def _blocks_of(runs: Sequence[Interval]) -> set[int]:
 
 
 def _shift(rng: np.random.Generator, block: float) -> int:
-    """Steps by which the first block begins after the first step at which anything may."""
+    """Steps from the first allowed step to the first block."""
     return int(rng.integers(0, int(LAST - FIRST - _BLOCKS * block) + 1))
 
 
 def _span(first: int, last: int, block: float, shift: int) -> Interval:
-    """Blocks in steps: no step of the block before or after, in which a sound that repeats would begin again."""
+    """Blocks in steps, without the steps of neighbouring blocks, in which a repeated sound would begin again."""
     return FIRST + shift + ceil(first * block), FIRST + shift + floor(last * block)
 
 
 def _together(turn: Turn) -> TimeLines:
-    """Six times at which voices sound, four in two of them and two in the rest; two, three or four labels at once.
+    """Six times with voices, four with two of them and two with the rest; two, three or four labels at once.
 
-    Whatever the answer, each of four labels sounds at three times, at two of them in one voice and at one in two.
+    Whatever the answer, each of four labels sounds at three times: at two of them in one voice, and at one in two.
     """
     labels, rng, block = turn.labels, turn.rng, turn.block
     slots, shift = _slots(rng), _shift(rng, block)
@@ -509,17 +510,17 @@ def _together(turn: Turn) -> TimeLines:
 
 
 def _slots(rng: np.random.Generator) -> list[int]:
-    """The first block of each time: a block or more of silence lies between two."""
+    """The first block of each time; at least one block of silence lies between two."""
     spare = _BLOCKS - _SLOTS * _SLOT - (_SLOTS - 1)
     dealt = np.cumsum(rng.multinomial(spare, [1 / (_SLOTS + 1)] * (_SLOTS + 1)))
     return [place * (_SLOT + 1) + int(dealt[place]) for place in range(_SLOTS)]
 
 
 def _cast(count: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """Which of four labels are heard in the voices of each time, the two of four voices first; so many at once at most.
+    """The labels, of four, in the voices of each time, the two times of four voices first; at most `count` at once.
 
-    That many are at once in one of the times, of three as often in two: how often labels meet in all, which bands that
-    they share tell a little of, is as alike as it can be.
+    The maximum is reached at one of the times, that of three at two: so the number of meetings of two labels, which
+    shared bands reveal in part, differs as little as possible.
     """
     full: list[tuple[int, ...]]
     doubled: list[tuple[int, ...]] = [(2, 2), (3, 3)]
@@ -542,7 +543,7 @@ def _two_of(labels: Sequence[int], rng: np.random.Generator) -> list[int]:
 
 
 def _couples(labels: Sequence[int], rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """Labels two by two, in a drawn order of those in which no two are the same."""
+    """Labels in pairs, in a drawn order without a pair of equal labels."""
     while True:
         order = rng.permutation(labels).tolist()
         couples = [tuple(order[place : place + 2]) for place in range(0, len(order), 2)]
@@ -551,17 +552,17 @@ def _couples(labels: Sequence[int], rng: np.random.Generator) -> list[tuple[int,
 
 
 _SOONEST = 44
-"""The step at which the first slot of a detection may begin: nothing overlaps in the first half second."""
+"""First step of a detection's first slot: nothing overlaps in the first half second."""
 
 _GAPS = (25, 50, 80)
-"""Steps of silence beside what is asked about, dealt to groups."""
+"""Steps of silence beside the label in question; groups take turns."""
 
 _OVERLAPS = (80, 120, 170)
-"""Steps for which the anchor and another are heard together, dealt to groups."""
+"""Steps of overlap of the anchor with another label; groups take turns."""
 
 
 def _counting(turn: Turn) -> TimeLines:
-    """Four tracks that are all heard together."""
+    """Four simultaneous tracks."""
     rng = turn.rng
     return _counted([((int(rng.integers(FIRST, 300)), int(rng.integers(600, LAST))),) for _ in range(4)], turn)
 
@@ -572,14 +573,14 @@ def _counted(spans: Sequence[Spans], turn: Turn, apart: Sequence[Spans] | None =
     clips = []
     for count in counts:
         some = [turn.labels[k] for k in turn.rng.permutation(4)[:count]]
-        # Each label at least once, and which ones more often is drawn.
+        # Each label at least once; those that come more often are drawn.
         dealt = turn.rng.permutation([*range(count), *turn.rng.integers(count, size=4 - count)])
         clips.append([(some[which], track, spans[track]) for track, which in enumerate(dealt)])
     return TimeLines(clips, [DrawnQuestion("", [str(count) for count in counts])], apart=apart)
 
 
 def _duration(turn: Turn) -> TimeLines:
-    """Three tracks of very different lengths, the longest of which overlaps the others."""
+    """Three tracks of very different lengths; the longest overlaps the others."""
     rng = turn.rng
     unit = int(rng.integers(50, 71))
     lengths = [share * unit + int(rng.integers(0, 21)) for share in (11, 7, 4)]
@@ -589,7 +590,7 @@ def _duration(turn: Turn) -> TimeLines:
 def _rotated(
     spans: Sequence[Spans], turn: Turn, *, is_level: bool = False, apart: Sequence[Spans] | None = None
 ) -> TimeLines:
-    """Three tracks, of which the first is the longest, and on which labels take turns."""
+    """Three tracks, the first one the longest, on which labels take turns."""
     clips, answers = [], []
     for shift in turn.rng.permutation(3).tolist():
         order = np.roll(turn.labels[:3], shift).tolist()
@@ -599,7 +600,7 @@ def _rotated(
 
 
 def _overlapping(lengths: Sequence[int], first: int, rng: np.random.Generator) -> list[Spans]:
-    """The span of each sound: the first begins at a step, the others, shorter ones, overlap it on a side or within."""
+    """The span of each sound: the first begins at a step; the others, shorter, overlap one side of it or lie within."""
     longest, *shorter = lengths
     spans: list[Spans] = [((first, first + longest),)]
     for length in shorter:
@@ -610,7 +611,7 @@ def _overlapping(lengths: Sequence[int], first: int, rng: np.random.Generator) -
 
 
 def _concurrency(turn: Turn) -> TimeLines:
-    """One track overlaps another; a third, of the same length, sound and level as the first, is alone."""
+    """One track overlaps another; a third, with the same length, sound and level as the first, is alone."""
     labels, number, rng = turn.labels, turn.number, turn.rng
     length, other = int(rng.integers(220, 291)), int(rng.integers(220, 291))
     gap, overlap = _GAPS[number % len(_GAPS)], _OVERLAPS[number // len(_GAPS) % len(_OVERLAPS)]
@@ -631,7 +632,7 @@ def _concurrency(turn: Turn) -> TimeLines:
         ]
         for first, third in exchanged
     ]
-    # Each polarity about one of the two: so in either state, Yes is right as often as No.
+    # One of the two polarities for each label: so in either state, Yes is right as often as No.
     polarities = (OVERLAP, ALONE) if rng.random() < 0.5 else (ALONE, OVERLAP)
     asked = []
     for anchor, polarity in zip((labels[0], labels[2]), polarities, strict=True):
@@ -641,7 +642,7 @@ def _concurrency(turn: Turn) -> TimeLines:
 
 
 def _classification(turn: Turn) -> TimeLines:
-    """An anchor, a sound that overlaps it, one before, one after, and one that is not there; four labels take turns."""
+    """An anchor, a sound that overlaps it, one before, one after, and an absent one; four labels take turns."""
     labels, number, rng = turn.labels, turn.number, turn.rng
     gap, overlap = _GAPS[number % len(_GAPS)], _OVERLAPS[number // len(_GAPS) % len(_OVERLAPS)]
     length, before, after, with_it = rng.integers((220, 180, 180, 180), (291, 241, 241, 241)).tolist()
@@ -667,7 +668,7 @@ def _detection(turn: Turn) -> TimeLines:
     labels, rng = turn.labels, turn.rng
     length, late, gap = int(rng.integers(86, 93)), int(rng.integers(6, 16)), int(rng.integers(22, 31))
     slot = 2 * length + gap
-    # What is left stands between the slots, each two of which are apart.
+    # The rest lies between the slots, all of which are apart.
     rest = rng.multinomial(LAST - _SOONEST - 4 * slot - 3 * _GAPS[0], [0.2] * 5)
     starts = [_SOONEST + place * (slot + _GAPS[0]) + int(rest[: place + 1].sum()) for place in range(4)]
     within = [int(rng.integers(0, slot - length - late + 1)) for _ in starts]
@@ -689,11 +690,11 @@ def _detection(turn: Turn) -> TimeLines:
 
 
 _LEAST_GAP = 25
-"""Steps between two sounds that follow each other, at least."""
+"""Fewest steps between two sounds one after the other."""
 
 
 def _one_after_the_other(lengths: Sequence[int], rng: np.random.Generator) -> list[Spans]:
-    """The span of each sound, in a drawn order; what is left of the clip is dealt to the silences."""
+    """The span of each sound, in a drawn order; the rest of the clip is divided among the silences."""
     count = len(lengths)
     rest = LAST - FIRST - sum(lengths) - (count - 1) * _LEAST_GAP
     silences = rng.multinomial(rest, [1 / (count + 1)] * (count + 1))
@@ -707,7 +708,7 @@ def _one_after_the_other(lengths: Sequence[int], rng: np.random.Generator) -> li
 
 
 def _counting_both_ways(turn: Turn) -> TimeLines:
-    """Four sounds, and one to four labels on them; together, all are heard at once for a while."""
+    """Four sounds with one to four labels; in the arrangement together, all overlap for a while."""
     rng = turn.rng
     lengths = [int(length) for length in rng.integers(170, 216, 4)]
     longest = max(lengths)
@@ -727,7 +728,7 @@ def _duration_both_ways(turn: Turn) -> TimeLines:
 
 
 def _presence(turn: Turn) -> TimeLines:
-    """Three sounds, of which the first overlaps the others; one of them is of one kind, or of another."""
+    """Three sounds, the first of which overlaps the others; one of them is of either of two labels."""
     labels, rng = turn.labels, turn.rng
     lengths = [int(length) for length in rng.integers((300, 150, 150), (501, 351, 351))]
     spans = _overlapping(lengths, int(rng.integers(FIRST, LAST - lengths[0] + 1)), rng)
@@ -741,7 +742,7 @@ def _presence(turn: Turn) -> TimeLines:
 
 
 def _sequence(turn: Turn) -> TimeLines:
-    """Two sounds that begin one after the other, and a third that begins whenever; the two change places."""
+    """Two sounds that begin one after the other and exchange places, and a third that begins at any time."""
     labels, rng = turn.labels, turn.rng
     lengths = [int(length) for length in rng.integers(150, 351, 3)]
     step = int(rng.integers(60, 301))
@@ -755,8 +756,8 @@ def _sequence(turn: Turn) -> TimeLines:
 
 
 def _either_way(turn: Turn, clips: Sequence[Tracks], atom: str) -> TimeLines:
-    """Two clips in either order, of the first of which the first state is true of the first label, in the second of the
-    second; either label is asked about in a polarity of its own."""
+    """Two clips in either order: in the first of them the first label is in the first state, in the second the second
+    label; the question about either label has its own polarity."""
     first_is_first = turn.rng.random() < 0.5
     states = STATES[atom]
     polarities = states if turn.rng.random() < 0.5 else states[::-1]
@@ -778,10 +779,10 @@ OVERLAPPING = (
     Kind("duration/longest", 9, _longest),
     Kind("counting/together", 10, _together),
 )
-"""The paper's five kinds of questions about sounds that overlap, and two of them that need time."""
+"""The paper's five kinds of questions about polyphonic sounds, and two further ones that need time."""
 
 PAIRED = (Kind("counting", 5, _counting_both_ways), Kind("duration", 6, _duration_both_ways))
-"""Kinds of questions that have one answer whether sounds are together or apart."""
+"""Kinds of questions whose answer is the same together and apart."""
 
 ATOMIC = (Kind(PRESENCE, 7, _presence), Kind(SEQUENCE, 8, _sequence))
-"""What questions about overlap are made of."""
+"""The atoms of questions about overlap."""

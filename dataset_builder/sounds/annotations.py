@@ -1,8 +1,8 @@
-"""What is heard in a recording from when to when: labelled events, and intervals of them in whole steps.
+"""Events of a recording: their labels and times, and intervals of them in whole steps.
 
-Intervals count in hundredths of a second: a sound is heard in the hundredths whose middle lies in one of its events. So
-they are whole numbers, merged, joined and cut exactly, and an algorithm that goes from frame to frame can come to the
-same result.
+Intervals count in hundredths of a second: a label is active in the hundredths whose middle lies in one of its events.
+So they are whole numbers, merged, joined and cut exactly, and a frame-by-frame algorithm can arrive at the same
+result.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Literal
 from ..data import DatasetError
 
 LEAST_CONFIDENCE = 0.3
-"""What is less certain is not heard."""
+"""A less certain event is absent."""
 
 
 THRESHOLD = 0.5
-"""What is at least as certain is taken to be heard."""
+"""An event at least this certain counts as present."""
 
 
 SURE = 0.7
-"""What is more certain is heard beyond doubt; from `LEAST_CONFIDENCE` to here it is heard perhaps."""
+"""A more certain event is present beyond doubt; from `LEAST_CONFIDENCE` to here its presence is uncertain."""
 
 
 ROUNDING = 0.1
@@ -33,18 +33,18 @@ ROUNDING = 0.1
 
 
 class AnnotationError(DatasetError):
-    """Labels that cannot be used: says in which file and line, what is wrong, and what is expected."""
+    """Unusable labels: states file and line, the problem, and the rule."""
 
 
 @dataclass(frozen=True)
 class LabelledEvent:
-    """Something that somebody heard.
+    """A labelled event.
 
     Attributes:
         onset, offset: seconds from the beginning; onset < offset.
-        label: what is heard, in the words of the labels.
-        source: what makes the sound, where the labels tell sources of one label apart.
-        confidence: how certain it is, 0–1; None where the labels do not say, which is certain.
+        label: of the sound, as the labels spell it.
+        source: of the sound, where the labels distinguish sources of one label.
+        confidence: certainty, 0–1; None where the labels do not state it: certain.
     """
 
     onset: float
@@ -66,17 +66,17 @@ class LabelledEvent:
 
 @dataclass(frozen=True)
 class Annotation:
-    """A recording, or a part of one, and what is heard in it.
+    """A recording, or a part of one, and its events.
 
     Attributes:
         recording: its name, without folder and ending.
         duration: seconds.
-        events: by onset; of soft labels also those that are heard perhaps.
-        resolution: seconds to which the labels tell times; 0 where they are as exact as a listener.
-        source_name: of the data set or the format that it comes from.
+        events: by onset; of soft labels also the uncertain ones.
+        resolution: seconds, of the times in the labels; 0 where they are as exact as a listener.
+        source_name: of the data set or the format.
         start: seconds of the recording at which this part begins.
-        group: of recordings that must not stand on both sides of a split; the recording where it is empty.
-        negative: whether it stands only for what does not overlap, see `audiotime_negatives`.
+        group: of recordings that must be on one side of a split; the recording where it is empty.
+        negative: whether it stands only for the absence of overlap, see `audiotime_negatives`.
     """
 
     recording: str
@@ -107,22 +107,22 @@ class Annotation:
 
     @property
     def key(self) -> tuple[str, float]:
-        """Recording and start: what tells it from all other annotations."""
+        """Recording and start, which identify the annotation."""
         return self.recording, self.start
 
     @property
     def split_group(self) -> str:
-        """What has to stay on one side of a split."""
+        """The group that has to stay on one side of a split."""
         return self.group or self.recording
 
 
 def event_order(event: LabelledEvent) -> tuple[float, float, str, str]:
-    """What events are sorted by: onset, offset, label, source."""
+    """The sort key of events: onset, offset, label, source."""
     return event.onset, event.offset, event.label, event.source or ""
 
 
 def joined_events(events: Iterable[LabelledEvent]) -> list[LabelledEvent]:
-    """Events of which those of one label, source and confidence that meet or overlap are one."""
+    """Events, with those of one label, source and confidence joined where they meet or overlap."""
     alike: dict[tuple[str, str, float], list[LabelledEvent]] = defaultdict(list)
     for event in sorted(events, key=event_order):
         confidence = -1.0 if event.confidence is None else event.confidence
@@ -137,10 +137,10 @@ def joined_events(events: Iterable[LabelledEvent]) -> list[LabelledEvent]:
 
 
 STEPS = 100
-"""Of a second."""
+"""Steps of a second."""
 
 _UNITS = 1_000_000
-"""Of a second, to which times are exact before they are counted in steps."""
+"""Units of a second, to which times are rounded before they are counted in steps."""
 
 Interval = tuple[int, int]
 """First step, and the step after the last."""
@@ -153,15 +153,15 @@ Relation = Literal["overlap", "apart", "ambiguous"]
 
 @dataclass(frozen=True)
 class Rules:
-    """What counts as what in labels that tell times to so many seconds, in steps.
+    """The rules of comparison at a resolution of the labels, in steps.
 
     Attributes:
-        merge_gap: a silence of a label that is no longer is none.
-        guard: by which a sound is widened on both sides, to be apart from another.
-        min_overlap: two sounds overlap if both are heard for as long without interruption.
-        min_event: what is heard for less in total is not asked about.
-        min_margin: by which the longest has to exceed the next.
-        min_onset: before which nothing is said to begin.
+        merge_gap: longest silence of a label that splits no event.
+        guard: margin added on both sides of a sound that has to be apart from another.
+        min_overlap: shortest uninterrupted overlap of two sounds that counts as one.
+        min_event: shortest total duration of a label that is asked about.
+        min_margin: least excess of the longest over the next.
+        min_onset: earliest beginning that is asked about.
     """
 
     merge_gap: int
@@ -206,17 +206,17 @@ def union(intervals: Iterable[Interval], gap: int = 0) -> Activity:
 
 
 def intersection(one: Activity, other: Activity) -> Activity:
-    """Where both are heard."""
+    """The intersection of two activities."""
     return union((max(a[0], b[0]), min(a[1], b[1])) for a in one for b in other)
 
 
 def widened(activity: Activity, by: int) -> Activity:
-    """An activity that begins earlier and ends later."""
+    """An activity extended on both sides."""
     return union((start - by, stop + by) for start, stop in activity)
 
 
 def total(activity: Activity) -> int:
-    """Steps in which something is heard."""
+    """Steps of an activity."""
     return sum(stop - start for start, stop in activity)
 
 
@@ -226,9 +226,9 @@ def longest(activity: Activity) -> int:
 
 
 def activities(annotation: Annotation) -> dict[str, Activity]:
-    """For each label when it is heard; silences of at most `Rules.merge_gap` are none.
+    """The activity of each label; silences of at most `Rules.merge_gap` are closed.
 
-    A label whose events are too short for a step is heard never, and is here all the same.
+    A label whose events are all too short for a step has an empty activity.
     """
     gap = Rules.of(annotation).merge_gap
     return {label: union(_spans(annotation, label), gap) for label in annotation.labels}
@@ -239,10 +239,10 @@ def _spans(annotation: Annotation, label: str) -> list[Interval]:
 
 
 def relation(one: Activity, other: Activity, rules: Rules) -> Relation:
-    """What two sounds are to each other; what is between overlapping and apart is ambiguous.
+    """The relation of two sounds; between overlapping and apart it is ambiguous.
 
-    They overlap if they are heard together for `Rules.min_overlap` without interruption. They are apart if, both
-    widened by `Rules.guard`, they have no moment in common.
+    They overlap if both are active for `Rules.min_overlap` without interruption. They are apart if, both widened by
+    `Rules.guard`, they have no step in common.
     """
     if longest(intersection(one, other)) >= rules.min_overlap:
         return "overlap"
@@ -258,7 +258,7 @@ def relations(annotation: Annotation) -> dict[frozenset[str], Relation]:
 
 
 def together(heard: Iterable[Activity], least: int = 2) -> Activity:
-    """Where at least so many of some activities are heard at the same time."""
+    """The steps in which at least `least` of some activities coincide."""
     changes = sorted(change for activity in heard for start, stop in activity for change in ((start, 1), (stop, -1)))
     intervals: list[Interval] = []
     count = 0
@@ -270,21 +270,21 @@ def together(heard: Iterable[Activity], least: int = 2) -> Activity:
 
 
 def polyphony(annotation: Annotation) -> int:
-    """Most labels that are heard at the same time."""
+    """Most labels that are active at the same time."""
     heard = tuple(activities(annotation).values())
     return next((count for count in range(len(heard), 0, -1) if together(heard, count)), 0)
 
 
 def overlap_seconds(annotation: Annotation) -> float:
-    """Seconds in which two labels are heard at the same time."""
+    """Seconds in which two labels are active at the same time."""
     return total(together(activities(annotation).values())) / STEPS
 
 
 def overlap_regions(heard: Mapping[str, Activity], rules: Rules) -> Activity | None:
-    """Where two or more labels are heard at the same time, each of which everybody hears; None where that is disputed.
+    """The times of certain polyphony: two or more labels overlap undisputedly; None where an overlap is disputed.
 
-    Each lasts long enough from its beginning on: two labels begin to be heard together there, and go on for
-    `Rules.min_overlap`. No two labels come as close as `Rules.guard` allows without being one of them.
+    Each region is long enough from its beginning on: two labels begin to overlap there, and go on for
+    `Rules.min_overlap`. No two labels come as close as `Rules.guard` allows outside these regions.
     """
     regions = together(heard.values())
     if any(not begins_plainly(region, heard, rules) for region in regions):
@@ -294,7 +294,7 @@ def overlap_regions(heard: Mapping[str, Activity], rules: Rules) -> Activity | N
 
 
 def begins_plainly(region: Interval, heard: Mapping[str, Activity], rules: Rules) -> bool:
-    """Whether two labels are heard together from the beginning of a region on, for long enough."""
+    """Whether two labels overlap from the beginning of a region on, for long enough."""
     return any(
         start == region[0] and stop - start >= rules.min_overlap
         for one, other in combinations(heard.values(), 2)
@@ -303,10 +303,10 @@ def begins_plainly(region: Interval, heard: Mapping[str, Activity], rules: Rules
 
 
 def first_overlap(heard: Mapping[str, Activity], rules: Rules) -> int | None:
-    """The step at which two labels are first heard together; None where there is no such, or it is disputed.
+    """The step at which two labels first overlap; None where there is none, or it is disputed.
 
-    It is disputed if they are together for less than `Rules.min_overlap`, if it lies before `Rules.min_onset`, or if
-    two labels nearly met before.
+    It is disputed if the overlap is shorter than `Rules.min_overlap`, if it lies before `Rules.min_onset`, or if two
+    labels nearly met before.
     """
     regions = together(heard.values())
     if not regions or regions[0][0] < rules.min_onset or not begins_plainly(regions[0], heard, rules):
@@ -316,11 +316,11 @@ def first_overlap(heard: Mapping[str, Activity], rules: Rules) -> int | None:
 
 
 def readings(annotation: Annotation) -> tuple[Annotation, ...]:
-    """The ways in which soft labels can be taken, the plain one first; an annotation that is certain alone.
+    """The possible readings of soft labels, the plain one first; of certain labels, the annotation alone.
 
-    The plain one has what is certain to `THRESHOLD` or more. Of the rest, one has nothing of what is heard perhaps, one
-    has all, and for each label one has all of it and nothing of the rest, and the other way round: a question whose
-    answer is the same in all of them does not depend on what is heard perhaps.
+    The plain reading has the events that are certain to `THRESHOLD` or more. Of the others, one has no uncertain event,
+    one has all of them, and for each label one has its uncertain events and no others, and one the others alone. A
+    question with the same answer in all readings does not depend on uncertain events.
     """
     doubtful = sorted({event.label for event in annotation.events if _is_doubtful(event)})
     plain = _taken(annotation, lambda event: _confidence(event) >= THRESHOLD)

@@ -55,7 +55,7 @@ _VOICE_RANGES = {
     "pitch_sensitivity": (0, 7),
     "transpose": (-24, 24),
 }
-"""The same of what the six operators share."""
+"""The same for the fields that the six operators share."""
 
 Quad = tuple[int, int, int, int]
 

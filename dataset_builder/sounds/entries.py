@@ -1,4 +1,4 @@
-"""Sounds, whatever they are read or made from: what is said of each, and the words for it."""
+"""Entries of sounds of any origin: their labels and facts, and the words for them."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import packaged_yaml, sha256_of_json
 
 LONGEST_RECORDING = 30
-"""Seconds of a recording that are read at most: as much as whole recordings with captions last, and more than twice the
+"""Seconds of a recording that are read at most: the length of whole recordings with captions, and more than twice the
 longest clip of others, since a stretch by 2 reads that much."""
 
 
 @dataclass(frozen=True)
 class Sound:
-    """What is said of one sound: an FM tone, a file, a row of a data set, a labelled stretch of a recording.
+    """The facts about one sound: an FM tone, a file, a row of a data set, a labelled stretch of a recording.
 
     Attributes:
-        id: of its own among its `Sounds`: a path within the folder, a number within the data set.
-        label: what it is a sound of; empty where nobody says.
+        id: unique among its `Sounds`: a path within the folder, a number within the data set.
+        label: its class; empty where there is none.
         group: sounds of one group (a speaker, a session) are never on both sides of a fold; empty where it is a group
             of its own.
-        sha256: hexadecimal, of its samples or of what decides them.
+        sha256: hexadecimal, of its samples or of everything that decides them.
         number: its label as a number, where labels are numbers and not classes.
-        condition: what it shares with sounds of other labels and what says nothing of its own: the voice that says a
-            word, the pitch of an instrument; empty where there is none. See `related`.
-        captions: what is said of it in sentences.
+        condition: a property that it shares with sounds of other labels and that reveals nothing of its own label: the
+            voice that speaks a word, the pitch of an instrument; empty where there is none. See `related`.
+        captions: sentences about it.
         labels: all labels, where there are several.
-        words: what is said of it by attribute, such as ``{"pitch": "high", "rate": "slow"}``. A sound with one word
-            changed is another entry of the same label.
-        values: the same in numbers, where there are such: ``{"pitch": 75.0}``. A sound with one of them exchanged is
+        words: its words by attribute, such as ``{"pitch": "high", "rate": "slow"}``. A sound with one word changed is
+            another entry of the same label.
+        values: the same in numbers, where there are any: ``{"pitch": 75.0}``. A sound with one of them exchanged is
             another entry as well.
-        loop: seconds of its samples, where these are one period of a sound that goes on: repeated as they are, without
-            a crossfade; 0 where they are not.
-        level: dB at which it is heard beside others; 0 where all are equally loud.
+        loop: seconds of its samples, where these are one period of a sound without end: repeated as they are, without a
+            crossfade; 0 otherwise.
+        level: dB relative to other sounds; 0 where all are equally loud.
     """
 
     id: str
@@ -61,31 +61,31 @@ class Sound:
 
     @property
     def all_labels(self) -> tuple[str, ...]:
-        """Its labels, one or several; none where nobody says."""
+        """Its labels, one or several; empty where there are none."""
         return self.labels or ((self.label,) if self.label else ())
 
 
 def label_text(label: str) -> str:
-    """A label in words: underscores are blanks, and blanks stand once."""
+    """A label in words: underscores become blanks, and runs of blanks one."""
     return " ".join(unicodedata.normalize("NFC", label).replace("_", " ").split())
 
 
 def related(condition: str, other: str) -> bool:
     """Whether two conditions have more in common than two drawn at random: ``flite/awb`` and ``flite/slt``, one engine.
 
-    They are where the first parts of their paths are equal; those without ``/`` are related to themselves alone. Empty
-    ones, of recordings without a condition, are related to none.
+    They do where the first parts of their paths are equal; a condition without ``/`` is related to itself alone. The
+    empty condition, of recordings without one, is related to none.
     """
     first = condition.partition("/")[0]
     return bool(first) and first == other.partition("/")[0]
 
 
 _FURTHER = ("captions", "labels", "words", "values", "loop", "level")
-"""Attributes of a sound that most lack."""
+"""Attributes that most sounds lack."""
 
 
 def fingerprint_of_entries(entries: Sequence[Sound]) -> str:
-    """SHA-256 over what is said of recordings, in their order, but for their ids: names and places are no content."""
+    """SHA-256 over the entries of recordings, in their order, without their ids: names and places are no content."""
     content = [
         [
             entry.sha256,
@@ -93,7 +93,7 @@ def fingerprint_of_entries(entries: Sequence[Sound]) -> str:
             entry.number,
             entry.group,
             entry.condition,
-            # By their names: captions are no labels.
+            # With their names, so that captions are not taken for labels.
             *filter(None, [{name: value for name in _FURTHER if (value := getattr(entry, name))}]),
         ]
         for entry in entries
@@ -105,13 +105,11 @@ class Sounds(Protocol):
     """Sounds of one source: tones, a folder, a data set, stretches of recordings with strong labels.
 
     Attributes:
-        source: what they were opened from, for messages; a folder, a Hub id.
+        source: the data that they were opened from, for messages; a folder, a Hub id.
         sample_rate: Hz, where all have one; None where they differ.
-        entries: what is said of each, in a fixed order.
-        fingerprint: names their samples, labels, groups, conditions and captions, whatever they are called and wherever
-            they lie.
-        suggested: settings that suit them, by names of settings of recipes, where nobody asks for others: ``domain``,
-            ``classes`` …
+        entries: of the sounds, in a fixed order.
+        fingerprint: of their samples, labels, groups, conditions and captions, independent of names and places.
+        suggested: defaults that suit them, by names of settings of recipes: ``domain``, ``classes`` …
     """
 
     @property
@@ -137,16 +135,16 @@ class Sounds(Protocol):
 SoundsField = Annotated[
     Sounds | None, SkipValidation(), PlainSerializer(lambda sounds: None if sounds is None else sounds.fingerprint)
 ]
-"""The type of a field of a `Spec` that takes a user's sounds: of its values, the fingerprint."""
+"""The type of a field of a `Spec` that takes a user's sounds; its value is their fingerprint."""
 
 
 _PUNCTUATION = re.compile(r"[^\w\s'-]+")
 
 READING_ORDER = ("amplitude", "rate", "pitch")
-"""In which the words of a tone are read: "a loud slow high bell"."""
+"""The reading order of the words of a tone: "a loud slow high bell"."""
 
 FEWEST_CLASSES = 6
-"""With fewer classes an attribute there is none left between two words."""
+"""With fewer classes of an attribute, none is left between two words."""
 
 
 LOUDNESS = ("amplitude", "dynamics", "loudness")
@@ -155,7 +153,7 @@ LOUDNESS = ("amplitude", "dynamics", "loudness")
 
 @cache
 def word_places() -> Mapping[str, Mapping[str, tuple[float, float]]]:
-    """The words of each attribute, each with both ends of its part of the range, from 0 to 1; from ``words.yaml``."""
+    """The words of each attribute, each with both ends of its share of the range, from 0 to 1; from ``words.yaml``."""
     content = packaged_yaml(__package__, "words.yaml")
     return {attribute: {word: tuple(ends) for word, ends in words.items()} for attribute, words in content.items()}
 
@@ -186,7 +184,7 @@ def words_of_classes(attribute: str, num_classes: int) -> Mapping[str, tuple[int
 
 @cache
 def dimension_of(word: str) -> str:
-    """The attribute that a word for tones is of, empty for others; two words of one attribute exclude each other."""
+    """The attribute of a word for tones, empty for other words; two words of one attribute exclude each other."""
     return next((attribute for attribute, words in word_places().items() if word in words), "")
 
 
@@ -201,19 +199,19 @@ def _tables() -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]
 
 @cache
 def tables_digest() -> str:
-    """SHA-256 of the tables: they decide which labels meet, and what captions call them."""
+    """SHA-256 of the tables, which decide the labels that meet and their names in captions."""
     return sha256_of_json(_tables())
 
 
 @cache
 def spoken(label: str) -> str:
-    """A label as it is said: in lower case, without punctuation."""
+    """A label as it is spoken: in lower case, without punctuation."""
     return label_words(_PUNCTUATION.sub(" ", label))
 
 
 @cache
 def category_of(label: str) -> str:
-    """The kind of sounds that a label is of; its words where the table has none for it."""
+    """The kind of sounds of a label; its own words where the table has no kind for it."""
     words = f" {spoken(label)} "
     for category, of_category in _tables()[0].items():
         if any(f" {word} " in words for word in of_category):
@@ -222,7 +220,7 @@ def category_of(label: str) -> str:
 
 
 def categories_in(text: str) -> tuple[str, ...]:
-    """The kinds of sounds of which a text has a word, by their letters; none where the table has none for it."""
+    """The kinds of sounds that a text mentions, found by spelling; empty where the table has none."""
     words = f" {spoken(text)} "
     return tuple(
         sorted(name for name, of_name in _tables()[0].items() if any(f" {word} " in words for word in of_name))
@@ -231,7 +229,7 @@ def categories_in(text: str) -> tuple[str, ...]:
 
 @cache
 def noun_of(label: str) -> tuple[str, str] | None:
-    """Who makes a sound and how, ``("man", "speaking")``; None where a label does not say both."""
+    """The agent and the action of a label, ``("man", "speaking")``; None where it does not name both."""
     words = spoken(label)
     entry = _tables()[1].get(words)
     if entry is not None:

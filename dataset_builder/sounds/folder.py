@@ -1,4 +1,4 @@
-"""Recordings in a folder: ``LABEL[/CONDITION]/file.wav``, or a table ``metadata.csv`` that says what each file is."""
+"""Recordings in a folder: ``LABEL[/CONDITION]/file.wav``, or with a table ``metadata.csv`` that describes each file."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ SETTINGS = "sounds.yaml"
 """A file beside the sounds with settings of recipes that suit them, such as ``domain: birds`` and ``classes: 6``."""
 
 FILE = FILE_COLUMNS[0]
-"""Column of the table with the files, as it should be called."""
+"""Column of the table with the files: its preferred name."""
 
 LABEL, GROUP, CONDITION = "label", "group", "condition"
-"""The other columns by default."""
+"""Default names of the other columns."""
 
 _LARGEST_TABLE = 64 * 2**20
-"""Bytes."""
+"""Largest table, in bytes."""
 
 
 def folder_recordings(
@@ -66,27 +66,26 @@ def folder_recordings(
 ) -> ReadRecordings:
     """The recordings in a folder.
 
-    Where it holds ``metadata.csv``, its rows are the recordings: ``file_name``, or the first other one of
-    `FILE_COLUMNS` that it has, is a path below the folder. Else all sound files are, at any depth: the label of each is
-    the folder below the given one that it lies in, its condition the folders in between, such as ``flite/awb`` of
-    ``dog/flite/awb/1.wav``, and its group the same. Settings of recipes that suit them stand in ``sounds.yaml``, where
-    there is one.
+    With ``metadata.csv``, its rows are the recordings: ``file_name``, or else the first of `FILE_COLUMNS` that it has,
+    is a path below the folder. Otherwise all sound files are, at any depth: the label of each is its top folder below
+    the given one, its condition the folders in between, such as ``flite/awb`` of ``dog/flite/awb/1.wav``, and its group
+    the same. ``sounds.yaml``, where there is one, has settings of recipes that suit them.
 
     Args:
         folder: with sound files.
-        table: that says what each file is, where it is not the ``metadata.csv`` of the folder.
+        table: that describes each file, where it is not the ``metadata.csv`` of the folder.
         label: column of the table with labels; by default ``label``, where there is one. Or ``words_per_second`` and
             ``words_per_second=COLUMN``, see `counted_labels`.
         group: column of the table with groups; by default ``group``, where there is one.
         condition: column of the table with conditions; by default ``condition``, where there is one.
-        captions: columns of the table with captions; by default those that are called so, see `caption_columns`.
+        captions: columns of the table with captions; by default the columns of that name, see `caption_columns`.
         separator: between several labels of a row of the table.
-        words: columns of the table with a word each; by default those called ``word:ATTRIBUTE``, see `word_columns`.
-        skip_invalid: leave out recordings that cannot be used.
+        words: columns of the table with a word each; by default those named ``word:ATTRIBUTE``, see `word_columns`.
+        skip_invalid: leave out unusable recordings.
         progress: show progress bars.
 
     Raises:
-        SoundError: what is there cannot be used: says which file and why.
+        SoundError: the content is unusable: names the file and the reason.
     """
     folder = Path(folder)
     check_folder(folder)
@@ -119,7 +118,7 @@ def folder_recordings(
 
 
 def _suggested(path: Path) -> dict[str, Any]:
-    """The settings of a file; none where there is no file."""
+    """The settings of a file; empty where there is no file."""
     if not path.is_file():
         return {}
     return values_in_yaml(path, SETTINGS)
@@ -160,8 +159,8 @@ class _Table:
         separator: str | None,
         words: str | Sequence[str] | None,
     ) -> tuple[list[Candidate], dict[str, str]]:
-        """The recordings, and who is left out and why; of a file that is not there, or outside the folder, reading
-        says so."""
+        """The recordings, and the rows that are left out, with reasons; a file that is missing or outside the folder is
+        reported when it is read."""
         said_in = counted_column(self._name, label, self.columns)
         if self.file_column not in self.columns:
             raise SoundError(
@@ -208,7 +207,7 @@ class _Table:
 
 
 def _table(path: Path) -> list[dict[str, str]]:
-    """The rows of a table, one or more, all with the same columns."""
+    """The rows of a table, at least one, all with the same columns."""
     if path.stat().st_size > _LARGEST_TABLE:
         raise SoundError(f"{path.name} has more than {_LARGEST_TABLE // 2**20} MiB; is it a table of recordings?")
     try:
@@ -227,7 +226,7 @@ def _table(path: Path) -> list[dict[str, str]]:
 
 
 def _file_below(folder: Path, name: str) -> Path:
-    """The file of a name; a table must not lead anywhere else."""
+    """The file of a name; a table must not lead outside the folder."""
     path = folder / name
     try:
         inside = path.resolve().is_relative_to(folder.resolve())

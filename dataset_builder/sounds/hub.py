@@ -1,4 +1,4 @@
-"""Sounds of a data set of `datasets`, by its Hub id, folder or short name; never a script is run."""
+"""Sounds of a data set of `datasets`, by its Hub id, folder or short name; no script is ever run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SUFFIX = ".yaml"
 
 
 class NamedSet(Spec):
-    """A data set: a YAML file of the folder ``named``, or of a user, has these fields as keys, all but the name."""
+    """A data set: a YAML file of the folder ``named``, or a user's, with these fields as keys, all but the name."""
 
     name: str = Field(description="Of the file, without its suffix.")
     title: str = Field(description="The name that its authors gave it.")
@@ -59,7 +59,7 @@ class NamedSet(Spec):
     citation: str = Field(description="What to cite, in a sentence.")
     label: str | None = Field(None, description="Column with labels, where there are some.")
     revision: str | None = Field(None, description="Branch, tag or commit.")
-    # Where the repository does not say which they are: its own script is not run.
+    # Where the repository does not name them: its own script is not run.
     files: str | None = Field(None, description="Pattern of the Parquet files, with {config} and {split} in it.")
     config: str | None = Field(None, description="Configuration.")
     audio: str | None = Field(None, description="Column with sound, where there are several or files do not say so.")
@@ -103,7 +103,7 @@ class NamedSet(Spec):
 
     @property
     def terms(self) -> str:
-        """What whoever uses it has to know, in a sentence."""
+        """The terms of use for the user, in a sentence."""
         return f"{self.title} ({self.url}) is licensed {self.licence}; its authors ask to cite {self.citation}"
 
 
@@ -116,7 +116,7 @@ def _is_pattern(value: str) -> bool:
 
 
 def list_named_sets() -> tuple[str, ...]:
-    """Names of all data sets that have one."""
+    """Names of all described data sets."""
     folder = files(__package__).joinpath(_FOLDER)
     return tuple(sorted(file.name.removesuffix(_SUFFIX) for file in folder.iterdir() if file.name.endswith(_SUFFIX)))
 
@@ -125,7 +125,7 @@ def load_named_set(name: str) -> NamedSet:
     """The data set of a name.
 
     Raises:
-        SoundError: there is none, or its file is no description of one.
+        SoundError: there is none, or its file does not describe one.
     """
     names = list_named_sets()
     if name not in names:
@@ -135,12 +135,12 @@ def load_named_set(name: str) -> NamedSet:
 
 
 def read_named_set(path: Path) -> NamedSet:
-    """The data set that a user's own file describes, as those of the folder ``named`` do; its name is that of the file.
+    """The data set that a user's own file describes, in the form of the folder ``named``; its name is that of the file.
 
-    A `NamedSet.dataset` that is a folder beside the file is that folder.
+    A `NamedSet.dataset` with the name of a folder beside the file is that folder.
 
     Raises:
-        SoundError: there is no such file, or it is no description of a data set: says which key is wrong.
+        SoundError: there is no such file, or it does not describe a data set: names the wrong key.
     """
     named = named_set_from(path.stem, path)
     beside = path.parent / named.dataset
@@ -148,14 +148,14 @@ def read_named_set(path: Path) -> NamedSet:
 
 
 def values_in_yaml(content: Path | str, file: str) -> dict[str, Any]:
-    """What a file in YAML says of sounds.
+    """The values of a YAML file about sounds.
 
     Args:
         content: its path, or its text.
-        file: what it is called, for messages.
+        file: its name, for messages.
 
     Raises:
-        SoundError: it cannot be read, or says nothing by names.
+        SoundError: it cannot be read, or has no keys.
     """
     try:
         return read_yaml(content) if isinstance(content, Path) else parse_yaml(content, file)
@@ -164,14 +164,14 @@ def values_in_yaml(content: Path | str, file: str) -> dict[str, Any]:
 
 
 def named_set_from(name: str, content: Path | str) -> NamedSet:
-    """A data set as a file describes it.
+    """A data set from its description in a file.
 
     Args:
-        name: of the data set; in the file it does not stand.
+        name: of the data set; not part of the file.
         content: path of the file, or its text.
 
     Raises:
-        SoundError: the text is no YAML, or lacks a key, or has one that there is not, or of another type.
+        SoundError: the text is not YAML, lacks a key, or has an unknown key or a value of another type.
     """
     file = f"{name}{_SUFFIX}"
     values = values_in_yaml(content, file)
@@ -184,10 +184,10 @@ def named_set_from(name: str, content: Path | str) -> NamedSet:
 
 
 READERS = ("parquet", "arrow", "audiofolder")
-"""The readers of `datasets` that are used: none of them runs code of a data set, or unpickles."""
+"""The permitted readers of `datasets`: none of them runs code of a data set, or unpickles."""
 
 LARGEST_DOWNLOAD = 100 * 10**9
-"""Bytes that are downloaded at most."""
+"""Largest download, in bytes."""
 
 _NAME = r"\w+(?:\.\w+)*"
 """A name of a split, as `datasets` allows it: LibriSpeech has a ``train.100``."""
@@ -197,7 +197,7 @@ _SPLIT = re.compile(rf"\s*({_NAME})\s*(\[[^\]]*\])?\s*")
 Answer = TypeVar("Answer")
 
 
-def rows_of(
+def hub_rows(
     place: Place, config: str | None, split: str | None, files: str | None = None, *, progress: bool = True
 ) -> datasets.Dataset:
     """The rows of a split, downloaded and prepared in the cache of `datasets`.
@@ -206,13 +206,13 @@ def rows_of(
         place: of the data set.
         config: name of the configuration; not needed where there is one alone.
         split: such as ``test``, ``train[:1000]`` or ``train+test``; not needed where there is one alone.
-        files: pattern of the Parquet files of a split, with ``{config}`` and ``{split}`` in it; whatever else the data
-            set says of itself is not read.
+        files: pattern of the Parquet files of a split, with ``{config}`` and ``{split}`` in it; other statements of the
+            data set are not read.
         progress: show progress bars.
 
     Raises:
         DatasetError: there is no such configuration or split, or it cannot be read.
-        SoundError: it is too large, or read by what could run code.
+        SoundError: it is too large, or its reader could run code.
     """
     with _progress_bars(progress):
         builder = _builder(place, config, split, files)
@@ -232,7 +232,7 @@ def rows_of(
 
 
 def splits_in(split: str | None) -> tuple[str, ...]:
-    """The splits that are named, or parts of them: two in ``train[:10]+test``; none where it is no such text."""
+    """The splits in a text, whole or in part: two in ``train[:10]+test``; empty where it is not such a text."""
     matches = [_SPLIT.fullmatch(part) for part in (split or "").split("+")]
     return tuple(dict.fromkeys(match[1] for match in matches if match)) if all(matches) else ()
 
@@ -243,7 +243,7 @@ def files_of_split(files: str, config: str | None, split: str) -> str:
 
 
 def _builder(place: Place, config: str | None, split: str | None, files: str | None) -> datasets.DatasetBuilder:
-    """What reads the files; of Parquet those of the splits that are named alone, the others are not downloaded."""
+    """The builder that reads the files; of Parquet, only the files of the named splits are downloaded."""
     import datasets
 
     from ..stored import LocalFolder, check_card
@@ -274,13 +274,13 @@ def _builder(place: Place, config: str | None, split: str | None, files: str | N
 
 
 def _reader_of(builder: datasets.DatasetBuilder) -> str:
-    """What of `datasets` reads the files; nothing where it is not one of its own."""
+    """The reader of `datasets` for the files; empty where it is not one of its own."""
     package, _, reader = type(builder).__module__.rpartition(".")
     return reader if package.startswith("datasets.packaged_modules.") else ""
 
 
 def _check_reader(place: Place, builder: datasets.DatasetBuilder) -> None:
-    """Refuse data that are read by what could run code, or that lie elsewhere."""
+    """Refuse data whose reader could run code, or whose files lie elsewhere."""
     reader = _reader_of(builder)
     if reader not in READERS:
         raise SoundError(
@@ -291,7 +291,7 @@ def _check_reader(place: Place, builder: datasets.DatasetBuilder) -> None:
 
 
 def _check_size(place: Place, builder: datasets.DatasetBuilder) -> None:
-    """Refuse what is too large to be downloaded, by the sizes of the files, whatever the data set says of itself."""
+    """Refuse a download that is too large, by the sizes of the files, whatever the data set states about itself."""
     from ..stored import LocalFolder
 
     if isinstance(place, LocalFolder):
@@ -305,13 +305,13 @@ def _check_size(place: Place, builder: datasets.DatasetBuilder) -> None:
 
 
 def _files_of(place: Place, builder: datasets.DatasetBuilder) -> list[str]:
-    """Names of the files that are read, all of which lie in the data set."""
+    """Names of the files to read, all of which lie in the data set."""
     every = (builder.config.data_files or {}).values()
     return [name for files in every for name in place.names_of([str(file) for file in files])]
 
 
 def _asked(place: Place, question: Callable[[], Answer]) -> Answer:
-    """What `datasets` answers; with files that somebody else made, it can fail in any way."""
+    """The answer of `datasets`; with a stranger's files, it can fail in any way."""
     try:
         return place.ask(question)
     except DatasetError:
@@ -323,7 +323,7 @@ def _asked(place: Place, question: Callable[[], Answer]) -> Answer:
 
 @contextmanager
 def _encoding_paths() -> Iterator[None]:
-    """`datasets` prepares a folder of sound files without torchcodec, which it asks for and does not use then."""
+    """`datasets` prepares a folder of sound files without torchcodec, which it requires there and does not use."""
     import datasets
 
     def encode(self: datasets.Audio, value: Any) -> dict[str, Any]:
@@ -341,7 +341,7 @@ def _encoding_paths() -> Iterator[None]:
 
 @contextmanager
 def _progress_bars(shown: bool) -> Iterator[None]:
-    """`datasets` shows its own, unless it is told otherwise for the whole process."""
+    """`datasets` shows its own progress bars, unless they are disabled for the whole process."""
     import datasets
 
     if shown or datasets.are_progress_bars_disabled():
@@ -385,40 +385,40 @@ def hub_recordings(
 
     Args:
         dataset: its Hub id, or a folder.
-        label: column with labels: names of classes, whole numbers, which are classes too, or numbers with decimals. In
-            lists there are several a row; see `separator`. ``words_per_second`` is counted where there is no such
-            column, ``words_per_second=COLUMN`` in one that is named; see `counted_labels`.
-        group: column whose values say which recordings belong together, such as a speaker.
-        condition: column with what recordings of several labels share, such as the pitch of instruments.
-        captions: column with captions, or several, also as one text with commas between them: texts, or lists of some;
-            by default those that are called so, see `caption_columns`.
-        split: such as ``test`` or ``train[:1000]``; not needed where there is one alone. Of Parquet files those of the
-            split alone are downloaded.
+        label: column with labels: names of classes, whole numbers, which are classes too, or numbers with decimals.
+            Lists hold several a row; see `separator`. ``words_per_second`` is counted where there is no such column,
+            ``words_per_second=COLUMN`` in a named one; see `counted_labels`.
+        group: column of groups: recordings that belong together, such as those of a speaker.
+        condition: column with a property that recordings of several labels share, such as the pitch of instruments.
+        captions: column with captions, or several, also as one text with commas between them: texts, or lists of texts;
+            by default the columns of that name, see `caption_columns`.
+        split: such as ``test`` or ``train[:1000]``; not needed where there is one alone. Of Parquet files, only those
+            of the split are downloaded.
         config: name of the configuration; not needed where there is one alone.
         audio: column with sound; not needed where there is one alone.
         revision: branch, tag or commit of a Hub id.
-        files: pattern of the Parquet files of a split, where the data set does not say which they are, with
-            ``{config}`` and ``{split}`` in it.
+        files: pattern of the Parquet files of a split, where the data set does not name them, with ``{config}`` and
+            ``{split}`` in it.
         separator: between several labels of a row, of which `specific_labels` takes one; see `ReadRecordings.complete`
             for the others.
         caption_separator: between several captions in one text.
-        words: columns with a word each; by default those called ``word:ATTRIBUTE``, see `word_columns`.
-        without: labels that are none: a row that has no other is left out, and `ReadRecordings.skipped` says so.
-        source: what it is called; by default its id or path.
+        words: columns with a word each; by default those named ``word:ATTRIBUTE``, see `word_columns`.
+        without: labels that count as none: a row without any other is left out, and listed in `ReadRecordings.skipped`.
+        source: its name; by default its id or path.
         suggested: as `Sounds.suggested`.
-        skip_invalid: leave out recordings that cannot be used.
+        skip_invalid: leave out unusable recordings.
         progress: show progress bars.
 
     Raises:
         DatasetError: there is no such data set, split or column, or it cannot be read.
-        SoundError: a recording cannot be used.
+        SoundError: a recording is unusable.
     """
     from ..stored import place_of
 
     where = str(dataset)
     _check_name(where)
     place, source = place_of(where, revision), source or where
-    rows = rows_of(place, config, split, files, progress=progress)
+    rows = hub_rows(place, config, split, files, progress=progress)
     sound = _audio_column(place, rows.features, audio)
     _check_rows(source, rows, (group, condition))
     count, sounds = len(rows), _Files(place, rows, sound)
@@ -455,7 +455,7 @@ def _labels(
     without: Sequence[str],
     sounds: _Files,
 ) -> Labels:
-    """The labels of the rows, read or counted; empty where none are asked for."""
+    """The labels of the rows, read or counted; empty where there is no column of labels."""
     if label is None:
         return Labels([""] * len(rows))
     said_in = counted_column(source, label, list(rows.features))
@@ -466,7 +466,7 @@ def _labels(
 
 
 def _check_rows(source: str, rows: datasets.Dataset, columns: Sequence[str | None]) -> None:
-    """Refuse rows that lack a column that is named, or are too many."""
+    """Refuse rows that lack a named column, or are too many."""
     for column in columns:
         if column is not None and column not in rows.features:
             raise SoundError(f"{source} has no column {column!r}; {nearest(column, rows.features)}")
@@ -479,7 +479,7 @@ def _check_rows(source: str, rows: datasets.Dataset, columns: Sequence[str | Non
 
 
 def _check_name(where: str) -> None:
-    """Refuse what is neither a folder nor a Hub id."""
+    """Refuse a text that is neither a folder nor a Hub id."""
     if not where.strip():
         raise SoundError(f"the data set is {where!r}; give a Hub id, a folder (. is the current one) or a name")
     if not Path(where).is_dir() and not HUB_ID.fullmatch(where):
@@ -490,10 +490,10 @@ def _check_name(where: str) -> None:
 
 
 def check_copy(named: NamedSet, config: str | None, split: str) -> None:
-    """Refuse a copy of a named data set in a folder that has other files than the data set on the Hub.
+    """Refuse a copy of a named data set in a folder whose files differ from those of the data set on the Hub.
 
     Raises:
-        SoundError: says which files are looked for, what there is, and what reads a folder of sound files.
+        SoundError: names the expected files, the present ones, and the setting that reads a folder of sound files.
     """
     folder = Path(named.dataset)
     if named.files is None:
@@ -519,7 +519,7 @@ def _files(folder: Path) -> Iterator[Path]:
 def _audio_column(place: Place, features: datasets.Features, audio: str | None) -> str:
     import datasets
 
-    # A file that was not written by `datasets` does not say that bytes and a path are sound.
+    # A file that `datasets` did not write does not declare bytes and a path as sound.
     columns = [
         name
         for name, feature in features.items()
@@ -536,7 +536,7 @@ def _audio_column(place: Place, features: datasets.Features, audio: str | None) 
 
 
 class _Files:
-    """The encoded sound of rows; a row that names a file names one of the data set, and nothing else is opened."""
+    """The encoded sound of rows; a row that names a file has to name one of the data set: no other is opened."""
 
     def __init__(self, place: Place, rows: datasets.Dataset, column: str) -> None:
         import datasets

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 SUPPORT = 10
-"""Recordings of a label from which its place in the hierarchy is taken: of fewer, labels can agree by chance."""
+"""Fewest recordings of a label that show its place in the hierarchy: with fewer, labels can agree by chance."""
 
 
 def split_labels(text: str, separator: str) -> tuple[str, ...]:
@@ -29,15 +29,15 @@ def split_labels(text: str, separator: str) -> tuple[str, ...]:
 
 
 def specific_labels(labels_of_each: Sequence[Sequence[str]], support: int = SUPPORT) -> list[str | None]:
-    """The label of each recording that holds one thing, None for the others.
+    """The label of each recording of a single thing, None for the others.
 
     Where each recording also has the labels above its own (``Guitar,Plucked string instrument,Music``), a label is
-    above another where every recording with the other has it. A recording holds one thing where its labels are one that
-    is above none, and some that are above that one.
+    above another where every recording of the other has it. A recording is of a single thing where one of its labels is
+    above none, and all its others are above that one.
 
     Args:
         labels_of_each: the labels of each recording.
-        support: recordings that a label needs; those of rarer ones are left out.
+        support: fewest recordings of a label; recordings of rarer labels are left out.
     """
     sets = [frozenset(labels) for labels in labels_of_each]
     counts: Counter[str] = Counter(label for labels in sets for label in labels)
@@ -56,13 +56,13 @@ def specific_labels(labels_of_each: Sequence[Sequence[str]], support: int = SUPP
 
 
 def _only(labels: frozenset[str], uppers: dict[str, frozenset[str]]) -> str | None:
-    """The one label of these that is above none, where all of them are it and those above it."""
+    """The only label that is above none, where all others are above it; else None."""
     lowest = [label for label in labels if label in uppers]
     return lowest[0] if len(lowest) == 1 and labels <= uppers[lowest[0]] else None
 
 
 _CAPTIONS = re.compile(r"captions?(?:_?(\d+))?", re.ASCII)
-"""What columns of captions are usually called."""
+"""The usual names of columns of captions."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,11 @@ class Labels:
     """The labels of rows.
 
     Attributes:
-        single: of each row the one label; None for a row that is left out, empty where none of several is taken.
+        single: the one label of each row; None for a row that is left out; empty where several labels have no single
+            one.
         numbers: the same as numbers, where they are numbers.
         several: all labels of each row; empty where rows have one each.
-        left_out: why, by the number of a row that is left out.
+        left_out: the reason, by the number of a row that is left out.
     """
 
     single: Sequence[str | None]
@@ -92,11 +93,11 @@ def candidates_of(
     captions: Sequence[tuple[str, ...]],
     words: Sequence[Mapping[str, str]],
 ) -> tuple[list[Candidate], dict[str, str]]:
-    """The rows of a table or a data set as recordings that are still to be read, and why others are left out, by id.
+    """The rows of a table or a data set as recordings to be read, and the reasons against the others, by id.
 
     Args:
         ids: of the rows.
-        labels: of the rows, who are left out among them.
+        labels: of the rows, with the rows that are left out.
         sound: gives the file of a row, or its content.
         groups, conditions, captions, words: of the rows.
     """
@@ -119,7 +120,7 @@ def candidates_of(
 
 
 def single_labels(texts: Sequence[str], without: Sequence[str] = ()) -> Labels:
-    """The labels of rows that have one each, but for those that are left out."""
+    """The labels of rows with one label each; rows whose label is in `without` are left out."""
     left_out = {row: _no_class((text,)) for row, text in enumerate(texts) if text in without}
     return Labels(
         [None if row in left_out else text for row, text in enumerate(texts)], numbers_of(texts), (), left_out
@@ -135,7 +136,7 @@ def several_labels(labels: Sequence[Sequence[str]], without: Sequence[str] = ())
 
 
 def _no_class(labels: Sequence[str]) -> str:
-    """Why a row is left out that has these labels and no other."""
+    """The reason why a row with these labels and no others is left out."""
     names = [repr(label) for label in labels if label]
     return f"is called {listed(names)}, which is no class" if names else "has no label"
 
@@ -143,7 +144,7 @@ def _no_class(labels: Sequence[str]) -> str:
 def labels_in(
     source: str, rows: datasets.Dataset, column: str, separator: str | None, without: Sequence[str]
 ) -> Labels:
-    """The labels in a column of a data set: one a row, or several, with a separator between them or in lists."""
+    """The labels in a column of a data set: one a row, or several, separated or in lists."""
     if is_list(rows.features[column]):
         return several_labels(lists_in(source, rows, column), without)
     texts = texts_in(source, rows, column)
@@ -165,7 +166,7 @@ def labels_in(
 def captions_in(
     source: str, rows: datasets.Dataset, columns: Sequence[str], separator: str | None
 ) -> list[tuple[str, ...]]:
-    """The captions in some columns of a data set: a text each, several with a separator between them, or lists."""
+    """The captions in some columns of a data set: one text each, several with a separator between them, or lists."""
     captions: list[list[str]] = [[] for _ in range(len(rows))]
     for column in columns:
         if is_list(rows.features[column]):
@@ -178,13 +179,13 @@ def captions_in(
 
 
 def split_captions(text: str, separator: str | None) -> tuple[str, ...]:
-    """The captions in a text: itself without a separator."""
+    """The captions in a text: without a separator, the text itself."""
     parts = (text,) if separator is None else text.split(separator)
     return tuple(part.strip() for part in parts if part.strip())
 
 
 def caption_columns(source: str, columns: Sequence[str], requested: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The columns with captions: those that are asked for, or those that are called so: ``captions``, ``caption``,
+    """The columns with captions: the requested ones, or those with the usual names: ``captions``, ``caption``,
     ``caption_1`` …
 
     Raises:
@@ -204,17 +205,17 @@ def caption_columns(source: str, columns: Sequence[str], requested: str | Sequen
 
 
 WORD = "word:"
-"""What columns with a word each begin with by default: ``word:pitch``, ``word:dynamics``."""
+"""Default prefix of columns with a word each: ``word:pitch``, ``word:dynamics``."""
 
 
 def word_columns(source: str, columns: Sequence[str], requested: str | Sequence[str] | None) -> dict[str, str]:
-    """The attribute of each column with words: those that are asked for, or those that are called ``word:ATTRIBUTE``.
+    """The attribute of each column with words: the requested columns, or those named ``word:ATTRIBUTE``.
 
     Args:
-        source: what the recordings are called, for messages.
+        source: name of the recordings, for messages.
         columns: of the data.
-        requested: ``COLUMN``, whose attribute is called as it is, or ``COLUMN=ATTRIBUTE``; several as one text have
-            commas between them.
+        requested: ``COLUMN``, which is also the name of its attribute, or ``COLUMN=ATTRIBUTE``; several as one text
+            have commas between them.
 
     Raises:
         SoundError: there is no such column, or two are of one attribute.
@@ -238,7 +239,7 @@ def word_columns(source: str, columns: Sequence[str], requested: str | Sequence[
 
 
 def words_by_row(rows: Sequence[Sequence[str]], attributes: Sequence[str]) -> list[dict[str, str]]:
-    """The words of each row by attribute, as they are said; it has none where its field is empty."""
+    """The words of each row by attribute, as they are spoken; an empty field gives none."""
     return [
         {name: word for name, text in zip(attributes, row, strict=True) if (word := spoken(printable(text)))}
         for row in rows
@@ -253,7 +254,7 @@ def is_list(feature: object) -> bool:
 
 
 def holds_texts(feature: object) -> bool:
-    """Whether a column holds texts, or lists of some."""
+    """Whether a column holds texts, or lists of texts."""
     import datasets
 
     inner = getattr(feature, "feature", feature) if is_list(feature) else feature
@@ -261,19 +262,19 @@ def holds_texts(feature: object) -> bool:
 
 
 def holds_labels(feature: object) -> bool:
-    """Whether a column can be one of labels: names of classes, texts or numbers, or lists of names or texts."""
+    """Whether a column can hold labels: names of classes, texts or numbers, or lists of names or texts."""
     import datasets
 
-    # Lists of numbers are measurements of one thing, and neither labels nor captions.
+    # Lists of numbers are measurements of one thing, neither labels nor captions.
     inner = getattr(feature, "feature", feature) if is_list(feature) else feature
     return isinstance(inner, datasets.ClassLabel) or isinstance(feature, datasets.Value) or holds_texts(feature)
 
 
 def texts_in(source: str, rows: datasets.Dataset, column: str) -> list[str]:
-    """A column in words; nothing for null.
+    """A column in words; null becomes an empty text.
 
     Raises:
-        SoundError: it holds lists, or anything else but classes, texts and numbers.
+        SoundError: it holds lists, or other values than classes, texts and numbers.
     """
     feature = rows.features[column]
     if is_list(feature):
@@ -285,7 +286,7 @@ def lists_in(source: str, rows: datasets.Dataset, column: str) -> list[tuple[str
     """A column of lists of texts or classes in words; an empty list for null.
 
     Raises:
-        SoundError: the lists hold anything else.
+        SoundError: the lists hold other values.
     """
     values = _values(source, rows, column, rows.features[column].feature)
     return [tuple(_text(value) for value in of_row or ()) for of_row in values]
@@ -296,7 +297,7 @@ def _text(value: object) -> str:
 
 
 def _values(source: str, rows: datasets.Dataset, column: str, feature: Any) -> Sequence[Any]:
-    """The values of a column, names of classes in place of their numbers; of lists likewise, by their feature."""
+    """The values of a column, with names of classes in place of their numbers; the same within lists."""
     import datasets
 
     if not holds_labels(rows.features[column]):
@@ -329,25 +330,25 @@ def captions_of_table(rows: Sequence[Mapping[str, str]], columns: Sequence[str])
 
 
 WORDS_PER_SECOND = "words_per_second"
-"""The label that is counted, not read: ``words_per_second`` alone, or ``words_per_second=COLUMN``."""
+"""The label that is counted instead of read: ``words_per_second`` alone, or ``words_per_second=COLUMN``."""
 
 TRANSCRIPTS = ("text", "transcript", "transcription", "sentence", "words")
-"""Columns that are taken for what is said, where none is named."""
+"""Default columns of transcripts."""
 
 _SILENCES = ("", "<eps>", "sil", "sp")
-"""What aligners write where nothing is said."""
+"""Marks of aligners for silence."""
 
 
 def counted_column(source: str, label: str | None, columns: Sequence[str]) -> str | None:
-    """The column in which words are counted; None where the label is a column itself, or none.
+    """The column in which words are counted; None where the label is a column itself, or there is none.
 
     Args:
-        source: what the recordings are called, for messages.
-        label: as it is asked for.
+        source: name of the recordings, for messages.
+        label: as requested.
         columns: of the data.
 
     Raises:
-        SoundError: there is no such column, or none that is usually called so.
+        SoundError: there is no such column, or none with a usual name.
     """
     name, equals, column = (label or "").partition("=")
     if label in columns or name.strip() != WORDS_PER_SECOND:
@@ -369,15 +370,15 @@ def counted_labels(source: str, column: str, said: Sequence[Any], sound: Callabl
     """Words a second of each recording, as numbers.
 
     Args:
-        source: what the recordings are called, for messages.
-        column: where `said` stands, for messages.
+        source: name of the recordings, for messages.
+        column: column of `said`, for messages.
         said: of each a transcript, whose words are counted over the seconds of the whole recording; or its words with
             times in seconds, ``[{"word", "start", "end"}, …]`` or lists by these names, from the first word's start
-            to the last one's end. Who says nothing is left out.
+            to the last one's end. Recordings without words are left out.
         sound: gives the file of a recording, or its content.
 
     Raises:
-        SoundError: it is neither a text nor words with times.
+        SoundError: a value is neither a text nor words with times.
     """
     numbers: list[float] = []
     left_out: dict[int, str] = {}
@@ -395,7 +396,7 @@ def counted_labels(source: str, column: str, said: Sequence[Any], sound: Callabl
 
 
 def _counted(source: str, column: str, row: int, said: Any) -> tuple[int, float | None]:
-    """How many words, and in how many seconds where their times are given."""
+    """The number of words, and their seconds where their times are given."""
     if said is None or isinstance(said, str):
         return len((said or "").split()), None
     if isinstance(said, Mapping) and {"start", "end"} <= set(said):
@@ -412,7 +413,7 @@ def _counted(source: str, column: str, row: int, said: Any) -> tuple[int, float 
 
 
 def _seconds(sound: Callable[[int], SoundFile], row: int) -> float | None:
-    """How long a recording lasts; None where that cannot be known, of which its reading says why."""
+    """The duration of a recording; None where it is unknown, for the reason that reading it gives."""
     try:
         header = read_header(sound(row))
     except SoundError:

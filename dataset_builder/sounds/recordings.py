@@ -34,7 +34,7 @@ AUDIO_SUFFIXES = (
     *(".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"),
     *(".aif", ".aiff", ".aifc", ".au", ".caf", ".rf64", ".w64"),
 )
-"""Files with other names are not looked at."""
+"""Endings of sound files; other files are skipped."""
 
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "audio")
 """Headings of the files in a table of recordings; the first of them that a table has."""
@@ -47,10 +47,10 @@ def delimiter_of(header: str) -> str:
 
 
 LONGEST_HOURS = 24
-"""A file that claims to last longer is taken to be damaged."""
+"""Hours; a file that claims more counts as damaged."""
 
 MOST_CHANNELS = 16
-"""A file that claims to have more is taken to be damaged: their samples would fill the memory."""
+"""A file that claims more channels counts as damaged: their samples would fill the memory."""
 
 _LOSSY = ("VORBIS", "OPUS", "MPEG")
 """Beginnings of the names of formats whose samples differ by rounding from one decoder to the next."""
@@ -60,17 +60,17 @@ SoundFile = Path | io.BytesIO
 
 
 class SoundError(DatasetError):
-    """Recordings, or one of them, that cannot be used: says which, what is wrong, and what to do."""
+    """Unusable recordings: names them, the problem, and the remedy."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a file claims to hold.
+    """The claims of a file about its content.
 
     Attributes:
         rate: Hz.
         frames: samples of each channel.
-        lossy: whether its samples are those of the file only up to rounding.
+        lossy: whether decoders agree on its samples only up to rounding.
     """
 
     rate: int
@@ -81,10 +81,10 @@ class Header:
 def sound_files(folder: Path) -> list[Path]:
     """The sound files in a folder and the folders below it, in the order of their paths.
 
-    Symbolic links, hidden files and whatever does not have a name of `AUDIO_SUFFIXES` are not looked at.
+    Symbolic links, hidden files and files of other endings than `AUDIO_SUFFIXES` are skipped.
 
     Raises:
-        SoundError: there is no such folder, or none in it.
+        SoundError: there is no such folder, or no sound file in it.
     """
     check_folder(folder)
     paths = []
@@ -103,13 +103,13 @@ def sound_files(folder: Path) -> list[Path]:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse what is no folder."""
+    """Refuse a path that is not a folder."""
     if not folder.is_dir():
         raise SoundError(f"{str(folder)!r} is not a folder; recordings are in one that holds sound files")
 
 
 def is_regular(path: Path) -> bool:
-    """Whether a path that exists is a file itself: a link leads elsewhere, and opening a pipe waits for ever."""
+    """Whether an existing path is a regular file: a link leads elsewhere, and opening a pipe waits for ever."""
     return stat.S_ISREG(path.lstat().st_mode)
 
 
@@ -119,10 +119,10 @@ def printable(text: str) -> str:
 
 
 def read_header(file: SoundFile) -> Header:
-    """What a file claims to hold.
+    """The claims of a file about its content.
 
     Raises:
-        SoundError: it is no sound file, or claims what cannot be.
+        SoundError: it is not a sound file, or claims the impossible.
     """
     with _reasons("cannot be read"):
         info = soundfile.info(_opened(file))
@@ -135,10 +135,10 @@ def read_header(file: SoundFile) -> Header:
 
 
 def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32]:
-    """So many samples [frames] of a file from `start` on, the mean of its channels.
+    """`frames` samples [frames] of a file from `start` on, the mean of its channels.
 
     Raises:
-        SoundError: they are not there, or are no numbers.
+        SoundError: they are missing, or not numbers.
     """
     with _reasons("cannot be decoded"):
         samples, _ = soundfile.read(_opened(file), frames, start, dtype="float32", always_2d=True)
@@ -157,9 +157,9 @@ class Decoded:
     Attributes:
         samples: float32 [samples], the mean of the channels; float64 where no file was decoded.
         rate: Hz.
-        sha256: what names them in fingerprints: of a lossy format, whose samples differ by rounding from one decoder to
-            the next, the digest of the file and, of a part, its place; of any other that of the samples.
-        sound: the digest of the samples as they are decoded here: two files of a lossy format can hold one sound.
+        sha256: its name in fingerprints: of a lossy format, whose samples differ by rounding from one decoder to the
+            next, the digest of the file and, of a part, its place; of any other format, that of the samples.
+        sound: the digest of the samples as decoded here: two files of a lossy format can hold one sound.
     """
 
     samples: NDArray[np.float32] | NDArray[np.float64]
@@ -176,7 +176,7 @@ def decoded(file: SoundFile, header: Header, start: int, frames: int, *, whole: 
         header: of it.
         start: first sample.
         frames: samples.
-        whole: whether they stand for all of the file.
+        whole: whether they stand for the whole file.
 
     Raises:
         SoundError: as `read_samples`.
@@ -193,18 +193,18 @@ def decoded(file: SoundFile, header: Header, start: int, frames: int, *, whole: 
 
 @contextmanager
 def _reasons(what: str) -> Iterator[None]:
-    """Errors of libsndfile and the system as SoundErrors that say what could not be done."""
+    """Errors of libsndfile and the system as SoundErrors that name the failed action."""
     try:
         yield
     except (soundfile.SoundFileError, OSError, RuntimeError) as error:
-        # The text of libsndfile without the path, which the message begins with.
+        # The text of libsndfile without the path, with which the message begins.
         reason = printable(str(getattr(error, "error_string", error))).strip(" .")
         raise SoundError(f"{what}: {reason}") from error
 
 
 def _opened(file: SoundFile) -> bytes | io.BytesIO:
     if isinstance(file, Path):
-        # In bytes: a name need not be valid UTF-8.
+        # As bytes: a name need not be valid UTF-8.
         return os.fsencode(file)
     file.seek(0)
     return file
@@ -217,10 +217,10 @@ RATES = (1_000, 400_000)
 """Lowest and highest rate in Hz."""
 
 MOST_RECORDINGS = 100_000
-"""More than that are not read: a part of them tells as much."""
+"""Most recordings that are read: a part of a larger set is as informative."""
 
 _SEVERAL = "holds several sounds, or nobody says which: left out but where a clip may have several labels"
-"""Why a recording with several labels is skipped."""
+"""The reason why a recording with several labels is skipped."""
 
 _SHOWN = 3
 """Recordings that an error names."""
@@ -229,12 +229,12 @@ _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
 
 _HEARD = -35.0
-"""dB below the loudest 10 ms of a recording: softer ones do not count for how loud it is."""
+"""dB below the loudest 10 ms of a recording: softer ones do not count towards its level."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A recording before it was read.
+    """A recording that is not read yet.
 
     Attributes:
         id: as `Sound.id`.
@@ -246,7 +246,7 @@ class Candidate:
         captions: as `Sound.captions`.
         labels: as `Sound.labels`.
         words: as `Sound.words`.
-        part: seconds of the file from which to which it lasts; None for all of it.
+        part: its first and last second in the file; None for the whole file.
         loop: as `Sound.loop`.
     """
 
@@ -265,7 +265,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Read:
-    """What is known of a recording that was read: rate in Hz, both digests of `Decoded`, level in dB or 0."""
+    """Facts about a recording that was read: rate in Hz, both digests of `Decoded`, level in dB or 0."""
 
     rate: int
     digest: str
@@ -274,22 +274,22 @@ class Read:
 
 
 Usable = tuple[Candidate, Read]
-"""A recording that can be used, and what is known of it."""
+"""A usable recording, and the facts about it."""
 
 
 class ReadRecordings:
-    """Recordings that can be used; see `Sounds`.
+    """Usable recordings; see `Sounds`.
 
-    Their order is that of their content: names and places of files change nothing. One that is there several times,
-    each time with another caption, is one recording with all of them.
+    Their order is that of their content, independent of the names and places of files. Several copies of a recording,
+    each with another caption, are one recording with all captions.
 
     Attributes:
-        source: what they were opened from.
-        entries: what is said of each; those with several labels of which none is taken are not among them.
-        complete: the same recordings with those, for whom several labels are no hindrance.
-        skipped: id of each that was left out, and why; those that `complete` has are among them.
+        source: the data that they were opened from.
+        entries: of the recordings, without those that have several labels and no most specific one.
+        complete: the same recordings with those, for tasks that allow several labels.
+        skipped: the id of each recording that was left out, with the reason; also those that only `complete` has.
         suggested: settings of recipes that suit them.
-        labelling: how to say what they are recordings of, where they have no labels, for messages.
+        labelling: the way to state labels where there are none, for messages.
     """
 
     def __init__(
@@ -306,16 +306,16 @@ class ReadRecordings:
         """Read all, in several threads; samples are not kept.
 
         Args:
-            source: what they were opened from.
+            source: the data that they were opened from.
             candidates: all of them.
             suggested: as `Sounds.suggested`.
             labelling: see above.
-            left_out: id of each that is no candidate, and why: `skipped` begins with them.
-            skip_invalid: leave out those that cannot be used.
+            left_out: the id of each recording that is no candidate, with the reason: `skipped` begins with them.
+            skip_invalid: leave out unusable recordings.
             progress: show a progress bar.
 
         Raises:
-            SoundError: one cannot be used and `skip_invalid` is not given, or none can.
+            SoundError: one is unusable and `skip_invalid` is not given, or all are.
         """
         if len(candidates) > MOST_RECORDINGS:
             raise SoundError(
@@ -349,7 +349,7 @@ class ReadRecordings:
                 self.labelling = "each recording has several labels, of which none is taken"
 
     def _hold(self, usable: Sequence[Usable]) -> None:
-        """Be the recordings that are given."""
+        """Set the attributes to those of usable recordings."""
         self._candidates = [candidate for candidate, _ in usable]
         levels = _levels(usable)
         self.entries = tuple(
@@ -375,7 +375,7 @@ class ReadRecordings:
         """Samples and rate of a recording; see `Sounds.waveform`.
 
         Raises:
-            SoundError: it is another than it was.
+            SoundError: the recording has changed.
         """
         entry = self.entries[index]
         try:
@@ -388,12 +388,12 @@ class ReadRecordings:
 
 
 def with_all_labels(recordings: Sounds) -> Sounds:
-    """The same recordings with those that have several labels of which none is taken."""
+    """The same recordings, with those that have several labels and no most specific one."""
     return recordings.complete if isinstance(recordings, ReadRecordings) else recordings
 
 
 def numbers_of(labels: Sequence[str]) -> list[float] | None:
-    """Labels as numbers, where all are, and one has a decimal point: whole numbers are names of classes."""
+    """Labels as numbers, where all are numbers and one has a decimal point: whole numbers are names of classes."""
     if not labels or not all(_NUMBER.fullmatch(label) for label in labels):
         return None
     numbers = [float(label) for label in labels]
@@ -401,7 +401,7 @@ def numbers_of(labels: Sequence[str]) -> list[float] | None:
 
 
 def first_of(problems: Mapping[str, str]) -> str:
-    """The first few recordings that cannot be used, and why."""
+    """The first few unusable recordings, with reasons."""
     first = "; ".join(f"{id!r} {reason}" for id, reason in list(problems.items())[:_SHOWN])
     more = f"; and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
     return f"{first}{more}"
@@ -410,21 +410,21 @@ def first_of(problems: Mapping[str, str]) -> str:
 def each_read(
     read: Callable[[Item], Answer], items: Sequence[Item], *, progress: bool, unit: str = "file"
 ) -> list[Answer]:
-    """What is read of each, in several threads, with a progress bar."""
+    """The result of reading each item, in several threads, with a progress bar."""
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         answers = pool.map(read, items)
         return list(tqdm(answers, "recordings", len(items), unit=unit, disable=None if progress else True))
 
 
 def examined(candidates: Sequence[Candidate], *, progress: bool) -> tuple[list[Usable], dict[str, str]]:
-    """The recordings that can be used, each read once; and why others cannot, by id."""
+    """The usable recordings, each read once, and the reasons against the others, by id."""
     results = each_read(_examine, candidates, progress=progress)
     problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
     return [(c, read) for c, read in zip(candidates, results, strict=True) if not isinstance(read, str)], problems
 
 
 def _examine(candidate: Candidate) -> Read | str:
-    """What is known of a recording; or why it cannot be used."""
+    """The facts about a recording, or the reason why it is unusable."""
     try:
         read = _read(candidate)
     except SoundError as error:
@@ -455,7 +455,7 @@ def _read(candidate: Candidate) -> Decoded:
 
 
 def _loudness(read: Decoded) -> float:
-    """Root mean square in dB of the 10 ms that are heard."""
+    """Root mean square in dB of the audible 10 ms."""
     hop = max(1, read.rate // 100)
     frames = read.samples[: len(read.samples) // hop * hop].reshape(-1, hop).astype(np.float64)
     powers = np.mean(frames**2, axis=1)
@@ -463,9 +463,10 @@ def _loudness(read: Decoded) -> float:
 
 
 def _levels(usable: Sequence[Usable]) -> list[float]:
-    """The level of each in dB, to a tenth: where words are about loudness, under the loudest such of its label; else 0.
+    """The level of each in dB, to a tenth: where words describe loudness, relative to the loudest such recording of its
+    label; else 0.
 
-    Recordings of different labels are made with different gains: how loud one label is beside another they do not say.
+    Recordings of different labels have different gains: their levels beside each other mean nothing.
     """
     loudest: dict[str, float] = {}
     for candidate, read in usable:
@@ -482,9 +483,9 @@ def _tells_loudness(candidate: Candidate) -> bool:
 
 
 def _contrasted(source: str, usable: Sequence[Usable]) -> list[Usable]:
-    """Recordings without words of loudness of which their label has one alone: soft beside what, nobody says.
+    """Recordings, without the words of loudness of labels that have a single one: it contrasts with no other.
 
-    Without another word there is no level to keep, and it would be as loud as those that nothing is said of.
+    Without another word there is no level to keep, and the sound would be as loud as those without words.
     """
     said: dict[tuple[str, str], set[str]] = defaultdict(set)
     for candidate, _ in usable:
@@ -504,7 +505,7 @@ def _contrasted(source: str, usable: Sequence[Usable]) -> list[Usable]:
 
 
 def _merged(usable: Sequence[Usable]) -> list[Usable]:
-    """Recordings of which all copies have captions and differ by nothing else are one, with the captions of all."""
+    """Copies of a recording that all have captions and differ in nothing else, merged into one with all captions."""
     by_content: dict[Hashable, list[Usable]] = defaultdict(list)
     for candidate, read in usable:
         alone = None if candidate.captions else candidate.id
@@ -519,7 +520,7 @@ def _merged(usable: Sequence[Usable]) -> list[Usable]:
 
 
 def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
-    """Those that are the same recording as another, and could come on the other side, or are two things at once."""
+    """Copies of another recording that could come to stand on the other side, or contradict it, with the reason."""
     problems = {}
     for pairs in copies_of(usable, lambda pair: pair[1].sound):
         copies = [candidate for candidate, _ in pairs]
@@ -527,7 +528,7 @@ def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
         for candidate in copies:
             twin = _named_otherwise(candidate, copies)
             if twin is not None:
-                # Nobody knows which of them it is, so none is left; numbers can be two judgements of one recording.
+                # It is unknown which of them is right, so none is kept; numbers can be two judgements of one recording.
                 reason = f"{twin.id!r}, which is called {_name(twin)!r}; leave both out"
             elif candidate is first:
                 continue
@@ -542,7 +543,7 @@ def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
 
 
 def _named_otherwise(candidate: Candidate, copies: Sequence[Candidate]) -> Candidate | None:
-    """A copy that has another class as its label, or another word; None where there is none."""
+    """A copy with another class as its label, or another word; None where there is none."""
     if candidate.number is not None:
         return None
     called = (candidate.label, candidate.labels, candidate.words)

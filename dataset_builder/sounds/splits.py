@@ -1,4 +1,4 @@
-"""Which sounds can be used, and on which side: checks, splits and folds; a group of sounds is never on two sides."""
+"""Usable sounds and their sides: checks, splits and folds; a group of sounds is never on two sides."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 SHORTEST_RECORDING = 0.25
-"""Seconds: half of it, where a transform reads as much as twice a clip, is the shortest clip that there is."""
+"""Seconds: half of it, where a transform reads twice the length of a clip, is the shortest possible clip."""
 
 SOFTEST = -60.0
-"""Root mean square in dB below full scale of the middle of a recording: of a softer one, 16 bits hold little more than
+"""Root mean square in dB below full scale of the middle of a recording; of a softer one, 16 bits hold little more than
 their rounding."""
 
 MIDDLE = 10
-"""Seconds of the middle, which has to be heard."""
+"""Seconds of the middle, which has to be audible."""
 
 _FULL_SCALE = 2**15
 
 
 class UnlabelledError(DatasetError):
-    """No sound has a class: whoever opened them can say where classes would come from."""
+    """No sound has a class: the caller that opened them can name the source of classes."""
 
     def __init__(self, sounds: Sounds, use: str) -> None:
-        """Say what they have in place of classes.
+        """State what the sounds have in place of classes.
 
         Args:
-            sounds: without any.
-            use: what classes are for.
+            sounds: without any classes.
+            use: purpose of classes.
         """
         number = next((entry.label for entry in sounds.entries if entry.number is not None), None)
         what = "no labels" if number is None else f"numbers as labels, such as {number}, which are no classes"
@@ -50,11 +50,11 @@ class UnlabelledError(DatasetError):
 
 
 def classified(sounds: Sounds, use: str) -> list[int]:
-    """The numbers of the sounds that have a class: one label, and it is no number.
+    """The numbers of the sounds that have a class: one label, which is not a number.
 
     Args:
-        sounds: to look at.
-        use: what classes are for, for the message.
+        sounds: of any kind.
+        use: purpose of classes, for the message.
 
     Raises:
         UnlabelledError: none has.
@@ -66,9 +66,9 @@ def classified(sounds: Sounds, use: str) -> list[int]:
 
 
 def sound_fault(recording: Decoded, *, is_loop: bool = False) -> str | None:
-    """Why an isolated sound cannot be used: it is too short, or nearly silent in its middle; None where it can.
+    """The reason why an isolated sound is unusable: too short, or nearly silent in its middle; None where it is usable.
 
-    A loop, which goes on, can be of any length.
+    A loop, which has no end, can be of any length.
     """
     samples, rate = recording.samples, recording.rate
     if not is_loop and len(samples) < SHORTEST_RECORDING * rate:
@@ -83,12 +83,12 @@ def sound_fault(recording: Decoded, *, is_loop: bool = False) -> str | None:
 
 
 def is_silent(samples: NDArray[np.float32] | NDArray[np.float64]) -> bool:
-    """Whether nothing of some samples is left in 16 bits."""
+    """Whether some samples are all 0 in 16 bits."""
     return not np.any(np.abs(samples) * _FULL_SCALE > 0.5)
 
 
 def copies_of(items: Iterable[Item], content: Callable[[Item], Hashable]) -> list[list[Item]]:
-    """Those that have the same content, where there are two or more of it, in their order."""
+    """Groups of two or more items of the same content, in their order."""
     by_content: dict[Hashable, list[Item]] = defaultdict(list)
     for item in items:
         by_content[content(item)].append(item)
@@ -101,7 +101,7 @@ def check_apart(entries: Sequence[Sound], sides: Sequence[Hashable], what: str) 
     Args:
         entries: the sounds.
         sides: the side of each: a split, a fold.
-        what: what a side is called, in the plural.
+        what: name of the sides, in the plural.
 
     Raises:
         DatasetError: names two copies.
@@ -119,8 +119,8 @@ def alike(labels: Iterable[str], read: Callable[[str], str]) -> tuple[str, str] 
     """Two different labels that read alike; None where there are none.
 
     Args:
-        labels: in the order in which they are met.
-        read: how a label reads.
+        labels: in the order of appearance.
+        read: the spoken form of a label.
     """
     first: dict[str, str] = {}
     return next(
@@ -135,14 +135,14 @@ def split_of_sounds(entries: Sequence[Sound], shares: Mapping[str, float], *, se
     """The split of each sound: whole groups, in shares of each label, drawn by content alone.
 
     Where no group has sounds of several labels, the groups of each label are divided; else all together, as speakers
-    who say all words are: each is on one side with all of them. Every split has a group of each label that has as many
-    groups as there are splits; a label of fewer is in the splits of the largest shares, and labels of a single group
-    are dealt to the splits in turn.
+    who say all words: each is on one side with all of them. Every split has a group of each label with as many groups
+    as there are splits; a label of fewer is in the splits of the largest shares, and labels of a single group take the
+    splits in turn.
 
     Args:
         entries: the sounds; those without a group are each a group of their own.
-        shares: of the groups, by name of the split; together 1. Names are dealt in this order.
-        seed: another one draws otherwise; None for the one draw without a seed.
+        shares: of the groups, by name of the split; together 1. Splits take turns in this order.
+        seed: another seed gives another draw; None for the one draw without a seed.
 
     Returns:
         The name of the split of each entry.
@@ -181,7 +181,7 @@ def by_split_and_name(
 
     Args:
         placed: split, name and number of each sound.
-        splits: that there are.
+        splits: all names.
     """
     numbers: dict[str, dict[str, list[int]]] = {split: defaultdict(list) for split in splits}
     for split, name, number in placed:
@@ -190,12 +190,12 @@ def by_split_and_name(
 
 
 def split_of_groups(groups: Iterable[str], shares: Mapping[str, float], *, seed: int) -> dict[str, str]:
-    """The split of each group by its name: another group that comes or goes moves no more than the borders.
+    """The split of each group by its name: groups that come or go move no more than the borders.
 
     Args:
         groups: their names.
         shares: of the groups, by name of the split; together 1.
-        seed: another one draws otherwise.
+        seed: another seed gives another draw.
 
     Raises:
         InputError: a share is not more than 0, or they are not 1 together.
@@ -206,13 +206,13 @@ def split_of_groups(groups: Iterable[str], shares: Mapping[str, float], *, seed:
 
 
 def check_shares(shares: Mapping[str, float]) -> None:
-    """Refuse shares that are not more than 0 each and 1 together."""
+    """Refuse shares that are not all positive or do not sum to 1."""
     if not shares or min(shares.values()) <= 0 or not math.isclose(sum(shares.values()), 1):
         raise InputError(f"shares are {dict(shares)}; each has to be more than 0, and they have to be 1 together")
 
 
 def _counts(count: int, shares: Mapping[str, float]) -> dict[str, int]:
-    """How many of so many each split has: the borders between them are rounded."""
+    """The size of each split of `count` items: the borders between splits are rounded."""
     counts, first, share = {}, 0, 0.0
     for name, of_name in shares.items():
         share += of_name
@@ -222,7 +222,7 @@ def _counts(count: int, shares: Mapping[str, float]) -> dict[str, int]:
 
 
 def _counts_with_all(count: int, shares: Mapping[str, float]) -> dict[str, int]:
-    """The same with one in each split at least; of fewer than there are splits, in those of the largest shares."""
+    """The same with at least one in each split; fewer items than splits go to the splits of the largest shares."""
     if count < len(shares):
         largest = sorted(shares, key=lambda name: -shares[name])[:count]
         return {name: int(name in largest) for name in shares}
@@ -240,14 +240,14 @@ def _dealt(ordered: Sequence[str], counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def _draw(text: str, seed: int | None) -> str:
-    """What puts groups into an order that is random and depends on nothing but their names."""
+    """The sort key of a random order of groups that depends on their names alone."""
     return hashlib.sha256((text if seed is None else f"{seed}:{text}").encode()).hexdigest()
 
 
 def select_recordings(entries: Sequence[Sound], count: int, seed: int) -> list[int]:
-    """Numbers of at most `count` recordings, in increasing order, as evenly over the labels as these allow.
+    """Numbers of at most `count` recordings, in increasing order, as evenly over the labels as possible.
 
-    Whether a recording is drawn before another of its label depends on the two and on the seed alone.
+    Which of two recordings of a label is drawn first depends on the two and on the seed alone.
     """
     of_label: dict[str, list[int]] = defaultdict(list)
     for index, entry in enumerate(entries):
@@ -267,7 +267,7 @@ def folds_of(entries: Sequence[Sound], seed: int, transformed: Collection[int] =
     Args:
         entries: the recordings.
         seed: of the order of groups of one size.
-        transformed: numbers of those that are also spread evenly among themselves.
+        transformed: numbers of recordings that are also spread evenly among themselves.
 
     Raises:
         DatasetError: fewer groups than folds, or two folds with the same recording.
@@ -307,12 +307,12 @@ def folds_of(entries: Sequence[Sound], seed: int, transformed: Collection[int] =
 
 def other_recording(entries: Sequence[Sound], index: int, among: Sequence[int], seed: int) -> int:
     """Number of another recording, drawn by the two and the seed alone: of another label where there is one, else of
-    another group, else any that is not the same.
+    another group, else any with other content.
 
     Args:
         entries: the recordings.
-        index: number of the one that another is drawn for.
-        among: numbers of those that it is drawn from.
+        index: number of the recording that gets another.
+        among: numbers of the candidates.
         seed: of the draw.
 
     Raises:
@@ -331,5 +331,5 @@ def other_recording(entries: Sequence[Sound], index: int, among: Sequence[int], 
 
 
 def _order(seed: int, text: str) -> str:
-    """What puts texts into an order that is random and depends on nothing but them."""
+    """The sort key of a random order of texts that depends on them alone."""
     return hashlib.sha256(f"{seed} {text}".encode()).hexdigest()

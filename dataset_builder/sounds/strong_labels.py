@@ -1,7 +1,7 @@
-"""Recordings with strong labels of any format: isolated sounds of them, and recordings as they are.
+"""Recordings with strong labels of any format: their isolated sounds, and the recordings as they are.
 
-Every stretch in which one label is heard alone is a sound of its own (`strong_recordings`); of recordings as they are,
-or windows of them (`open_annotated`), questions are asked.
+Every stretch in which one label is present alone is a sound of its own (`strong_recordings`). Questions are asked about
+recordings as they are, or windows of them (`open_annotated`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .recordings import (
 from .splits import SHORTEST_RECORDING, copies_of, is_silent
 
 _APART = 0.1
-"""Seconds in which another label may be heard beside a sound that is heard alone."""
+"""Seconds for which another label may overlap an isolated sound."""
 
 
 def strong_recordings(
@@ -51,29 +51,29 @@ def strong_recordings(
     skip_invalid: bool = False,
     progress: bool = True,
 ) -> ReadRecordings:
-    """The stretches of recordings in which one label is heard alone, as sounds of that label.
+    """The stretches of recordings in which one label is present alone, as sounds of that label.
 
-    Stretches of one recording, or of one video of AudioSet, are of one group. A recording of the labels that is not in
-    the folder is left out, as those of videos that are no longer there always are; `ReadRecordings.skipped` lists it.
+    Stretches of one recording, or of one video of AudioSet, are one group. A labelled recording without a file in the
+    folder, as of a deleted video, is left out; `ReadRecordings.skipped` lists it.
 
     Args:
-        folder: with sound files, at any depth, called as in the labels, with or without ending.
+        folder: with sound files, at any depth, named as in the labels, with or without ending.
         labels: files or folders of labels, all in one format.
         format: of the labels, see `open_annotated`.
-        options: what the files do not say.
-        skip_invalid: leave out recordings whose labels or sound cannot be used.
+        options: facts that the files leave open.
+        skip_invalid: leave out recordings with unusable labels or sound.
         progress: show progress bars.
 
     Raises:
         InputError: there is no such format.
-        DatasetError: the labels cannot be used, or no label is heard alone in a file of the folder.
+        DatasetError: the labels are unusable, or no label is present alone in a file of the folder.
     """
     folder = Path(folder)
     check_folder(folder)
     read = read_labels(labels, folder, format, options, leave_out=True)
     files = files_by_name(folder)
     absent = {name: "is not in the folder" for name in read.names if not files_of(name, read.format, files)}
-    # How long a recording is said to be does not matter here: what is heard in it has to be there.
+    # The stated length of a recording does not matter here, but all its events have to lie in the file.
     ends = [replace(one, duration=max(event.offset for event in one.events)) for one in read.heard]
     left_out = {name: why for name, why in read.left_out.items() if name not in absent}
     paths = sound_paths([one for one in ends if one.recording not in absent], folder, left_out)
@@ -99,10 +99,10 @@ def strong_recordings(
 
 
 def isolated(annotation: Annotation) -> list[LabelledEvent]:
-    """The stretches in which one label is heard beyond doubt, and no other may be heard for longer than 0.1 s.
+    """The stretches in which one label is certain, and no other is possible for longer than 0.1 s.
 
-    Events of a label that meet are one stretch. Where times are exact to less than that, another label may begin and
-    end so much sooner or later than it says.
+    Adjacent events of a label are one stretch. Where times have a coarser resolution, another label may begin that much
+    earlier and end that much later than stated.
     """
     plain = [replace(event, source=None, confidence=None) for event in annotation.events]
     sure = [
@@ -136,10 +136,10 @@ class ReadLabels:
 
     Attributes:
         format: of the labels.
-        heard: the recordings in which something is heard.
+        heard: the recordings with events.
         names: of all recordings.
-        left_out: recordings whose labels cannot be used, by name with the reason; empty where they are refused.
-        related: for each label those that say more or less of the same sound.
+        left_out: recordings with unusable labels, by name with the reason; empty where they are refused.
+        related: for each label, its more general and more specific ones.
     """
 
     format: str
@@ -162,14 +162,14 @@ def read_labels(
     Args:
         labels: files or folders, all in one format.
         folder: with the sound files.
-        format: of the labels; by default what the files say, see `format_of`.
-        options: what the files do not say. Of recordings whose durations nothing states, the sound does. ``names`` may
-            be AudioSet's ontology, of any format: it then tells which labels say more or less of the same sound.
-        leave_out: leave out recordings whose labels are wrong.
+        format: of the labels; by default recognised from the files, see `format_of`.
+        options: facts that the files leave open. Where nothing states the duration of a recording, its sound does.
+            ``names`` may be AudioSet's ontology, for any format: it then gives more general and more specific labels.
+        leave_out: leave out recordings with wrong labels.
 
     Raises:
         InputError: no path, or no such format.
-        AnnotationError: labels cannot be used; all places are listed.
+        AnnotationError: labels are unusable; all places are listed.
     """
     paths = [Path(labels)] if isinstance(labels, str | Path) else [Path(path) for path in labels]
     if not paths:
@@ -181,7 +181,7 @@ def read_labels(
         raise AnnotationError(f"the files of labels are in several formats: {', '.join(map(str, formats))}; give one")
     name = str(next(iter(formats)))
     lengths = durations_in(folder)
-    # Files of AudioSet may be called with a Y before their name.
+    # Files of AudioSet may have a Y before their name.
     sounds = {**{stem[1:]: s for stem, s in lengths.items() if stem.startswith("Y")}, **lengths}
     left_out: dict[str, str] = {}
     options = replace(options or ReadOptions(), sounds=sounds, left_out=left_out if leave_out else None)
@@ -208,7 +208,7 @@ def _read(paths: Sequence[Path], format: str, options: ReadOptions) -> list[Anno
 def _related(
     paths: Sequence[Path], format: str, options: ReadOptions, annotations: Sequence[Annotation]
 ) -> Mapping[str, frozenset[str]]:
-    """What an ontology says of the labels, where one is given or lies beside AudioSet's."""
+    """The relations of labels in an ontology, where one is given or lies beside AudioSet's labels."""
     if options.names is None:
         beside = [path.with_name(ONTOLOGY) for path in paths if format == AUDIOSET]
         ontology = next((path for path in beside if path.is_file()), None)
@@ -224,7 +224,7 @@ def _related(
 
 
 def durations_in(folder: str | Path) -> dict[str, float]:
-    """Seconds of each sound file in a folder and below it, by its name without ending; what cannot be read is left out.
+    """Seconds of each sound file in a folder and below it, by its name without ending; unreadable files are left out.
 
     Raises:
         SoundError: there is no such folder, or no sound in it.
@@ -268,9 +268,9 @@ def sound_paths(
     """The sound file of each recording, found by its name without ending.
 
     Args:
-        annotations: of recordings; those of AudioSet may be called with a ``Y`` before their name, or by their video.
+        annotations: of recordings; files of AudioSet may have a ``Y`` before their name, or the name of their video.
         folder: with sound files, at any depth.
-        left_out: to which recordings are added whose sound cannot be used, with the reason; None: that is an error.
+        left_out: gets the recordings with unusable sound, with the reason; None: they are an error.
 
     Raises:
         SoundError: there is no such folder, or no sound in it.
@@ -321,14 +321,14 @@ def _check_file(path: Path, recording: str, seconds: float, problems: Problems) 
 
 
 SECONDS = 25.0
-"""Of a window (arXiv 2603.05128)."""
+"""Length of a window (arXiv 2603.05128)."""
 
 
 def windows(annotations: Iterable[Annotation], seconds: float = SECONDS) -> tuple[Annotation, ...]:
-    """Long recordings cut into parts of one length that do not overlap; what is no longer than a part stays whole.
+    """Long recordings cut into parts of one length that do not overlap; recordings no longer than a part stay whole.
 
-    A rest that is shorter than a part is left out. The name of the recording and its group stay, so that parts of one
-    recording stay on one side of a split.
+    A remainder shorter than a part is left out. The parts keep the name of the recording and its group, so that they
+    stay on one side of a split.
 
     Args:
         annotations: of recordings.
@@ -369,17 +369,17 @@ def audiotime_negatives(
 ) -> tuple[list[Annotation], dict[str, Path]]:
     """Monophonic clips of AudioTime for questions about overlaps in other recordings, and the file of each.
 
-    Their labels are written as those of the other recordings are, where they read alike. Clips in which nothing has
-    such a label are left out, and those in which sounds overlap or nearly do.
+    Labels get the spelling of the other recordings' where they read alike. Clips without a label of theirs are left
+    out, and so are clips in which sounds overlap or nearly do.
 
     Args:
         labels: JSON files of AudioTime, parts ``ordering`` and ``timestamp``.
         audio: folder with their sound.
-        heard: what the questions are about.
+        heard: the recordings of the questions.
 
     Raises:
         InputError: there is no such folder.
-        AnnotationError: labels or sound cannot be used, or no clip has a label of the other recordings.
+        AnnotationError: labels or sound are unusable, or no clip has a label of the other recordings.
     """
     if not Path(audio).is_dir():
         raise InputError(f"the folder with the sound of negatives is {str(audio)!r}, and there is no such folder")
@@ -408,12 +408,12 @@ def _respelled(clip: Annotation, spelling: dict[str, str]) -> Annotation:
 
 
 def has_negatives(annotations: Iterable[Annotation]) -> bool:
-    """Whether some stand for what does not overlap alone."""
+    """Whether some are negatives, which stand for the absence of overlap alone."""
     return any(annotation.negative for annotation in annotations)
 
 
 LONGEST_WINDOW = 600.0
-"""Seconds; a stored clip that lasts longer is not read."""
+"""Seconds; a longer stored clip is not read."""
 
 
 @dataclass(frozen=True)
@@ -423,8 +423,8 @@ class Stretch:
     Attributes:
         path: of the file.
         rate: Hz.
-        start, frames: the samples of the file that it is.
-        sha256: hexadecimal, of what decides the samples.
+        start, frames: its samples in the file.
+        sha256: hexadecimal, of everything that decides the samples.
         samples_sha256: hexadecimal, of the samples as they were decoded.
     """
 
@@ -437,16 +437,16 @@ class Stretch:
 
 
 class AnnotatedRecordings:
-    """Recordings, or windows of them, in which something is heard, with their labels and their sound.
+    """Recordings, or windows of them, that have events, with their labels and their sound.
 
     Attributes:
-        source: what they were opened from, for messages.
+        source: the data that they were opened from, for messages.
         format: of the labels.
-        annotations: what is heard in each, in the order of their names.
+        annotations: the events of each, in the order of their names.
         sounds: of each annotation.
-        related: for each label those that say more or less of the same sound; see `QuestionSettings`.
-        fingerprint: names labels, names of recordings, and samples, wherever the files lie.
-        left_out: recordings that cannot be used, by name with the reason; empty where they are refused.
+        related: for each label, its more general and more specific ones; see `QuestionSettings`.
+        fingerprint: of labels, names of recordings, and samples, independent of the files' places.
+        left_out: unusable recordings, by name with the reason; empty where they are refused.
     """
 
     def __init__(
@@ -465,15 +465,15 @@ class AnnotatedRecordings:
         Args:
             source: see above.
             format: see above.
-            annotations: of which those without events are left out: nothing can be asked of them.
+            annotations: those without events are left out, since nothing can be asked about them.
             paths: the file of each recording.
             related: see above.
-            left_out: recordings that are left out already, to which those are added that cannot be used; None: these
-                are an error.
+            left_out: recordings that are left out already; unusable ones are added. None: these are an error.
             progress: show a progress bar.
 
         Raises:
-            AnnotationError: of all files that are damaged, silent, or the same as another; or nothing is heard in any.
+            AnnotationError: lists all files that are damaged, silent, or the same as another; or there are no events at
+                all.
         """
         self.source, self.format = source, format
         self.annotations = tuple(sorted((a for a in annotations if a.events), key=lambda a: a.key))
@@ -521,7 +521,7 @@ class AnnotatedRecordings:
         """Samples [samples] of an annotation in [-1, 1], the mean of the channels, and their rate in Hz.
 
         Raises:
-            SoundError: the file is another than it was.
+            SoundError: the file has changed.
         """
         sound = self.sounds[index]
         try:
@@ -533,7 +533,7 @@ class AnnotatedRecordings:
         return read.samples.astype(np.float64), sound.rate
 
     def _check_copies(self, problems: Problems) -> None:
-        """Refuse one sound under two names: it could stand on both sides of a split."""
+        """Refuse one sound under two names, which could come to stand on both sides of a split."""
         pairs = zip(self.annotations, self.sounds, strict=True)
         for (first, _), *copies in copies_of(pairs, lambda pair: pair[1].sha256):
             for copy, _ in copies:
@@ -575,21 +575,21 @@ def open_annotated(
 
     Args:
         labels: files or folders of labels, all in one format.
-        audio: folder with the sound files, at any depth; one belongs to a recording by its name without ending.
-        format: of which `formats.list_formats` has the list; by default what the files say, see `format_of`.
-        options: what the files do not say. Of recordings whose durations nothing states, the sound does. ``names`` may
-            be AudioSet's ontology, of any format: it then tells which labels say more or less of the same sound.
+        audio: folder with the sound files, at any depth; a recording's file has its name, with any ending.
+        format: one of `formats.list_formats`; by default recognised from the files, see `format_of`.
+        options: facts that the files leave open. Where nothing states the duration of a recording, its sound does.
+            ``names`` may be AudioSet's ontology, for any format: it then gives more general and more specific labels.
         window: seconds of a clip: longer recordings are cut into clips of this length that do not overlap.
-        skip_invalid: leave out recordings whose labels or sound cannot be used, into `AnnotatedRecordings.left_out`.
-            Where a single row is wrong, all of its recording is left out: what is heard in it is not known.
-        negatives: labels of AudioTime, whose monophonic clips are then what questions of concurrency ask where nothing
-            overlaps, as in arXiv 2603.05128; see `audiotime_negatives`. Never the default.
+        skip_invalid: leave out recordings with unusable labels or sound, into `AnnotatedRecordings.left_out`. A single
+            wrong row excludes its whole recording, whose events are then uncertain.
+        negatives: labels of AudioTime, whose monophonic clips then serve questions of concurrency without overlap, as
+            in arXiv 2603.05128; see `audiotime_negatives`. Never the default.
         negatives_audio: folder with their sound.
         progress: show a progress bar.
 
     Raises:
         InputError: no path, no such folder or format, or a window out of its range.
-        AnnotationError: labels or sound cannot be used; all places are listed.
+        AnnotationError: labels or sound are unusable; all places are listed.
     """
     folder = Path(audio)
     if format is not None:
@@ -625,7 +625,7 @@ def open_annotated(
 def _negatives(
     labels: Sequence[str | Path], audio: str | Path | None, heard: Sequence[Annotation]
 ) -> tuple[list[Annotation], dict[str, Path]]:
-    """The clips in which nothing overlaps, where labels of some are given, and their files."""
+    """The monophonic clips, where labels of some are given, and their files."""
     if bool(labels) != (audio is not None):
         raise InputError("negatives are labels of AudioTime and a folder with their sound; give both or none")
     if audio is None or not heard:
@@ -634,7 +634,7 @@ def _negatives(
 
 
 def _examine(annotation: Annotation, path: Path) -> Stretch | str:
-    """The sound of an annotation; or why it cannot be used."""
+    """The sound of an annotation, or the reason why it is unusable."""
     try:
         header = read_header(path)
         start = round(annotation.start * header.rate)

@@ -1,7 +1,7 @@
 """Tones of FM voices as sounds: every timbre, pitch, rate and amplitude, with the words for them; and a selection.
 
-A tone is one note of a voice, held for half of its repetition period and cut with a short fade at the period. Nothing
-is rendered before it is asked for.
+A tone is one note of a voice, held for half of its repetition period and cut with a short fade at the period. Rendering
+is on demand.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from .entries import READING_ORDER, Sound, Sounds, fingerprint_of_entries, spoke
 
 @cache
 def default_voices() -> tuple[Voice, ...]:
-    """The eight voices that the project ships, in the order of their classes."""
+    """The eight voices of the project, in the order of their classes."""
     return tuple(_voice(entry) for entry in _entries())
 
 
 @cache
 def default_nouns() -> Mapping[str, str]:
-    """What a listener calls the default voices, by their names."""
+    """Nouns for the default voices, by their names."""
     return {entry["name"]: entry["noun"] for entry in _entries()}
 
 
@@ -62,29 +62,29 @@ def _operator(fields: dict[str, Any]) -> Operator:
 
 
 ATTRIBUTES = ("timbre", "pitch", "rate", "amplitude")
-"""Of a tone, in the order of the digits of its number among all."""
+"""The attributes of a tone, in the order of the digits of its number among all."""
 
 NARROWEST_PITCHES = 36
-"""Semitones, three octaves: in less, low and high are a matter of taste."""
+"""Semitones, three octaves: in a narrower range, low and high are a matter of taste."""
 
 
 Voices = Annotated[
     tuple[InstanceOf[Voice], ...], PlainSerializer(lambda voices: [voice.to_vced().hex() for voice in voices])
 ]
-"""The type of a field of voices: among its values, the hexadecimal of their 155 bytes."""
+"""The type of a field of voices; its value is the hexadecimal of their 155 bytes."""
 
 
 class HeardSpec(Spec):
-    """What decides clips: the one place that says whether they are made of tones, or of sounds that a user brings.
+    """The settings of clips; the one place that decides between tones and a user's sounds.
 
-    A subclass that takes a user's sounds has the field ``sounds`` (`SoundsField`); one whose rows say what these are,
+    A subclass that takes a user's sounds has the field ``sounds`` (`SoundsField`); one whose rows state their domain,
     the field ``domain``.
 
     Attributes:
-        of_tones: names of the fields that decide nothing where a user's sounds take the place of the tones.
+        of_tones: names of the fields that have no effect where a user's sounds take the place of the tones.
 
     Raises:
-        InputError: a setting of tones beside other sounds.
+        InputError: a setting of tones together with other sounds.
     """
 
     of_tones: ClassVar[frozenset[str]] = frozenset()
@@ -103,27 +103,27 @@ class HeardSpec(Spec):
 
     @property
     def tones(self) -> Sounds:
-        """The sounds where nobody brings some: all timbres under all conditions."""
+        """The default sounds: all timbres under all conditions."""
         return default_timbres()
 
     @property
     def tones_named(self) -> Any:
-        """What names the tones, beside the fields that decide them."""
+        """The names of the tones, beside the fields that decide them."""
         return self.tones.fingerprint
 
     @property
     def heard(self) -> Sounds:
-        """The sounds that clips are made of."""
+        """The sounds of the clips."""
         given: Sounds | None = getattr(self, "sounds", None)
         return self.tones if given is None else given
 
     @property
     def domain_name(self) -> str:
-        """What the sounds are, in a word: where nobody says, what they are called, or ``recordings``."""
+        """The domain of the sounds, in a word: where it is not set, the suggested one, or ``recordings``."""
         return getattr(self, "domain", "") or str(self.heard.suggested.get("domain", "recordings"))
 
     def values(self) -> dict[str, Any]:
-        """The values as JSON: of a user's sounds the fingerprint in place of all that is of tones, of tones theirs."""
+        """The values as JSON: for a user's sounds, their fingerprint in place of all values of tones."""
         values = super().values()
         if "sounds" not in values:
             return values
@@ -134,7 +134,7 @@ class HeardSpec(Spec):
 
 
 class ToneSpec(HeardSpec):
-    """What decides tones: K classes of each attribute. Defaults are the paper's (arXiv 2603.13685) where it gives some.
+    """The settings of tones: K classes of each attribute. Defaults are the paper's (arXiv 2603.13685) where it has any.
 
     Raises:
         InputError: a value out of its range, or K classes that are not distinct.
@@ -223,11 +223,11 @@ class ToneSpec(HeardSpec):
 
     @cached_property
     def nouns(self) -> tuple[str, ...]:
-        """What each class of timbre is called: default voices by their nouns, those of a user's bank by their label."""
+        """The name of each class of timbre: a noun for a default voice, the label for a voice of a user's bank."""
         return tuple(default_nouns().get(label, label) for label in self.labels["timbre"])
 
     def tone(self, timbre: int, pitch: int, rate: int) -> Waveform:
-        """One period of the tone of some classes, float32 [period] with a peak of 1.
+        """One period of a tone by its classes, float32 [period] with a peak of 1.
 
         Raises:
             DatasetError: the voice makes no sound at the note.
@@ -253,7 +253,7 @@ def timbre_labels(voices: Sequence[Voice]) -> list[str]:
 
 
 def check_voices(voices: Sequence[Voice]) -> None:
-    """Refuse two voices that are one sound.
+    """Refuse two voices with the same sound.
 
     Raises:
         InputError: names both.
@@ -269,12 +269,12 @@ def check_voices(voices: Sequence[Voice]) -> None:
 
 
 class ToneSounds:
-    """The tones of a `ToneSpec`, each an entry, those of a selection of classes or all; see `Sounds`.
+    """The tones of a `ToneSpec`, one entry each: all, or those of selected classes; see `Sounds`.
 
     An entry's label is the noun of its timbre. Its waveform is one period, a loop, with a peak of 1; its level is the
     class of amplitude in dB, and its values are its classes: MIDI note, repetitions a second, dB. It has a word of each
-    attribute whose class does not lie in a gap between two words; none where there are too few classes, or too narrow a
-    range of pitch, for words (`check_words`).
+    attribute whose class does not lie in a gap between two words; none where there are too few classes, or the range of
+    pitch is too narrow, for words (`check_words`).
 
     Attributes:
         spec: of all classes.
@@ -290,7 +290,7 @@ class ToneSounds:
 
         Args:
             spec: of all classes.
-            rates: numbers of the classes of rate that are kept; by default all.
+            rates: numbers of the kept classes of rate; by default all.
             amplitudes: those of amplitude.
         """
         self.spec = spec
@@ -307,7 +307,7 @@ class ToneSounds:
 
     @cached_property
     def entries(self) -> tuple[Sound, ...]:
-        """What is said of each tone; `classes` has its class of each attribute of `ATTRIBUTES`."""
+        """The entry of each tone; `classes` has its class of each attribute of `ATTRIBUTES`."""
         spec = self.spec
         words = {attribute: _word_of_classes(attribute, spec) for attribute in word_places()}
         voices = [voice.to_vced().hex() for voice in spec.voices]
@@ -325,7 +325,7 @@ class ToneSounds:
         return Sound(
             id=name,
             label=spec.nouns[timbre],
-            # Of its own, whatever its voice: so other voices of these names make the same splits.
+            # Independent of its voice, so that other voices of these names give the same splits.
             group=name,
             sha256=sha256_of(json.dumps(decided).encode()),
             condition=f"{labels[1]}, {labels[2]}",
@@ -353,10 +353,10 @@ class ToneSounds:
 
 
 def check_nouns(spec: ToneSpec) -> None:
-    """Refuse tones that cannot be told by the names of their timbres.
+    """Refuse tones whose timbres share a name.
 
     Raises:
-        InputError: two are called alike.
+        InputError: names two of them.
     """
     if len(set(map(spoken, spec.nouns))) < len(spec.nouns):
         raise InputError(
@@ -365,7 +365,7 @@ def check_nouns(spec: ToneSpec) -> None:
 
 
 def check_words(spec: ToneSpec) -> None:
-    """Refuse tones that cannot be told by words.
+    """Refuse tones that words cannot distinguish.
 
     Raises:
         InputError: too few classes, or a pitch range that is too narrow.
@@ -391,34 +391,34 @@ def _word_of_classes(attribute: str, spec: ToneSpec) -> Mapping[int, str]:
 
 
 VERSION = 1
-"""It rises with any change of the code below that alters a sample: the digests of entries are made of it."""
+"""It rises with any change of the code below that alters a sample; the digests of entries depend on it."""
 
 CONDITIONS = 24
-"""No two have a pitch or a rate in common: which voice it is, neither can tell."""
+"""Conditions, all with different pitches and rates, neither of which reveals the voice."""
 
 _LOWEST_NOTE, _NOTE_STEP = 37, 2
-"""MIDI; up to 83, the span of the scenes' classes of pitch."""
+"""MIDI; up to 83, the range of the scenes' classes of pitch."""
 
 _RATES = (0.8, 4.0)
-"""Repetitions a second, first and last: in 2.5 s two tones at least are heard whole."""
+"""Repetitions a second, first and last: 2.5 s contain at least two whole tones."""
 
 _RATE_STEP = 11
-"""Steps from a condition's rate to the next one's: it has no divisor in common with their number, so that all occur and
-a high pitch is neither mostly slow nor mostly fast (the correlation of the two is -.01)."""
+"""Steps from a condition's rate to the next one's: coprime to their number, so that all rates occur and a high pitch is
+neither mostly slow nor mostly fast (the correlation of the two is -.01)."""
 
 SECONDS = 2.5
 SAMPLE_RATE = 16_000
-"""Hz: that of the clips made of them, so that nothing is resampled and samples are the same on every platform."""
+"""Hz: the rate of their clips, so that nothing is resampled and samples are the same on every platform."""
 
 _VELOCITY = 100
 _PEAK = 0.5
 
 
 class TimbreRecordings:
-    """Every voice under every condition, rendered when it is first asked for; see `Sounds`.
+    """Every voice under every condition, rendered on first use; see `Sounds`.
 
-    The digest of an entry is not that of its samples but of all that decides them: the voice, its note, period and
-    velocity, rate and length, and `VERSION`. So nothing has to be rendered to name them.
+    The digest of an entry is not that of its samples but of everything that decides them: the voice, its note, period
+    and velocity, rate and length, and `VERSION`. So digests need no rendering.
     """
 
     source = "DX7 timbres"
@@ -429,9 +429,9 @@ class TimbreRecordings:
         """Nothing is rendered.
 
         Args:
-            voices: of different names, which are the labels; by default the eight that the project ships.
-            captioned: call them by their nouns, and give captions to one tone of each voice for every two words of
-                pitch and rate; no two have the same.
+            voices: of different names, which are the labels; by default the project's eight.
+            captioned: use their nouns as labels, and give captions to one tone of each voice for every two words of
+                pitch and rate; no two captions are the same.
         """
         keys = [
             (voice, *note_and_period(number)) for voice in voices or default_voices() for number in range(CONDITIONS)
@@ -477,17 +477,17 @@ def _entry(voice: Voice, note: int, period: int) -> Sound:
 
 @cache
 def default_timbres() -> TimbreRecordings:
-    """Those of the voices that the project ships."""
+    """The timbres of the project's voices."""
     return TimbreRecordings()
 
 
 _PITCHES: Mapping[str, tuple[int, int]] = MappingProxyType({"low": (37, 47), "middle": (55, 65), "high": (73, 83)})
-"""MIDI notes of a word: between two words lies an octave half that has none."""
+"""MIDI notes of each word: half an octave between two words has none."""
 
 _CAPTIONED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
     {"slow": (0.8, 1.2), "steady": (1.55, 2.1), "fast": (2.7, 4.0)}
 )
-"""Repetitions a second of a word."""
+"""Repetitions a second of each word."""
 
 _WORDINGS = ("a {rate} {pitch} {noun}", "{noun}, {pitch} and {rate}", "a {pitch} {noun} at a {rate} pace")
 
@@ -501,7 +501,7 @@ def _captioned(entry: Sound, noun: str, words: tuple[str, str] | None) -> Sound:
 
 
 def _words() -> dict[int, tuple[str, str]]:
-    """The words of pitch and rate by the number of a condition: the first that has them."""
+    """The words of pitch and rate by the number of a condition: of the first condition with these words."""
     words: dict[tuple[str, str], int] = {}
     for number in range(CONDITIONS):
         note, period = note_and_period(number)
@@ -517,7 +517,7 @@ def _words() -> dict[int, tuple[str, str]]:
 
 @cache
 def captioned_timbres() -> TimbreRecordings:
-    """Those of the voices that the project ships, with captions."""
+    """The timbres of the project's voices, with captions."""
     return TimbreRecordings(captioned=True)
 
 
@@ -527,7 +527,7 @@ long enough to leave no click."""
 
 
 SILENT_PEAK = 1e-4
-"""A tone whose peak is below -80 dB re one full-level carrier is no sound that could be scaled to unit peak."""
+"""A tone whose peak is below -80 dB re one full-level carrier counts as silence: it is not scaled to unit peak."""
 
 
 def render_tone(voice: Voice, note: int, period: int, velocity: int, sample_rate: int) -> Waveform:
@@ -543,7 +543,7 @@ def render_tone(voice: Voice, note: int, period: int, velocity: int, sample_rate
     Raises:
         DatasetError: the voice makes no sound at the note.
     """
-    # Importing it imports the synthesiser, which only who asks for sound has to wait for.
+    # The import loads the synthesiser, for which only users of sound have to wait.
     from .dx7_engine import render
 
     seconds = period / sample_rate
@@ -557,25 +557,25 @@ def render_tone(voice: Voice, note: int, period: int, velocity: int, sample_rate
 
 
 PARTIALS = 24
-"""The largest that are kept."""
+"""Most partials that are kept."""
 
 
 LEAST_APART = 60
-"""Hz between two partials: nearer ones would beat, so that a source had a slow rate of its own."""
+"""Hz between two partials: nearer ones would beat, and give the source a slow rate of its own."""
 
 
 LOWEST = 30
-"""Hz; what is below is no partial."""
+"""Hz; lower maxima are no partials."""
 
 
 def steady_tone(
     voice: Voice, note: int, velocity: int, sample_rate: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """A second of a note whose partials stay as they are: float64 [sample_rate], of root mean square 1.
+    """A second of a note with steady partials: float64 [sample_rate], of root mean square 1.
 
-    The note is rendered for a second with the key held. Of its spectrum (Hann window) the `PARTIALS` largest maxima are
-    kept that are `LEAST_APART` from each larger one, and added up with phases that are drawn. They are whole numbers of
-    Hz, so that the second can be repeated.
+    The note is rendered for a second with the key held. Of its spectrum (Hann window), the `PARTIALS` largest maxima
+    at a distance of `LEAST_APART` from each larger one are kept, and added up with drawn phases. They are whole
+    numbers of Hz, so that the second can be repeated.
 
     Args:
         voice: its timbre.

@@ -1,1 +1,1 @@
-"""What is said of sound, from events alone: captions, whether they are true, and questions; no sound is made here."""
+"""Texts about sound, made from events alone: captions, their truth, and questions; no sound is made here."""

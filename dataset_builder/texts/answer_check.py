@@ -1,7 +1,7 @@
-"""The second algorithm: whether the answer of a question is right, from frames of 10 ms and without intervals.
+"""The second algorithm: verifies the answer of a question, from frames of 10 ms and without intervals.
 
-It is the other way to what is heard: nothing of the intervals of `annotations` is used, and the numbers that say what
-counts as an overlap are written down a second time.
+It is independent of the first: it uses no intervals of `annotations`, and the thresholds of an overlap are written down
+a second time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SECOND = 1_000_000
 _FRAME = 10_000
 
 Mask = NDArray[np.bool_]
-"""For each frame whether something is heard in it."""
+"""For each frame, whether something is active in it."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Heard:
     """A clip, frame by frame.
 
     Attributes:
-        masks: of each label, with silences filled that are none.
-        wide: the same, each sound longer on both sides by what nobody hears.
+        masks: of each label, with short silences filled.
+        wide: the same, each sound extended on both sides by an inaudible margin.
         least_overlap, least_total, least_margin, least_onset: in frames.
-        guard: by which `wide` is longer, frames.
+        guard: the margin of `wide`, in frames.
         seconds: of the clip.
         resolution: seconds.
-        sources: frames in which each source is heard; None where labels do not tell sources apart.
+        sources: frames in which each source is active; None where labels do not distinguish sources.
     """
 
     masks: Mapping[str, Mask]
@@ -56,16 +56,16 @@ class Heard:
     sources: tuple[int, ...] | None
 
     def overlap(self, one: str, other: str) -> bool:
-        """Whether two labels are heard together for long enough."""
+        """Whether two labels overlap for long enough."""
         return longest_run(self.masks[one] & self.masks[other]) >= self.least_overlap
 
     def apart(self, one: str, other: str) -> bool:
-        """Whether nobody could hear two labels together."""
+        """Whether two labels are apart beyond doubt."""
         return not np.any(self.wide[one] & self.wide[other])
 
 
 def _distances(mask: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each frame how many frames ago the last was in which something is heard, and how many it is to the next."""
+    """For each frame, the distances in frames to the last and to the next active one."""
     frames, far = np.arange(len(mask)), 2 * len(mask) + 1_000_000
     before = frames - np.maximum.accumulate(np.where(mask, frames, -far))
     after = np.minimum.accumulate(np.where(mask, frames, far)[::-1])[::-1] - frames
@@ -73,7 +73,7 @@ def _distances(mask: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def longest_run(mask: Mask) -> int:
-    """Most frames in a row in which something is heard."""
+    """Most consecutive active frames."""
     before, _ = _distances(~mask)
     frames = np.arange(len(mask))
     return int(np.where(mask, np.minimum(before, frames + 1), 0).max(initial=0))
@@ -88,7 +88,7 @@ def _filled(mask: Mask, most: int) -> Mask:
 
 @lru_cache(maxsize=256)
 def ways(annotation: Annotation) -> tuple[Heard, ...]:
-    """The clip, once for each way to take what is heard perhaps: 0.3 to 0.7; the first way takes 0.5 and more."""
+    """The clip, once for each reading of uncertain events: 0.3 to 0.7; the first one has 0.5 and more."""
     certain = {event: 1.0 if event.confidence is None else event.confidence for event in annotation.events}
     doubtful = sorted({event.label for event, sure in certain.items() if 0.3 <= sure <= 0.7})
     ways = [{label: 0.5 for label in annotation.labels}]
@@ -100,7 +100,7 @@ def ways(annotation: Annotation) -> tuple[Heard, ...]:
 
 
 def _heard(annotation: Annotation, thresholds: Mapping[str, float]) -> Heard:
-    """The clip, of which each label is heard that is as certain as its threshold; of 0.7, what is more certain."""
+    """The clip, with the events of each label that reach its threshold; a threshold of 0.7 has to be exceeded."""
     resolution = annotation.resolution
     frames = math.ceil(annotation.duration * 100) + 1
     middles = np.arange(frames) * _FRAME + _FRAME // 2
@@ -139,7 +139,7 @@ def frames_in(seconds: float) -> int:
 
 
 def _wide(mask: Mask, guard: int) -> Mask:
-    """A mask that is longer on both sides by `guard` frames; it begins so many frames before the clip."""
+    """A mask extended on both sides by `guard` frames; it begins so many frames before the clip."""
     room = np.zeros(guard, bool)
     before, after = _distances(np.concatenate((room, mask, room)))
     wide: Mask = np.minimum(before, after) <= guard
@@ -147,14 +147,14 @@ def _wide(mask: Mask, guard: int) -> Mask:
 
 
 def check_questions(questions: Iterable[Question], annotations: Iterable[Annotation]) -> int:
-    """Check all questions; gives how many there are.
+    """Verify all questions; returns their number.
 
     Args:
         questions: to check.
-        annotations: of the recordings that they are about.
+        annotations: of their recordings.
 
     Raises:
-        QuestionError: of all that are wrong, the first with their reasons.
+        QuestionError: lists the first wrong ones with reasons.
     """
     by_clip = {(annotation.source_name, *annotation.key): annotation for annotation in annotations}
     wrong, count = [], 0
@@ -173,10 +173,9 @@ def check_questions(questions: Iterable[Question], annotations: Iterable[Annotat
 
 
 def answer_fault(question: Question, annotation: Annotation) -> str | None:
-    """What is wrong with a question about a clip; None where nothing is.
+    """The problem of a question about a clip; None where there is none.
 
-    Its answer has to be right and the only right one of its options, however what is heard perhaps is taken, and its
-    words have to be those of its wording.
+    Its answer has to be the only right option, in all readings of uncertain events, and its words those of its wording.
     """
     if len({option.casefold() for option in question.options}) != len(question.options) or len(question.options) < 2:
         return f"its options {question.options} are not two or more different ones"
@@ -200,7 +199,7 @@ def answer_fault(question: Question, annotation: Annotation) -> str | None:
 
 
 def right_options(question: Question, heard: Heard) -> list[str] | str:
-    """The options that are right, or why nothing can be asked."""
+    """The right options, or the reason why there is no question."""
     kinds = {
         "counting/kinds": _count_kinds,
         "counting/sources": _count_sources,
@@ -271,7 +270,7 @@ def _longest_event(question: Question, heard: Heard) -> list[str] | str:
 
 
 def _frames_of_options(question: Question, heard: Heard, measured: Callable[[Mask], int]) -> dict[str, int] | str:
-    """Frames of each option, or which is not heard, or too short."""
+    """Frames of each option; or the option that is absent or too short."""
     labels = _labels(question, heard)
     if isinstance(labels, str):
         return labels
@@ -283,7 +282,7 @@ def _frames_of_options(question: Question, heard: Heard, measured: Callable[[Mas
 
 
 def _far_longest(frames: Mapping[str, int], heard: Heard) -> str:
-    """The option with most frames; empty where it has not many more than the next."""
+    """The option with most frames; empty where its lead over the next is too small."""
     best = max(frames, key=lambda option: frames[option])
     second = max(count for option, count in frames.items() if option != best)
     is_far = frames[best] * 100 >= second * 125 and frames[best] - second >= heard.least_margin
@@ -340,7 +339,7 @@ def _first_window(question: Question, heard: Heard) -> list[str] | str:
         return "an option is no interval"
     frames = [(round(start * 100), round(stop * 100)) for start, stop in windows]
     widths = {stop - start for start, stop in frames}
-    # A tenth of the clip to half a second, half up to even, and twice what the labels are exact to.
+    # A tenth of the clip to half a second, half up to even, but at least twice the resolution of the labels.
     tenth, twice = frames_in(heard.seconds) / 1000, frames_in(heard.resolution) / 50
     fitting = max(0.5, round(2 * tenth) / 2, math.ceil(2 * twice) / 2)
     if len(widths) > 1 or abs(widths.copy().pop() / 100 - fitting) > 1e-9:
@@ -362,7 +361,7 @@ def _first_window(question: Question, heard: Heard) -> list[str] | str:
 
 
 def _first_overlap(heard: Heard) -> int | str:
-    """The frame in which two labels are first heard together, or why that is disputed."""
+    """The frame in which two labels first overlap, or the reason why that is disputed."""
     both = _several(heard.masks)
     if not both.any():
         return "nothing overlaps"
@@ -389,7 +388,7 @@ def _count_regions(question: Question, heard: Heard) -> list[str] | str:
 
 
 def _lasts_from(onset: int, heard: Heard) -> bool:
-    """Whether two labels begin to be heard together in a frame and go on for long enough."""
+    """Whether two labels begin to overlap in a frame and go on for long enough."""
     last = onset + heard.least_overlap
     for one, other in combinations(heard.masks, 2):
         both = heard.masks[one] & heard.masks[other]
@@ -412,11 +411,11 @@ def _reads(label: str, option: str) -> bool:
 
 
 def _several(masks: Mapping[str, Mask]) -> Mask:
-    """Frames in which two labels or more are heard."""
+    """Frames with two active labels or more."""
     several: Mask = np.sum(list(masks.values()), axis=0) >= 2 if masks else np.zeros(1, bool)
     return several
 
 
 def _beginnings(mask: Mask) -> NDArray[np.intp]:
-    """Frames that are heard after one that is not."""
+    """Active frames after an inactive one."""
     return np.flatnonzero(mask & ~np.concatenate(([False], mask[:-1])))

@@ -1,12 +1,12 @@
-"""What a stranger's text says, and which texts of a language model are taken.
+"""The meaning of a stranger's text, and the acceptance of texts of a language model.
 
 Reading is the grammar of `captions` backwards, with the synonyms of ``reading.yaml``. It is strict: a text with a word
-that is neither a noun or an attribute of the clip nor listed, or whose parts could be taken in two ways, is read as
-nothing. It reads each caption of the grammar as what it was made from.
+that is neither a noun or an attribute of the clip nor listed, or with ambiguous joints, has no reading. Each caption of
+the grammar is read as the expression that it was made from.
 
-Of a model nothing is trusted. Its answer is searched for JSON of the form that was asked for, within bounds of size and
-depth; a text of it has to name what the caption names, and be read: else it is refused as ``undecided``, however well
-it may sound. Then the same `truth` decides as for the captions by rule.
+A model is not trusted. Its answer is searched for JSON of the requested form, within bounds of size and depth; a text
+in it has to name the sounds of the caption, and to be readable: else it is refused as ``undecided``, however good it
+may sound. Then the same `truth` decides as for the captions by rule.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from .truth import HeardEvent, Kind, false_variants, is_false, is_true
 _WORD = re.compile(r"[^\W_]+")
 
 _JOINING = re.compile(r"[\s_-]*")
-"""What stands between words that nothing parts."""
+"""Separators of words that belong together."""
 
 _PUNCTUATION = re.compile(r"[\s,.;:!\"'()_–—-]*")
-"""What may stand between words. A question mark, a slash or a sign of any other kind may say something."""
+"""Separators of words. A question mark, a slash or any other sign may carry meaning."""
 
 
 class UnreadableError(InputError):
     """A text whose meaning is not certain.
 
     Attributes:
-        word: the first one that is not listed; empty where only the way in which the parts are joined is not clear.
+        word: the first unlisted one; empty where only the joints of the parts are ambiguous.
     """
 
     def __init__(self, text: str, word: str = "") -> None:
@@ -51,12 +51,12 @@ class UnreadableError(InputError):
 
 @dataclass(frozen=True)
 class CaptionReading:
-    """What a text says.
+    """The meaning of a text.
 
     Attributes:
         expression: its leaves in the order of their roles, not of the text.
-        mention: ``forward`` where what is heard first is named first in every sequence, ``reverse`` where it is named
-            last, empty where there is none.
+        mention: ``forward`` where the first sound is named first in every sequence, ``reverse`` where it is named last,
+            empty where there is none.
         cues: phrases that join its parts, each with its role.
     """
 
@@ -71,29 +71,29 @@ class CaptionReading:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels that it names, sorted; each as often as it names it."""
+        """Its labels, sorted; each as often as the text names it."""
         return tuple(sorted(leaf.label for leaf in leaves(self.expression)))
 
     @property
     def held_out(self) -> bool:
-        """Whether it has the words of a template that is kept from training."""
+        """Whether it has the words of a template that is reserved from training."""
         return any(cues <= self.cues for cues in _held_out_cues())
 
 
 def formula_of(expression: Expression) -> str:
-    """As `scenes.captioned.formula`, and equal in whatever order the words of a leaf stand."""
+    """As `scenes.captioned.formula`, independent of the order of a leaf's words."""
     new = [replace(leaf, attributes=tuple(sorted(leaf.attributes))) for leaf in leaves(expression)]
     return formula(replaced(expression, new))
 
 
 def words_in(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case, parted by ``_`` and ``-`` too: equal for texts that differ in punctuation."""
+    """The words of a text in lower case, also split at ``_`` and ``-``: equal for texts that differ in punctuation."""
     return tuple(_WORD.findall(text.lower()))
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a text about a clip may name.
+    """The names that may occur in a text about a clip.
 
     Attributes:
         labels: of its events.
@@ -105,22 +105,22 @@ class Vocabulary:
 
     @classmethod
     def of(cls, leaves: Iterable[Leaf]) -> Vocabulary:
-        """What some leaves name."""
+        """The names in some leaves."""
         every = tuple(leaves)
         return cls(frozenset(leaf.label for leaf in every), frozenset(word for one in every for word in one.attributes))
 
     @cached_property
     def phrases(self) -> Mapping[tuple[str, ...], _Unit]:
-        """What each sequence of words is; where one is several, a label before an attribute before a cue."""
+        """The unit of each sequence of words; an ambiguous one is a label before an attribute before a cue."""
         attributes = {words_in(word): _Unit("attribute", word) for word in self.attributes}
         return {**_listed(), **attributes, **{words_in(label): _Unit("label", label) for label in self.labels}}
 
 
 def read(text: str, vocabulary: Vocabulary) -> CaptionReading:
-    """What a text says.
+    """The meaning of a text.
 
     Raises:
-        UnreadableError: it is not certain.
+        UnreadableError: it is ambiguous or unknown.
     """
     parser = _Parser(text)
     expression = parser.whole(_with_leaves(_units(text, vocabulary), text))
@@ -138,7 +138,7 @@ def reading_digest() -> str:
 
 
 def cues_of(*roles: str) -> tuple[str, ...]:
-    """The phrases of some roles that no template has which is kept from training."""
+    """The phrases of some roles that are in no template reserved from training."""
     kept = {cue for cues in _held_out_cues() for cue in cues}
     return tuple(phrase for role in roles for phrase in _content()["roles"][role] if (phrase, role) not in kept)
 
@@ -160,7 +160,7 @@ def _roles() -> Mapping[str, frozenset[str]]:
 
 @cache
 def _listed() -> Mapping[tuple[str, ...], _Unit]:
-    """What can be read of any clip."""
+    """The units that can be read for any clip."""
     listed: dict[tuple[str, ...], _Unit] = {words_in(phrase): _Unit("neutral") for phrase in _content()["neutral"]}
     listed |= {words_in(phrase): _Unit("cue", phrase) for phrase in _roles()}
     return listed | {words_in(word): _Unit("attribute", word) for of_one in word_places().values() for word in of_one}
@@ -168,7 +168,7 @@ def _listed() -> Mapping[tuple[str, ...], _Unit]:
 
 @cache
 def _held_out_cues() -> tuple[frozenset[tuple[str, str]], ...]:
-    """The cues of each template that is kept from training; of one of a sequence's, say, ``before`` that leads."""
+    """The cues of each template reserved from training; of one for sequences, say, a leading ``before``."""
     two = Vocabulary(frozenset({"x1", "y1"}))
     every = (template for of_meaning in caption_templates().values() for template in of_meaning if template.held_out)
     return tuple(read(template.join("x1", "y1"), two).cues for template in every)
@@ -184,13 +184,13 @@ _MENTIONS: Mapping[str, Mention] = {
 
 @dataclass(frozen=True)
 class _Unit:
-    """One or more words that are one thing.
+    """One or more words with one meaning.
 
     Attributes:
         kind: label, attribute, cue, neutral; leaf, once labels have their attributes.
         text: the label, attribute or cue.
         leaf: of a leaf.
-        parted: whether a comma or the like stands before it.
+        parted: whether a comma or the like precedes it.
     """
 
     kind: str
@@ -199,7 +199,7 @@ class _Unit:
     parted: bool = False
 
     def has(self, *roles: str) -> bool:
-        """Whether it is a cue that has one of these roles."""
+        """Whether it is a cue with one of these roles."""
         return self.kind == "cue" and not _roles()[self.text].isdisjoint(roles)
 
 
@@ -207,7 +207,7 @@ _Units = Sequence[_Unit]
 
 
 def _units(text: str, vocabulary: Vocabulary) -> list[_Unit]:
-    """The units of a text, of all that fit the longest, without the neutral ones."""
+    """The units of a text, the longest that fit, without the neutral ones."""
     between = _WORD.split(text)
     if not all(map(_PUNCTUATION.fullmatch, between)):
         raise UnreadableError(text)
@@ -230,9 +230,9 @@ def _units(text: str, vocabulary: Vocabulary) -> list[_Unit]:
 
 
 def _with_leaves(units: _Units, text: str) -> list[_Unit]:
-    """Labels as leaves with their attributes: those before them, which may have "and" between them, and those behind.
+    """Labels as leaves with their attributes: those before them, possibly joined by "and", and those after them.
 
-    Words stand before a label; those of actions, as in "man speaking", also right behind it.
+    Attributes precede a label; those of actions, as in "man speaking", may also follow it directly.
     """
     result: list[_Unit] = []
     attributes: list[str] = []
@@ -257,25 +257,25 @@ def _with_leaves(units: _Units, text: str) -> list[_Unit]:
 
 @dataclass
 class _Parser:
-    """Takes a text apart, on the levels of `captions` from the loosest to the tightest.
+    """Parses a text, on the levels of `captions` from the loosest to the tightest.
 
     Attributes:
         text: for errors.
-        cues: that have been used, each with its role.
+        cues: so far, each with its role.
     """
 
     text: str
     cues: set[tuple[str, str]] = field(default_factory=set)
 
     def whole(self, units: _Units) -> Expression:
-        """Any text; "x with y" is one of its own, since within another nobody could tell what it belongs to."""
+        """Any text; "x with y" stands alone, since within another text its scope would be ambiguous."""
         if len(units) > 2 and units[0].leaf and units[-1].leaf and units[1].has("with"):
             operands = self._parts(units, "with", self._leaf)
             return joined(Together, operands)
         return joined(Then, self._parts(units, "stages", self._stage))
 
     def _parts(self, units: _Units, role: str, parse: Any) -> list[Expression]:
-        """What stands between the cues of a role."""
+        """The expressions between the cues of a role."""
         parts: list[list[_Unit]] = [[]]
         for unit in units:
             if unit.has(role):
@@ -286,7 +286,7 @@ class _Parser:
         return [parse(part) for part in parts]
 
     def _stage(self, units: _Units) -> Expression:
-        """Something throughout a sequence, two sequences at one time, or what is flat."""
+        """A sound throughout a sequence, two simultaneous sequences, or a flat expression."""
         for role in ("throughout", "behind"):
             if not any(unit.has(role) for unit in units):
                 continue
@@ -309,7 +309,7 @@ class _Parser:
         return joined(Together, self._parts(units, "parallel", self._flat))
 
     def _flat(self, units: _Units) -> Expression:
-        """A sequence of what is tight, in one direction."""
+        """A sequence of tight expressions, in one direction."""
         units, is_first = self._without_first(units)
         if units and units[0].has("leading_forward", "leading_reverse", "leading_together") and not is_first:
             return self._led(units)
@@ -322,7 +322,7 @@ class _Parser:
         return joined(Then, operands if roles == {"forward"} else operands[::-1])
 
     def _without_first(self, units: _Units) -> tuple[_Units, bool]:
-        """Without "first" before or behind what is named first."""
+        """The units without "first" before or after the sound named first."""
         for place in (0, 1):
             if len(units) > place and units[place].has("first"):
                 self.cues.add((units[place].text, "first"))
@@ -330,7 +330,7 @@ class _Parser:
         return units, False
 
     def _led(self, units: _Units) -> Expression:
-        """Two leaves behind one cue: "before y, x"."""
+        """Two leaves after one cue: "before y, x"."""
         if len(units) != 3:
             raise UnreadableError(self.text)
         cue, one, other = units[0], *map(self._leaf, ([units[1]], [units[2]]))
@@ -341,7 +341,7 @@ class _Parser:
         return one + other if role == "leading_forward" else other + one
 
     def _tight(self, units: _Units) -> Expression:
-        """A leaf, or leaves at one time: "x, y and z together"."""
+        """A leaf, or simultaneous leaves: "x, y and z together"."""
         if len(units) < 3 or not units[-1].has("together"):
             return self._leaf(units)
         self.cues.add((units[-1].text, "together"))
@@ -368,33 +368,33 @@ Reason = Literal[
     "kept for test",
     "twins",
 ]
-"""Why a text is refused.
+"""Reasons to refuse a text.
 
-- ``no JSON``: the answer holds no object with the key that was asked for.
-- ``no text``: there is none, or it has characters that nobody sees.
+- ``no JSON``: the answer has no object with the requested key.
+- ``no text``: there is none, or it has invisible characters.
 - ``too long``: it has more than `MOST_WORDS` words.
-- ``sounds``: it does not name the sounds that the caption names, each once.
+- ``sounds``: it does not name the sounds of the caption, each once.
 - ``repeated``: it has the words of another text of the row, in their order.
-- ``undecided``: what it says is not certain; see `CaptionReading`.
-- ``wrong``: it says something else than the caption, or is not true of the clip; or as a negative, it is not false.
-- ``direction``: it names what is heard last first where the caption does not, or the other way round. Otherwise a model
-  that always names the first sound first would undo the balance of the templates, and with it "after" is never learnt.
-- ``kept for test``: a training row would get the words of a template that is kept from training.
-- ``twins``: of the captions of an item, which have the same words, the other one was refused, or it has other words.
+- ``undecided``: its meaning is ambiguous or unknown; see `CaptionReading`.
+- ``wrong``: its meaning differs from the caption's, or is not true of the clip; or as a negative, it is not false.
+- ``direction``: it names the last sound first where the caption does not, or the other way round. Otherwise a model
+  that always names the first sound first would undo the balance of the templates, and "after" would never be learnt.
+- ``kept for test``: a training row would get the words of a template that is reserved from training.
+- ``twins``: of the captions of an item, which have the same words, the other one was refused, or has other words.
 """
 
 MOST_WORDS = 30
-"""Of a text (arXiv 2310.08753)."""
+"""Most words of a text (arXiv 2310.08753)."""
 
 _LONGEST_ANSWER, _LONGEST_TEXT, _MOST_OBJECTS = 20_000, 500, 50
-"""Characters that are looked at, and places at which JSON is looked for."""
+"""Characters that are searched, and places at which JSON is looked for."""
 
 _END_OF_THOUGHT = "</think>"
-"""What comes before it in an answer is no answer."""
+"""The end of a model's thoughts, which are no part of the answer."""
 
 
 def texts_of_answer(answer: str, key: str) -> list[Any] | None:
-    """The values under a key of the first JSON object in an answer that has it; None where there is none.
+    """The values under a key of the first JSON object in an answer with that key; None where there is none.
 
     Args:
         answer: anything.
@@ -417,7 +417,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
             return
         try:
             content, _ = decoder.raw_decode(text, start)
-        # Numbers of thousands of digits are a ValueError, brackets of thousands of levels a RecursionError.
+        # Numbers of thousands of digits raise a ValueError, thousands of nested brackets a RecursionError.
         except (ValueError, RecursionError):
             continue
         if isinstance(content, dict):
@@ -425,11 +425,11 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def tidy(text: Any, spelled: str = "") -> str | None:
-    """A text as captions are written: one line, in lower case, no full stop; None if it is none.
+    """A text in the form of captions: one line, lower case, no full stop; None if it is not a text.
 
     Args:
         text: anything.
-        spelled: a text whose words in capitals stay as they are there.
+        spelled: a text whose capitalised words keep their spelling.
     """
     if not isinstance(text, str) or len(text) > _LONGEST_TEXT:
         return None
@@ -445,13 +445,13 @@ def tidy(text: Any, spelled: str = "") -> str | None:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of a text.
+    """The fate of a text.
 
     Attributes:
-        text: that is taken; empty where it was refused.
-        reason: why it was refused; None where it was taken.
-        reading: of a text that is taken.
-        word: of one that is undecided, the word that is not listed, if that is why.
+        text: if accepted; empty where it was refused.
+        reason: why it was refused; None where it was accepted.
+        reading: of an accepted text.
+        word: of an undecided text, the unlisted word, if that is why.
     """
 
     text: str = ""
@@ -462,14 +462,14 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Judge:
-    """Decides on texts that stand for a caption or beside it.
+    """Decides on texts that replace or accompany a caption.
 
     Attributes:
         text: of the caption.
-        caption: what it says.
+        caption: its meaning.
         events: of the clip.
-        texts: of the row, as `words_in` has them; none may come twice.
-        training: whether the row is one to train with: what is kept for test is refused.
+        texts: of the row, in the form of `words_in`; none may come twice.
+        training: whether the row is for training: words reserved for test are refused.
     """
 
     text: str
@@ -487,12 +487,12 @@ class Judge:
         texts: Iterable[str] = (),
         training: bool = True,
     ) -> Judge:
-        """For texts that stand for a caption or beside it.
+        """For texts that replace or accompany a caption.
 
         Args:
             caption: true of the clip.
             events: of the clip.
-            texts: others of the row.
+            texts: other texts of the row.
             training: see `Judge`.
 
         Raises:
@@ -507,11 +507,11 @@ class Judge:
         return self.caption.labels
 
     def beside(self, text: str) -> Judge:
-        """The same with one more text in the row; an empty one is none."""
+        """The same with one more text in the row; an empty one adds nothing."""
         return replace(self, texts=frozenset(self.texts) | {words_in(text)}) if text else self
 
     def equivalent(self, text: Any, *, most_words: int = MOST_WORDS) -> Judgement:
-        """A text in other words: it says what the caption says, and that is true of the clip."""
+        """A paraphrase: it has the meaning of the caption, which is true of the clip."""
         judgement = self._readable(text, most_words)
         reading = judgement.reading
         if reading is None:
@@ -529,7 +529,7 @@ class Judge:
         return judgement
 
     def _readable(self, text: Any, most_words: int) -> Judgement:
-        """All that a text has to fulfil whether it is to be true or false."""
+        """The requirements on true and false texts alike."""
         line = tidy(text, self.text)
         if line is None:
             return Judgement(reason="no text")
@@ -555,20 +555,20 @@ class Judge:
 
 
 def vocabulary_of(events: Iterable[HeardEvent]) -> Vocabulary:
-    """What may be named: all that is heard."""
+    """The permitted names: all sounds of the clip."""
     return Vocabulary.of(Leaf(event.label, event.attributes) for event in events)
 
 
 def _holds(words: Sequence[str], part: Sequence[str]) -> bool:
-    """Whether some words stand in a text one after the other."""
+    """Whether some words are consecutive in a text."""
     return any(tuple(words[start : start + len(part)]) == part for start in range(len(words)))
 
 
 def negative_kind(negative: CaptionReading, caption: CaptionReading) -> Kind:
-    """The kind of a negative that names the sounds of a caption: that of the one change that makes it of the caption.
+    """The kind of a negative with the sounds of a caption: that of the single change from the caption.
 
-    Where several changes do: ``attribute`` if a sound has other words, ``order`` if the same parts stand in other
-    places, else ``relation``.
+    After several changes: ``attribute`` if a sound has other words, ``order`` if the same parts are in other places,
+    else ``relation``.
     """
     for variant, kind in false_variants(caption.expression):
         if formula_of(variant) == negative.formula:
@@ -608,15 +608,15 @@ OTHER = "other words"
 
 @dataclass(frozen=True)
 class WordStatistics:
-    """What captions are made of.
+    """Counts of words in captions.
 
     Attributes:
-        captions: how many.
-        different: how many of them are no other's text.
+        captions: their number.
+        different: number of different texts.
         words: of all captions, without punctuation.
         vocabulary: different words, whatever their case.
         classes: words of each part of speech, by its name, the most frequent first.
-        nouns: how often each noun is said, in lower case, the most frequent first.
+        nouns: the count of each noun, in lower case, the most frequent first.
     """
 
     captions: int
@@ -659,7 +659,7 @@ def word_statistics(captions: Sequence[str], tag: Tag) -> WordStatistics:
 
     Args:
         captions: one or more.
-        tag: a tagger, see `open_tagger`; what it calls punctuation is no word.
+        tag: a tagger, see `open_tagger`; its punctuation is not counted.
 
     Raises:
         InputError: there are no captions.
@@ -670,7 +670,7 @@ def word_statistics(captions: Sequence[str], tag: Tag) -> WordStatistics:
     classes: Counter[str] = Counter()
     nouns: Counter[str] = Counter()
     vocabulary: set[str] = set()
-    # A text that is said often is tagged once.
+    # A repeated text is tagged once.
     for caption, times in counted.items():
         for word, name in tag(caption):
             if not any(letter.isalnum() for letter in word):

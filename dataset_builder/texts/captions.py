@@ -28,12 +28,12 @@ class CaptionTemplate:
     """One way to put two parts into words.
 
     Attributes:
-        name: of its own among all.
+        name: unique among all.
         meaning: ``sequence``, ``together``, ``throughout``.
         text: with ``{first}`` and ``{second}``, each once.
-        mention: of a sequence, whether the first heard is named first (``forward``) or last (``reverse``).
+        mention: of a sequence, whether the first sound is named first (``forward``) or last (``reverse``).
         chains: whether it may join more than two parts.
-        held_out: whether it is kept from training.
+        held_out: whether it is reserved from training.
     """
 
     name: str
@@ -50,7 +50,7 @@ class CaptionTemplate:
 
 @cache
 def language_digest() -> str:
-    """SHA-256 of what the lexicon and the templates say: texts are part of the data, and so of their fingerprint."""
+    """SHA-256 of the lexicon and the templates: texts are part of the data, and so of their fingerprint."""
     return sha256_of_json([word_places(), packaged_yaml(__package__, "templates.yaml")])
 
 
@@ -92,18 +92,18 @@ class CaptionWording:
 
     @property
     def held_out(self) -> bool:
-        """Whether one of the templates is kept from training."""
+        """Whether one of the templates is reserved from training."""
         return any(one is not None and one.held_out for one in (self.sequence, self.together, self.throughout))
 
 
 @dataclass(frozen=True)
 class _Joint:
-    """Parts that one kind of words joins.
+    """Parts with one kind of joint.
 
     Attributes:
-        kind: a meaning that has templates, or one that is always said alike: a key of `_FIXED`.
+        kind: a meaning that has templates, or one with a fixed wording: a key of `_FIXED`.
         parts: two or more.
-        chains: whether only templates that chain read well here.
+        chains: whether only chaining templates read well here.
     """
 
     kind: str
@@ -114,7 +114,7 @@ class _Joint:
 _Plan = Leaf | _Joint
 
 _FIXED = {"parallel": ", and at the same time ", "stages": "; after that, "}
-"""What joins the parts on levels 3 and 4."""
+"""The joints of the parts on levels 3 and 4."""
 
 
 def _plan(expression: Expression) -> _Plan:
@@ -131,7 +131,7 @@ def _plan(expression: Expression) -> _Plan:
 
 
 def _is_tight(expression: Expression) -> bool:
-    """Whether it is a leaf, or leaves at one time."""
+    """Whether it is a leaf, or simultaneous leaves."""
     return isinstance(expression, Leaf) or (
         isinstance(expression, Together) and all(isinstance(part, Leaf) for part in expression.operands)
     )
@@ -143,7 +143,7 @@ def _tight(expression: Expression) -> _Plan:
 
 
 def _flat(expression: Expression, *, chains: bool = True) -> _Plan:
-    """Level 2, of a leaf, leaves at one time, or a sequence of them."""
+    """Level 2: a leaf, simultaneous leaves, or a sequence of these."""
     if not isinstance(expression, Then):
         return _tight(expression)
     if not all(map(_is_tight, expression.operands)):
@@ -160,7 +160,7 @@ def _overlay(expression: Together) -> _Plan:
 
 
 def _stages(expression: Then) -> _Plan:
-    """Level 4: neighbours that level 2 can say are one stage."""
+    """Level 4: neighbours that level 2 can express are one stage."""
     stages: list[_Plan] = []
     for simple, run in groupby(expression.operands, _is_tight):
         operands = list(run)
@@ -180,10 +180,10 @@ def wordings(expression: Expression, *, held_out: bool | None = None) -> tuple[C
 
     Args:
         expression: any that has a caption.
-        held_out: True, only those with a template that is kept from training; False, only those without; None, all.
+        held_out: True, only those with a template that is reserved from training; False, only those without; None, all.
 
     Raises:
-        InputError: the expression nests too deep to be said in one way.
+        InputError: the nesting is too deep for an unambiguous text.
     """
     joints = _joints(_plan(expression))
     return _wordings(frozenset((joint.kind, joint.chains) for joint in joints), held_out)
@@ -191,7 +191,7 @@ def wordings(expression: Expression, *, held_out: bool | None = None) -> tuple[C
 
 @cache
 def _wordings(joints: frozenset[tuple[str, bool]], held_out: bool | None) -> tuple[CaptionWording, ...]:
-    """The wordings of expressions that have joints of these kinds, which have to chain or not."""
+    """The wordings of expressions with joints of these kinds, each with its need to chain."""
     options: list[tuple[CaptionTemplate | None, ...]] = []
     for meaning, of_meaning in caption_templates().items():
         suiting = tuple(template for template in of_meaning if template.chains or (meaning, True) not in joints)
@@ -201,7 +201,7 @@ def _wordings(joints: frozenset[tuple[str, bool]], held_out: bool | None) -> tup
 
 
 def stands_behind(word: str) -> bool:
-    """Whether a word is read behind what it is said of, as in "man speaking"."""
+    """Whether a word follows its noun, as in "man speaking"."""
     return word.endswith("ing")
 
 
@@ -212,7 +212,7 @@ def named(leaf: Leaf) -> str:
 
 
 def phrase(leaf: Leaf) -> str:
-    """What a leaf is called in a caption: "a slow high bell"; "rain", where no word stands before it."""
+    """The noun phrase of a leaf in a caption: "a slow high bell"; "rain", where no word stands before it."""
     text = named(leaf)
     if all(map(stands_behind, leaf.attributes)):
         return text
@@ -223,11 +223,11 @@ def caption(expression: Expression, wording: CaptionWording) -> str:
     """An expression in words.
 
     Args:
-        expression: parts at one time are named in the order in which they stand.
+        expression: simultaneous parts are named in their order in it.
         wording: one of `wordings`.
 
     Raises:
-        InputError: the expression nests too deep to be said in one way, or the wording does not suit it.
+        InputError: the nesting is too deep for an unambiguous text, or the wording does not suit the expression.
     """
     return _said(_plan(expression), wording)
 
@@ -247,7 +247,7 @@ def _said(plan: _Plan, wording: CaptionWording) -> str:
 
 
 def draw_tree(size: int, rng: np.random.Generator) -> Expression:
-    """A tree of so many leaves, ``+`` and ``*`` as often at every level, that a caption can say in one way."""
+    """A tree of so many leaves, ``+`` and ``*`` equally often at every level, with an unambiguous caption."""
     while True:
         tree = _any_tree(size, rng)
         try:
@@ -266,26 +266,26 @@ def _any_tree(size: int, rng: np.random.Generator) -> Expression:
 
 
 def bag_of_words(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case without punctuation, sorted: equal for texts that order alone tells apart."""
+    """The words of a text in lower case without punctuation, sorted: equal for texts that differ in order alone."""
     words = (word.strip(_PUNCTUATION) for word in text.lower().split())
     return tuple(sorted(filter(None, words)))
 
 
 Templates = tuple[str, ...]
-"""Templates of prompts: whole sentences, with commas where they have some."""
+"""Templates of prompts: whole sentences, with punctuation."""
 
 SLOT = "{label}"
-"""Where the words of a class go."""
+"""The place of the words of a class."""
 
 DEFAULT = "default"
-"""Name of the set that is taken where nobody names one."""
+"""Name of the default set."""
 
 
 def load_templates(name: str = DEFAULT) -> Templates:
     """The templates of prompts of a set.
 
     Args:
-        name: of a set of ``prompts.yaml``; or path of a YAML file that lists templates.
+        name: of a set of ``prompts.yaml``, or path of a YAML file with a list of templates.
 
     Raises:
         InputError: there is neither, or the file lists no templates.
@@ -311,7 +311,7 @@ def check_templates(templates: Sequence[Any]) -> Templates:
     """Templates, each once.
 
     Raises:
-        InputError: there is none, or one that is no text with the slot in it once.
+        InputError: there is none, or one that is not a text with the slot in it exactly once.
     """
     for template in templates:
         if not isinstance(template, str) or template.count(SLOT) != 1:

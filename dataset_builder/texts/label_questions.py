@@ -1,4 +1,4 @@
-"""Questions about recordings of a user's own with strong labels: chosen, worded, balanced, and their rows and sound."""
+"""Questions about a user's recordings with strong labels: their choice, wording and balance, their rows and sound."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
 TRAIN, TEST = "train", "test"
 
 MOST_TRAIN = 0.9
-"""Of the recordings, for training."""
+"""Largest share of the recordings for training."""
 
 
 class NothingAskedError(QuestionError):
-    """Nothing can be asked of recordings, and why.
+    """The recordings allow no question, and the reason.
 
     Attributes:
-        lacks_clips: whether a kind of question lacks clips of a count (`QuestionSpec.least_clips`).
+        lacks_clips: whether a kind of question lacks clips with some count (`QuestionSpec.least_clips`).
     """
 
     def __init__(self, reason: str, *, lacks_clips: bool) -> None:
@@ -67,7 +67,7 @@ class NothingAskedError(QuestionError):
 
 
 class AskedSpec(QuestionSpec):
-    """What is asked of annotated recordings, whatever they are.
+    """The settings of questions about annotated recordings of any origin.
 
     Raises:
         InputError: a value out of its range, or there are no such questions.
@@ -89,7 +89,7 @@ class AskedSpec(QuestionSpec):
 
     @property
     def questions(self) -> QuestionSettings:
-        """What is asked."""
+        """The settings of the questions."""
         return QuestionSettings(**{name: getattr(self, name) for name in QuestionSpec.model_fields})
 
 
@@ -102,12 +102,12 @@ class AnnotatedSpec(AskedSpec):
 
     @property
     def questions(self) -> QuestionSettings:
-        """What is asked; labels that are related in the recordings never meet."""
+        """The settings of the questions; labels that are related in the recordings never meet."""
         return super().questions.changed(related=self.recordings.related, negatives=self.has_negatives)
 
     @property
     def has_negatives(self) -> bool:
-        """Whether what does not overlap is asked about clips of AudioTime; see `audiotime_negatives`."""
+        """Whether clips of AudioTime serve questions without overlap; see `audiotime_negatives`."""
         return has_negatives(self.recordings.annotations)
 
     @property
@@ -116,7 +116,7 @@ class AnnotatedSpec(AskedSpec):
         return self.recordings.sample_rate
 
     def values(self) -> dict[str, Any]:
-        """The settings as JSON values: of recordings the fingerprint, beside what counts as what, and all wordings."""
+        """The settings as JSON values: the recordings' fingerprint, the rules of comparison, and all wordings."""
         resolutions = {annotation.resolution: annotation for annotation in self.recordings.annotations}
         values = super().values()
         return {
@@ -132,7 +132,7 @@ class AnnotatedSpec(AskedSpec):
         return AnnotatedQuestions.of(self)
 
     def card(self) -> dict[str, Any]:
-        """What its card is filled with."""
+        """The values of its card's template."""
         rendering = AnnotatedQuestions.of(self)
         clips = self.recordings.annotations
         lengths = [annotation.duration for annotation in clips]
@@ -153,14 +153,14 @@ class AnnotatedSpec(AskedSpec):
 def split_by_recording(
     annotations: Iterable[Annotation], shares: Mapping[str, float], *, seed: int = 0
 ) -> dict[str, tuple[Annotation, ...]]:
-    """Recordings in parts of given shares; what is of one recording or group stays together.
+    """Recordings in parts of given shares; those of one recording or group stay together.
 
-    A recording is drawn by its name: another one that comes or goes moves no more than the borders between the parts.
+    A recording is drawn by its name: recordings that come or go move no more than the borders between the parts.
 
     Args:
         annotations: of recordings.
         shares: of the groups, by name of the part; together 1.
-        seed: another one draws otherwise.
+        seed: another seed gives another draw.
 
     Raises:
         InputError: a share is not more than 0, or they are not 1 together.
@@ -176,21 +176,21 @@ def split_by_recording(
     return {name: tuple(members) for name, members in parts.items()}
 
 
-def ask(
+def draw_questions(
     annotations: Iterable[Annotation], settings: QuestionSettings | None = None, *, seed: int = 0
 ) -> tuple[Question, ...]:
-    """The questions about some recordings, those of each data set balanced by themselves.
+    """The questions about some recordings, balanced within each data set.
 
-    A split is made before: the balance of a part of the questions is not that of all.
+    Splits are made before: a part of balanced questions is not balanced.
 
     Args:
         annotations: of recordings; their order does not matter.
-        settings: what is asked; the five tasks by default.
+        settings: of the questions; the five tasks by default.
         seed: of all choices.
 
     Raises:
         InputError: there are no such questions.
-        QuestionError: two annotations are of the same part of a recording, or two labels sound alike.
+        QuestionError: two annotations are of the same part of a recording, or two labels read alike.
     """
     settings = settings or QuestionSettings()
     ordered = sorted(annotations, key=lambda annotation: (annotation.source_name, *annotation.key))
@@ -209,7 +209,7 @@ def ask(
 
 
 def _generator(seed: int, *names: str) -> np.random.Generator:
-    """Random choices of one kind of questions: they do not depend on what else is asked."""
+    """The random choices of one kind of questions, independent of the other kinds."""
     if seed < 0:
         raise InputError(f"seed is {seed}; it must be 0 or more")
     digest = hashlib.sha256("\n".join(names).encode()).digest()
@@ -231,20 +231,20 @@ def _check(annotations: Sequence[Annotation]) -> None:
 def facts_of(
     annotations: Sequence[Annotation], task: QuestionTask, variant: str, settings: QuestionSettings
 ) -> list[Fact]:
-    """All that can be asked of recordings of one data set, however what is heard perhaps is taken.
+    """The facts about recordings of one data set on which all readings of uncertain events agree.
 
-    Recordings with two labels that are related are left out: one says more or less of the other's sound.
+    Recordings with two related labels are left out: one of them is a more general name of the other's sound.
 
     Args:
         annotations: of one data set.
-        task: that asks.
+        task: of the questions.
         variant: of the task.
         settings: of the user.
     """
     positive = [annotation for annotation in annotations if not annotation.negative]
     vocabulary = frozenset(label for annotation in positive for label in annotation.labels)
     facts: list[Fact] = []
-    # Negative clips stand for what does not overlap, and for nothing else.
+    # Negative clips stand for the absence of overlap, and for nothing else.
     for annotation in annotations if task.name == "concurrency" else positive:
         if not _has_related(annotation, settings.related):
             ways = readings(annotation)
@@ -259,7 +259,7 @@ def _has_related(annotation: Annotation, related: Mapping[str, frozenset[str]]) 
 def _worded(
     drafts: Sequence[Draft], task: QuestionTask, variant: str, source: str, rng: np.random.Generator
 ) -> list[Question]:
-    """Questions from drafts: wordings are dealt to units, answers to places."""
+    """Questions from drafts: wordings are distributed over units, answers over places."""
     wordings = question_templates(task.name, variant)
     orders = ordered_options(drafts, rng)
     questions: list[Question] = []
@@ -316,34 +316,34 @@ class AnnotatedQuestions(Rendering):
 
     @classmethod
     def of(cls, settings: AnnotatedSpec) -> AnnotatedQuestions:
-        """The rendering of some settings; equal settings share it while anybody has it, so that they are drawn once."""
+        """The rendering of some settings, drawn once: equal settings share it while it is in use."""
         return cls._renderings.setdefault(settings, cls(settings))
 
     def __init__(self, settings: AnnotatedSpec) -> None:
-        """Nothing is asked before it is wanted; the rate is the highest of all clips."""
+        """Nothing is drawn until it is needed; the rate is the highest of all clips."""
         self.settings = settings
         self.sample_rate = max(sound.rate for sound in settings.recordings.sounds)
 
     @cached_property
     def asked(self) -> tuple[_Asked, ...]:
-        """The questions of each split, balanced by themselves.
+        """The questions of each split, balanced within it.
 
         Raises:
-            QuestionError: nothing can be asked in the split test, and why.
-            LeakError: the text of questions gives answers away.
+            QuestionError: no question is possible in the test split: gives the reason.
+            LeakError: the text of questions reveals answers.
         """
         require_balance(self.balances)
         return self._splits
 
     @cached_property
     def _splits(self) -> tuple[_Asked, ...]:
-        """The questions of each split, checked by the second algorithm."""
+        """The questions of each split, verified by the second algorithm."""
         settings = self.settings
         shares = {TRAIN: settings.train, TEST: 1 - settings.train} if settings.train else {TEST: 1.0}
         parts = split_by_recording(settings.recordings.annotations, shares, seed=settings.seed)
         asked = []
         for split, of_split in parts.items():
-            questions = ask(of_split, settings.questions, seed=settings.seed)
+            questions = draw_questions(of_split, settings.questions, seed=settings.seed)
             check_questions(questions, of_split)
             asked.append(_Asked(split, of_split, questions))
         *_, test = asked
@@ -358,7 +358,7 @@ class AnnotatedQuestions(Rendering):
 
     @cached_property
     def balances(self) -> tuple[Balance, ...]:
-        """What is known of the questions of each split and kind without hearing."""
+        """The balance of the questions of each split and kind: controls without audio."""
         return tuple(
             replace(balance, source=f"{balance.source} ({part.split})")
             for part in self._splits
@@ -371,7 +371,7 @@ class AnnotatedQuestions(Rendering):
         return (balance_table(self.balances),)
 
     def notes(self) -> Sequence[str]:
-        """Which kinds of questions cannot be asked in a split, and why."""
+        """Notes on the kinds of questions that are impossible in a split, and why."""
         return tuple(
             f"no questions in the split {part.split}: {self._reason(part, name)}"
             for part in self.asked
@@ -380,13 +380,13 @@ class AnnotatedQuestions(Rendering):
         )
 
     def _reason(self, part: _Asked, name: str) -> str:
-        """Why a kind of question cannot be asked."""
+        """The reason why a kind of question is impossible."""
         task, variant = task_and_variant(name, question_tasks())
         settings = self.settings.questions
         needs = task.needs[variant].format(least=settings.least_clips)
         facts = facts_of(part.clips, task, variant, settings)
         clips = len({fact.key for fact in facts})
-        # A time tells a reader nothing.
+        # A time means nothing to a reader.
         answers = Counter(answer for answer, _ in {(fact.answer, fact.key) for fact in facts if not fact.width})
         there = ", ".join(f"{answer} in {number}" for answer, number in _most_common(answers))
         return f"{name} needs {needs}; {clips} of {len(part.clips)} clips qualify{f' ({there})' if there else ''}"
@@ -410,7 +410,7 @@ class AnnotatedQuestions(Rendering):
         return self.settings.recordings.sounds[self._number(index)].rate
 
     def clips(self, index: int) -> Sequence[Pcm16]:
-        """The clip as it is in its file, int16 [samples]."""
+        """The unchanged clip of its file, int16 [samples]."""
         samples, _ = self.settings.recordings.waveform(self._number(index))
         return (whole_clip(samples, len(samples)),)
 
@@ -420,11 +420,11 @@ class AnnotatedQuestions(Rendering):
 
 
 def _is_of_counts(name: str) -> bool:
-    """Whether a kind of question needs counts that several clips have."""
+    """Whether a kind of question needs counts that several clips share."""
     task, variant = task_and_variant(name, question_tasks())
     return TWO_COUNTS in task.needs[variant]
 
 
 def _most_common(answers: Counter[str]) -> list[tuple[str, int]]:
-    """The four answers that are right in most clips."""
+    """The four most frequent answers over clips."""
     return sorted(answers.items(), key=lambda item: (-item[1], item[0]))[:4]

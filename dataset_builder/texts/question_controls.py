@@ -1,6 +1,6 @@
-"""What is answered without hearing: `blind` learns from text alone, `present` is told what is heard but not when.
+"""Controls without audio: `blind` learns from text alone, `present` knows which labels are present but not when.
 
-Where `blind` is better than chance, the questions give their answers away, and the part of the text that does is named.
+Where `blind` is above chance, the questions reveal their answers, and the revealing part of the text is named.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .questions import Question, QuestionError, in_sentence
 FOLDS = 5
 
 STANDARD_ERRORS = 3.0
-"""By which chance may be exceeded."""
+"""Standard errors by which chance may be exceeded."""
 
 LEAST_QUESTIONS = 20
-"""Of fewer, nobody can tell what they give away."""
+"""Fewest questions with which a leak can be detected."""
 
 Features = dict[str, float]
 
@@ -38,27 +38,28 @@ FAMILIES: Mapping[str, str] = {
     "set": "the other options tell the answer",
     "form": "how the answer is written tells it",
 }
-"""What text can give away, and how an error says it."""
+"""Parts of the text that can reveal the answer, with their wording in an error."""
 
 
 class LeakError(QuestionError):
-    """The text of questions gives their answers away."""
+    """The text of questions reveals their answers."""
 
 
 @dataclass(frozen=True)
 class Balance:
-    """What is known of questions of one kind and data set without hearing.
+    """Controls without audio, for the questions of one kind and data set.
 
     Attributes:
         source: name of the data set.
         kind: task and variant.
-        questions: how many.
-        chance: share that is right by drawing an option.
-        standard_error: of chance for as many questions.
+        questions: their number.
+        chance: expected share of right answers of an option drawn at random.
+        standard_error: of chance for so many questions.
         blind: `blind_accuracy`; None of too few questions.
-        present: share that is right by drawing one of those options that labels without times do not exclude.
-        position_excess: questions by which the place where the answer stands most often exceeds the rarest.
-        leak: what gives the answers away; empty where nothing does.
+        present: expected share of right answers of an option drawn among those that labels without times do not
+            exclude.
+        position_excess: answers at the most frequent place, less those at the rarest.
+        leak: the part of the text that reveals the answers; empty where none does.
     """
 
     source: str
@@ -73,7 +74,7 @@ class Balance:
 
     @property
     def limit(self) -> float:
-        """What `blind` may not exceed."""
+        """The largest permitted accuracy of `blind`."""
         return self.chance + STANDARD_ERRORS * self.standard_error
 
 
@@ -116,10 +117,10 @@ def balance_of(questions: Iterable[Question], annotations: Iterable[Annotation])
 
 
 def require_balance(balances: Iterable[Balance]) -> None:
-    """Refuse questions whose text gives their answers away, or whose answers do not stand at each place as often.
+    """Refuse questions whose text reveals their answers, or whose answers are not at each place equally often.
 
     Raises:
-        LeakError: says of which kinds, how much, and by what.
+        LeakError: names the kinds, the accuracy, and the revealing part.
     """
     leaks = [
         f"{balance.kind} of {balance.source}: text alone answers {balance.blind:.3f} of {balance.questions:,} "
@@ -173,10 +174,10 @@ def _position_excess(questions: Sequence[Question]) -> int:
 
 
 def present_share(question: Question, annotation: Annotation) -> float:
-    """Expected share that is right for whoever knows which labels are heard, but not when.
+    """Expected share of right answers from the labels that are present, without their times.
 
-    Labels are those of the plain reading. The number of kinds is known, no more of which are heard at once. A sound
-    that is the only kind overlaps nothing. What is not heard neither overlaps nor lasts.
+    Labels are those of the plain reading. The number of kinds is known, and is the largest possible polyphony. A sound
+    that is the only kind overlaps nothing. An absent sound neither overlaps nor lasts.
     """
     plain, *_ = readings(annotation)
     heard = {in_sentence(label) for label in plain.labels}
@@ -193,24 +194,24 @@ def present_share(question: Question, annotation: Annotation) -> float:
 
 
 def blind_accuracy(questions: Sequence[Question], families: Iterable[str] = FAMILIES) -> float:
-    """Share that is right of what a logistic regression answers that learns from the text of other questions.
+    """Share of right answers of a logistic regression that learns from the text of other questions.
 
-    For each option it learns whether it is right from what the families say of it; it answers with the most likely one,
-    and draws from those that are equally likely. It learns from four fifths and is asked about the fifth that is left.
-    What is divided is recordings, with all that is of their group; and then units that are balanced with each other,
-    where questions have them. The better of both is given: where recordings are divided, a part of a balanced whole
-    tilts the rest the other way, which brings blind below chance and would hide a small leak.
+    For each option it learns from the features of the families whether it is right; it answers with the most likely
+    option, and draws among ties. It learns from four fifths and answers the remaining fifth. The folds divide
+    recordings, with their groups; and, where questions have them, units that are balanced with each other. The better
+    accuracy of the two is returned: a fold of recordings tilts the balance of the rest the other way, which brings
+    blind below chance and would hide a small leak.
 
     Args:
         questions: of one kind.
-        families: of `FAMILIES`, which parts of the text are learned from.
+        families: of `FAMILIES`: the parts of the text from which it learns.
     """
     by = [[question.group for question in questions], [question.unit for question in questions]]
     return max(_cross_fitted(questions, tuple(families), members) for members in by if all(members))
 
 
 def _cross_fitted(questions: Sequence[Question], families: tuple[str, ...], members: Sequence[str]) -> float:
-    """Share that is right where questions of one member are in one fold."""
+    """Share of right answers where all questions of one member are in one fold."""
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.linear_model import LogisticRegression
 
@@ -233,11 +234,11 @@ def _cross_fitted(questions: Sequence[Question], families: tuple[str, ...], memb
 
 
 def _right(scores: NDArray[np.float64], target: NDArray[np.bool_], owner: NDArray[np.int64]) -> float:
-    """How many questions have their highest score at the answer; of several that are as high, each counts its part."""
+    """The number of questions whose highest score is at the answer; ties count in proportion."""
     starts = np.flatnonzero(np.diff(owner, prepend=-1))
     right = 0.0
     for values, answers in zip(np.split(scores, starts[1:]), np.split(target, starts[1:]), strict=True):
-        # What the fit has not yet told apart decides nothing.
+        # Differences below the precision of the fit decide nothing.
         best = np.round(values, 3) == np.round(values, 3).max()
         right += float(answers[best].mean())
     return right
@@ -247,7 +248,7 @@ _NUMBER = re.compile(r"\d+(?:\.(\d+))?")
 
 
 def option_features(question: Question, families: Iterable[str]) -> list[Features]:
-    """For each option, what the text says of it: of each family, features by name."""
+    """For each option, the features of its text, by family and name."""
     numbers = [_number(option) for option in question.options]
     keys = [(number is None, number or 0.0, option) for number, option in zip(numbers, question.options, strict=True)]
     order = sorted(keys)
@@ -275,17 +276,17 @@ def _number(option: str) -> float | None:
 
 
 def _form(option: str) -> str:
-    """How an option is written: its letters alike, numbers by whether they end in 0 behind the point."""
+    """The written form of an option: letters all alike, numbers by whether their decimals end in 0."""
     decimals = [match[1] or "" for match in _NUMBER.finditer(option)]
     return f"{len(option.split())} words, decimals {[('whole' if not d.strip('0') else len(d)) for d in decimals]}"
 
 
 def _leak(questions: Sequence[Question]) -> str:
-    """The parts of the text that give most away, in words; several where one says as much as another."""
+    """The most revealing part of the text, in words; several parts where they tie."""
     shares = {family: blind_accuracy(questions, [family]) for family in FAMILIES}
     most = max(shares.values())
     if shares["option"] > most - 0.02:
-        # These learn from each option as well, and so say nothing more.
+        # These learn from each option as well, and so add nothing.
         shares = {family: share for family, share in shares.items() if family not in {"wording", "anchor", "set"}}
     return " and ".join(
         f"{FAMILIES[family]} ({family} alone {share:.3f})" for family, share in shares.items() if share > most - 0.02

@@ -1,7 +1,7 @@
-"""The kinds of questions: what each may ask of a recording, and how its answers and options are chosen.
+"""The kinds of questions: the facts that each may ask about a recording, and the choice of answers and options.
 
-Five tasks after arXiv 2603.05128, of which each has variants, and the two atoms that questions about overlap are made
-of: is a sound heard, and does one begin before another?
+Five tasks after arXiv 2603.05128, each with variants, and the two atoms of questions about overlap: is a sound
+present, and does one begin before another?
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ from .questions import (
 )
 
 OPTIONS = 4
-"""Of a classification and a detection."""
+"""Options of a classification and of a detection."""
 
 
 class _Counting:
-    """Counting: how many kinds of sound there are, or at once; or how many sources, where labels tell them apart."""
+    """Counting: the number of kinds of sound, in all or at once; or of sources, where labels distinguish them."""
 
     name = "counting"
     variants = ("kinds", "sources", "together")
@@ -67,7 +67,7 @@ class _Counting:
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
     ) -> list[Fact]:
-        """The number of kinds or sources, or of kinds at once, if each is heard for long enough in total."""
+        """The number of kinds or sources, or of simultaneous kinds, if each is long enough in total."""
         rules = Rules.of(annotation)
         if variant != "sources":
             totals = [total(activity) for activity in activities(annotation).values()]
@@ -87,12 +87,12 @@ class _Counting:
     def drafts(
         self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
     ) -> list[Draft]:
-        """Equal numbers of each count, which are the options of all questions."""
+        """Equally many facts of each count, with all counts as the options of every question."""
         return drafts_of_counts(facts, rng, settings)
 
 
 def _most_at_once(annotation: Annotation) -> int:
-    """Most labels that are heard together for long enough; 0 where one more nearly are, or are for a moment."""
+    """Most labels with a long enough overlap; 0 where one more is nearly present, or present for a moment."""
     rules, heard = Rules.of(annotation), tuple(activities(annotation).values())
     count = max(n for n in range(len(heard) + 1) if n == 0 or longest(together(heard, n)) >= rules.min_overlap)
     near = [widened(activity, rules.guard) for activity in heard]
@@ -100,7 +100,7 @@ def _most_at_once(annotation: Annotation) -> int:
 
 
 class _Duration:
-    """Duration: which of the sounds that are heard is heard longest in total, or longest without interruption."""
+    """Duration: the sound with the longest total, or with the longest uninterrupted stretch."""
 
     name = "duration"
     variants = ("total", "longest")
@@ -115,7 +115,7 @@ class _Duration:
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
     ) -> list[Fact]:
-        """For each few labels that are heard the one that is longest by far, in total and at a stretch; or at a stretch
+        """For each few present labels, the one that is longest by far, in total and at a stretch; or at a stretch
         alone, whatever the totals are."""
         rules, heard = Rules.of(annotation), activities(annotation)
         lengths = {label: (total(activity), longest(activity)) for label, activity in heard.items()}
@@ -134,7 +134,7 @@ class _Duration:
     def drafts(
         self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
     ) -> list[Draft]:
-        """Of each set of labels as many questions that one of them wins as that any other does."""
+        """Of each set of labels, equally many questions with each of them as the answer."""
         by_options: dict[frozenset[str], list[Fact]] = defaultdict(list)
         for fact in facts:
             by_options[fact.options].append(fact)
@@ -150,7 +150,7 @@ class _Duration:
 
 
 class _Concurrency:
-    """Concurrency: whether anything overlaps the anchor; or whether anything overlaps at all."""
+    """Concurrency: whether anything overlaps the anchor; or whether there is any overlap at all."""
 
     name = "concurrency"
     variants = ("anchor", "clip")
@@ -165,11 +165,11 @@ class _Concurrency:
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
     ) -> list[Fact]:
-        """For each label whether it overlaps another or is apart from all; or of the clip whether any two overlap."""
+        """For each label, whether it overlaps another or is apart from all; for the clip, whether any two overlap."""
         pairs = relations(annotation)
         asked = ((ALONE,) if annotation.negative else (OVERLAP,)) if settings.negatives else (OVERLAP, ALONE)
         if variant == "clip":
-            # What is heard for a moment only is no reason to be sure that nothing overlaps.
+            # A sound of a moment leaves it uncertain that nothing overlaps.
             state = _state(list(pairs.values())) if len(annotation.labels) > 1 else ""
             return [Fact(annotation.key, annotation.split_group, state)] if state in asked else []
         rules, heard = Rules.of(annotation), activities(annotation)
@@ -178,7 +178,8 @@ class _Concurrency:
             state = _state([relation for pair, relation in pairs.items() if label in pair])
             if state not in asked or total(activity) < rules.min_event:
                 continue
-            # Alone among sounds that overlap each other is harder than alone among sounds, or in the clip.
+            # Absence of overlap is harder to tell among overlapping sounds than among others, or in an otherwise empty
+            # clip.
             elsewhere = [relation for pair, relation in pairs.items() if label not in pair]
             hardness = (len(heard) > 1) + ("overlap" in elsewhere) if state == ALONE else 0
             facts.append(Fact(annotation.key, annotation.split_group, state, label, hardness=hardness))
@@ -187,7 +188,7 @@ class _Concurrency:
     def drafts(
         self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
     ) -> list[Draft]:
-        """Of each anchor as many of one state as of the other, in each of the two polarities of wording."""
+        """Of each anchor, equally many questions in each state, in each of the two polarities of wording."""
         by_anchor: dict[str, list[Fact]] = defaultdict(list)
         for fact in facts:
             by_anchor[fact.anchor].append(fact)
@@ -196,7 +197,7 @@ class _Concurrency:
         for _, of_anchor in sorted(by_anchor.items()):
             states = by_answer(of_anchor)
             count = min(len(states.get(state, ())) for state in (OVERLAP, ALONE))
-            # Of an odd number, one polarity has one question more, of both states; the polarities take turns.
+            # Of an odd number, one polarity has one question more, in both states; the polarities take turns.
             more = count // 2 + (count % 2 and odd % 2)
             odd += count % 2
             for state in (OVERLAP, ALONE) if count else ():
@@ -209,14 +210,14 @@ class _Concurrency:
 
 
 def _state(relations: list[str]) -> str:
-    """What is said of sounds with these relations; nothing where it is ambiguous."""
+    """The state of sounds with these relations; empty where it is ambiguous."""
     if "overlap" in relations:
         return OVERLAP
     return "" if "ambiguous" in relations else ALONE
 
 
 class _Classification:
-    """Classification: which sound overlaps the anchor."""
+    """Classification: the sound that overlaps the anchor."""
 
     name = "classification"
     variants = ("overlap",)
@@ -228,7 +229,7 @@ class _Classification:
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
     ) -> list[Fact]:
-        """For each anchor each label that overlaps it; its rivals are apart from the anchor, or not heard at all."""
+        """For each anchor, each label that overlaps it; its rivals are apart from the anchor, or absent."""
         rules, heard = Rules.of(annotation), activities(annotation)
         unsuitable = set(heard).union(*(settings.related.get(label, frozenset()) for label in heard))
         absent = vocabulary - unsuitable
@@ -255,8 +256,8 @@ class _Classification:
     ) -> list[Draft]:
         """Sets of four questions about one anchor with the same options, each of which is the answer once.
 
-        So a label is beside the answer three times as often as it is the answer, and each two labels as often one way
-        as the other.
+        So a label is a wrong option three times as often as the answer, and of each two labels, either is the answer
+        beside the other equally often.
         """
         by_anchor: dict[str, list[Fact]] = defaultdict(list)
         for fact in facts:
@@ -270,9 +271,9 @@ class _Classification:
 
 
 def _sets_of_answers(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[list[Fact]]:
-    """Facts of one anchor in fours: the answer of each may stand beside those of the three others."""
+    """Facts of one anchor in fours: the answer of each may be an option beside the answers of the other three."""
     waiting = {label: [of[k] for k in rng.permutation(len(of))] for label, of in sorted(by_answer(facts).items())}
-    # What is heard apart from the anchor is the better rival: such clips come first.
+    # A sound apart from the anchor is the better rival: such clips come first.
     for of_label in waiting.values():
         of_label.sort(key=lambda fact: not fact.near & waiting.keys())
     sets: list[list[Fact]] = []
@@ -288,7 +289,7 @@ def _sets_of_answers(facts: Sequence[Fact], rng: np.random.Generator, settings: 
 def _chain(waiting: dict[str, list[Fact]], settings: QuestionSettings) -> list[Fact] | None:
     """Four facts of different answers that may be options of each other; None where there are none left.
 
-    The answers of which most are left come first, so that as many sets as possible can be made.
+    The most frequent remaining answers come first, for as many sets as possible.
     """
     order = sorted((label for label, of in waiting.items() if of), key=lambda label: (-len(waiting[label]), label))
 
@@ -321,11 +322,11 @@ _HALF_SECOND = STEPS // 2
 
 
 class _Detection:
-    """Detection: when two sounds are first heard together; or how often they are.
+    """Detection: the time at which two sounds first overlap; or the number of overlaps.
 
-    Windows lie on a grid of a fifth of their length, and the overlap begins in the middle fifth of its window: so
-    nobody is wrong who hears it a little earlier or later. The windows of a question are those in which overlaps of
-    other clips begin, so that they are on the same grid and as early.
+    Windows lie on a grid of a fifth of their length, and the overlap begins in the middle fifth of its window: hearing
+    it a little earlier or later gives the same answer. The windows of a question are those in which overlaps of other
+    clips begin, so that they are on the same grid and equally early.
     """
 
     name = "detection"
@@ -355,7 +356,7 @@ class _Detection:
     def drafts(
         self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
     ) -> list[Draft]:
-        """Fours of questions with the same windows, each of which is the answer once; or equal numbers of counts."""
+        """Fours of questions with the same windows, each of which is the answer once; or equally many of each count."""
         if variant == "regions":
             return drafts_of_counts(facts, rng, settings)
         by_width: dict[int, list[Fact]] = defaultdict(list)
@@ -371,7 +372,7 @@ class _Detection:
 
 
 def window_steps(duration: float, resolution: float) -> int:
-    """Length of the windows of a clip, steps: a tenth of it to half a second, and no less than twice the resolution."""
+    """Length of the windows of a clip in steps: a tenth of it, to half a second, but at least twice the resolution."""
     tenth = round(steps_of(duration) / 10 / _HALF_SECOND) * _HALF_SECOND
     least = -(-2 * steps_of(resolution) // _HALF_SECOND) * _HALF_SECOND
     return max(tenth, least, _HALF_SECOND)
@@ -428,14 +429,14 @@ ATOMS = (PRESENCE, SEQUENCE)
 PRESENT, ABSENT, BEFORE, AFTER = "present", "absent", "before", "after"
 
 STATES: Mapping[str, tuple[str, str]] = MappingProxyType({PRESENCE: (PRESENT, ABSENT), SEQUENCE: (BEFORE, AFTER)})
-"""What can be true of each atom; a polarity is the one of which Yes is right."""
+"""The two states of each atom; a polarity is the state that Yes affirms."""
 
 LEAST_STEP = 50
-"""Steps between two beginnings, at least, so that one is said to be before the other."""
+"""Fewest steps between two beginnings of which one counts as earlier."""
 
 
 class _Atom:
-    """What atoms have in common: they are asked about twins alone, so nothing is chosen among facts."""
+    """The common part of atoms: only twins have them as questions, so no facts are chosen."""
 
     needs: Mapping[str, str] = MappingProxyType({})
 
@@ -447,7 +448,7 @@ class _Atom:
 
 
 class _Presence(_Atom):
-    """Presence: whether a sound is heard."""
+    """Presence: whether a sound is present."""
 
     name = PRESENCE
     variants = ("heard",)
@@ -456,7 +457,7 @@ class _Presence(_Atom):
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
     ) -> list[Fact]:
-        """Of each label whether it is heard; nothing of one that is heard for too short a time."""
+        """For each label, whether it is present; labels that are present for too short a time are left out."""
         least, heard = Rules.of(annotation).min_event, activities(annotation)
         return [
             Fact(annotation.key, annotation.split_group, PRESENT if label in heard else ABSENT, label)
@@ -475,7 +476,7 @@ class _Sequence(_Atom):
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
     ) -> list[Fact]:
-        """Of each two labels which begins first, unless both nearly begin at one time; the other is the option."""
+        """For each two labels, the first to begin, unless both begin at about one time; the other is the option."""
         onsets = {label: activity[0][0] for label, activity in activities(annotation).items() if activity}
         return [
             Fact(
@@ -491,7 +492,7 @@ class _Sequence(_Atom):
 
 
 ATOM_TASKS: Mapping[str, QuestionTask] = MappingProxyType({PRESENCE: _Presence(), SEQUENCE: _Sequence()})
-"""They stand beside the tasks and not among them: nobody asks them of recordings as they are."""
+"""Separate from the tasks, since nobody asks them about recordings as they are."""
 
 _registry: Registry[QuestionTask] = Registry(
     None,

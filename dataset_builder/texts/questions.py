@@ -31,9 +31,9 @@ class QuestionTemplate:
     """A wording.
 
     Attributes:
-        name: of its own among all, such as ``counting-kinds-07``.
-        text: with ``{a}`` where the anchor stands, and ``{b}`` where the label does that it is compared with.
-        polarity: of a question that is answered by Yes or No, what Yes says, such as ``overlap``; else empty.
+        name: unique among all, such as ``counting-kinds-07``.
+        text: with ``{a}`` in the place of the anchor, and ``{b}`` in that of the label with which it is compared.
+        polarity: for Yes and No, the state that Yes affirms, such as ``overlap``; else empty.
     """
 
     name: str
@@ -46,12 +46,12 @@ class QuestionTemplate:
 
 
 def in_sentence(label: str) -> str:
-    """A label within a sentence: in small letters, but for abbreviations."""
+    """A label within a sentence: in lower case, but for abbreviations."""
     return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in label.split())
 
 
 def is_lettered(option: str) -> bool:
-    """Whether a text starts as options do in a prompt, such as ``B. dog``: nobody could tell what letter it has."""
+    """Whether a text starts like an option in a prompt, such as ``B. dog``, so that its letter would be ambiguous."""
     return _LETTERED.match(option.lstrip()) is not None
 
 
@@ -62,7 +62,7 @@ def _content() -> Mapping[str, Any]:
 
 @cache
 def templates_digest() -> str:
-    """SHA-256 of what the file says: wordings are part of the data, and so of their fingerprint."""
+    """SHA-256 of the file's values: wordings are part of the data, and so of their fingerprint."""
     return sha256_of_json(_content())
 
 
@@ -108,14 +108,14 @@ def template_of(name: str) -> QuestionTemplate:
 
 
 class QuestionMeaning(NamedTuple):
-    """What a question asks.
+    """The meaning of a question.
 
     Attributes:
         task: such as ``counting``.
         variant: of the task, such as ``kinds``.
-        anchor: the sound that is asked about, as it is spoken; empty where the whole clip is.
-        polarity: of Yes and No, what Yes says, such as ``overlap``; else empty.
-        compared: the sound that the anchor is compared with, as it is spoken; empty where it is with none.
+        anchor: the sound in question, as it is spoken; empty where the question is about the whole clip.
+        polarity: for Yes and No, the state that Yes affirms, such as ``overlap``; else empty.
+        compared: the sound with which the anchor is compared, as it is spoken; empty where there is none.
     """
 
     task: str
@@ -129,7 +129,7 @@ class QuestionWording(NamedTuple):
     """A question in its wording.
 
     Attributes:
-        asked: what it asks.
+        asked: its meaning.
         template: the wording.
     """
 
@@ -138,13 +138,13 @@ class QuestionWording(NamedTuple):
 
 
 def read_wording(question: str, options: Sequence[str] = ()) -> QuestionWording | None:
-    """What a question asks, with the wording; None where it is in none of them.
+    """The meaning and the wording of a question; None where it has none of the wordings.
 
     >>> read_wording("What overlaps with the brass section?").asked
     QuestionMeaning(task='classification', variant='overlap', anchor='brass section', polarity='', compared='')
 
-    The words of a label may be read as those of a wording. Of several readings that with most words of the wording, so
-    the shortest label, is taken.
+    The words of a label may be read as those of a wording. Of several readings, the one with most words of the wording,
+    and so the shortest label, is taken.
     """
     readings = []
     for (task, variant), template, pattern in _patterns():
@@ -172,8 +172,8 @@ def _patterns() -> tuple[tuple[tuple[str, str], QuestionTemplate, re.Pattern[str
 
 
 def _pattern(text: str) -> str:
-    """A regular expression of a wording; a label that is named twice is the same twice."""
-    # Texts and names of labels take turns.
+    """A regular expression of a wording; a label that occurs twice matches the same text twice."""
+    # Fixed texts and names of labels alternate.
     parts, named = _GAP.split(text), set()
     pattern = ""
     for place, part in enumerate(parts):
@@ -192,27 +192,27 @@ Item = TypeVar("Item")
 YES, NO = "Yes", "No"
 
 OVERLAP, ALONE = "overlap", "alone"
-"""States of an anchor, and what Yes says in a question."""
+"""States of an anchor, and of Yes in a question."""
 
 NO_TIME, SIMULTANEITY, ORDER = "neither", "simultaneity", "order"
-"""What of time a kind of question needs. Of `NO_TIME` it is enough what sounds how much: statistics of each sound over
-the whole clip tell it. Of `SIMULTANEITY` it is what sounds at one moment, whenever that is: moments in any order tell
-it. Of `ORDER` the moments have to be in their order."""
+"""The temporal information that a kind of question needs. `NO_TIME`: how much of each sound there is, as in statistics
+of each over the whole clip. `SIMULTANEITY`: which sounds coincide, at whatever moment, as in moments in any order.
+`ORDER`: the moments in their order."""
 
 MOST_OPTIONS = 26
-"""Of a question: each has a letter."""
+"""Most options of a question: each has a letter."""
 
 
 class QuestionError(DatasetError):
-    """Questions that cannot be asked, or that should not: which, and why."""
+    """Questions that are impossible, or unsound: names them and the reason."""
 
 
 def check_labels(labels: Sequence[str], read: Callable[[str], str] = in_sentence) -> None:
-    """Refuse labels that nobody could tell from a lettered option, or from each other.
+    """Refuse labels that look like a lettered option, or that read alike.
 
     Args:
         labels: of one data set.
-        read: how a label stands in a question.
+        read: the form of a label in a question.
 
     Raises:
         QuestionError: names them.
@@ -230,20 +230,20 @@ class Question:
     """A question with its options.
 
     Attributes:
-        id: of its own among all.
+        id: unique among all.
         task: such as ``counting``.
         variant: of the task, such as ``kinds``.
-        question: what is asked.
-        options: in the order in which they stand; all different.
-        answer: the one that is right.
-        anchor: the label that is asked about; empty where the whole clip is.
+        question: the text.
+        options: in their order; all different.
+        answer: the right option.
+        anchor: the label in question; empty where the question is about the whole clip.
         template: name of the wording.
-        group: what clips of one origin have in common; they stand on one side of a split.
-        recording: of which it is asked.
-        polarity: of Yes and No, what Yes says, such as ``overlap``; else empty.
+        group: of clips with a common origin; they are on one side of a split.
+        recording: of its clip.
+        polarity: for Yes and No, the state that Yes affirms, such as ``overlap``; else empty.
         start: seconds of the recording at which the clip begins.
         source: name of the data set.
-        unit: of the few questions that are balanced with each other: same words and options, each the answer once.
+        unit: of a few questions that are balanced with each other: same words and options, each the answer once.
     """
 
     id: str
@@ -269,19 +269,19 @@ class Question:
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that is true of a clip and can be asked.
+    """A fact about a clip that a question can ask.
 
     Attributes:
         key: recording and start of the clip.
         group: of the clip.
-        answer: what is right: a label, a count, a state, or a time in steps.
-        anchor: label that is asked about; or empty.
+        answer: the right one: a label, a count, a state, or a time in steps.
+        anchor: label in question; or empty.
         options: labels that all have to be options; empty where they are chosen.
         rivals: labels that may be options beside the answer.
-        near: of those, what is heard in the clip: rivals that are hard to tell from the answer.
-        hardness: of facts of one kind, those with more are asked first.
-        width: of detection, steps of a window.
-        length: of detection, steps of the clip.
+        near: rivals that are present in the clip, and so hard to distinguish from the answer.
+        hardness: of facts of one kind, the harder ones are asked first.
+        width: for detection, steps of a window.
+        length: for detection, steps of the clip.
     """
 
     key: tuple[str, float]
@@ -297,7 +297,7 @@ class Fact:
 
     @property
     def claim(self) -> tuple[str, str, frozenset[str], int]:
-        """What it says: the same in two readings of a clip, if they agree."""
+        """The claim of the fact: equal in two readings of a clip that agree."""
         return self.anchor, self.answer, self.options, self.width
 
 
@@ -306,11 +306,11 @@ class Draft:
     """A question before it has a wording and an order.
 
     Attributes:
-        fact: that it asks.
-        options: as they are written, in any order.
+        fact: of the question.
+        options: as written, in any order.
         answer: one of them.
-        polarity: as of `Question`.
-        unit: as of `Question`.
+        polarity: as in `Question`.
+        unit: as in `Question`.
     """
 
     fact: Fact
@@ -321,7 +321,7 @@ class Draft:
 
 
 class QuestionSpec(Spec):
-    """What of questions a user can set."""
+    """The user's settings of questions."""
 
     ask: tuple[str, ...] = Field(
         ("counting", "duration", "concurrency", "classification", "detection"),
@@ -346,7 +346,7 @@ class QuestionSpec(Spec):
 
 
 class QuestionSettings(QuestionSpec):
-    """What is asked, and what is known of the labels."""
+    """The settings of questions, and the known relations of labels."""
 
     related: Mapping[str, frozenset[str]] = Field(
         {},
@@ -365,9 +365,9 @@ class QuestionTask(Protocol):
 
     Attributes:
         name: such as ``counting``.
-        variants: the first is asked where none is named.
-        needs: by variant, what has to be among clips so that anything can be asked without giving the answer away.
-        time: by variant, what of time is needed to answer: `NO_TIME`, `SIMULTANEITY` or `ORDER`.
+        variants: the first one is the default.
+        needs: by variant, the clips that are needed for questions whose text does not reveal the answer.
+        time: by variant, the temporal information that the answer needs: `NO_TIME`, `SIMULTANEITY` or `ORDER`.
     """
 
     @property
@@ -385,12 +385,12 @@ class QuestionTask(Protocol):
     def facts(
         self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
     ) -> list[Fact]:
-        """What can be asked of one reading of a clip; nothing that is ambiguous.
+        """The facts that can be asked about one reading of a clip; none that is ambiguous.
 
         Args:
-            annotation: of which all events are taken to be heard.
+            annotation: all its events count as present.
             variant: one of `variants`.
-            vocabulary: all labels that would be there if they were heard.
+            vocabulary: all labels that an annotator would have noted.
             settings: of the user.
         """
         ...
@@ -398,7 +398,7 @@ class QuestionTask(Protocol):
     def drafts(
         self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
     ) -> list[Draft]:
-        """Those facts that are asked, with their options, so that the text gives nothing away."""
+        """The facts to ask, with their options, chosen so that the text does not reveal the answer."""
         ...
 
 
@@ -418,7 +418,7 @@ def task_and_variant(name: str, tasks: Mapping[str, QuestionTask]) -> tuple[Ques
 
 
 def time_of(kind: str, tasks: Mapping[str, QuestionTask]) -> str:
-    """What of time a kind of question needs, see `NO_TIME`.
+    """The temporal information that a kind of question needs, see `NO_TIME`.
 
     Raises:
         InputError: there are no such questions.
@@ -428,7 +428,7 @@ def time_of(kind: str, tasks: Mapping[str, QuestionTask]) -> str:
 
 
 def agreed(facts_by_reading: Sequence[Sequence[Fact]]) -> list[Fact]:
-    """The facts of the first reading that all others have as well, with the rivals that they all allow."""
+    """The facts of the first reading that all others share, with their common rivals."""
     first, *rest = facts_by_reading
     by_claim = [{fact.claim: fact for fact in facts} for facts in rest]
     kept = []
@@ -442,11 +442,11 @@ def agreed(facts_by_reading: Sequence[Sequence[Fact]]) -> list[Fact]:
 
 
 TWO_COUNTS = "two counts that {least} clips have each"
-"""What `drafts_of_counts` needs; see `QuestionTask.needs`."""
+"""The need of `drafts_of_counts`; see `QuestionTask.needs`."""
 
 
 def by_answer(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
-    """Facts by what they answer."""
+    """Facts by their answers."""
     groups: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         groups[fact.answer].append(fact)
@@ -454,16 +454,16 @@ def by_answer(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
 
 
 def picked(facts: Sequence[Fact], count: int, rng: np.random.Generator) -> list[Fact]:
-    """So many facts in random order: the hardest, and of those that are as hard any."""
+    """`count` facts in random order: the hardest, ties at random."""
     mixed = [facts[k] for k in rng.permutation(len(facts))]
     hardest = sorted(mixed, key=lambda fact: -fact.hardness)[:count]
     return [hardest[k] for k in rng.permutation(len(hardest))]
 
 
 def drafts_of_counts(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
-    """Equal numbers of each count, which are the options of all questions: none is nearer to its answer than another.
+    """Equally many facts of each count, with all counts as the options of every question: none is nearer to the answer.
 
-    Counts are those of the settings, or those that enough clips have; where there are not two, nothing is asked.
+    Counts are those of the settings, or those of enough clips; where there are fewer than two, nothing is asked.
     """
     groups = by_answer(facts)
     if settings.counts is not None:
@@ -481,12 +481,12 @@ def drafts_of_counts(facts: Sequence[Fact], rng: np.random.Generator, settings: 
 
 
 def dealt_to_units(things: Sequence[Item], units: Sequence[str], rng: np.random.Generator) -> list[Item]:
-    """One of some things for each unit, in random order, each as often as the rest; as many as there are places.
+    """A thing for each place, the same within a unit, in random order; all things occur equally often.
 
     Args:
-        things: to deal.
-        units: of the places; places of one unit have the same.
-        rng: deals.
+        things: to distribute.
+        units: the unit of each place.
+        rng: of the distribution.
     """
     distinct = sorted(set(units))
     hand = [things[k] for k in rng.permutation(np.resize(rng.permutation(len(things)), len(distinct)))]
@@ -495,10 +495,10 @@ def dealt_to_units(things: Sequence[Item], units: Sequence[str], rng: np.random.
 
 
 def ordered_options(drafts: Sequence[Draft], rng: np.random.Generator) -> list[tuple[str, ...]]:
-    """The options of each question in the order in which they stand: answers are at each place equally often.
+    """The options of each question in order: answers are at each place equally often.
 
-    Of a unit with as many questions as options, an answer is at each place once; of all questions with as many options,
-    the numbers of answers at two places differ by at most one.
+    Within a unit with as many questions as options, the answer is at each place once; among all questions with equally
+    many options, the numbers of answers at two places differ by at most one.
     """
     by_size: dict[int, list[int]] = defaultdict(list)
     for number in sorted(range(len(drafts)), key=lambda number: drafts[number].unit):
@@ -519,7 +519,7 @@ QUESTION_TEXTS = (
     *("id", "question", "answer", "task", "variant", "anchor", "polarity", "template"),
     *("group", "unit", "recording", "source"),
 )
-"""Columns of text that are named as the field of `Question` that they have, beside ``options``."""
+"""Columns of text with the name of a field of `Question`, beside ``options``."""
 
 CLIP = "audio"
 """Name of the one clip of a row."""
@@ -531,9 +531,9 @@ def question_columns(
     """The columns of a question.
 
     Args:
-        tasks: that there are; none where there can be any.
-        polarities: that there are; empty ones of questions that are not answered by Yes or No.
-        further: columns behind these.
+        tasks: the possible ones; empty where any is possible.
+        polarities: the possible ones; empty for questions not answered by Yes or No.
+        further: columns after these.
     """
     said = ", ".join(f"`{polarity}`" for polarity in polarities if polarity)
     polarity = f"of Yes and No, what Yes says: {said}" if said else "empty, since nothing is answered by Yes or No"
@@ -597,14 +597,14 @@ def row_of(
 ) -> Row:
     """A question as a row, without its sound.
 
-    Of soft labels the events are those of the plain reading.
+    Of soft labels, the events are those of the plain reading.
 
     Args:
         question: about the clip.
-        annotation: what is heard in it.
+        annotation: the events of the clip.
         split: train or test.
-        gap: seconds of silence next to what is asked about, where that was laid out on purpose.
-        level_difference: dB between the loudest and the softest sound of the clip, where that is exact.
+        gap: seconds of silence around the anchor, where it is part of the design.
+        level_difference: dB between the loudest and the softest sound of the clip, where it is exact.
     """
     plain, *_ = readings(annotation)
     texts = {name: getattr(question, name) for name in QUESTION_TEXTS}
@@ -632,7 +632,7 @@ def question_of(row: Row) -> Question:
 
 
 def annotation_of(row: Row) -> Annotation:
-    """What is heard in the clip of a row."""
+    """The events of a row's clip."""
     events = tuple(LabelledEvent(event["onset"], event["offset"], event["label"]) for event in row["events"])
     return Annotation(
         row["recording"], row["duration"], events, row["resolution"], row["source"], row["start"], row["group"]
@@ -640,13 +640,13 @@ def annotation_of(row: Row) -> Annotation:
 
 
 def check_question_row(row: Row, columns: Sequence[DataColumn] = QUESTION_COLUMNS) -> None:
-    """Refuse a row that is no question with options, one of which is the answer, about a clip with events.
+    """Refuse a row that is not a question with options, one of which is the answer, about a clip with events.
 
-    Whether the answer is right is not asked; see `check.fault_of`.
+    The answer itself is not checked; see `check.fault_of`.
 
     Args:
         row: to check.
-        columns: that it has.
+        columns: of the row.
 
     Raises:
         DatasetError: names the row and what is wrong.

@@ -1,8 +1,8 @@
-"""Rows with captions and negatives by a language model, where its texts are taken; else they stay as they are.
+"""Rows with captions and negatives of a language model, where its texts are accepted; else rows stay unchanged.
 
-What is rendered on the fly never asks a model: `written_data` does it before, for all rows, so that the identity of the
-data can hold what was written. Any causal language model of transformers can be asked, of the Hub or of a folder:
-greedy, in batches.
+Rendering on the fly never prompts a model: `written_data` does so before, for all rows, so that the identity of the
+data can include the texts. Any causal language model of transformers can write, from the Hub or a folder:
+greedily, in batches.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ if TYPE_CHECKING:
 
 
 WRITER = "language-model"
-"""In the column ``writer`` of a row that has a text of a model."""
+"""Value of the column ``writer`` in a row with a text of a model."""
 
 TEMPLATE = "language-model"
-"""In the column ``template`` of an item whose first two captions are a model's."""
+"""Value of the column ``template`` in an item whose first two captions are a model's."""
 
 _ROWS_AT_A_TIME = 64
 
@@ -68,16 +68,16 @@ _MOST_WORDS_SHOWN = 10
 
 @dataclass(frozen=True)
 class WriterReport:
-    """What became of the texts that a model was asked for.
+    """Counts of a model's texts and their fate.
 
     Attributes:
         model: its name.
-        asked: how many texts.
-        taken: how many of them.
-        refused: how many for each reason.
-        left: rows that nothing was asked for, since their own captions cannot be read.
-        overlap: share of words that a negative has in common with the caption, the mean of those by ``template`` and of
-            those of the ``language-model``; none where there are no such negatives.
+        asked: number of requested texts.
+        taken: number of accepted ones.
+        refused: number for each reason.
+        left: rows without a request, since their own captions cannot be read.
+        overlap: share of a negative's words that are also in the caption, the mean of the negatives by ``template`` and
+            of those by ``language-model``; empty where there are none.
         unlisted: words for which texts were ``undecided``, the most frequent first.
     """
 
@@ -94,7 +94,7 @@ class WriterReport:
         return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(self).items()}
 
     def sentences(self) -> Iterator[str]:
-        """What a person wants to know."""
+        """The report for a person."""
         share = self.taken / self.asked if self.asked else 0.0
         yield f"Of {self.asked:,} texts asked of {self.model}, {self.taken:,} are taken ({share:.0%})."
         if self.refused:
@@ -111,7 +111,7 @@ class WriterReport:
 
 @dataclass
 class _Tally:
-    """Counts of what has been judged."""
+    """Counts of judged texts."""
 
     asked: int = 0
     refused: Counter[Reason] = field(default_factory=Counter)
@@ -147,31 +147,31 @@ class _Draft(Protocol):
     """A row that is being rewritten."""
 
     def prompts(self) -> list[str]:
-        """What is asked."""
+        """The prompts for the row."""
         ...
 
     def rewritten(self, answers: Sequence[str], tally: _Tally) -> Row:
-        """The row with what is taken of the answers."""
+        """The row with the accepted parts of the answers."""
         ...
 
 
 def rewrite(
     rows: Sequence[Row], writer: LanguageModelWriter, *, progress: bool = False
 ) -> tuple[tuple[Row, ...], WriterReport]:
-    """Rows with the texts of a model where they are taken.
+    """Rows with the accepted texts of a model.
 
-    Of a training row each caption is paraphrased, the last of several is made from the sounds and their times instead,
-    and three negatives are asked for; each takes the place of a text by template, a negative of one of its kind. Of an
-    item each caption is paraphrased, the first two in the same words or not at all. Every row says in ``writer`` who
-    wrote it.
+    Each caption of a training row is paraphrased, but for the last of several, which is written from the sounds and
+    their times instead; and three negatives are requested. Each accepted text replaces one by template, a negative one
+    of its kind. Each caption of an item is paraphrased, the first two in the same words or not at all. The column
+    ``writer`` of every row names the author.
 
     Args:
-        rows: with ``captions``, ``events``, and ``negatives`` if they are to train with.
-        writer: asks, and says whether rows of the split ``test`` are written.
+        rows: with ``captions``, ``events``, and for training ``negatives``.
+        writer: of the texts; it decides whether the test split is rewritten.
         progress: show a progress bar.
 
     Returns:
-        as many rows, and what became of the texts.
+        as many rows, and the report on the texts.
     """
     tally = _Tally()
     result: list[Row] = []
@@ -216,7 +216,7 @@ class _TrainingDraft:
 
     @property
     def _has_negatives(self) -> bool:
-        """Of one sound nothing can be put in another order."""
+        """A single sound has no other order."""
         return len(leaves(self._judges[0].caption.expression)) > 1
 
     def _is_described(self, place: int) -> bool:
@@ -258,7 +258,7 @@ class _TrainingDraft:
         return judge
 
     def _place(self, judgement: Judgement, negatives: list[dict[str, str]], of_template: list[dict[str, str]]) -> None:
-        """Put a negative in the place of one by template of its kind, so that there are as many of each; else last."""
+        """Put a negative in the place of one by template of its kind, so that kinds stay balanced; else append it."""
         caption = self._judges[0].caption
         if judgement.reading is None:
             return
@@ -304,7 +304,7 @@ class _ItemDraft:
 
 
 def _twins(one: Judgement, other: Judgement) -> tuple[Judgement, Judgement]:
-    """Both, if they have the same words: else wording alone would tell the two captions of an item apart."""
+    """Both, if they have the same words: else wording alone would distinguish the two captions of an item."""
     if one.text and other.text and sorted(words_in(one.text)) == sorted(words_in(other.text)):
         return one, other
     refused = Judgement(reason="twins")
@@ -312,11 +312,11 @@ def _twins(one: Judgement, other: Judgement) -> tuple[Judgement, Judgement]:
 
 
 NEGATIVES = 3
-"""How many are asked for (arXiv 2310.08753)."""
+"""Negatives that are requested (arXiv 2310.08753)."""
 
 
 class TextModel(Protocol):
-    """What answers prompts; `LanguageModel` is one."""
+    """A model that answers prompts; `LanguageModel` is one."""
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -329,12 +329,12 @@ class TextModel(Protocol):
 
 
 class LanguageModelWriter:
-    """Asks a model for texts about clips.
+    """Prompts a model for texts about clips.
 
     Attributes:
-        model: that is asked.
-        in_test: whether it writes rows of the split ``test`` too. Models that are tested should not read what a model
-            of their kind wrote, so it has to be asked for.
+        model: to prompt.
+        in_test: whether it also rewrites the test split. Models under test should not read the texts of a model of
+            their kind, so this is off by default.
     """
 
     def __init__(self, model: TextModel, *, in_test: bool = False) -> None:
@@ -343,7 +343,7 @@ class LanguageModelWriter:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All that decides which texts are taken from which rows, but for the rows themselves, as JSON values."""
+        """Everything that decides which texts are accepted for which rows, but for the rows, as JSON values."""
         return {**self.model.identity, "prompts": writer_digest(), "in_test": self.in_test}
 
 
@@ -368,17 +368,17 @@ def false_texts(answer: str, judge: Judge) -> list[Judgement]:
 
 
 def paraphrase_prompt(judge: Judge) -> str:
-    """What is asked for the caption in other words."""
+    """The prompt for a paraphrase of the caption."""
     return _prompt("paraphrase", judge, caption=judge.text)
 
 
 def description_prompt(judge: Judge) -> str:
-    """What is asked for a caption of less than `MOST_WORDS` words, from the sounds and their times alone."""
+    """The prompt for a caption of less than `MOST_WORDS` words, from the sounds and their times alone."""
     return _prompt("description", judge, sounds="\n".join(_sounds(judge)))
 
 
 def negatives_prompt(judge: Judge) -> str:
-    """What is asked for `NEGATIVES` texts of the sounds of the caption that are false of the clip."""
+    """The prompt for `NEGATIVES` texts with the sounds of the caption that are false of the clip."""
     return _prompt("negatives", judge, caption=judge.text, count=str(NEGATIVES))
 
 
@@ -394,14 +394,14 @@ def _prompt(name: str, judge: Judge, **values: str) -> str:
 
 @cache
 def _joining(mention: str) -> tuple[str, ...]:
-    """Words that join sounds, of sequences in one direction; none that is kept from training."""
+    """Words that join sounds, of sequences in one direction; none that is reserved from training."""
     sequence = cues_of("reverse") if mention == "reverse" else cues_of("forward")
     every = (*sequence, *cues_of("with", "together", "throughout"))
     return tuple(dict.fromkeys(every))
 
 
 def _sounds(judge: Judge) -> list[str]:
-    """The sounds with their times, a line each, in the order of their beginnings."""
+    """The sounds with their times, a line each, by onset."""
     lines = []
     for leaf in leaves(judge.caption.expression):
         fitting = [event for event in judge.events if event.is_of(leaf)]
@@ -412,7 +412,7 @@ def _sounds(judge: Judge) -> list[str]:
 
 @cache
 def writer_digest() -> str:
-    """SHA-256 of the prompts and of the words that can be read: they decide which texts are taken."""
+    """SHA-256 of the prompts and of the readable words, which decide the accepted texts."""
     return sha256_of_json([_content(), reading_digest()])
 
 
@@ -422,21 +422,21 @@ def _content() -> Mapping[str, Any]:
 
 
 MOST_NEW_TOKENS = 200
-"""Of an answer: three captions of thirty words as JSON, with some to spare."""
+"""Most tokens of an answer: three captions of thirty words as JSON, with some to spare."""
 
 _BATCH_SIZES = {"cpu": 4}
 _BATCH_SIZE = 32
 
 _READ = (".json", ".safetensors", ".txt", ".model", ".jinja")
-"""Files of a folder that decide what a model answers."""
+"""Files of a folder that decide a model's answers."""
 
 
 class LanguageModel:
     """A causal language model; see `TextModel`.
 
-    A model that has a chat template is asked by it, as a user who says one thing; any other goes on from the prompt.
-    The most probable token is taken each time, whatever the model's own settings of sampling. Code that comes with a
-    model is never run, and only weights in safetensors are read.
+    A model with a chat template is prompted by it, as by a user's single message; any other continues the prompt. The
+    most probable token is taken each time, whatever the model's own sampling settings. Code that comes with a model is
+    never run, and only weights in safetensors are read.
     """
 
     def __init__(
@@ -453,12 +453,12 @@ class LanguageModel:
         Args:
             name: a folder, or a Hub id.
             revision: branch, tag or commit of a Hub id.
-            device: as torch calls it; default CUDA where there is one, else the CPU.
+            device: as torch names it; by default CUDA where there is one, else the CPU.
             batch_size: prompts at a time; default 32, on the CPU 4.
-            most_new_tokens: after which an answer is cut; default `MOST_NEW_TOKENS`.
+            most_new_tokens: after which an answer is cut; by default `MOST_NEW_TOKENS`.
 
         Raises:
-            InputError: there is no such model, it is none that goes on from a text, or it needs code of its own.
+            InputError: there is no such model, it is not a causal one, or it needs code of its own.
         """
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -470,7 +470,7 @@ class LanguageModel:
         where = {"revision": revision, "trust_remote_code": False}
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(str(name), **where)
-            # In half precision a processor is slower, and where it is not, it rounds as no other does.
+            # In half precision a processor is slower, or else rounds like no other.
             dtype = "auto" if torch.device(self._device).type == "cuda" else torch.float32
             model: Any = AutoModelForCausalLM.from_pretrained(str(name), dtype=dtype, use_safetensors=True, **where)
             self._model: Any = model.to(self._device).eval()
@@ -487,9 +487,9 @@ class LanguageModel:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """Name, revision (the commit; of a folder the digest of its files), precision, and how answers are made.
+        """Name, revision (the commit; of a folder the digest of its files), precision, and the decoding.
 
-        With other batches, or on another device, rounding may decide otherwise between two words.
+        With other batches, or on another device, rounding may favour another word.
         """
         return {
             "model": self._name,
@@ -513,7 +513,7 @@ class LanguageModel:
         text = prompt
         chats = getattr(self._tokenizer, "chat_template", None) is not None
         if chats:
-            # Models that can think aloud are told not to; others do not read it.
+            # Thinking is switched off in models that have it; others ignore this.
             text = self._tokenizer.apply_chat_template(
                 [{"role": "user", "content": prompt}],
                 add_generation_prompt=True,
@@ -535,7 +535,7 @@ class LanguageModel:
 
         longest = max(map(len, batch))
         padding = self._end[0] if self._end else 0
-        # Answers begin behind the prompts, so these end in one place.
+        # Left padding: all prompts end, and all answers begin, in one place.
         rows = [[padding] * (longest - len(tokens)) + tokens for tokens in batch]
         mask = [[0] * (longest - len(tokens)) + [1] * len(tokens) for tokens in batch]
         greedy = GenerationConfig(  # type: ignore[no-untyped-call]
@@ -545,7 +545,7 @@ class LanguageModel:
             eos_token_id=self._end or None,
             pad_token_id=padding,
         )
-        # What a configuration of generation does not say is taken from the model's, which may sample or punish words.
+        # Unset fields of a generation configuration are taken from the model's, which may sample or penalise words.
         self._model.generation_config = greedy
         with torch.inference_mode():
             tokens = self._model.generate(
@@ -582,18 +582,18 @@ class WrittenConfiguration(RenderedConfiguration):
     """A configuration with the rows of a writer; their sound is the same.
 
     Attributes:
-        report: what became of the texts.
+        report: on the texts.
     """
 
     def __init__(
         self, rendered: RenderedConfiguration, rows: Sequence[Row], report: WriterReport, writer: Mapping[str, Any]
     ) -> None:
-        """Nothing is asked any more.
+        """The rows are given; no model is prompted.
 
         Args:
             rendered: the configuration with its texts by template.
-            rows: of it, written.
-            report: what became of the texts.
+            rows: of it, rewritten.
+            report: on the texts.
             writer: its identity.
         """
         super().__init__(rendered.source, rendered.recipe, rendered.settings)
@@ -609,7 +609,7 @@ class WrittenConfiguration(RenderedConfiguration):
 
     @property
     def values(self) -> dict[str, Any]:
-        """The settings, the writer, and the digest of all texts: a model may write others on another machine."""
+        """The settings, the writer, and the digest of all texts: a model may write other ones on another machine."""
         return {**super().values, "writer": self._writer}
 
     @property
@@ -621,7 +621,7 @@ class WrittenConfiguration(RenderedConfiguration):
 
     @property
     def description(self) -> str:
-        """Markdown of the card, with the count of texts."""
+        """Markdown of the card, with the counts of texts."""
         sentences = "\n".join(f"- {sentence}" for sentence in self.report.sentences())
         return f"""\
 {super().description.rstrip()}
@@ -640,26 +640,26 @@ class WrittenData(RenderedData):
     """Data some of whose configurations have the rows of a writer; see `written_data`."""
 
     def __init__(self, data: RenderedData, written: Mapping[str, WrittenConfiguration]) -> None:
-        """Configurations that are not written are those of the data."""
+        """Configurations without rewritten rows are those of the data."""
         super().__init__(data.source, {name: written.get(name, data.configuration(name)) for name in data.recipes})
         self._written = written
 
     @property
     def reports(self) -> dict[str, WriterReport]:
-        """What became of the texts, by the name of the recipe."""
+        """The report on the texts, by the name of the recipe."""
         return {name: configuration.report for name, configuration in self._written.items()}
 
 
 def written_data(
     data: RenderedData, writer: LanguageModelWriter, *, keep_answers: bool = True, progress: bool = False
 ) -> WrittenData:
-    """Data with the texts of a language model where they are taken.
+    """Data with the accepted texts of a language model.
 
     Args:
-        data: with captions that can be read; recipes without are left as they are.
-        writer: asks the model.
-        keep_answers: keep the model's answers in the user's cache, so that a run that was stopped goes on, and the same
-            run asks nothing.
+        data: with readable captions; recipes without them stay unchanged.
+        writer: prompts the model.
+        keep_answers: keep the model's answers in the user's cache, so that an interrupted run continues, and a repeated
+            run prompts nothing.
         progress: show a progress bar.
 
     Raises:
@@ -692,10 +692,10 @@ def _digest_of_rows(rows: Sequence[Row]) -> str:
 
 
 class KeptAnswers:
-    """A model that is asked nothing twice: its answers are kept in the user's cache. See `TextModel`.
+    """A model that is prompted only once for each text: its answers are kept in the user's cache. See `TextModel`.
 
-    Each line has a digest of its own. One that was torn is left out, and what it answered is asked again; one that was
-    changed is refused: other texts would be other data.
+    Each line has a digest of its own. A torn line is skipped, and its prompt repeated; a changed one is refused, since
+    other texts would be other data.
     """
 
     def __init__(self, model: TextModel) -> None:
@@ -715,7 +715,7 @@ class KeptAnswers:
 
     @cached_property
     def _digest(self) -> str:
-        """Of the model's identity: an answer of another belongs to another file."""
+        """Of the model's identity: the answers of another model are in another file."""
         return sha256_of_json(dict(self.identity))
 
     @cached_property
@@ -723,7 +723,7 @@ class KeptAnswers:
         answers: dict[str, str] = {}
         torn: list[str] = []
         for number, line in enumerate(self.path.read_bytes().split(b"\n") if self.path.exists() else [], 1):
-            # Each write begins with a line end, behind whatever was cut short.
+            # Each write begins with a line end, to close a line that was cut short.
             if not line:
                 continue
             try:
@@ -737,7 +737,7 @@ class KeptAnswers:
                     "the model is asked again"
                 ) from error
         if torn:
-            # A file of before answers had digests has thousands.
+            # A file from before answers had digests has thousands.
             warnings.warn(
                 f"{len(torn):,} of the lines of {self.path} are left out, and what they answer is asked again: "
                 f"{torn[0]}",
@@ -746,14 +746,14 @@ class KeptAnswers:
         return answers
 
     def generate(self, prompts: Sequence[str]) -> list[str]:
-        """The answer to each prompt; only those are asked that have none."""
+        """The answer to each prompt; the model answers only new prompts."""
         keys = [sha256_of(prompt.encode()) for prompt in prompts]
         asked = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in self._answers}
         if asked:
             answers = dict(zip(asked, self._model.generate(list(asked.values())), strict=True))
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as stream:
-                # Behind a line that was cut short begins a new one.
+                # A new line begins after one that was cut short.
                 stream.write(b"\n" + b"".join(sealed_line([*both], self._digest) for both in answers.items()))
             self._answers.update(answers)
         return [self._answers[key] for key in keys]

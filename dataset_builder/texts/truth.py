@@ -1,10 +1,10 @@
 """When an expression is true of a clip, from the clip's list of events alone (after arXiv 2310.08753, section 3.4).
 
-Whoever has labels with times can use it: events of scenes, of mixed recordings, strong labels of people.
-`is_true` is strict and `is_false` is strict as well: between them lies what listeners would dispute, such as "a dog,
-then a man" of dog, man, dog. A caption has to be true, a hard negative false; what is neither is used for nothing.
+Events may be those of scenes, of mixed recordings, or annotators' strong labels. `is_true` is strict and `is_false` is
+strict as well: between them lie cases that listeners would dispute, such as "a dog, then a man" of dog, man, dog. A
+caption has to be true, a hard negative false; an expression that is neither is not used.
 
-Below the test stand rules that propose what else is true of a clip, and what is nearly true: the test decides.
+Below the test stand rules that propose further true expressions and nearly true ones: the test decides.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from ..sounds.entries import dimension_of
 from .captions import CaptionWording, bag_of_words, caption, wordings
 
 LEAST_SECONDS = 1.0
-"""What is heard for less is not mentioned."""
+"""Seconds; shorter sounds are not mentioned."""
 
 LEAST_SHARE = 0.2
-"""Of what is heard for less than this share of its length, nobody can tell what it is."""
+"""Least share of its length for which a sound has to be present to be recognised."""
 
 TOLERANCE = 0.1
-"""Seconds that one may still sound after the next has begun, and that are heard as no difference of two times."""
+"""Seconds of overlap that a sequence may have, and difference of two times that nobody hears."""
 
 LEAST_OVERLAP = 0.5
-"""Share of the shorter of two that sound at the same time."""
+"""Least overlap of two simultaneous sounds, as a share of the shorter one."""
 
 _ROUNDING = 1e-6
-"""Seconds: times that are equal in samples may differ in floats."""
+"""Seconds: equal times in samples may differ in floats."""
 
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class HeardEvent:
-    """Something that is heard in a clip.
+    """A sound in a clip.
 
     Attributes:
-        label: as of `Leaf`.
+        label: as in `Leaf`.
         start: seconds from the beginning of the clip.
         stop: seconds, greater than start, and finite.
-        attributes: all words that are true of it.
-        dimensions: the attribute of each, where they say; see `dimensions`.
-        length: seconds that it would last whole; None where nothing was cut off, or nobody knows.
+        attributes: all its true words.
+        dimensions: the attribute of each, where they are stated; see `dimensions`.
+        length: seconds of the uncut sound; None where nothing was cut off, or it is unknown.
     """
 
     label: str
@@ -71,7 +71,7 @@ class HeardEvent:
         """An event of a row: ``label``, ``start``, ``stop``, and, where there are any, ``attributes`` and so on.
 
         Raises:
-            InputError: one of the first three is missing or empty, or the times are none; see `HeardEvent`.
+            InputError: one of the first three is missing or empty, or the times are invalid; see `HeardEvent`.
         """
         if isinstance(event, HeardEvent):
             return event
@@ -87,7 +87,7 @@ class HeardEvent:
         return self.label == leaf.label and set(leaf.attributes) <= set(self.attributes)
 
     def may_be(self, leaf: Leaf, dimension: Callable[[str], str] = dimension_of) -> bool:
-        """Whether nothing that is known of this event contradicts the leaf; another word of the same attribute does."""
+        """Whether no known property of this event contradicts the leaf; another word of the same attribute does."""
         if self.label != leaf.label:
             return False
         spoken_of = set(map(dimension, self.attributes))
@@ -95,24 +95,24 @@ class HeardEvent:
 
 
 def dimensions(events: Iterable[HeardEvent]) -> Callable[[str], str]:
-    """What says of a word which attribute it is of: as events say it, else as the words for tones are."""
+    """A function from a word to its attribute: as events state it, else as for the words for tones."""
     stated = {word: name for event in events for word, name in zip(event.attributes, event.dimensions, strict=False)}
     return lambda word: stated.get(word) or dimension_of(word)
 
 
 def is_true(expression: Expression, events: Iterable[HeardEvent | Mapping[str, Any]]) -> bool:
-    """Whether an expression is true of a clip, for everybody.
+    """Whether an expression is undisputedly true of a clip.
 
-    - Every leaf is heard: its events last `LEAST_SECONDS` together and `LEAST_SHARE` of their length, where that is
+    - Every leaf is present: its events last `LEAST_SECONDS` together and `LEAST_SHARE` of their length, where that is
       known.
     - Of each `Then`, a part has ended for good before the next begins, but for `TOLERANCE`.
     - Of each `Together`, any two parts overlap in `LEAST_OVERLAP` of the shorter, and where one is a `Then` and the
-      other is not, in that share of each part of the `Then`: what sounds throughout is heard with all of it.
+      other is not, in that share of each part of the `Then`: a sound throughout a sequence coincides with all of it.
 
-    What a leaf's label and words fit is one thing, however often it begins.
+    All events that fit a leaf's label and words are one sound, however often it begins.
 
     Args:
-        expression: any; it may leave out what is heard.
+        expression: any; it may leave out sounds of the clip.
         events: of the clip, as `HeardEvent` or as a row has them.
     """
     heard = [HeardEvent.of(event) for event in events]
@@ -148,7 +148,7 @@ def _overlay(first: Expression, second: Expression, events: Sequence[HeardEvent]
 
 
 def _times(expression: Expression, events: Sequence[HeardEvent]) -> list[Interval]:
-    """When any leaf is heard: intervals that do not meet, in order."""
+    """The times of any of the leaves: intervals that do not meet, in order."""
     every = leaves(expression)
     return _union((event.start, event.stop) for event in events if any(event.is_of(leaf) for leaf in every))
 
@@ -173,9 +173,9 @@ def _shared(one: Sequence[Interval], other: Sequence[Interval]) -> float:
 
 
 def is_false(expression: Expression, events: Iterable[HeardEvent | Mapping[str, Any]]) -> bool:
-    """Whether an expression is false of a clip, for everybody: however it is taken, nothing that is heard fits it.
+    """Whether an expression is undisputedly false of a clip: in no reading do the events fit it.
 
-    It is taken as kindly as can be: a leaf may be any one event that does not contradict it, or all of them; of a
+    It is read as generously as possible: a leaf may be any one event that does not contradict it, or all of them; of a
     `Then`, a part may go on into the next, if it begins and ends earlier; for a `Together` any overlap of more than
     `TOLERANCE` will do.
     """
@@ -184,7 +184,7 @@ def is_false(expression: Expression, events: Iterable[HeardEvent | Mapping[str, 
 
 
 def _spans(expression: Expression, events: Sequence[HeardEvent], dimension: Callable[[str], str]) -> set[Interval]:
-    """First start and last end of every way in which an expression may be true."""
+    """First start and last end of every possible reading of an expression."""
     if isinstance(expression, Leaf):
         fitting = [(event.start, event.stop) for event in events if event.may_be(expression, dimension)]
         whole = [(min(start for start, _ in fitting), max(stop for _, stop in fitting))] if fitting else []
@@ -209,10 +209,10 @@ def _with(first: Interval, second: Interval) -> Interval | None:
 Kind = Literal["order", "relation", "attribute", "absent"]
 
 SAME_WORDS: tuple[Kind, ...] = ("order", "attribute")
-"""Kinds whose text has the same words as the caption: nobody can tell them who does not hear how parts are joined."""
+"""Kinds whose text has the same words as the caption: they differ from it only in the joints of the parts."""
 
 MOST_POSITIVES = 7
-"""Of a clip (arXiv 2310.08753)."""
+"""Most equivalent captions of a clip (arXiv 2310.08753)."""
 
 Events = Sequence[HeardEvent | Mapping[str, Any]]
 
@@ -223,10 +223,10 @@ class Negative:
 
     Attributes:
         text: the caption after one change.
-        kind: what was changed. ``order``: two parts of a sequence exchanged; ``relation``: one after the other instead
-            of at the same time, or the other way round; ``attribute``: a word or a noun exchanged between two leaves;
-            ``absent``: one replaced by what is not heard.
-        expression: what the text says.
+        kind: the change. ``order``: two parts of a sequence exchanged; ``relation``: a sequence instead of simultaneous
+            sounds, or the other way round; ``attribute``: a word or a noun exchanged between two leaves; ``absent``: a
+            sound replaced by an absent one.
+        expression: meaning of the text.
     """
 
     text: str
@@ -237,12 +237,12 @@ class Negative:
 def false_variants(
     expression: Expression, absent: Iterable[str] = (), dimension: Callable[[str], str] = dimension_of
 ) -> Iterator[tuple[Expression, Kind]]:
-    """What an expression becomes by one change; whether that is false of a clip is not asked here.
+    """The variants of an expression after one change, whether false of a clip or not.
 
     Args:
         expression: any.
-        absent: labels that are not heard, for the kind ``absent``.
-        dimension: the attribute that a word is of.
+        absent: labels of absent sounds, for the kind ``absent``.
+        dimension: the attribute of a word.
     """
     for variant in _reordered(expression):
         yield variant, "order"
@@ -284,7 +284,7 @@ def _related_otherwise(expression: Expression) -> Iterator[Expression]:
 
 
 def _exchanged(one: Leaf, other: Leaf, dimension: Callable[[str], str]) -> Iterator[tuple[Leaf, Leaf]]:
-    """Two leaves that have exchanged their nouns, or their words of one attribute that both have."""
+    """Two leaves with their nouns exchanged, or their words of a common attribute."""
     if one.label != other.label:
         yield replace(one, label=other.label), replace(other, label=one.label)
     for place, word in enumerate(one.attributes):
@@ -307,18 +307,19 @@ def negatives(
     absent: Iterable[str] = (),
     held_out: bool | None = None,
 ) -> list[Negative]:
-    """False texts near a caption: each kind in turn, so that few are of as many kinds as there are.
+    """False texts near a caption: the kinds take turns, so that even a few texts are of many kinds.
 
-    Those of `SAME_WORDS` have the wording and the words of the caption, the others any wording where it does not suit.
+    Those of `SAME_WORDS` have the wording and the words of the caption; the others may have another wording where the
+    caption's does not suit.
 
     Args:
-        expression: what the caption says, and its ``wording``.
+        expression: the meaning of the caption; ``wording`` is its wording.
         wording: see `captions.wordings`.
         events: of the clip; each text is false of them by `truth.is_false`.
-        rng: draws which are taken.
-        most: how many at most.
-        absent: labels that are not heard.
-        held_out: of wordings, as `captions.wordings` has it.
+        rng: of the draw.
+        most: largest number of texts.
+        absent: labels of absent sounds.
+        held_out: as in `captions.wordings`.
     """
     text = caption(expression, wording)
     proposed: dict[Kind, dict[str, Negative]] = {"order": {}, "attribute": {}, "relation": {}, "absent": {}}
@@ -335,19 +336,19 @@ def negatives(
 
 
 def _by_turns(lists: Sequence[Sequence[Negative]], most: int, rng: np.random.Generator) -> list[Negative]:
-    """Of each list one after the other, each list in an order that is drawn, and no text twice."""
+    """The elements of the lists in turn, each list in a drawn order, without repeated texts."""
     drawn = [[of_kind[place] for place in rng.permutation(len(of_kind))] for of_kind in lists]
     turns = [of_kind[turn] for turn in range(max(map(len, drawn))) for of_kind in drawn if turn < len(of_kind)]
     return list({negative.text: negative for negative in turns}.values())[:most]
 
 
 def draw_wording(expression: Expression, rng: np.random.Generator, *, held_out: bool | None = None) -> CaptionWording:
-    """One of `captions.wordings`; of those with a sequence, as often one that names the first heard last as not."""
+    """One of `captions.wordings`; of those with a sequence, forward and reverse mentions equally often."""
     return _in_drawn_order(expression, rng, held_out)[0]
 
 
 def _in_drawn_order(expression: Expression, rng: np.random.Generator, held_out: bool | None) -> list[CaptionWording]:
-    """All wordings, those that name the first heard first and those that name it last by turns."""
+    """All wordings; forward and reverse mentions alternate."""
     suiting = wordings(expression, held_out=held_out)
     drawn = [suiting[place] for place in rng.permutation(len(suiting))]
     forward, reverse = (
@@ -364,10 +365,10 @@ def wholes(
     most: int,
     held_out: bool | None = None,
 ) -> list[tuple[Expression, CaptionWording, str]]:
-    """Equivalent captions of an expression in different wordings, of a sequence half of them in reverse.
+    """Equivalent captions of an expression in different wordings, half of those of a sequence in reverse.
 
     Returns:
-        of each what it says, in which what is heard together stands in an order that is drawn; its wording; its text.
+        of each its expression, with simultaneous sounds in a drawn order; its wording; its text.
     """
     texts = []
     for wording in _in_drawn_order(expression, rng, held_out)[:most]:
@@ -393,7 +394,7 @@ def true_parts(
     most: int = MOST_POSITIVES,
     held_out: bool | None = None,
 ) -> list[tuple[Expression, str]]:
-    """Captions of parts of an expression, each true of the clip's events and in a wording that is drawn."""
+    """Captions of parts of an expression, each true of the clip's events, in a drawn wording."""
     true = [part for part in parts(expression) if is_true(part, events)]
     drawn = []
     for place in sorted(rng.permutation(len(true))[:most]):

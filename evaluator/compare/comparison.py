@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Configuration, Data, DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.recorded import RECORDINGS_OF
 from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset, opened_preset
-from audio_compositionality.dataset_builder.stored import StoredData
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
@@ -32,17 +30,17 @@ Floats = NDArray[np.float64]
 FULL_PRECISION = "float32"
 
 LONGEST_DATA_NAME = 60
-"""Characters of the name of data beside their fingerprint."""
+"""Characters of a data set's name beside the beginning of its fingerprint."""
 
 
 @dataclass(frozen=True)
 class OpenedData:
-    """The data of results, opened again to tell of their samples.
+    """The data of results, opened again for the facts about their samples.
 
     Attributes:
         configuration: the data; None where they cannot be opened.
-        samples: what is known of all samples of a task; None likewise.
-        missing: why.
+        samples: facts about all samples of a task; None likewise.
+        missing: why the data cannot be opened.
     """
 
     configuration: Configuration | None
@@ -55,7 +53,7 @@ class View:
     """One measure of all results of a comparison, sample by sample.
 
     Attributes:
-        measure: which one.
+        measure: the measure.
         labels: of the results.
         values: of each sample, [n, results].
         clusters: [n], equal for samples that are not independent of each other.
@@ -90,7 +88,7 @@ class View:
 
     @cached_property
     def letters(self) -> list[str]:
-        """For each result; results that share a letter are not distinguishable by this measure."""
+        """The letters of each result; results that share one are not distinguishable by this measure."""
         return compact_letters(self.means, self.tests)
 
 
@@ -105,9 +103,9 @@ class Comparison:
         dataset: where they were opened from, as the results state it.
         results: the highest first, by the measure that the task ranks by; all with the same samples in the same order.
         configuration: the data, opened again; None where they cannot be.
-        samples: what is known of the samples; None where the data cannot be opened.
+        samples: facts about the samples; None where the data cannot be opened.
         missing: why `samples` is None.
-        notes: what a reader has to know: results with other settings, samples left out.
+        notes: warnings for the reader: results with other settings, samples left out.
         data_name: `dataset`, with the beginning of the fingerprint where it stands for several data.
     """
 
@@ -124,7 +122,7 @@ class Comparison:
 
     @property
     def info(self) -> TaskInfo:
-        """What the task is."""
+        """The task's card."""
         return self.task.info
 
     @property
@@ -134,12 +132,12 @@ class Comparison:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Of the results."""
+        """Labels of the results."""
         return tuple(result.label for result in self.results)
 
     @cached_property
     def clusters(self) -> NDArray[np.int64]:
-        """[n], equal for samples that belong together; each its own where nothing is known of them."""
+        """[n], equal for samples that belong together; each sample its own cluster where the data do not say."""
         return np.arange(len(self.ids)) if self.samples is None else self.samples.clusters
 
     @cached_property
@@ -155,13 +153,13 @@ class Comparison:
 
     @property
     def recommended(self) -> tuple[View, ...]:
-        """The views of the measures to trust, of which tables, tests and figures are made; all where there is none."""
+        """The views of the measures to trust, behind tables, tests and figures; all where there is none."""
         views = [self.views[measure.name] for measure in self.info.recommended if measure.name in self.views]
         return tuple(views or self.views.values())
 
     def interval(self, place: int, measure: Measure) -> Interval | None:
-        """95 % interval of a measure of a result, by its place; None where it is no mean over samples that all results
-        have, or over some of them, or where these are too few."""
+        """95 % interval of a measure of one result, by its place; None where the measure is no mean over samples, or
+        where too few samples have it."""
         view, result = self.views.get(measure.name), self.results[place]
         if view is not None:
             return view.intervals[place]
@@ -175,7 +173,7 @@ class Comparison:
 
     @property
     def told_apart(self) -> tuple[View, ...]:
-        """The views that are told of groups of samples, and against their diversity."""
+        """The views that are broken down by groups of samples and set against their diversity."""
         profile = self.info.profile
         view = None if profile is None else self.views.get(profile.measure)
         return self.recommended if view is None else (view,)
@@ -199,11 +197,11 @@ def compare_results(paths: Sequence[str | Path], *, data: str | Path | RenderedD
 
     Args:
         paths: see `load_results`.
-        data: where to open the data from, which tell how samples belong together and how they differ. By default the
-            preset or the folder that the results state; a Hub id in a result is not followed.
+        data: where to open the data from, which hold clusters and facts about samples. By default the preset or the
+            folder that the results state; a Hub id in a result is not followed.
 
     Returns:
-        one a task, version and fingerprint.
+        one comparison per task, version and fingerprint.
 
     Raises:
         ResultError: see `load_results`; or results have no sample in common.
@@ -225,7 +223,7 @@ def compare_results(paths: Sequence[str | Path], *, data: str | Path | RenderedD
 
 
 def _named_apart(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Comparisons that are told apart by task, version and name of the data."""
+    """Comparisons whose names of data are unique among those of one task and version."""
     names = Counter((one.info.name, one.version, one.dataset) for one in comparisons)
     return [
         replace(one, data_name=f"{shortened(one.dataset, LONGEST_DATA_NAME)} (data {one.fingerprint[:8]})")
@@ -236,7 +234,7 @@ def _named_apart(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
 
 def describe_data(opened: Configuration | str, task: Task) -> OpenedData:
-    """What data tell of the samples of a task.
+    """The facts that data hold about the samples of a task.
 
     Args:
         opened: the configuration that the task scores, or why there is none.
@@ -255,7 +253,7 @@ def compare_loaded(results: Sequence[ComparedResult], data: OpenedData) -> Compa
 
     Args:
         results: one or more.
-        data: theirs.
+        data: the data of the results.
 
     Raises:
         ResultError: they have no sample in common, or one that the data do not have.
@@ -300,7 +298,7 @@ def _ranked(results: Iterable[ComparedResult], measure: Measure) -> list[Compare
 def _given_data(
     source: str | Path | RenderedData, groups: Mapping[tuple[str, int, str], Sequence[ComparedResult]]
 ) -> Data:
-    """The data that the user names, which have to be those of some results."""
+    """The data that the user names, which have to be the data of some results."""
     data = open_data(source)
     opened = {name: _configuration(data, load_task(name), fingerprint) for name, _, fingerprint in groups}
     if all(isinstance(configuration, str) for configuration in opened.values()):
@@ -311,7 +309,7 @@ def _given_data(
 
 
 def _configuration(data: Data, task: Task, fingerprint: str) -> Configuration | str:
-    """The configuration that a task scores, or why it is not that of the fingerprint."""
+    """The configuration that a task scores, or why its fingerprint differs."""
     try:
         configuration = data.configuration(task.info.recipe)
         if configuration.fingerprint == fingerprint:
@@ -337,13 +335,15 @@ def _reopen(places: Sequence[str], task: Task, fingerprint: str, sources: dict[s
 
 def _open_local(source: str) -> Data | str:
     """A preset or a folder, opened; or why it is not."""
+    from audio_compositionality.dataset_builder.recorded import RECORDINGS_OF
+    from audio_compositionality.dataset_builder.stored import StoredData
 
     if source.startswith(RECORDINGS_OF):
         return f"{source} are not read again: --data takes them in the folder that `build` makes of them"
     if not is_preset(source) and not Path(source).is_dir():
         return f"the data {source!r} are neither a preset nor a folder here: --data says where they are"
     try:
-        # What a result states is no more than one of these: it may be a stranger's.
+        # A result may be a stranger's, so what it states is opened as one of these or not at all.
         return opened_preset(source) if is_preset(source) else StoredData(source)
     except (OSError, AudioCompositionalityError) as error:
         return f"the data {source!r} cannot be opened: {error}"
@@ -381,7 +381,7 @@ class BenchmarkModel:
     """A model with its results of all tasks of a benchmark.
 
     Attributes:
-        label: of the model.
+        label: the model's.
         results: by the name of the task.
     """
 
@@ -390,12 +390,12 @@ class BenchmarkModel:
 
     @property
     def first(self) -> ComparedResult:
-        """One of its results: what they say of the model is the same in all."""
+        """One of its results: the facts about the model are the same in all."""
         return next(iter(self.results.values()))
 
     @property
     def is_reference(self) -> bool:
-        """Whether it is a baseline that describes a sound plainly, or its level alone."""
+        """Whether it is a baseline: a plain description of sound, or the level alone."""
         listing = baseline_listing(self.first)
         return listing is not None and (listing.is_reference or listing.is_level)
 
@@ -410,7 +410,7 @@ class BenchmarkResults:
     """The comparisons of a benchmark's tasks on data of one source, such as a preset.
 
     Attributes:
-        info: of the benchmark.
+        info: the benchmark's.
         dataset: where the data were opened from.
         comparisons: one a task.
     """
@@ -432,8 +432,8 @@ class BenchmarkResults:
 def by_benchmark(comparisons: Sequence[Comparison]) -> list[BenchmarkResults]:
     """Comparisons by benchmark and source of the data, in their order.
 
-    Of several comparisons of one task on data of one name, that of the installed version counts, then that of more
-    models.
+    Of several comparisons of one task on data of one name, the installed version of the task takes precedence, then
+    the comparison of more models.
     """
     groups: dict[tuple[str, str], dict[str, Comparison]] = {}
     for comparison in comparisons:

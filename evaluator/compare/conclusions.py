@@ -1,4 +1,4 @@
-"""What the tasks together say of models, and which of those that their scores are evidence for is ahead."""
+"""Conclusions over all tasks: the models whose scores are evidence of something learnt, and which of them leads."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .verdicts import (
 )
 
 MOST_UNREAD = 0.5
-"""The share of answers without a choice above which a score says how a model writes, and not what it hears."""
+"""Share of answers without a choice above which a score measures the format of answers, not perception."""
 
 
 @dataclass(frozen=True)
 class TaskVerdict:
-    """A verdict with the comparison that it is of."""
+    """A verdict with its comparison."""
 
     comparison: Comparison
     verdict: Verdict
@@ -40,13 +40,12 @@ class TaskVerdict:
 
 @dataclass(frozen=True)
 class ModelVerdict:
-    """What the tasks together say of one model.
+    """The verdict on one model over all tasks.
 
     Attributes:
-        label: of the model.
-        tasks: those that decide: `TaskInfo.is_headline`, or all where there is none of these. All ask the same kind of
-            model.
-        beside: the others, which are told beside.
+        label: the model's.
+        tasks: the deciding tasks: `TaskInfo.is_headline`, or all where none is. All need the same kind of model.
+        beside: the other tasks, reported beside these.
     """
 
     label: str
@@ -55,24 +54,24 @@ class ModelVerdict:
 
     @property
     def kind(self) -> str:
-        """What the tasks ask the model to be, in words: one that embeds texts too is judged twice."""
+        """The kind of model that the tasks need, in words: a model that also embeds texts gets two verdicts."""
         return asked_of(self.tasks[0].comparison.info)
 
     @property
     def words(self) -> dict[str, str]:
-        """For each of `QUESTIONS` what the model has to be above, in words."""
+        """The reference of each of `QUESTIONS`, in words."""
         return question_words(self.tasks[0].comparison.info)
 
     @property
     def questions(self) -> dict[str, VerdictAnswer]:
-        """For each of `QUESTIONS` its answer over the tasks that decide; `told` has that of each of them."""
+        """The answer to each of `QUESTIONS` over the deciding tasks; `told` has the answers by task."""
         return {
             name: combined([task.verdict.questions[number].answer for task in self.tasks])
             for number, name in enumerate(QUESTIONS)
         }
 
     def told(self, name: str) -> tuple[Told, ...]:
-        """What the tasks that decide say of one of `QUESTIONS`, those that say the same together."""
+        """The answers of the deciding tasks to one of `QUESTIONS`; tasks with the same answer together."""
         number = QUESTIONS.index(name)
         said: dict[tuple[VerdictAnswer, bool], list[str]] = {}
         for title, task in zip(self.titles, self.tasks, strict=True):
@@ -84,29 +83,29 @@ class ModelVerdict:
         )
 
     def references(self, name: str) -> str:
-        """What one of `QUESTIONS` compares with, in words: with what is there, or what is missing where nothing is."""
+        """The references of one of `QUESTIONS`, in words: those present, or the missing ones where none is."""
         questions = [task.verdict.questions[QUESTIONS.index(name)] for task in self.tasks]
         return listed(list(dict.fromkeys(one.words for one in questions if one.checks))) or questions[0].words
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Of the tasks that decide, with their data where two have the same."""
+        """Titles of the deciding tasks, with their data where two titles are equal."""
         return _titles([task.comparison for task in self.tasks])
 
     @property
     def is_evidence(self) -> bool:
-        """Whether no score that decides is explained by what needs no learning."""
+        """Whether no score of a deciding task is explained by something that needs no learning."""
         return all(task.verdict.is_evidence for task in self.tasks)
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """Tasks most of whose answers by the model name no option, be it that it refuses: how many do."""
+        """For each task with a majority of answers that name no option, refusals included: their share, in words."""
         return tuple(filter(None, (_unread(task) for task in (*self.tasks, *self.beside))))
 
     @property
     def conclusion(self) -> str:
-        """By the tasks that decide, one sentence; another one says what the others say. First, where it is so, that
-        most answers cannot be read."""
+        """The conclusion of the deciding tasks in one sentence, and of the other tasks in another. Where most answers
+        cannot be read, this comes first."""
         unread = f"Most answers name no option: {listed(self.unread)}. " if self.unread else ""
         return unread + self._of_all
 
@@ -129,7 +128,7 @@ class ModelVerdict:
 
     @property
     def _conclusion(self) -> str:
-        """One sentence where all tasks that decide say the same, else one for each group that does."""
+        """One sentence where all deciding tasks agree, else one for each group that does."""
         said: dict[tuple[str, str], list[str]] = {}
         for title, task in zip(self.titles, self.tasks, strict=True):
             said.setdefault((_kind(task.verdict), _found(task.verdict)), []).append(title)
@@ -148,12 +147,12 @@ class ModelVerdict:
 
 @dataclass(frozen=True)
 class Told:
-    """What some tasks say alike of a model and of one of `QUESTIONS`.
+    """One answer to one of `QUESTIONS`, with the tasks that give it.
 
     Attributes:
-        tasks: their titles, in words; empty where all say it.
-        answer: of the question.
-        is_below: whether the model is surely below what it has to be above.
+        tasks: their titles, in words; empty where all tasks give it.
+        answer: to the question.
+        is_below: whether the model is surely below the reference.
     """
 
     tasks: str
@@ -162,7 +161,7 @@ class Told:
 
     @property
     def text(self) -> str:
-        """In words: "no, below"; with the tasks behind it where not all say so."""
+        """In words: "no, below"; with the tasks behind it where they are not all."""
         return f"{self.answer.value}{', below' if self.is_below else ''}{f' ({self.tasks})' if self.tasks else ''}"
 
 
@@ -174,14 +173,14 @@ _ABOVE, _NOTHING, _OPEN = (
 
 
 def _kind(verdict: Verdict) -> str:
-    """How a conclusion begins."""
+    """The beginning of a conclusion."""
     if verdict.is_evidence:
         return _ABOVE
     return _NOTHING if verdict.flags or any(one.answer is VerdictAnswer.NO for one in verdict.questions) else _OPEN
 
 
 def _found(verdict: Verdict) -> str:
-    """What one task says of a model: what it is below, what it is not above, what cannot be told."""
+    """One task's conclusion on a model: the references that it is below or not above, else the open ones."""
     if verdict.is_evidence:
         return f"neither {', nor '.join(question.words for question in verdict.questions)} explains its scores"
     below = [name for question in verdict.questions for name in _references(question, is_below=True)]
@@ -196,7 +195,8 @@ def _found(verdict: Verdict) -> str:
 
 
 def _references(question: VerdictQuestion, *, is_below: bool) -> list[str]:
-    """What a model is surely below, by all that is compared, or otherwise not above, of what a question names."""
+    """References of one question, in words: those that the model is surely below by every check, or else the others
+    that it is not above."""
     checks: dict[str, list[VerdictCheck]] = {}
     for check in question.checks:
         if check.decides:
@@ -210,7 +210,7 @@ def _reference(question: VerdictQuestion, check: VerdictCheck) -> str:
 
 
 def _titles(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
-    """Titles of tasks, with the name of the data where two have the same, and with all of it where that does not do."""
+    """Titles of tasks, with the name of the data where two are equal, and the full name where that is not enough."""
     forms: tuple[Callable[[Comparison], str], ...] = (
         lambda one: one.info.title,
         lambda one: f"{one.info.title} on {shortened(one.data_name, LONGEST_NAME)}",
@@ -224,8 +224,8 @@ def _titles(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
 
 
 def model_verdicts(comparisons: Sequence[Comparison]) -> tuple[ModelVerdict, ...]:
-    """The verdicts of all models over all comparisons, in the order in which models first stand in them; those by tasks
-    of audio encoders, those by tasks of audio–text encoders and so on are apart."""
+    """The verdicts of all models over all comparisons, in order of first appearance; one each for the tasks of audio
+    encoders, the tasks of audio–text encoders and so on."""
     groups: dict[str, dict[str, list[TaskVerdict]]] = {}
     for comparison in comparisons:
         by_label = groups.setdefault(asked_of(comparison.info), {})
@@ -240,8 +240,8 @@ class Judged:
 
     Attributes:
         kind: of model, in words.
-        words: what models have to be above, in words; see `QUESTIONS`.
-        models: a verdict each; none where all results are of baselines and untrained networks.
+        words: the references, in words, by the names of `QUESTIONS`.
+        models: a verdict each; empty where all results are of baselines and untrained networks.
     """
 
     kind: str
@@ -255,13 +255,13 @@ class Judged:
 
     @property
     def unread(self) -> list[ModelVerdict]:
-        """Models most of whose answers to the questions of a task name no option."""
+        """Models most of whose answers to the prompts of a task name no option."""
         return [model for model in self.models if model.unread]
 
     @property
     def headline(self) -> str:
-        """What the scores of all models are evidence of, in sentences: of those that are `evident`, whose names stand
-        before it, what they are above; where there is none, that, and which are below what."""
+        """The conclusion on all models, in sentences: the references that the `evident` models, whose names stand
+        before it, are above; where no model is `evident`, that, and the references that models are below."""
         if self.evident:
             return self._of_evident
         tasks = list(dict.fromkeys(title for model in self.models for title in model.titles))
@@ -299,7 +299,7 @@ class Judged:
 
     @property
     def _below(self) -> list[str]:
-        """Of the untrained twins and of what describes plainly: how many models are surely below, by which tasks."""
+        """Untrained twins and plain descriptions: how many models are surely below them, by which tasks."""
         counts: dict[str, Counter[str]] = {}
         for model in self.models:
             for title, task in zip(model.titles, model.tasks, strict=True):
@@ -337,7 +337,7 @@ def _unread(task: TaskVerdict) -> str:
     """How many answers of a model name no option, where most do; else empty."""
     info = task.comparison.info
     measures = task.comparison.results[task.verdict.place].result.measures
-    # The first share is of all that name none, refusals among them.
+    # The first share counts all answers that name no option, refusals among them.
     for name, whole in () if info.profile is None else info.profile.shares[:1]:
         part, every = measures.get(name), measures.get(whole)
         if part and every and part > every * MOST_UNREAD:
@@ -352,17 +352,17 @@ def _of_tasks(label: str, tasks: Sequence[TaskVerdict]) -> ModelVerdict:
 
 
 def _decides(comparison: Comparison) -> bool:
-    """Whether it is of a headline task on recordings: to our own timbres, which presets have, no model was trained."""
+    """Whether it is of a headline task on recordings: no model was trained on the timbres of the presets."""
     return comparison.info.is_headline and not is_preset(comparison.dataset)
 
 
 def leading_sentences(comparison: Comparison, evident: Collection[str]) -> Iterator[str]:
-    """Which model is the highest by the measure that the task ranks by, and which it can be told from.
+    """The leading model by the measure that the task ranks by, and the models that it is distinguishable from.
 
     Args:
-        comparison: of whose models.
-        evident: labels of the models whose scores are evidence of something learnt. No order is told of the others:
-            what needs no learning explains theirs.
+        comparison: with the models.
+        evident: labels of the models whose scores are evidence of something learnt. The others are not ordered, since
+            something that needs no learning explains their scores.
     """
     view = comparison.views.get(comparison.info.ranks_by)
     if view is None:
@@ -385,7 +385,7 @@ def leading_sentences(comparison: Comparison, evident: Collection[str]) -> Itera
 
 
 def _two_alike(comparison: Comparison, view: View) -> Iterator[str]:
-    """That two models, the only ones that were trained, cannot be told apart; nothing where they can be."""
+    """That the only two trained models are not distinguishable; nothing where they are."""
     trained = [place for place, result in enumerate(comparison.results) if result.kind is ModelKind.TRAINED]
     if len(trained) == 2:
         names = [shortened(comparison.labels[place], LONGEST_NAME) for place in trained]

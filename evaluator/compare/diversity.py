@@ -1,4 +1,4 @@
-"""How scores change with what is known of the samples: straight lines against diversity, means of groups."""
+"""Scores against facts about the samples: straight lines against diversity, means of groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .comparison import Comparison
 from .statistics import MIN_SAMPLES, SCORE_ROUNDING, SIGNIFICANT, Floats, GroupMean, Interval, group_means
 
 MIN_CLUSTERS = 40
-"""Fewest clusters that a slope is given for where some hold several samples: with fewer than 20 to 50 its test rejects
+"""Fewest clusters for a slope where some clusters hold several samples: with fewer than 20 to 50 its test rejects
 too often (Cameron and Miller 2015, section VI)."""
 
 
@@ -26,7 +26,7 @@ class LineFit:
     """A straight line through scores, by least squares; see `fit_line`.
 
     Attributes:
-        n: number of samples that the fit rests on.
+        n: number of samples in the fit.
         slope: change of the score for a change of x by 1.
         slope_interval: its 95 % interval, Student's t.
         p: two-sided, of slope 0.
@@ -60,19 +60,19 @@ def fit_line(
 ) -> LineFit | None:
     """Least squares of scores y on x, with covariates held fixed.
 
-    Ordinary least squares. The spread of scores changes with diversity, hence a covariance that does not take it as
-    constant: HC3 (MacKinnon and White 1985) where each cluster is one sample, else that of the clusters
-    (Cameron and Miller 2015), which needs `MIN_CLUSTERS`.
+    Ordinary least squares. The spread of scores changes with diversity, so the covariance allows for unequal variances:
+    HC3 (MacKinnon and White 1985) where each cluster is one sample, else cluster-robust (Cameron and Miller 2015),
+    which needs `MIN_CLUSTERS`.
 
     Args:
         x: [n].
         y: [n], scores.
-        clusters: [n]; default, every sample is its own.
+        clusters: [n]; by default each sample is a cluster.
         covariates: [n, k], entered beside x.
 
     Returns:
-        the fit, without samples that alone determine a covariate's coefficient and so tell nothing of the slope; None
-        where there are too few clusters, or x does not vary once covariates are held fixed.
+        the fit, without samples that alone determine a covariate's coefficient and so have no bearing on the slope;
+        None where there are too few clusters, or x does not vary once covariates are held fixed.
     """
     at, scores = np.asarray(x, np.float64), np.asarray(y, np.float64)
     extra = np.zeros((len(at), 0)) if covariates is None else np.asarray(covariates, np.float64)
@@ -142,7 +142,7 @@ def _covariance_of_clusters(design: Floats, inverse: Floats, residuals: Floats, 
 
 
 def _design(x: Floats, covariates: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """1, x and the covariates that the others do not make up, about their means, and the rows that others bear on."""
+    """[1, x, linearly independent covariates, centred], and a mask: False where a row alone sets a coefficient."""
     centred = covariates - covariates.mean(axis=0) if len(covariates) else covariates
     if centred.size:
         r, order = linalg.qr(centred, mode="r", pivoting=True)
@@ -163,9 +163,9 @@ class Slope:
 
     Attributes:
         label: of the result.
-        diversity: name of what it is a slope against, as `Samples.diversity` has it.
-        fit: on that alone; None where there are too few samples or it does not vary.
-        fit_within: with the numbers of `Samples.held_fixed` held fixed; None likewise, or where there are no such.
+        diversity: the name of its x, as in `Samples.diversity`.
+        fit: on x alone; None where there are too few samples or x does not vary.
+        fit_within: with the numbers of `Samples.held_fixed` held fixed; None likewise, or where there are none.
         p_adjusted: of `fit`, corrected over all slopes of the comparison (Benjamini and Hochberg 1995).
         p_adjusted_within: of `fit_within`.
     """
@@ -180,10 +180,10 @@ class Slope:
 
 @dataclass(frozen=True)
 class Diversity:
-    """A measure against what is known of the samples.
+    """A measure against the diversity and the groups of samples.
 
     Attributes:
-        slopes: one a result and kind of diversity, that which figures show first.
+        slopes: one per result and kind of diversity; the kind that figures show comes first.
         groups: by the name of a grouping, for each result's label the means of the groups.
     """
 
@@ -192,13 +192,13 @@ class Diversity:
 
 
 def diversity(comparison: Comparison, measure: str) -> Diversity | None:
-    """A measure against diversity and by groups; None where nothing of the kind is known of the samples.
+    """A measure against diversity and by groups; None where the data have neither.
 
-    What is diverse is often only more: where a task names numbers to be held fixed, each slope is also given with
-    them held fixed, each number a category.
+    More diverse samples often have more of something, such as sources: where a task names numbers to be held fixed,
+    each slope is also given with them held fixed, every value of a number as a category.
 
     Args:
-        comparison: of whose results.
+        comparison: with the results.
         measure: name of a measure that all results have by sample.
 
     Raises:
@@ -250,7 +250,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?(?=$| )")
 
 
 def group_order(label: str) -> tuple[float, str]:
-    """What labels are ordered by: those with a number in front by its size, words by their letters after them."""
+    """Sort key of labels: those that begin with a number by its size, words alphabetically after them."""
     match = _NUMBER.match(label)
     return (math.inf if match is None else float(match[0]), label)
 
@@ -259,11 +259,11 @@ GROUPING = "training captions that name the rarer sound"
 
 
 def with_training_captions(comparison: Comparison, captions: Sequence[str]) -> Comparison:
-    """A comparison whose samples are also told apart by how often the rarer one of their labels is in captions.
+    """A comparison with one more grouping of its samples: how often the rarer of their labels occurs in captions.
 
     Args:
-        comparison: of a task; one whose samples have no labels gets a note that says so, and no groups.
-        captions: of the training of its models.
+        comparison: of a task; where its samples have no labels, it gets a note that says so, and no groups.
+        captions: from the training of its models.
     """
     samples = comparison.samples
     groups = () if samples is None else frequency_groups(samples.rows, captions)

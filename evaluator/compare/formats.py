@@ -61,11 +61,11 @@ def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
 FORMATS = ("text", "markdown", "latex", "csv", "json")
 
 REST = "{} are in the other formats (--format markdown, latex, csv, json) and in `audio-compositionality report`."
-"""What the terminal leaves out, where there is any."""
+"""Pointer to the tables that the terminal leaves out, where there are any."""
 
 
 def comparison_tables(comparison: Comparison, *, brief: bool = False) -> list[Table]:
-    """The tables of a comparison; `brief` leaves out what depends on single attributes and groups of samples."""
+    """The tables of a comparison; `brief` leaves out slopes by single attributes and means of groups."""
     pairs = (pair_table(comparison, view) for view in comparison.recommended)
     changes = diversity_tables(comparison, brief=brief)
     return [score_table(comparison), *pairs, *changes, *perception_tables(comparison)]
@@ -95,9 +95,9 @@ def write_table(comparisons: Sequence[Comparison], format: str, name: str, width
 def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int = PIPED_WIDTH) -> str:
     """Comparisons as text in one of `FORMATS`.
 
-    ``text`` is what the terminal shows, in so many columns. ``csv`` is `tidy_frame` of all comparisons; ``json`` holds
+    ``text`` is the terminal's format, `width` columns wide. ``csv`` is `tidy_frame` of all comparisons; ``json`` holds
     the same rows by comparison, with its data and notes. These two have full precision; an infinite t or effect size,
-    whose p is 0, is ``inf`` in the one and null in the other.
+    with p = 0, is ``inf`` in CSV and null in JSON.
 
     Raises:
         InputError: unknown format.
@@ -116,7 +116,7 @@ def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int
 
 
 def _rest(comparisons: Sequence[Comparison]) -> list[str]:
-    """The sentence about what `comparison_tables` leaves out where it is brief; none where that is nothing."""
+    """The sentence about the tables that a brief `comparison_tables` leaves out; empty where there are none."""
     described = [one.samples for one in comparisons if one.recommended and one.samples is not None]
     names = ["slopes by attribute"] if any(len(samples.diversity) > 1 for samples in described) else []
     names += ["means by group"] if any(samples.groups for samples in described) else []

@@ -1,7 +1,7 @@
-"""One frame of results: a row for each number of a model, with its interval, its test, and what it has to be above.
+"""One frame of results: a row for each number of a model, with its interval, its test, its chance level and its floor.
 
-Terminal, Markdown, LaTeX, CSV, JSON, report and leaderboard are printed from these rows. They are of results as they
-state themselves (`stated_rows`) or of a comparison: means over the samples that all results have (`score_rows`), paired
+Terminal, Markdown, LaTeX, CSV, JSON, report and leaderboard are printed from these rows. They come from single results
+(`stated_rows`) or from a comparison: means over the samples that all results have (`score_rows`), paired
 differences, slopes and means of groups. `tidy_frame` is all of them in pandas.
 """
 
@@ -29,20 +29,20 @@ class FrameRow:
     """A number of a model.
 
     Attributes:
-        task, task_version, fingerprint: of which results.
+        task, task_version, fingerprint: of the results.
         measure: name of the measure.
         quantity: ``mean`` over the samples that all results have; ``stated`` by the result, of all its own; or
             ``difference`` of two models, ``slope``, ``slope within`` (with numbers held fixed), ``group mean``.
         model: its label.
-        other: beside what: another model, a kind of diversity, a group as ``grouping = label``.
-        n: samples that it rests on.
+        other: the other side: another model, a kind of diversity, a group as ``grouping = label``.
+        n: number of samples.
         value: the number; None where there is none.
         low, high: ends of its 95 % interval.
         p, p_adjusted, t, effect_size: of its test.
         group: letters; models that share one are not distinguishable.
-        null, floor: what the result itself states that the number has to be above: chance, and its control.
+        null, floor: chance and the control's score, as the result states them; the number should be above both.
         kind: of the model, see `ModelKind`.
-        fixed: why the number is none to reach, in words; None where it is.
+        fixed: in words, why construction fixes the number; None where it does not.
     """
 
     task: str
@@ -72,7 +72,7 @@ class FrameRow:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def nulls(self, measure: Measure, info: TaskInfo) -> list[tuple[Measure, float]]:
-        """What it has to be above, the larger first; see `nulls_of`."""
+        """Null and floor, the larger first; see `nulls_of`."""
         return nulls_of(measure, info, self._beside(measure))
 
     def least(self, measure: Measure, info: TaskInfo) -> float | None:
@@ -97,7 +97,7 @@ def _bounds(interval: Interval | None) -> dict[str, Any]:
 
 
 def _beside(measure: Measure | None, stated: Mapping[str, Number]) -> dict[str, Any]:
-    """The null and the floor of a measure, as a result states them; nothing of a measure that is not known."""
+    """The null and the floor of a measure, as a result states them; empty for an unknown measure."""
     names = {} if measure is None else {"null": measure.null, "floor": measure.floor}
     values = {column: stated.get(name) for column, name in names.items() if name is not None}
     return {column: float(value) for column, value in values.items() if value is not None}
@@ -110,7 +110,7 @@ def stated_rows(result: Result, label: str | None = None) -> Iterator[FrameRow]:
     """Every measure that a result states, also one that its task does not know.
 
     Args:
-        result: which one.
+        result: the result.
         label: of its model; by default its id.
     """
     described = {measure.name: measure for measure in load_task(result.task).info.measures}
@@ -130,7 +130,7 @@ def stated_rows(result: Result, label: str | None = None) -> Iterator[FrameRow]:
 
 
 def stated_scores(result: Result) -> ScoresByMeasure:
-    """The same by the names of the measures."""
+    """`stated_rows` by the names of the measures."""
     return {row.measure: row for row in stated_rows(result)}
 
 
@@ -138,7 +138,7 @@ def stated_scores(result: Result) -> ScoresByMeasure:
 
 
 def _first(comparison: Comparison) -> FrameRow:
-    """What all rows of a comparison have in common."""
+    """The fields that all rows of a comparison share."""
     return FrameRow(
         task=comparison.info.name,
         task_version=comparison.version,
@@ -154,13 +154,13 @@ def score_rows(
     comparison: Comparison, place: int, measures: Iterable[Measure], grouped: Container[str] = ()
 ) -> Iterator[FrameRow]:
     """Measures of one model: means over the samples that all results have, where the result has the measure by sample,
-    else what it states for all of its own.
+    else the number that it states for all its own samples.
 
     Args:
-        comparison: of which results.
+        comparison: with the results.
         place: of the result.
         measures: of the task.
-        grouped: names of those whose letters are wanted, which take all paired tests.
+        grouped: names of the measures whose letters are wanted, which takes all paired tests.
     """
     result = comparison.results[place]
     first = replace(_first(comparison), model=result.label, kind=result.kind.value)
@@ -187,7 +187,7 @@ def model_scores(
 
 
 def difference_rows(comparison: Comparison, view: View) -> Iterator[FrameRow]:
-    """The paired differences of every two models by a measure, the first of which is `FrameRow.model`."""
+    """The paired differences of every two models by a measure; the first of the two is `FrameRow.model`."""
     first = replace(_first(comparison), measure=view.measure.name, quantity="difference")
     for test in view.tests:
         yield replace(
@@ -204,7 +204,7 @@ def difference_rows(comparison: Comparison, view: View) -> Iterator[FrameRow]:
 
 
 def slope_rows(comparison: Comparison, measure: str, slopes: Diversity) -> Iterator[FrameRow]:
-    """How a measure changes with diversity: a row a model, kind of diversity and fit; none where there is no fit."""
+    """Slopes of a measure against diversity: a row per model, kind of diversity and fit; none where there is no fit."""
     first = replace(_first(comparison), measure=measure)
     for slope in slopes.slopes:
         fits = (("slope", slope.fit, slope.p_adjusted), ("slope within", slope.fit_within, slope.p_adjusted_within))
@@ -232,7 +232,7 @@ def group_rows(comparison: Comparison, measure: str, slopes: Diversity, grouping
 
 
 def comparison_rows(comparison: Comparison) -> Iterator[FrameRow]:
-    """All numbers of a comparison: of each measure by sample its means, differences, slopes and groups; means over some
+    """All numbers of a comparison: means, differences, slopes and groups of each measure by sample; means over some
     of the samples; and every measure that a result states."""
     places = range(len(comparison.results))
     for name, view in comparison.views.items():

@@ -29,19 +29,19 @@ from audio_compositionality.tasks.registry import list_tasks, task_names
 
 
 def asked_of(info: TaskInfo) -> str:
-    """What a task asks models to be, in words."""
+    """The kind of model that a task needs, in words."""
     return kind_name(info.needs).replace("encoder", "encoders").replace("model", "models")
 
 
 UNTRAINED_PARADIGM = "untrained"
 BASELINE_PARADIGMS = ("baseline", "none")
-"""The first words that cards use for how a model was trained, where it was not."""
+"""First words of the field "paradigm" on cards of models that were not trained."""
 CONTROL_PARADIGM = "control"
-"""The first word that the card of a model says whose input is changed: its texts sorted, its clips reversed."""
+"""First word of that field on the card of a model under a control: its texts sorted, its clips reversed."""
 
 
 class ModelKind(Enum):
-    """What a model's score can be evidence of; the value is its name for people."""
+    """The kind of evidence that a model's score can be; the value is its name for people."""
 
     TRAINED = "model"
     UNTRAINED = "untrained network"
@@ -62,7 +62,7 @@ def model_kind(model: ScoredModel) -> ModelKind:
 Floats = NDArray[np.float64]
 
 SHORT_REVISION = 8
-"""Characters of a revision that are shown, where they suffice to tell two apart."""
+"""Characters of a revision that are shown, where they suffice to distinguish two."""
 
 
 @dataclass(frozen=True)
@@ -99,17 +99,17 @@ class ComparedResult:
         return replace(self, samples=SampleTable(tuple(ids), columns))
 
     def column(self, measure: Measure) -> Floats | None:
-        """A measure of each sample, [n]; None where the result has it not by sample."""
+        """A measure of each sample, [n]; None where the result does not have it by sample."""
         return None if measure.column is None else self.samples.columns.get(measure.column)
 
     def scores(self, measure: Measure) -> Floats:
-        """A measure of the samples that it is a mean over, [k]; k is 0 where the result has it not by sample."""
+        """A measure of the samples that it is a mean over, [k]; k is 0 where the result does not have it by sample."""
         column = self.column(measure)
         return np.zeros(0) if column is None else column[measure.places(self.samples.columns)]
 
     def value(self, measure: Measure) -> float | bool | None:
-        """A measure: the mean over these samples, or those among them that it is of, where it is one, else what the
-        result states for all of its own."""
+        """A measure: the mean over these samples, or over those among them that define it, where it is a mean; else the
+        number that the result states for all its own samples."""
         scores = self.scores(measure)
         return float(scores.mean()) if len(scores) else self.stated(measure)
 
@@ -149,7 +149,7 @@ def load_results(paths: Sequence[str | Path]) -> list[ComparedResult]:
 
 
 def _label(result: Result, revisions: set[str]) -> str:
-    """The model's id; where it has several revisions, with as much of its own as tells it from the others."""
+    """The model's id; where it has several revisions, with enough characters of its own to distinguish it."""
     if len(revisions) == 1:
         return result.model.id
     revision, length = result.model.revision, SHORT_REVISION
@@ -159,7 +159,7 @@ def _label(result: Result, revisions: set[str]) -> str:
 
 
 def _result_files(path: Path, tasks: Sequence[str]) -> list[Path]:
-    """The files of results at a path. A JSON file is a result's where it is named for a task, or has samples."""
+    """The result files at a path: JSON files named for a task; warns of others that have samples beside them."""
     if path.is_file():
         if not is_result_file(path, tasks) and samples_path(path).is_file():
             _pass_over([path])
@@ -185,52 +185,53 @@ def _pass_over(files: Sequence[Path]) -> None:
     warnings.warn(f"results of tasks that are not installed here are left out: {names}", stacklevel=3)
 
 
-# ----- What is known of baselines before they are scored
+# ----- Facts about baselines that no score is needed for
 
 
 FIXED_WITHIN = 0.01
-"""A score this near to what construction gives is fixed by it. Where each clip has a level of its own, it is no sum
-of sources: a linear encoder then stays farther away (0.84 instead of 1), and its score is one like any."""
+"""A score this close to its value by construction is fixed by it. Where each clip has a level of its own, a mixture is
+not the sum of its sources: a linear encoder then stays farther away (0.84 instead of 1), and its score is an ordinary
+one."""
 
 
 def baseline_listing(result: ComparedResult) -> ModelListing | None:
-    """What the listing of models says of a baseline; None of what is no baseline, or is not listed."""
+    """A baseline in the listing of models; None for other models and for baselines that are not listed."""
     if result.kind is not ModelKind.BASELINE:
         return None
     return named_models().get(result.result.model.id)
 
 
 def descriptions_in(results: Sequence[ComparedResult], info: TaskInfo) -> list[int]:
-    """Places of the baselines that describe plainly what the task scores, as the listing of models says."""
+    """Places of the plain descriptions of the task's inputs among the results, by the listing of models."""
     listings = map(baseline_listing, results)
     return [k for k, one in enumerate(listings) if one is not None and _describes(one, info)]
 
 
 def _describes(listing: ModelListing, info: TaskInfo) -> bool:
-    """Whether a baseline does plainly what a task scores: describe sound, or sound and texts, or answer."""
+    """Whether a baseline plainly does what a task scores: describes sound, or sound and texts, or answers."""
     can_do = (listing.embeds_text, listing.answers)
     return listing.is_reference and can_do == ("text" in info.needs, "answer" in info.needs)
 
 
 def description_names(info: TaskInfo) -> str:
-    """Names of all baselines that describe plainly what a task scores, in words."""
+    """Names of all plain descriptions of the task's inputs, in words."""
     names = [listing.name for listing in named_models().values() if _describes(listing, info)]
     return listed(names) if names else "a plain baseline"
 
 
 def levels_in(results: Sequence[ComparedResult]) -> list[int]:
-    """Places of the baselines that hear nothing but how loud a clip is, as the listing of models says."""
+    """Places of the baselines whose only input is the level of a clip, by the listing of models."""
     listings = map(baseline_listing, results)
     return [k for k, listing in enumerate(listings) if listing is not None and listing.is_level]
 
 
 def level_names() -> str:
-    """Names of all baselines that hear nothing but how loud a clip is, in words: one of them or another."""
+    """Names of all baselines whose only input is the level of a clip, in words: one or another."""
     return " or ".join(listing.name for listing in named_models().values() if listing.is_level)
 
 
 def fixed_by_construction(result: ComparedResult, measure: Measure) -> str:
-    """Why a score of a baseline is none to reach, in words: it has it by construction; empty where it has not."""
+    """In words, why construction fixes a baseline's score, so that it is no target; empty where it does not."""
     listing, value = baseline_listing(result), result.value(measure)
     if listing is None or not listing.is_linear or measure.linear is None or value is None:
         return ""

@@ -1,8 +1,8 @@
-"""Perception or reasoning: each question to a model with its sound, and told as text what is heard in it.
+"""Perception or reasoning: each question answered from the sound, and from a text that lists its events.
 
-Who is wrong although told what is heard when has not understood the question, or not what follows from the list; who is
-right so and wrong with the sound alone has not heard it. No judge is needed, as both are right or wrong by the same
-rules (`encoders.controls`, ``events-as-text:``).
+A wrong answer from the list of events means that the model did not understand the question, or not what follows from
+the list; a right answer from the list with a wrong one from sound means that it did not perceive the events. No judge
+is needed, since both are scored by the same rules (`encoders.controls`, ``events-as-text:``).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _ORDERS = (
 
 @dataclass(frozen=True)
 class Crossed:
-    """How many questions are answered how in two ways.
+    """Counts of questions by their two answers.
 
     Attributes:
-        both: right in both ways.
-        only_told: right when told as text, and wrong with sound: not heard.
-        only_heard: right with sound, and wrong when told.
-        neither: wrong in both.
+        both: right from both.
+        only_told: right from the list of events, wrong from sound: a failure of perception.
+        only_heard: right from sound, wrong from the list.
+        neither: wrong from both.
     """
 
     both: int
@@ -50,29 +50,29 @@ class Crossed:
 
     @property
     def n(self) -> int:
-        """The questions."""
+        """Number of questions."""
         return self.both + self.only_told + self.only_heard + self.neither
 
     @property
     def not_heard(self) -> float:
-        """Share of the questions that are wrong only with sound: perception."""
+        """Share of the questions that are wrong from sound alone: perception."""
         return self.only_told / self.n
 
     @property
     def not_understood(self) -> float:
-        """Share of the questions that are wrong although the model is told what is heard: reasoning."""
+        """Share of the questions that are wrong from the list of events: reasoning."""
         return (self.only_heard + self.neither) / self.n
 
 
 def cross(heard: ArrayLike, told: ArrayLike) -> Crossed:
-    """Count the questions by whether they are answered rightly with sound and when told.
+    """Count the questions by whether the answers from sound and from the list of events are right.
 
     Args:
-        heard: [n], 1 where the answer with sound is right, else 0.
-        told: [n], likewise of the answer of the same model that is told what is heard.
+        heard: [n], 1 where the answer from sound is right, else 0.
+        told: [n], likewise for the same model's answer from the list of events.
 
     Raises:
-        InputError: there are no questions, not as many of both, or numbers other than 0 and 1.
+        InputError: there are no questions, two numbers of questions, or values other than 0 and 1.
     """
     one, other = np.asarray(heard, np.float64), np.asarray(told, np.float64)
     if one.ndim != 1 or one.shape != other.shape or not len(one):
@@ -86,7 +86,7 @@ def cross(heard: ArrayLike, told: ArrayLike) -> Crossed:
 
 
 def told_twin(comparison: Comparison, place: int) -> int | None:
-    """The place of the result of the same model that is told what is heard, and is asked in the same way; None where
+    """The place of the same model's result from lists of events, with answers taken in the same way; None where
     there is none."""
     heard = comparison.results[place].result
     model = heard.model
@@ -94,7 +94,7 @@ def told_twin(comparison: Comparison, place: int) -> int | None:
         told = result.result.model
         if result.result.settings != heard.settings:
             continue
-        # The version of the text stands behind the model's own revision.
+        # The version of the text stands after the model's own revision.
         is_same = (told.id, told.revision.rpartition("+text-")[0], told.options) == (
             CONTROLS[EVENTS_AS_TEXT].prefix + model.id,
             model.revision,
@@ -106,7 +106,7 @@ def told_twin(comparison: Comparison, place: int) -> int | None:
 
 
 def perception_tables(comparison: Comparison) -> Iterator[Table]:
-    """The table of all models of which there are results both ways; none where there is no such."""
+    """The table of all models with results from sound and from lists of events; none where no model has both."""
     tables = {place: perception_table(comparison, place) for place in range(len(comparison.results))}
     by_label = {comparison.labels[place]: table for place, table in tables.items() if table is not None}
     if not by_label:
@@ -117,10 +117,11 @@ def perception_tables(comparison: Comparison) -> Iterator[Table]:
 
 
 def perception_table(comparison: Comparison, place: int) -> Table | None:
-    """How one model answers with sound and told, over all questions and by their first grouping.
+    """One model's answers from sound and from lists of events, over all questions and by their first grouping.
 
-    A question that is asked in several orders of its options is right where it is in every order. None where there is
-    no result of its twin, or the task does not say of single questions which share of their orders is right.
+    A question that is asked with several orders of its options counts as right if it is right in every order. None
+    where the model has no result from lists of events, or the task does not report by question the share of orders that
+    are right.
     """
     profile, twin = comparison.info.profile, told_twin(comparison, place)
     view = None if profile is None else comparison.views.get(profile.measure)

@@ -1,8 +1,8 @@
 """Intervals and tests on the scores of samples: arrays in, numbers out.
 
-Samples that belong together are a *cluster*: the quadruples that share their added sources T. Bootstrap and tests
-take clusters, not samples, as what was drawn at random; where every cluster holds one sample, as in most of the data,
-they are the usual ones.
+Samples that belong together are a *cluster*: the quadruples that share their added sources T. Bootstrap and tests take
+clusters, not samples, as the random draws; where every cluster holds one sample, as in most of the data, these are the
+usual bootstrap and tests.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from scipy import special
 from audio_compositionality.support.errors import InputError
 
 MIN_SAMPLES = 10
-"""Fewest clusters that an interval or a test is given for. Our choice: below it, neither a t-test of skewed scores nor
-a bootstrap of so few values can be relied on."""
+"""Fewest clusters for an interval or a test. Our choice: below it, neither a t-test of skewed scores nor a bootstrap of
+so few values can be relied on."""
 
 SIGNIFICANT = 0.05
 """Level of the corrected tests; intervals are 1 - 0.05 = 95 %."""
@@ -30,7 +30,7 @@ BOOTSTRAP_RESAMPLES = 4_000
 sqrt(0.025 * 0.975 / R) / phi(1.96), with phi the normal density."""
 
 SCORE_ROUNDING = 1e-7
-"""Scores that nowhere differ by more are taken as equal: embeddings in float32 are rounded at 2^-24 = 6e-8."""
+"""Scores that differ by no more than this everywhere count as equal: float32 embeddings are rounded at 2^-24 = 6e-8."""
 
 _BLOCK = 500  # resamples weighted at once
 
@@ -38,10 +38,10 @@ Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 
 UNBOUNDED = 1e15
-"""What stands for "no bound" in the ranges of measures."""
+"""Stands for "no bound" in the ranges of measures."""
 
 EVERYTHING = (-UNBOUNDED, UNBOUNDED)
-"""The range of what has no bounds."""
+"""The range of a measure without bounds."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,13 @@ class PairedTest:
 
     @property
     def significant(self) -> bool:
-        """Whether the two are told apart, at a false discovery rate of 5 %."""
+        """Whether the two are distinguishable, at a false discovery rate of 5 %."""
         return self.p_adjusted is not None and self.p_adjusted <= SIGNIFICANT
 
 
 @dataclass(frozen=True)
 class GroupMean:
-    """Mean score of the samples that have one label; the 95 % interval is None where they are too few."""
+    """Mean score of the samples with one label; the 95 % interval is None where they are too few."""
 
     label: str
     n: int
@@ -105,10 +105,10 @@ class GroupMean:
 def bootstrap_means(
     values: ArrayLike, clusters: ArrayLike, *, resamples: int = BOOTSTRAP_RESAMPLES, seed: int = 0
 ) -> BootstrapMeans:
-    """Means over samples when K clusters are drawn again from the K that there are, with replacement.
+    """Means over samples under resampling: K clusters drawn with replacement from the K clusters.
 
     Field and Welsh 2007, "Bootstrapping clustered data", cluster bootstrap: a cluster comes with all its samples. All
-    columns share the resamples, so that the difference of two columns is the resampled difference.
+    columns share the resamples, so the difference of two columns is the resampled difference.
 
     Args:
         values: scores, [n, m].
@@ -176,10 +176,10 @@ def expanded_level(number: int, level: float = 1 - SIGNIFICANT) -> float:
 
 
 def bounded_interval(interval: Interval, estimate: float, bounds: Interval) -> Interval:
-    """An interval whose ends lie within bounds: an end that does so stays, another moves to a scale that cannot pass.
+    """An interval moved into bounds: an end within them stays, an end outside is mapped by a scale that respects them.
 
-    Scores of samples that are contributions to a ratio, or to a correlation, can lie outside of what their mean can
-    reach, and so can the ends of its interval. The scale g is log(estimate − low) or −log(high − estimate) where there
+    Scores of samples that are contributions to a ratio, or to a correlation, can lie outside the range of their mean,
+    and so can the ends of its interval. The scale g is log(estimate − low) or −log(high − estimate) where there
     is one bound, and the logit of the share of the range where there are two; an end e outside becomes
     g⁻¹(g(estimate) + g′(estimate)·(e − estimate)): the delta method, as for odds and correlations (Efron and Tibshirani
     1993, section 12.6). The other end is not stretched with it: near one bound that would make it reach the other.
@@ -197,7 +197,7 @@ def bounded_interval(interval: Interval, estimate: float, bounds: Interval) -> I
 
 
 def _within(end: float, estimate: float, bounds: Interval) -> float:
-    """Where an end outside of bounds moves to; see `bounded_interval`."""
+    """The new place of an end outside of bounds; see `bounded_interval`."""
     low, high = bounds
     moved, under, over = end - estimate, estimate - low, high - estimate
     if low <= -UNBOUNDED:
@@ -231,7 +231,7 @@ def mean_intervals(
 
 
 def paired_t_test(difference: ArrayLike, clusters: ArrayLike) -> tuple[float, float]:
-    """t and two-sided p of a mean difference of zero, with clusters as what was drawn at random.
+    """t and two-sided p of a mean difference of zero, with clusters as the random draws.
 
     With g a cluster, e the differences less their mean: t = mean / sqrt(K / (K - 1) Σ_g (Σ_{i in g} e_i)²) n, K - 1
     degrees of freedom: the cluster-robust variance of a regression on a constant (Cameron and Miller 2015, "A
@@ -249,7 +249,7 @@ def paired_t_test(difference: ArrayLike, clusters: ArrayLike) -> tuple[float, fl
     sums = _cluster_sums(values - mean, index)
     error = math.sqrt(number / (number - 1) * float((sums**2).sum())) / len(values)
     if max(error, abs(mean)) <= SCORE_ROUNDING:
-        # In each cluster the differences cancel out, but for rounding.
+        # Within each cluster the differences cancel, but for rounding.
         return 0.0, 1.0
     if error <= SCORE_ROUNDING * abs(mean) * 1e-3:
         return math.copysign(math.inf, mean), 0.0
@@ -263,12 +263,12 @@ def compare_pairs(
     """Compare every two columns of scores of the same samples.
 
     The p values are corrected together, by Benjamini and Hochberg 1995, as the paper's are (arXiv 2603.13685, section
-    5); that of a pair by `paired_t_test`.
+    5); each pair's p value is that of `paired_t_test`.
 
     Args:
-        values: scores, [n, m], a column a model.
+        values: scores, [n, m], one column per model.
         clusters: [n].
-        bounds: the range of a mean; differences have the range that follows.
+        bounds: the range of a mean, from which the range of differences follows.
         seed: of the bootstrap.
 
     Returns:
@@ -316,7 +316,7 @@ def compare_pairs(
 
 
 def compact_letters(means: ArrayLike, tests: Sequence[PairedTest]) -> list[str]:
-    """Letters for each column: two that share one are not distinguishable, two that share none are.
+    """Letters for each column: columns that share a letter are not distinguishable, columns that share none are.
 
     The compact letter display of Piepho 2004, "An algorithm for a letter-based representation of all-pairwise
     comparisons": a letter is a largest set in which no test is significant. Letters go from the highest mean down, a
@@ -346,14 +346,14 @@ def compact_letters(means: ArrayLike, tests: Sequence[PairedTest]) -> list[str]:
 
 
 def maximal_cliques(neighbours: Mapping[int, set[int]]) -> Iterator[set[int]]:
-    """All largest sets of vertices of which every two are neighbours; a vertex without neighbours is one.
+    """All maximal cliques of a graph; a vertex without neighbours is one.
 
     Algorithm 457 (Bron and Kerbosch 1973) with the pivot of Tomita, Tanaka and Takahashi 2006.
 
     Args:
         neighbours: of each vertex, without itself.
     """
-    # A clique, vertices that can each extend it, and those whose cliques are listed elsewhere.
+    # The clique, the vertices that can each extend it, and the vertices whose cliques are listed elsewhere.
     waiting: list[tuple[set[int], set[int], set[int]]] = [(set(), set(neighbours), set())] if neighbours else []
     while waiting:
         clique, candidates, excluded = waiting.pop()
@@ -371,10 +371,10 @@ def maximal_cliques(neighbours: Mapping[int, set[int]]) -> Iterator[set[int]]:
 def group_means(
     values: ArrayLike, labels: Sequence[str], clusters: ArrayLike, *, bounds: Interval = EVERYTHING
 ) -> list[list[GroupMean]]:
-    """Mean and 95 % BCa interval of the scores of each label's samples.
+    """Mean and 95 % BCa interval of the scores of the samples with each label.
 
     Args:
-        values: scores, [n, m], a column a model.
+        values: scores, [n, m], one column per model.
         labels: [n].
         clusters: [n].
         bounds: the range of a mean.

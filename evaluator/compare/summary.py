@@ -27,7 +27,7 @@ from .tables import (
 )
 
 MOST_COLUMNS = 5
-"""Of the table of the scores to trust."""
+"""Most columns of the table of the measures to trust."""
 
 
 def short_table(comparison: Comparison) -> Table:
@@ -48,7 +48,7 @@ def short_table(comparison: Comparison) -> Table:
 
 
 def summary_table(comparisons: Sequence[Comparison]) -> Table:
-    """All models beside each other by the measures to trust of all tasks: the table that a paper prints."""
+    """All models by the measures to trust of all tasks: the table for a paper."""
     columns, by_label, legend = trusted_measures(comparisons, order=True)
     rows = tuple(Row((Cell(label), *cells)) for label, cells in by_label.items())
     return Table("The scores to trust, of all tasks", (MODEL, *columns), rows, legend, "summary")
@@ -61,10 +61,10 @@ def trusted_measures(
 
     Args:
         comparisons: of the tasks.
-        order: whether the first of the columns is that by which the rows come.
+        order: whether the rows are sorted by the first column.
 
     Returns:
-        a column a measure, the cells of each model by its label, and what is said below a table of them.
+        one column per measure, the cells of each model by its label, and the legend below such a table.
     """
     titles = Counter(comparison.info.title for comparison in comparisons)
     columns: list[Column] = []
@@ -97,7 +97,7 @@ def trusted_measures(
 
 
 def verdict_tables(comparisons: Sequence[Comparison], judged: Sequence[ModelVerdict]) -> list[Table]:
-    """Whether each model is above what needs no learning: a table for each kind of model that tasks ask for."""
+    """Verdicts on all models: a table for each kind of model that tasks need."""
     groups = judged_by_kind(comparisons, judged)
     with_models = [group for group in groups if group.models] or groups[:1]
     return [_verdict_table(group, with_models) for group in with_models]
@@ -134,7 +134,7 @@ def _verdict_table(judged: Judged, groups: Sequence[Judged]) -> Table:
 
 
 OUTPUT = "output"
-"""What stands for the layer of a model's output."""
+"""Stands for the layer of a model's output."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class ModelLayer:
 
     @classmethod
     def of(cls, result: ComparedResult) -> ModelLayer:
-        """That of a result."""
+        """The model and layer of a result."""
         card = result.result.model
         options = EncoderOptions(**card.options.model_dump())
         name = card.id.removesuffix(options.suffix) + options.changed(layer=None).suffix
@@ -161,7 +161,7 @@ class ModelLayer:
 
 
 def layer_table(comparisons: Sequence[Comparison]) -> Table | None:
-    """Models of which there are several layers, a row a layer; None where there is none.
+    """Models with results of several layers, a row per layer; None where there are none.
 
     The columns are the measures to trust of all tasks.
     """
@@ -192,10 +192,10 @@ def _depth(layer: ModelLayer) -> tuple[bool, int]:
 
 
 def size_table(comparisons: Sequence[Comparison]) -> Table | None:
-    """Models by their number of parameters, the smallest first; None where no two trained models differ in it.
+    """Models by their number of parameters, the smallest first; None where all trained models have the same.
 
-    Of a model with several layers the output stands in it, or its last layer. The columns are the measures to trust of
-    all tasks.
+    A model with several layers is represented by its output, or its last layer. The columns are the measures to trust
+    of all tasks.
     """
     models: dict[tuple[str, str], ComparedResult] = {}
     for result in (result for comparison in comparisons for result in comparison.results):

@@ -18,10 +18,10 @@ from .loading import ComparedResult, ModelKind
 from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval
 
 MOST_LISTED_PAIRS = 45
-"""Tables for people list the tests of up to so many pairs, those of ten models; CSV and JSON have all."""
+"""Most pairs whose tests a table for people lists, the pairs of ten models; CSV and JSON have all."""
 
 MANY = 0.1
-"""A share of answers that tells more of a model than its score does: of those that cannot be read, or refuse."""
+"""A share of unreadable answers or refusals that says more about a model than its score does."""
 
 LONGEST_LEGEND_NAME = 80
 """Characters of a stranger's name in a sentence of a legend."""
@@ -36,7 +36,7 @@ NOT_INCLUDED = (
 
 
 def results_tables(results: Sequence[Result]) -> list[Table]:
-    """What an evaluation prints: a table a task, version and data set, a row a model, with what the columns mean."""
+    """The tables that an evaluation prints: one per task, version and data set, a row per model, with a legend."""
     groups: dict[tuple[str, int, str], list[Result]] = {}
     for result in results:
         groups.setdefault(result.key, []).append(result)
@@ -81,8 +81,8 @@ GROUPS = "models that share a letter are not distinguishable by the measure befo
 
 
 def score_columns(measures: Sequence[Measure], info: TaskInfo, grouped: Container[str] = ()) -> list[Column]:
-    """The columns of some measures, behind each of those that are `grouped` that of its letters; the one that a task
-    ranks by is marked."""
+    """The columns of some measures, each of the `grouped` ones followed by its letters; the measure that the task ranks
+    by is marked."""
     columns = []
     for measure in measures:
         ranks = measure.name == info.ranks_by
@@ -100,8 +100,8 @@ def score_cells(
     *,
     shown_too: bool = False,
 ) -> list[Cell]:
-    """The cells of one model for `score_columns`: below a number its interval, what it has to be above (see
-    `null_note`), and why it is none to reach."""
+    """The cells of one model for `score_columns`: below a number its interval, null and floor (see `null_note`), and
+    why construction fixes it."""
     cells = []
     for measure in measures:
         row = scores.get(measure.name)
@@ -117,20 +117,20 @@ def score_cells(
 
 
 def training_note(result: Result, info: TaskInfo) -> str:
-    """What the model of a result was trained on, else how, where the task wants that beside a score."""
+    """The training data of a result's model, else its paradigm, where the task wants these beside a score."""
     data, paradigm = result.model.trained_on, result.model.paradigm or "not stated"
     note = f"trained on: {data}" if data else f"trained by: {paradigm}"
     return note if info.shows_training or knows_training(result, info) else ""
 
 
 def knows_training(result: Result, info: TaskInfo) -> bool:
-    """Whether the model of a result was trained on rows of the training recipe of what the task scores."""
+    """Whether the model of a result was trained on rows of the training recipe that belongs to the task."""
     data = result.model.trained_on or ""
     return bool(info.training) and re.search(rf"(?<!\w){re.escape(info.training)}(?!\w)", data) is not None
 
 
 def stated_measures(measures: Sequence[Measure], stated: Sequence[Mapping[str, Number]]) -> list[Measure]:
-    """The measures that one of some results states."""
+    """The measures that at least one of the results states."""
     return [measure for measure in measures if any(values.get(measure.name) is not None for values in stated)]
 
 
@@ -145,7 +145,7 @@ def measure_cell(value: Number, measure: Measure, note: str = "") -> Cell:
 
 
 def measure_legend(measures: Sequence[Measure]) -> str:
-    """What measures mean, one sentence."""
+    """The definitions of measures in one sentence."""
     return "; ".join(f"{measure.heading}: {measure.meaning.rstrip('.')}" for measure in measures) + "."
 
 
@@ -155,8 +155,8 @@ def versioned_title(info: TaskInfo, version: int) -> str:
 
 
 def null_note(row: FrameRow, measure: Measure, info: TaskInfo, *, shown_too: bool = False) -> str:
-    """The null and the floor of a measure, a line each, the larger first; by default those that are not shown by
-    themselves, and a floor where it is the larger."""
+    """The null and the floor of a measure, a line each, the larger first; by default without the nulls that have
+    columns of their own, but with a floor where it is the larger."""
     return "\n".join(
         f"{null_name(measure, null)} {number_text(value, null.digits, minus='−')}"
         for place, (null, value) in enumerate(row.nulls(measure, info))
@@ -165,18 +165,18 @@ def null_note(row: FrameRow, measure: Measure, info: TaskInfo, *, shown_too: boo
 
 
 def _is_beside(null: Measure, measure: Measure, shown_too: bool, *, is_larger: bool) -> bool:
-    """Whether a null stands beside a measure: a floor that is larger than chance does so in any case."""
+    """Whether a null stands beside a measure: a floor that is larger than chance always does."""
     return shown_too or not null.shown or (is_larger and null.name == measure.floor)
 
 
 def null_name(measure: Measure, null: Measure) -> str:
-    """What the null of a measure is called beside it: null, chance, matched null; so is its floor."""
+    """The name of a measure's null beside it: null, chance, matched null; the same for its floor."""
     return null.heading.removeprefix(f"{measure.heading} ")
 
 
 def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool = False) -> list[str]:
-    """What the nulls beside measures are, a sentence for those to be above and one for those to be below; see
-    `null_note`."""
+    """Definitions of the nulls beside measures, one sentence for those that a model should exceed and one for those
+    that it should stay below; see `null_note`."""
     sentences = []
     for place in ("above", "below"):
         placed = [one for one in measures if one.less_is_better == (place == "below")]
@@ -186,7 +186,7 @@ def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool
                 if _is_beside(null, one, shown_too, is_larger=one.floor is not None):
                     name = null_name(one, null)
                     is_same = meant.setdefault(name, null.meaning) == null.meaning
-                    # Of several parts, what a null is of stands behind the last semicolon.
+                    # Where the meaning has several parts, the definition of the null comes after the last semicolon.
                     meant[name] = null.meaning if is_same else null.meaning.rpartition("; ")[0] or null.meaning
         texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
         several = ", the larger where there are two" if any(one.floor for one in placed) else ""
@@ -195,14 +195,14 @@ def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool
 
 
 def outside_sentence(view: View) -> str:
-    """Why samples lie outside of the range of a measure, after a space; empty where none does."""
+    """Why samples lie outside the range of a measure, after a space; empty where none does."""
     low, high = view.measure.range
     is_outside = bool(view.values.size and (view.values.min() < low or view.values.max() > high))
     return f" {view.measure.outside}" if is_outside and view.measure.outside else ""
 
 
 def kinds_there(result: Result, info: TaskInfo) -> str:
-    """Of which kinds of samples a score is, and which are not there, in words; empty where all are, or none is told."""
+    """The kinds of samples in a score, and the missing kinds, in words; empty where none is missing or named."""
     parts = [] if info.profile is None else [info.measure(name) for name in info.profile.parts]
     there = [part.heading for part in parts if result.measures.get(part.name) is not None]
     missing = [part.heading for part in parts if part.heading not in there]
@@ -212,8 +212,8 @@ def kinds_there(result: Result, info: TaskInfo) -> str:
 
 
 def result_remarks(result: Result, info: TaskInfo) -> list[str]:
-    """What has to be said of a result beside its numbers: flags that are set, a lower precision, answers that were cut,
-    clips left out."""
+    """Remarks on a result beside its numbers: flags that are set, a lower precision, truncated answers, clips left
+    out."""
     remarks = [
         f"{measure.heading}: {measure.meaning.removeprefix('whether ')}"
         for measure in info.measures
@@ -266,7 +266,7 @@ def remark_sentences(results: Iterable[tuple[str, Result]], info: TaskInfo) -> l
 
 def score_table(comparison: Comparison) -> Table:
     """The shown measures of all results: means over the common samples with intervals and groups, where a measure is
-    known by sample, else what each result states of all its own."""
+    known by sample, else the number that each result states for all its own samples."""
     info = comparison.info
     measures = stated_measures(info.shown, [result.result.measures for result in comparison.results])
     several = len(comparison.results) > 1
@@ -287,7 +287,7 @@ def score_table(comparison: Comparison) -> Table:
 
 
 def kind_note(result: ComparedResult) -> str:
-    """The kind of a model, in words; empty of one that was trained."""
+    """The kind of a model, in words; empty for trained models."""
     return "" if result.kind is ModelKind.TRAINED else result.kind.value
 
 
@@ -379,7 +379,7 @@ def interval_text(interval: Interval | None, digits: int = 3) -> str:
 
 
 def score_words(value: Number, interval: Interval | None, digits: int, interval_digits: int | None = None) -> str:
-    """A number with its interval behind it, where there is one; of the interval other digits may be wanted."""
+    """A number with its interval after it, where it has one; the interval may have fewer or more digits."""
     ends = interval_text(interval, digits if interval_digits is None else interval_digits)
     return f"{number_text(value, digits, minus='−')} {ends}".strip()
 
@@ -390,7 +390,7 @@ def p_cell(value: float | None) -> Cell:
 
 
 def printed_table(info: TaskInfo) -> Table | None:
-    """The figures that a task knows to have been printed, a row a model; None where it knows of none."""
+    """Published figures of a task, a row per model; None where it has none."""
     printed = info.printed
     if printed is None:
         return None
@@ -407,17 +407,17 @@ def printed_table(info: TaskInfo) -> Table | None:
     return Table(f"Not comparable: {printed.source}", columns, rows, legend, f"{info.name}-printed")
 
 
-# ----- What is known of the samples
+# ----- Facts about the samples
 
 
 MOST_GROUPS = 12
-"""Groups that are columns of a table; more are rows."""
+"""Most groups that are columns of a table; more are rows."""
 
 _NO_FIT = "–: too few independent samples for a fit, or a diversity that does not vary."
 
 
 def diversity_tables(comparison: Comparison, *, brief: bool = False) -> Iterator[Table]:
-    """How measures change with what is known of samples; `brief` leaves out single attributes and groups of samples."""
+    """Measures against facts about the samples; `brief` leaves out slopes by single attributes and means of groups."""
     for view in comparison.told_apart:
         name = view.measure.name
         slopes = diversity(comparison, name)
@@ -432,7 +432,7 @@ def diversity_tables(comparison: Comparison, *, brief: bool = False) -> Iterator
 
 
 def slope_table(comparison: Comparison, measure: str, slopes: Diversity) -> Table:
-    """Slopes of a measure against the diversity that figures show, as it is and with numbers held fixed."""
+    """Slopes of a measure against the diversity that figures show, without and with numbers held fixed."""
     samples = comparison.samples
     assert samples is not None
     first, held = slopes.slopes[0].diversity, listed(list(samples.held_fixed))
@@ -465,7 +465,7 @@ def _slope_cells(row: FrameRow | None) -> tuple[Cell, Cell]:
 
 
 def attribute_table(comparison: Comparison, measure: str, slopes: Diversity) -> Table:
-    """Slopes of a measure against each kind of diversity, with numbers held fixed where the task names such."""
+    """Slopes of a measure against each kind of diversity, with numbers held fixed where the task names some."""
     samples = comparison.samples
     assert samples is not None
     held = listed(list(samples.held_fixed))
@@ -492,7 +492,7 @@ def _starred(row: FrameRow | None) -> Cell:
 
 
 def group_tables(comparison: Comparison, measure: str, slopes: Diversity) -> Iterator[Table]:
-    """Means of a measure over groups of samples, a table a grouping."""
+    """Means of a measure over groups of samples, a table per grouping."""
     for number, (grouping, by_label) in enumerate(slopes.groups.items(), 1):
         headings = [f"{group.label} (n = {group.n:,})" for group in next(iter(by_label.values()))]
         means: dict[str, list[Cell]] = {label: [] for label in by_label}

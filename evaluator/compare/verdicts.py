@@ -1,4 +1,4 @@
-"""What the scores of a model are evidence of: whether they are above what needs no learning."""
+"""Verdicts: whether the scores of a model are above those of its twin, of plain descriptions and of floors."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .loading import ModelKind, description_names, descriptions_in, level_names,
 from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval, mean_intervals, paired_t_test
 
 LEAST_DIFFERENCE = 0.05
-"""A smaller difference of means counts as none, however sure it is: the scores of ten untrained networks
-that differed in the seed of their weights alone had a standard deviation of 0.02."""
+"""Smallest difference of means that counts, however significant: the scores of ten untrained networks that differed
+only in the seed of their weights had a standard deviation of 0.02."""
 
 TOLD_APART = 10
-"""Numbers of sources that an encoder may tell apart, where the data cannot be opened to see how many there are."""
+"""Number of sources that an encoder is assumed to distinguish, where the data cannot be opened to count them."""
 
 LONGEST_NAME = 60
 """Characters of a stranger's name in a sentence."""
 
 
 class VerdictAnswer(Enum):
-    """Of a question; the value is what people read."""
+    """The answer to a question; the value is for people."""
 
     YES = "yes"
     NO = "no"
@@ -42,13 +42,13 @@ class VerdictCheck:
 
     Attributes:
         answer: whether it is higher.
-        measure: which one.
-        reference: what it is compared with, in words.
+        measure: the measure.
+        reference: the other side, in words.
         difference: of the means, the model's less the reference's; None where there is none.
         interval: 95 %, of the difference; None where there are too few samples.
         p: of the paired test, corrected.
-        words: all that, without figures.
-        decides: whether the answer to its question depends on it; another trusted measure is shown beside.
+        words: the outcome without figures.
+        decides: whether the answer to its question depends on it; other trusted measures are shown beside it.
     """
 
     answer: VerdictAnswer
@@ -110,7 +110,7 @@ class VerdictQuestion:
         words: the reference: "its untrained twin".
         answer: over all checks.
         sentence: why.
-        checks: behind it; empty where there is nothing to compare with.
+        checks: the comparisons behind it; empty where there is nothing to compare with.
     """
 
     name: str
@@ -128,13 +128,13 @@ class VerdictQuestion:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one task says of one model that is neither a baseline nor untrained.
+    """The verdict of one task on one model that is neither a baseline nor untrained.
 
     Attributes:
         label: of the model.
         place: of its result in the comparison.
         questions: three, in the order of `QUESTIONS`.
-        flags: meanings of the measures that are set against it.
+        flags: meanings of the flags that count against the model.
     """
 
     label: str
@@ -149,23 +149,24 @@ class Verdict:
 
 
 QUESTIONS = ("twin", "description", "floor")
-"""Names of what a model has to be above."""
+"""Names of the questions: is the model above this reference?"""
 
 
 def question_words(info: TaskInfo) -> dict[str, str]:
-    """What a model has to be above in a task, in words, by name."""
+    """The references of a task, in words, by the names of `QUESTIONS`."""
     return dict(zip(QUESTIONS, (info.twin[1], description_names(info), info.floor), strict=True))
 
 
 def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
-    """One for each model that is neither a baseline nor untrained, in the order of the results.
+    """A verdict on each model that is neither a baseline nor untrained, in the order of the results.
 
     A model is above another where the measure that the task judges by is significantly higher in the paired tests of
     all results, by `LEAST_DIFFERENCE` or more, and no other trusted measure is significantly lower. It is above the
-    floor, such as energy alone, where each trusted measure of which that has a known value is significantly above it,
-    corrected over all models (of a task that names a measure to judge by, that one decides, and the others are told
-    beside); and of energy also where it is above every baseline among the results that hears levels alone, as above any
-    other model. Where there is neither such a value nor such a baseline, it cannot be told."""
+    floor, such as energy alone, where each trusted measure with a known value of the floor is significantly above that
+    value, corrected over all models (where the task names a measure to judge by, that one decides, and the others are
+    reported beside it). It is above energy only if it is also above every baseline among the results whose only input
+    is the level, as above any other model. Where there is neither such a value nor such a baseline, the answer is
+    unknown."""
     levels = levels_in(comparison.results) if comparison.info.floor == ENERGY else []
     floor = _floor_checks(comparison, levels)
     return tuple(
@@ -190,7 +191,7 @@ def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
 
 def twins_of(comparison: Comparison, place: int) -> list[int]:
     """Places of the twins of a model, see `TaskInfo.twin`: the same architecture with fresh weights, or the same model
-    without what the task is about."""
+    without the input that the task is about."""
     twin = comparison.info.twin[0] + comparison.results[place].result.model.id
     return [
         k
@@ -200,7 +201,7 @@ def twins_of(comparison: Comparison, place: int) -> list[int]:
 
 
 def combined(answers: Sequence[VerdictAnswer]) -> VerdictAnswer:
-    """Yes where all say so, no where one does."""
+    """Yes where all answers are yes, no where one is no."""
     if VerdictAnswer.NO in answers:
         return VerdictAnswer.NO
     return VerdictAnswer.YES if answers and set(answers) == {VerdictAnswer.YES} else VerdictAnswer.UNKNOWN
@@ -217,7 +218,7 @@ def _twin_question(comparison: Comparison, place: int) -> VerdictQuestion:
         "twin",
         words,
         [
-            # Of several draws of fresh weights it is said which.
+            # With several draws of fresh weights, the label says which one.
             check if len(twins) == 1 else replace(check, words=f"{check.words} ({comparison.labels[twin]})")
             for twin in twins
             for check in _against(comparison, place, twin, words)
@@ -247,7 +248,7 @@ def _floor_question(comparison: Comparison, checks: Sequence[VerdictCheck]) -> V
 
 
 def _level_checks(comparison: Comparison, place: int, levels: Sequence[int]) -> list[VerdictCheck]:
-    """Against the baselines that hear how loud clips are, and nothing else."""
+    """Checks against the baselines whose only input is the level of a clip."""
     return [
         replace(check, words=f"{check.words} ({comparison.info.floor}: {comparison.labels[k]})")
         for k in levels
@@ -263,7 +264,7 @@ def _of_checks(name: str, words: str, checks: Sequence[VerdictCheck]) -> Verdict
 
 def _against(comparison: Comparison, place: int, other: int, words: str) -> list[VerdictCheck]:
     """A model against another one: by the measure that the task judges by, which decides, and by the other trusted
-    ones, which can take a yes back."""
+    measures, which can turn a yes into a no."""
     info = comparison.info
     first = info.judge
     more = [measure for measure in info.recommended if measure is not first]
@@ -281,7 +282,7 @@ def _against(comparison: Comparison, place: int, other: int, words: str) -> list
 
 
 def _unless_a_floor_explains(comparison: Comparison, view: View, place: int, other: int, words: str) -> VerdictCheck:
-    """As `paired_check`; a measure that has a floor is not called higher where the model is not above its own."""
+    """`paired_check`, but a measure with a floor is higher only where the model is also above its floor."""
     check, measure = paired_check(view, place, other, words), view.measure
     least = least_of(measure, comparison.info, comparison.results[place].result.measures)
     if check.answer is not VerdictAnswer.YES or measure.floor is None or least is None:
@@ -296,7 +297,7 @@ def _unless_a_floor_explains(comparison: Comparison, view: View, place: int, oth
 
 
 def paired_check(view: View, place: int, other: int, words: str) -> VerdictCheck:
-    """One result against another by a measure; what is lower or higher is the first."""
+    """One result against another by a measure; "higher" and "lower" are said of the first."""
     (test,) = (t for t in view.tests if {t.first, t.second} == {place, other})
     sign = 1 if test.first == place else -1
     interval = test.interval if sign == 1 or test.interval is None else (-test.interval[1], -test.interval[0])
@@ -304,11 +305,11 @@ def paired_check(view: View, place: int, other: int, words: str) -> VerdictCheck
 
 
 def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[VerdictCheck]]:
-    """For each result its checks against the values of the floor that are known; all p are corrected together.
+    """For each result its checks against the known values of the floor; all p are corrected together.
 
     Args:
         comparison: of the results.
-        levels: places of those that hear levels alone; without any it is assumed that these would reach chance.
+        levels: places of the baselines whose only input is the level; without any, they are assumed to be at chance.
     """
     drawn: list[tuple[int, Measure, float, Interval | None, float | None, float, float]] = []
     for name, value in comparison.info.trusted.items():
@@ -341,8 +342,8 @@ def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[Ve
 
 
 def _chance(comparison: Comparison, place: int, name: str) -> float | None:
-    """The chance of finding a sample among all, for an encoder that hears one of the numbers that are held fixed where
-    scores are set against diversity, such as how many sources sound, and nothing else."""
+    """The chance of finding a sample among all, for an encoder that knows nothing but one of the numbers held fixed in
+    slopes against diversity, such as the number of sources."""
     stated = comparison.results[place].result.measures.get(name)
     if stated is None:
         return None
@@ -355,7 +356,7 @@ def _chance(comparison: Comparison, place: int, name: str) -> float | None:
 
 
 def _above(view: View, place: int, least: float) -> tuple[Interval | None, float | None]:
-    """The interval of a mean less a number, and p of their difference."""
+    """The interval of a mean less a number, and the p value of their difference."""
     values = view.values[:, place] - least
     if len(np.unique(view.clusters)) < MIN_SAMPLES:
         return None, None
@@ -367,7 +368,7 @@ def _above(view: View, place: int, least: float) -> tuple[Interval | None, float
 def _check(
     measure: Measure, words: str, difference: float, interval: Interval | None, p: float | None, margin: float
 ) -> VerdictCheck:
-    """What a difference says. `margin`: what counts as none."""
+    """The check of a difference. `margin`: the smallest difference that counts."""
     heading = measure.heading
     if interval is None or p is None:
         answer, said = VerdictAnswer.UNKNOWN, f"{heading} is of too few samples to tell"

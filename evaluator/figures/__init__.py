@@ -1,1 +1,1 @@
-"""Figures of a comparison, in one style, for print and for the report. What is drawn comes from ``compare/``."""
+"""Figures of a comparison, in one style, for print and for the report. Their numbers come from ``compare/``."""

@@ -1,4 +1,4 @@
-"""All figures of benchmarks and of comparisons with their words: those of every task, and those of their own."""
+"""All figures of benchmarks and of comparisons with their texts: figures common to all tasks, and tasks' own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class HouseSheet:
     column, page, line = COLUMN, PAGE, LINE
 
     def text_width(self, text: str) -> float:
-        """How wide a line of the smallest text is."""
+        """Width of a line of the smallest text."""
         return text_width(text)
 
     def title(self, axes: Axes, name: str, width: float) -> None:
@@ -50,7 +50,7 @@ class HouseSheet:
         number_points(axes, points, numbers, np.array(MARKER_SIZE / 2 + 1))
 
     def key(self, names: Sequence[str], width: float) -> NumberKey:
-        """A key of numbers from 1, for the foot of a figure so wide."""
+        """A key of numbers from 1, for the foot of a figure of this width."""
         return NumberKey(names, columns=1 if width <= COLUMN else 3, width=width)
 
 
@@ -92,7 +92,7 @@ def _draw(drawing: BenchmarkDrawing, models: Sequence[DrawnModel]) -> Figure:
 
 
 FEW_VALUES = 6
-"""A measure with no more values is one of hits and misses, shared among ties or averaged over fits."""
+"""Most distinct values of a measure of hits and misses, shared among ties or averaged over fits."""
 
 
 def described_figures(comparison: Comparison) -> Iterator[Described]:
@@ -140,7 +140,7 @@ def described_figures(comparison: Comparison) -> Iterator[Described]:
 
 
 def _worthless(info: TaskInfo) -> str:
-    """What the line of equal score and null tells."""
+    """The meaning of the line of equal score and null."""
     null = info.score.null
     return (
         ""
@@ -150,8 +150,8 @@ def _worthless(info: TaskInfo) -> str:
 
 
 def write_figures(comparisons: Sequence[Comparison], folder: Path, *, progress: bool = True) -> None:
-    """Write all figures of some comparisons to a folder, as SVG and PNG, those of their benchmarks first; those that
-    cannot be drawn are left out."""
+    """Write all figures of some comparisons to a folder, as SVG and PNG, figures of their benchmarks first; without
+    those that cannot be drawn."""
     benchmarks = by_benchmark(comparisons)
     figures = [
         (f"{benchmark_prefix(results, benchmarks)}-{figure.name}", figure)
@@ -173,14 +173,14 @@ def write_figures(comparisons: Sequence[Comparison], folder: Path, *, progress: 
 
 
 def benchmark_prefix(results: BenchmarkResults, benchmarks: Sequence[BenchmarkResults]) -> str:
-    """Beginning of the names of a benchmark's figures: its name, and what tells its data from others."""
+    """Prefix of the file names of a benchmark's figures: its name, and a part that identifies its data."""
     same = [other for other in benchmarks if other.info.name == results.info.name]
     name = results.info.name
     return f"{name}-{results.comparisons[0].fingerprint[:8]}" if len(same) > 1 else name
 
 
 def file_prefix(comparison: Comparison, comparisons: Sequence[Comparison]) -> str:
-    """Beginning of the names of a comparison's figures: the task, and what tells it from others of the task."""
+    """Prefix of the file names of a comparison's figures: the task, and a part unique within it."""
     name = comparison.info.name
     same = [other for other in comparisons if other.info.name == name]
     if len({other.version for other in same}) > 1:

@@ -1,4 +1,4 @@
-"""Where things stand in a figure: panels of known size, names that fit, numbers that do not cover each other."""
+"""Layout of figures: panels of known size, names that fit, numbers that do not cover each other."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ COLUMN, PAGE = 3.4, 7.1
 """Inches: width of a column and of a page's text in ICASSP's template."""
 
 LONGEST_SHORT_NAME = 40
-"""Characters of a name in a figure."""
+"""Most characters of a name in a figure."""
 
 SMALLEST, LINE = 6.5, 0.115
-"""Smallest text, in points, that can be read in print; inches from one line of it to the next."""
+"""Smallest readable text in print, in points; inches from one line of it to the next."""
 
 NAMES_WIDTH = 2.4
-"""Inches for names beside a figure; forty characters of usual ones need 2.1."""
+"""Inches for names beside a figure; forty average characters need 2.1."""
 
 LEAST_SPAN = 0.01
-"""Of an axis: what varies by less looks even."""
+"""Least span of an axis: smaller variation looks constant."""
 
 LEFT, RIGHT = 0.46, 0.06
 """Inches beside the panels, for the labels of the vertical axis, and for half of a number at its end."""
 
 DIGIT_WIDTH, DIGIT_HEIGHT = 0.64, 0.73
-"""Of a digit of DejaVu Sans, in units of its size."""
+"""Size of a digit of DejaVu Sans, relative to the font size."""
 
 CLEARLY = 3.0
-"""Points (1/72 inch) that a label is nearer to its own mark than to any other, to be seen as its own."""
+"""Points (1/72 inch) by which a label must be nearer to its own mark than to any other."""
 
-_RINGS, _TURNS = 40, 24  # circles around a point, and directions on each, that are tried for its label
-_COVERED, _ASTRAY = 100.0, 2.0  # what a square point covered and a point of distance cost
+_RINGS, _TURNS = 40, 24  # circles around a point, and directions on each, tried for its label
+_COVERED, _ASTRAY = 100.0, 2.0  # costs of a covered square point and of a point of distance
 
 
 def short_label(label: str, limit: int = LONGEST_SHORT_NAME) -> str:
-    """A name on one line of at most `limit` characters, shortened in its middle, where ids say least."""
+    """A name on one line of at most `limit` characters, shortened in its middle, the least informative part of ids."""
     seen = plain(label)
     if len(seen) <= limit:
         return seen
@@ -58,7 +58,7 @@ def short_label(label: str, limit: int = LONGEST_SHORT_NAME) -> str:
 
 
 def short_labels(labels: Sequence[str], width: float = math.inf) -> list[str]:
-    """Names of at most LONGEST characters and `width` inches; those that would then be the same are numbered."""
+    """Names of at most LONGEST characters and `width` inches; names that become equal are numbered."""
     short = [_fitted(label, width) for label in labels]
     shared = {label for label, count in Counter(short).items() if count > 1}
     numbers: Counter[str] = Counter()
@@ -100,7 +100,7 @@ def _two_lines(label: str, limit: int) -> list[str]:
 
 
 def text_width(text: str) -> float:
-    """Inches that a line takes in the size of titles and of the numbers of axes."""
+    """Inches of a line in the size of titles and of the numbers of axes."""
     font = FontProperties(size=matplotlib.rcParams["axes.titlesize"])
     return TextToPath().get_text_width_height_descent(text, font, ismath=False)[0] / 72
 
@@ -110,14 +110,14 @@ class Grid:
     """Panels in rows, all of one size. Lengths are in inches.
 
     Attributes:
-        count: of panels.
-        columns: panels a row.
+        count: number of panels.
+        columns: panels per row.
         width: of the figure.
         height: of a panel.
         gap: between two panels of a row.
         above: each panel, for its title.
         under: each panel, for the numbers of its horizontal axis and its label.
-        foot: below all, for what belongs to all.
+        foot: below all panels, for labels and notes common to them.
     """
 
     count: int
@@ -131,12 +131,12 @@ class Grid:
 
     @property
     def rows(self) -> int:
-        """Of panels."""
+        """Number of rows."""
         return math.ceil(self.count / self.columns)
 
     @property
     def panel_width(self) -> float:
-        """Of each."""
+        """Width of each panel."""
         return (self.width - LEFT - RIGHT - (self.columns - 1) * self.gap) / self.columns
 
     def draw(self) -> tuple[Figure, list[Axes]]:
@@ -177,11 +177,11 @@ class Grid:
 
 @dataclass(frozen=True)
 class NumberKey:
-    """Numbers from 1 and what they stand for, at the foot of a figure.
+    """Numbers from 1 and their names, at the foot of a figure.
 
     Attributes:
         labels: in the order of their numbers, which run down the columns.
-        columns: names a line.
+        columns: names per line.
         width: of the figure, inches.
     """
 
@@ -191,12 +191,12 @@ class NumberKey:
 
     @property
     def lines(self) -> int:
-        """Of the key."""
+        """Number of lines of the key."""
         return math.ceil(len(self.labels) / self.columns)
 
     @property
     def height(self) -> float:
-        """Inches."""
+        """Height in inches."""
         return self.lines * LINE + 0.06
 
     def draw(self, figure: Figure) -> None:
@@ -211,19 +211,19 @@ class NumberKey:
 
 
 def even_columns(count: int, most: int) -> int:
-    """Panels a row, at most so many, that leave the last row as full as can be."""
+    """Panels per row, at most `most`, such that the last row is as full as possible."""
     return math.ceil(count / math.ceil(count / most))
 
 
 def limits(values: Floats) -> tuple[float, float]:
-    """Of an axis that shows the values and LEAST_SPAN or more."""
+    """Limits of an axis that shows the values and LEAST_SPAN or more."""
     low, high = float(values.min()), float(values.max())
     margin = max(LEAST_SPAN - (high - low), 0.1 * (high - low)) / 2
     return low - margin, high + margin
 
 
 def in_points(axes: Axes, x: Floats, y: Floats) -> Floats:
-    """Where data [m] are in a figure, [m, 2], in points."""
+    """Positions of data [m] in a figure, [m, 2], in points."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     places: Floats = axes.transData.transform(np.stack([x, y], axis=1)) * 72 / figure.dpi
@@ -231,13 +231,13 @@ def in_points(axes: Axes, x: Floats, y: Floats) -> Floats:
 
 
 def number_points(axes: Axes, points: Floats, numbers: Sequence[int], markers: Floats) -> None:
-    """Write numbers near points, each joined to its point by a line where it would not be clear whose it is.
+    """Write numbers near points, each joined to its point by a line where the assignment would be unclear.
 
     Args:
-        axes: with the limits that they keep.
-        points: [m, 2], as `in_points` gives them.
+        axes: with final limits.
+        points: [m, 2], from `in_points`.
         numbers: [m].
-        markers: how far what marks each point reaches to the side and up or down, [m, 2] or one number, in points.
+        markers: half width and half height of each point's mark, [m, 2] or one number, in points.
     """
     size = matplotlib.rcParams["xtick.labelsize"]
     sizes = np.array([(DIGIT_WIDTH * size * len(str(number)) + 1, DIGIT_HEIGHT * size + 1) for number in numbers])
@@ -260,17 +260,17 @@ def number_points(axes: Axes, points: Floats, numbers: Sequence[int], markers: F
 def label_places(points: Floats, markers: Floats, sizes: Floats, corners: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """Places of labels near their points that cover no point and no other label.
 
-    Each label in turn takes the place, of those on growing rings around its point, that first covers least, then is not
-    nearer to another point than to its own, then is nearest.
+    Each label in turn takes one place among growing rings around its point: by least covered area, then not nearer to
+    another point than to its own, then by least distance.
 
     Args:
         points: [m, 2], in points (1/72 inch).
-        markers: how far what marks each point reaches to the side and up or down, [m, 2].
+        markers: half width and half height of each point's mark, [m, 2].
         sizes: width and height of each label, [m, 2].
-        corners: what the labels stay in: left and bottom, right and top, [2, 2].
+        corners: the bounds for labels: left and bottom, right and top, [2, 2].
 
     Returns:
-        centres of the labels, [m, 2], and whether a label has to be joined to its point by a line to tell whose it is.
+        centres of the labels, [m, 2], and whether a label needs a line to its point.
     """
     turns = np.linspace(0, 2 * np.pi, _TURNS, endpoint=False)
     directions = np.stack([np.cos(turns), np.sin(turns)], axis=1)
@@ -281,7 +281,7 @@ def label_places(points: Floats, markers: Floats, sizes: Floats, corners: Floats
         low, high = corners[0] + half, corners[1] - half
         tried = np.clip((point + directions * steps).reshape(-1, 2), low, np.maximum(low, high))
         covered = np.prod(np.maximum(reach + half - np.abs(tried[:, None] - taken), 0), axis=2).sum(axis=1)
-        # From the label's edge to the marks, so that wide labels and long intervals do not count as far.
+        # Distance from the label's edge to the marks, so that wide labels and long intervals do not count as far.
         apart = np.maximum(np.abs(tried[:, None] - points) - markers - half, 0)
         distance = np.hypot(apart[..., 0], apart[..., 1])
         distance_to_point = distance[:, k].copy()

@@ -1,4 +1,4 @@
-"""Figures of models beside each other: scores against the measures beside them, and the paired tests."""
+"""Figures of models: scores against the measures beside them, and the paired tests."""
 
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ from .style import (
 Floats = NDArray[np.float64]
 
 FEW = 8
-"""So many models are drawn in a column."""
+"""Most models drawn in a column."""
 
 MARKER_SIZE = 3
-"""Points (1/72 inch), the size of a model's marker."""
+"""Size of a model's marker, in points (1/72 inch)."""
 
 EQUAL: dict[str, Any] = {"color": "#888888", "linewidth": 0.7, "linestyle": "--", "zorder": 1}
 CHANCE_LINE: dict[str, Any] = {"color": "#888888", "linewidth": 0.7, "linestyle": ":", "zorder": 1}
-"""Lines that are no model's."""
+"""Style of lines that belong to no model."""
 
 
 def control_scatter(comparison: Comparison) -> Figure:
-    """The score against each other shown measure, a model a point, numbered in the order of the comparison; a key is
-    below.
+    """The score against each other shown measure, a point per model, numbered in the order of the comparison; with a
+    key below.
 
-    The dashed line is where the score is equal to its null. The dotted line is a measure's chance, or another null that
-    is the same for all. Vertical bars are 95 % intervals
+    The dashed line is where score and null are equal. The dotted line is a measure's chance, or another null
+    common to all results. Vertical bars are 95 % intervals
     of the mean score. Axes are spread where values crowd at 1, see `crowds_at_one`.
 
     Raises:
@@ -121,7 +121,7 @@ def _values(comparison: Comparison, measure: Measure) -> Floats:
 def _prepare(
     axes: Axes, comparison: Comparison, measure: Measure, values: Floats, reach: Floats, few: bool
 ) -> dict[str, dict[str, Any]]:
-    """Scales, limits and lines of a panel; gives how its lines look, by what they are."""
+    """Scales, limits and lines of a panel; returns the style of each line, by its meaning."""
     score = comparison.info.score
     stated = values[np.isfinite(values)]
     null = _common_null(comparison, measure)
@@ -145,7 +145,7 @@ def _prepare(
 
 
 def _common_null(comparison: Comparison, measure: Measure) -> float | None:
-    """The null of a measure, where all results have the same."""
+    """The null of a measure, where all results share it."""
     if measure.null is None or comparison.info.measure(measure.null).shown:
         return None
     nulls = {result.result.measures.get(measure.null) for result in comparison.results}
@@ -170,7 +170,7 @@ def _draw_legend(
 def _draw_points(
     axes: Axes, values: Floats, scores: Floats, intervals: Sequence[Interval | None], looks: Sequence[Look]
 ) -> None:
-    """Models with their intervals and numbers; a line joins the two where it would not be clear whose a number is."""
+    """Models with their intervals and numbers; a line joins number and point where the assignment would be unclear."""
     places = np.flatnonzero(np.isfinite(values + scores)).tolist()
     x, y = values[places], scores[places]
     ends = np.array([intervals[k] or (scores[k], scores[k]) for k in places])
@@ -189,34 +189,34 @@ Integers = NDArray[np.int64]
 
 
 P_LEVELS = (0.05, 0.01, 0.001)
-"""Corrected p of at most this has a dot, two or three."""
+"""Levels of the corrected p: one dot for at most the first, two for the second, three for the third."""
 
 DIVERGING = "PuOr"
-"""Colours of differences, orange below zero and purple above: apart also to eyes that do not tell red from green."""
+"""Colours of differences, orange below zero and purple above: distinct also in red-green blindness."""
 
 DIAGONAL = "#CCCCCC"
-"""Where a model meets itself."""
+"""Colour of the diagonal, a model against itself."""
 
 LARGEST_CELL = 0.22
-"""Inches; cells of many models are smaller."""
+"""Largest size of a cell in inches; cells of many models are smaller."""
 
 _LUMINANCE = (0.2126, 0.7152, 0.0722)  # weights of red, green and blue, ITU-R BT.709
-_ABOVE, _BELOW = 0.16, 0.88  # inches of numbers above the map, and of what is below it
+_ABOVE, _BELOW = 0.16, 0.88  # inches of numbers above the map, and of scale and labels below it
 
 
 def significance_map(comparison: Comparison, measure: str) -> Figure:
     """Which models differ: the difference of their means, row less column, and dots for its corrected p.
 
     Paired tests on the same samples, corrected over all pairs, see `compare_pairs`: one dot for p ≤ 0.05, two for
-    p ≤ 0.01, three for p ≤ 0.001, none where the models are not told apart. All is hatched where there are too few
-    samples for a test.
+    p ≤ 0.01, three for p ≤ 0.001, none where the models are not distinguishable. The map is hatched where there are too
+    few samples for a test.
 
     Args:
-        comparison: what is drawn.
+        comparison: the comparison.
         measure: name of a measure that all results have by sample.
 
     Raises:
-        FigureError: there is no such measure, or one model only.
+        FigureError: there is no such measure, or only one model.
     """
     view = drawn_view(comparison, measure)
     n, m = view.values.shape
@@ -279,7 +279,7 @@ def _draw_scale(figure: Figure, norm: CenteredNorm, left: float, wide: float) ->
 
 
 def dots_of(tests: Sequence[PairedTest], order: Sequence[int]) -> Integers:
-    """How many of LEVELS each pair's corrected p is at most, [m, m], rows and columns in an order of the results."""
+    """How many of LEVELS each pair's corrected p reaches, [m, m], rows and columns in an order of the results."""
     dots = np.zeros((len(order), len(order)), np.int64)
     for test in tests:
         if test.p_adjusted is not None:
@@ -297,11 +297,11 @@ def _draw_dots(axes: Axes, image: AxesImage, difference: NDArray[np.float64], do
 
 
 def _dot_style(count: int, cell: float) -> dict[str, Any]:
-    """A marker of dots in a row, of which three fit into a cell of so many inches."""
+    """A marker of dots in a row, of which three fit into a cell of this many inches."""
     circle = Path.unit_circle()
     places = 0.36 * (np.arange(count) - (count - 1) / 2)
     dots = [Path(np.asarray(circle.vertices) * 0.14 + (place, 0), circle.codes) for place in places]
-    # Two points that are not drawn: Matplotlib sizes a marker by its farthest point.
+    # Two invisible points: Matplotlib sizes a marker by its farthest point.
     ends = Path([(-0.5, 0), (0.5, 0)], [Path.MOVETO, Path.MOVETO])
     marker = Path.make_compound_path(ends, *dots)
     return {"linestyle": "", "marker": marker, "markersize": 0.75 * 72 * cell, "markeredgewidth": 0}

@@ -53,17 +53,17 @@ from .style import (
 Floats = NDArray[np.float64]
 
 MOST_PANELS = 12
-"""Models in one figure of a task's own."""
+"""Most models in a task's own figure."""
 
 NAMES_IN_COLUMN = 1.5
-"""Inches for names beside box plots that leave them half of a column."""
+"""Inches for names beside box plots in a column; they leave half of it to the plots."""
 
 UNLIKE = 5
-"""Panels have axes of their own where all values span so many times what one model's do."""
+"""Panels have separate axes where the range of all values is this many times that of one model's."""
 
 
 def score_boxes(comparison: Comparison, measure: str) -> Figure:
-    """Notched box plots of a measure by sample, a model a row, the highest mean first.
+    """Notched box plots of a measure by sample, a row per model, the highest mean first.
 
     A box spans the quartiles, its notch the 95 % interval of the median, median ± 1.57 IQR / √n (McGill, Tukey and
     Larsen 1978, "Variations of box plots"; none below MIN_SAMPLES); whiskers reach the farthest value within 1.5 IQR of
@@ -71,7 +71,7 @@ def score_boxes(comparison: Comparison, measure: str) -> Figure:
     `crowds_at_one`.
 
     Args:
-        comparison: what is drawn.
+        comparison: the comparison.
         measure: name of a measure that all results have by sample.
 
     Raises:
@@ -107,7 +107,7 @@ def score_boxes(comparison: Comparison, measure: str) -> Figure:
             loc="outside lower center",
             ncols=2 if width == COLUMN else 4,
         )
-        # Keep the layout that is found here: it would be found again each time that the figure is saved.
+        # Keep the computed layout: it would be computed again each time the figure is saved.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
     return figure
@@ -129,23 +129,23 @@ def _draw_boxes(axes: Axes, values: Floats, rows: Floats, looks: Sequence[Look])
     )
     for box, look in zip(drawn["boxes"], looks, strict=True):
         box.set(facecolor=look.fill, hatch=look.hatch)
-    # One artist for all of them: each that is rasterised is an image of its own in an SVG file.
+    # One artist for all: each rasterised one is an image of its own in an SVG file.
     at = np.repeat(rows, [len(points) for points in outliers])
     axes.plot(np.concatenate(outliers), at, ".", color=CLOUD, markersize=1.5, rasterized=True)
 
 
 def diversity_panels(comparison: Comparison, measure: str) -> Figure:
-    """A measure by sample against diversity, a model a panel, with the least-squares line and its 95 % band.
+    """A measure by sample against diversity, a panel per model, with the least-squares line and its 95 % band.
 
-    Diversity is what the task's `Samples.diversity` has first. Above each panel is the slope with its 95 % interval.
-    Panels share a vertical axis where that shows all of them.
+    Diversity is the first of the task's `Samples.diversity`. Above each panel is the slope with its 95 % interval.
+    Panels share a vertical axis where one shows all of them.
 
     Args:
-        comparison: what is drawn.
+        comparison: the comparison.
         measure: name of a measure that all results have by sample.
 
     Raises:
-        FigureError: there is no such measure, or nothing is known of the samples' diversity.
+        FigureError: there is no such measure, or the samples' diversity is unknown.
     """
     view, samples = drawn_view(comparison, measure), comparison.samples
     if samples is None:
@@ -184,7 +184,7 @@ def diversity_panels(comparison: Comparison, measure: str) -> Figure:
 
 
 def _draw_slope(axes: Axes, x: Floats, y: Floats, clusters: NDArray[np.int64]) -> str:
-    """Draw a cloud of points and the line through it; gives the slope in words."""
+    """Draw a cloud of points and the line through it; returns the slope in words."""
     axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.plot(x, y, ".", color=CLOUD, markersize=2, markeredgewidth=0, alpha=_opacity(len(y)), rasterized=True)
     fit = fit_line(x, y, clusters=clusters)
@@ -198,15 +198,15 @@ def _draw_slope(axes: Axes, x: Floats, y: Floats, clusters: NDArray[np.int64]) -
 
 
 def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] | None = None) -> Figure:
-    """A figure of the task's own, a model a panel; above each is the mean score with its interval.
+    """A task's own figure, a panel per model; above each is the mean score with its interval.
 
     Args:
-        comparison: what is drawn.
+        comparison: the comparison.
         drawing: one of the task's.
-        labels: of the results that are drawn; default, the MOST_PANELS first.
+        labels: of the drawn results; by default, the first MOST_PANELS.
 
     Raises:
-        FigureError: no result has the columns that are drawn, or there is no such label.
+        FigureError: no result has the drawing's columns, or there is no such label.
     """
     places = {
         result.label: place
@@ -252,7 +252,7 @@ def _ends(comparison: Comparison, place: int, names: Sequence[str]) -> dict[str,
 
 
 def _panel_notes(comparison: Comparison, places: Sequence[str] | dict[str, int], drawn: Sequence[str]) -> str:
-    """What stands above the panels, and which models are left out, and why."""
+    """The texts above the panels, and the models left out, with reasons."""
     notes = [f"Above each panel: {comparison.info.title} [95 % interval]."]
     rest = [short_label(label) for label in places if label not in drawn]
     without = [short_label(label) for label in comparison.labels if label not in places]
@@ -273,17 +273,17 @@ def _score(comparison: Comparison, place: int) -> str:
 
 
 def _title(axes: Axes, text: str) -> None:
-    # Where the height is not given, every drawing searches for one, for a quarter of its time.
+    # Without a given height, every drawing searches for one, for a quarter of its time.
     axes.set_title(text, loc="left", y=1.0, linespacing=1.15)
 
 
 def _opacity(count: int) -> float:
-    """Of a point among as many, so that clouds of 64 and of 2,000 are both seen."""
+    """Opacity of a point among `count`, so that clouds of 64 and of 2,000 are both visible."""
     return min(0.8, 18 / math.sqrt(count))
 
 
 def _with_interval(value: float, interval: Interval) -> str:
-    """A value and its interval: three decimals, or four where three would hardly tell its ends apart."""
+    """A value and its interval: three decimals, or four where three would hardly distinguish its ends."""
     decimals = 4 if 1e-5 < interval[1] - interval[0] < 2e-3 else 3
     first, low, high = (f"{number:z.{decimals}f}".replace("-", "−") for number in (value, *interval))
     return f"{first} [{low}, {high}]"
@@ -293,10 +293,10 @@ def sample_panels(comparison: Comparison, drawing: Drawing, sample: int, places:
     """A panel for each of some results, with one sample marked.
 
     Args:
-        comparison: what is drawn.
+        comparison: the comparison.
         drawing: one of the task's that can mark a sample.
         sample: its place.
-        places: of the results; those without the columns that are drawn are left out.
+        places: of the results; those without the drawing's columns are left out.
 
     Raises:
         FigureError: the drawing marks no sample, or none of the results has its columns.

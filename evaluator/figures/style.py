@@ -1,7 +1,7 @@
-"""The one style of all figures, and their files, also small for pages that hold many.
+"""The one style of all figures, and their files, also in small size for pages with many figures.
 
 All figures are drawn in figures.mplstyle, whatever the user has set, and without pyplot, for a paper's column or page
-and for the report. Untrained networks and baselines are told from other models by colour and by hatch or marker.
+and for the report. Untrained networks and baselines differ from other models in colour and in hatch or marker.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from audio_compositionality.support.files import write_whole
 from audio_compositionality.tasks.base import Measure
 
 STYLE = "audio_compositionality.evaluator.figures.figures"
-"""The one style of all figures: figures.mplstyle of this package, as Matplotlib wants it named."""
+"""The one style of all figures: figures.mplstyle of this package, by its name for Matplotlib."""
 
 PRINT_DPI, SCREEN_DPI = 300, 110
-"""Resolution of PNG files, and of what is rasterised in SVG, clouds of points: in files, and in pages (at the size that
-it is drawn for, a page shows 96)."""
+"""Resolution of PNG files, and of rasterised parts of SVG, clouds of points: in files, and in pages (a page shows 96 at
+the nominal size)."""
 
 _METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Matplotlib's defaults and over them the style of all figures, whatever the user has set.
+    """Matplotlib's defaults with the style of all figures over them, whatever the user has set.
 
     Nothing warns of characters that the font lacks: a PNG file shows a box, an SVG file the character.
     """
@@ -58,8 +58,8 @@ def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
     """Write a figure as SVG and as PNG. The same figure gives the same bytes.
 
     Args:
-        figure: which one.
-        path: of the files, without a suffix. Folders that are not there are made.
+        figure: the figure.
+        path: of the files, without a suffix. Missing folders are created.
 
     Returns:
         paths of the SVG file and of the PNG file.
@@ -72,12 +72,12 @@ def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
 
 
 def figure_svg(figure: Figure, dpi: int = SCREEN_DPI) -> str:
-    """A figure as an SVG file that refers to nothing outside itself. Text is text, in the reader's sans-serif font
-    where he lacks ours.
+    """A figure as an SVG file without external references. Text is text, in the reader's sans-serif font
+    where ours is missing.
 
     Args:
-        figure: which one.
-        dpi: of what is rasterised.
+        figure: the figure.
+        dpi: of rasterised parts.
     """
     return _drawn(figure, "svg", dpi, _METADATA).decode("utf-8")
 
@@ -93,7 +93,7 @@ Floats = NDArray[np.float64]
 
 
 class FigureError(AudioCompositionalityError):
-    """A figure that cannot be drawn of these results: says why."""
+    """A figure that cannot be drawn from these results: says why."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Described:
     Attributes:
         name: of its files.
         draw: draws it; raises FigureError where it cannot be drawn.
-        alternative: what it shows, for people who cannot see it.
+        alternative: its content in words, for people who cannot see it.
         caption: of it.
     """
 
@@ -115,7 +115,7 @@ class Described:
 
 @dataclass(frozen=True)
 class Look:
-    """How models of one kind look.
+    """The look of models of one kind.
 
     Attributes:
         name: of the kind.
@@ -141,19 +141,19 @@ LOOKS = {
         (ModelKind.CONTROL, ("#CC79A7", "#E6BCD3", "......", "D")),
     )
 }
-"""In the order of legends."""
+"""Looks in the order of legends."""
 
 CLOUD, FIT = "#555555", "#D55E00"
-"""Colours of clouds of points, and of lines through them; the latter is of Okabe and Ito as well."""
+"""Colours of clouds of points, and of lines through them; the latter is also by Okabe and Ito."""
 
 TICKS = (-1.0, -0.5, 0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
-"""Of an axis that is logarithmic in the distance to 1."""
+"""Ticks of an axis that is logarithmic in the distance to 1."""
 
-_NEAREST = 1e-4  # to 1, within which scores look the same on such an axis
+_NEAREST = 1e-4  # distance to 1 below which scores look the same on such an axis
 
 
 def drawn_view(comparison: Comparison, measure: str) -> View:
-    """The view that is to be drawn.
+    """The view to draw.
 
     Raises:
         FigureError: there is none.
@@ -165,7 +165,7 @@ def drawn_view(comparison: Comparison, measure: str) -> View:
 
 
 def looks_of(comparison: Comparison, order: Iterable[int]) -> list[Look]:
-    """How the results look, in an order of their places."""
+    """The looks of the results, in an order of their places."""
     return [LOOKS[comparison.results[place].kind] for place in order]
 
 
@@ -176,18 +176,18 @@ def distinct(looks: Iterable[Look]) -> list[Look]:
 
 
 def measure_name(comparison: Comparison, measure: Measure) -> str:
-    """Of the axis of a measure."""
+    """Label of the axis of a measure."""
     title = comparison.info.title
     return title if measure is comparison.info.score else f"{title}, {measure.heading}"
 
 
 def crowds_at_one(measure: Measure, values: Floats) -> bool:
-    """Whether some values of a measure that ends at 1 are ten times as near to 1 as others are, 0.99 and 0.9."""
+    """Whether some values of a measure that ends at 1 are ten times as near to 1 as others, such as 0.99 and 0.9."""
     return measure.range[1] == 1 and bool(values.max() <= 1 and np.ptp(_closeness(values)) >= 1)
 
 
 def spread_at_one(axes: Axes, which: Literal["x", "y"], values: Floats) -> None:
-    """Make an axis logarithmic in the distance to 1, so that 0.99 and 0.999 are told apart; see `crowds_at_one`."""
+    """Make an axis logarithmic in the distance to 1, so that 0.99 and 0.999 differ visibly; see `crowds_at_one`."""
     low, high = float(_closeness(values).min()), float(_closeness(values).max())
     margin = 0.06 * (high - low)
     ends = _from_closeness(np.array([low - margin, high + margin]))
@@ -198,7 +198,7 @@ def spread_at_one(axes: Axes, which: Literal["x", "y"], values: Floats) -> None:
 
 
 def name_at_one(name: str) -> str:
-    """Of such an axis."""
+    """Label of such an axis."""
     return f"{name} (log scale of the distance to 1)"
 
 
@@ -211,14 +211,14 @@ def _from_closeness(closeness: Floats) -> Floats:
     return 1 + _NEAREST - 10 ** -np.asarray(closeness)
 
 
-# ----- SVG files made small: what they show stays the same
+# ----- Smaller SVG files with the same look
 
 
 DECIMALS = 2
-"""Of coordinates, in points: 0.01 points are a hundredth of a pixel of a screen."""
+"""Decimals of coordinates, in points: 0.01 points are a hundredth of a pixel of a screen."""
 
 OPACITIES = 16
-"""Levels that the opacity of a cloud of points is rounded to, which the eye does not tell apart: 4 bits a pixel."""
+"""Levels for the rounded opacity of a cloud of points, with invisible steps: 4 bits a pixel."""
 
 _SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _HREF = f"{{{_LINK}}}href"
@@ -227,14 +227,15 @@ _NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _PNG = "data:image/png;base64,"
 _UNQUOTED = " !$&'()*+,/:;<=>?@[]^`{|}~"
-"""What stands in a page's data URL as it is, besides letters, digits and "-._~"; not quotation marks, "#" and "%"."""
+"""Characters that stay unescaped in a page's data URL, besides letters, digits and "-._~"; not quotation marks, "#" and
+"%"."""
 
 
 def compact_svg(svg: str) -> str:
-    """An SVG file of Matplotlib's in about half its size: it looks the same.
+    """An SVG file of Matplotlib's in about half its size, with the same look.
 
-    Coordinates are rounded to DECIMALS, styles that stand more than once are named once, ids that nothing refers to,
-    groups that say nothing and space between elements are left out, and rasterised clouds have a palette.
+    Coordinates are rounded to DECIMALS, repeated styles become classes, unreferenced ids, groups without attributes
+    and space between elements are left out, and rasterised clouds have a palette.
     """
     root = ElementTree.fromstring(svg)
     _drop_ids(root)
@@ -250,9 +251,9 @@ def compact_svg(svg: str) -> str:
 def data_url(svg: str) -> str:
     """An SVG file of `compact_svg` as an address, a quarter shorter than in base64.
 
-    It is escaped for an attribute of a page between double quotation marks, of which it holds none.
+    It is escaped for an attribute of a page in double quotation marks, and contains none.
     """
-    # Inside of attributes ">" is escaped, so that this finds whole tags.
+    # Within attributes ">" is escaped, so this matches complete tags.
     address = quote(re.sub(r"<[^>]*>", _singly_quoted, svg), safe=_UNQUOTED)
     return f"data:image/svg+xml;charset=utf-8,{address.replace('&', '&amp;')}"
 
@@ -262,7 +263,7 @@ def _singly_quoted(tag: re.Match[str]) -> str:
 
 
 def _drop_ids(root: ElementTree.Element) -> None:
-    """Leave out the ids that nothing refers to."""
+    """Leave out unreferenced ids."""
     values = [value for element in root.iter() for value in element.attrib.values()]
     named = {name for value in values for name in _REFERENCE.findall(value)}
     named |= {element.attrib[_HREF].removeprefix("#") for element in root.iter() if _HREF in element.attrib}
@@ -272,7 +273,7 @@ def _drop_ids(root: ElementTree.Element) -> None:
 
 
 def _unwrap_groups(element: ElementTree.Element) -> None:
-    """Put the members of groups without attributes in their place."""
+    """Replace groups without attributes by their members."""
     members: list[ElementTree.Element] = []
     for child in element:
         _unwrap_groups(child)
@@ -287,7 +288,7 @@ def _compact(element: ElementTree.Element) -> None:
     if not (element.text or "").strip() and element.tag != f"{{{_SVG}}}text":
         element.text = None
     attributes = element.attrib
-    # Text that is not turned.
+    # Text that is not rotated.
     if attributes.get("transform", "").startswith("rotate(-0 "):
         del attributes["transform"]
     for name in _COORDINATES & attributes.keys():
@@ -324,7 +325,7 @@ def _compact_png(address: str) -> str:
 
 
 def _share_styles(root: ElementTree.Element) -> None:
-    """Make classes of the styles that stand more than once."""
+    """Make classes of repeated styles."""
     counts = Counter(element.attrib["style"] for element in root.iter() if "style" in element.attrib)
     names = dict(zip((style for style, count in counts.most_common() if count > 1), _class_names(), strict=False))
     for element in root.iter():

@@ -1,4 +1,4 @@
 """The report: one HTML file about comparisons, with tables, figures and clips to listen to.
 
-What it says comes from ``compare/`` and ``figures/``; this folder puts it on a page.
+Its content comes from ``compare/`` and ``figures/``; this folder puts it on a page.
 """

@@ -1,4 +1,4 @@
-"""The tables of what was run: models, settings, versions, clips that were left out."""
+"""The tables about runs: models, settings, versions, clips that were left out."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import listed, shortened
 
 MOST_SKIPPED = 50
-"""Skipped clips that are listed; of the others only the number is told."""
+"""Most skipped clips in the list; the rest only as a number."""
 
 LONGEST_TEXT = 80
-"""Characters shown of a name or a reason that somebody else has written."""
+"""Most characters of a stranger's name or reason."""
 
 
 def counted(count: int, name: str) -> str:
-    """A number of things in words."""
+    """A count with its noun."""
     return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
 
 
 def fact_tables(comparisons: Sequence[Comparison]) -> list[Table]:
-    """All of them."""
+    """All tables of this module."""
     tables = [model_table(comparisons), run_table(comparisons), version_table(comparisons), skipped_table(comparisons)]
     return [table for table in tables if table is not None]
 
@@ -57,7 +57,7 @@ _MODEL_COLUMNS: tuple[tuple[Column, Callable[[ScoredModel], Cell]], ...] = (
 
 
 def model_table(comparisons: Sequence[Comparison]) -> Table:
-    """What was evaluated: each model once, or once for each way that it was run."""
+    """The evaluated models: each once, or once per combination of settings."""
     rows: dict[Row, None] = {}
     for result in _results(comparisons):
         rows.setdefault(Row((Cell(result.label), *(cell(result.result.model) for _, cell in _MODEL_COLUMNS))))
@@ -80,7 +80,7 @@ def run_table(comparisons: Sequence[Comparison]) -> Table:
         for compared in comparison.results:
             result = compared.result
             settings = "; ".join(f"{name} {_setting(value)}" for name, value in result.settings.items())
-            # Longer lists are curves, which a figure shows.
+            # Longer lists are curves, for a figure.
             fitted = {name: value for name, value in result.training.items() if 0 < len(value) <= _LONGEST_NOTE}
             training = "\n".join(f"{name} {_setting(value)}" for name, value in fitted.items())
             cells = (
@@ -102,17 +102,17 @@ _EMBEDDED = {
     "read": "read from the store",
     "embed_layers": "one pass for several layers",
 }
-"""Stages of a run by which embeddings come to be there, and what is said of each."""
+"""Stages of a run that provide embeddings, and the words for each."""
 
 
 def _embedding_cell(seconds: Mapping[str, float]) -> Cell:
-    """How long it took to have embeddings, and whether they were computed for it."""
+    """The time for embeddings, and whether they were computed in this run."""
     stage = next((stage for stage in _EMBEDDED if stage in seconds), None)
     return Cell(None) if stage is None else Cell(seconds[stage], note=_EMBEDDED[stage])
 
 
 _LONGEST_NOTE = 10
-"""Numbers of a list that is told beside the settings: the steps of so many fits."""
+"""Most numbers of a list beside the settings: the steps of as many fits."""
 
 
 def _setting(value: object) -> str:
@@ -120,7 +120,7 @@ def _setting(value: object) -> str:
 
 
 def version_table(comparisons: Sequence[Comparison]) -> Table:
-    """Versions of what computed, a row for each combination of them."""
+    """Versions of libraries, a row per combination."""
     combinations: dict[tuple[tuple[str, str], ...], dict[str, None]] = {}
     for result in _results(comparisons):
         combinations.setdefault(tuple(sorted(result.result.versions.items())), {})[result.label] = None

@@ -1,4 +1,4 @@
-"""The samples of a report that can be listened to: the highest- and lowest-scoring, their clips and questions."""
+"""The audible samples of a report: the highest- and lowest-scoring, with their clips and questions."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class HeardOption:
     """An option of a question.
 
     Attributes:
-        letter: that stands before it.
+        letter: in front of it.
         text: of the option.
         is_right: whether it is the answer.
-        models: labels of those that took it.
+        models: labels of the models that chose it.
     """
 
     letter: str
@@ -46,9 +46,9 @@ class HeardQuestion:
     """A question with its options.
 
     Attributes:
-        question: what is asked.
-        options: in the order in which they were shown.
-        without_choice: labels of the models that took none, by why, in words.
+        question: its text.
+        options: in the order in which models received them.
+        without_choice: labels of the models that chose none, by the reason, in words.
     """
 
     question: str
@@ -57,7 +57,7 @@ class HeardQuestion:
 
 
 def heard_question(comparison: Comparison, index: int) -> HeardQuestion | None:
-    """The question about a sample, by its place; None where nothing is known to be asked."""
+    """The question about a sample, by its place; None where the task has none."""
     samples, profile = comparison.samples, comparison.info.profile
     if samples is None or not samples.asked:
         return None
@@ -79,7 +79,7 @@ def heard_question(comparison: Comparison, index: int) -> HeardQuestion | None:
 Floats = NDArray[np.float64]
 
 WIDTH, HEIGHT = 320, 120
-"""Pixels: columns of time over the whole clip, rows of frequency."""
+"""Pixels: columns of time over the full clip, rows of frequency."""
 
 LOWEST, HIGHEST = 50.0, 16_000.0
 """Hz, the bottom and the top edge. The lowest tone of the data is at 65 Hz, and its clips are sampled at 32 kHz."""
@@ -88,12 +88,12 @@ LOWEST_LEVEL = -80.0
 """dB, drawn darkest; 0 dB, a full-scale sine, is drawn brightest."""
 
 SPECTROGRAM_COLOURS = "viridis"
-"""Of Matplotlib: its lightness rises evenly, also to eyes that do not tell red from green."""
+"""A colour map of Matplotlib: its lightness rises evenly, also in red-green blindness."""
 
 SPECTROGRAM_WINDOW = 0.1
 """Seconds of the Hann window, which resolves 20 Hz; the shortest tone of the data, at 3 Hz, lasts 0.17 s."""
 
-_LEVELS = 28  # of colour, 3 dB each: more make the file larger than the eye notices
+_LEVELS = 28  # of colour, 3 dB each: more enlarge the file without a visible difference
 
 
 def spectrogram(waveform: ArrayLike, sample_rate: int) -> Floats:
@@ -181,34 +181,34 @@ MOST_SAMPLES = 2
 """Samples shown at either end."""
 
 LONGEST_PLAYED = 10.0
-"""Seconds; of a longer clip the beginning is played."""
+"""Most seconds of a clip that are played, from its beginning."""
 
 PLAYBACK_GAIN = 10 ** (-4 / 20)
-"""Of every clip alike. Encoding moves peaks: of 120 clips at full scale the highest came back at +3.6 dB."""
+"""The same gain for every clip. Encoding moves peaks: of 120 clips at full scale the highest came back at +3.6 dB."""
 
 COMPRESSION = 0.7
 """libsndfile's scale, 0 to 1. At 0.7 a clip takes 55 kB on average, and 120 clips came back within 0.13 dB of their
 level; at 0.9 they were up to 2 dB off. Constant and average bit rates lower the level by 0.45 dB."""
 
 THREADS = 2
-"""That encode clips: what encodes them does not hold the interpreter."""
+"""Threads for encoding: the encoder releases the interpreter's lock."""
 
 _MP3_RATES = (16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 
 
 @dataclass(frozen=True)
 class HeardClip:
-    """What is heard and seen of a clip.
+    """A clip as sound and picture.
 
     Attributes:
         name: its name in its row.
-        caption: what it is, for people; empty where the task does not say.
-        text: what is said of it in the data, such as its caption; empty where nothing is.
-        audio: MP3; empty where the clip cannot be used.
+        caption: its description for people; empty where the task has none.
+        text: its text in the data, such as a caption; empty where it has none.
+        audio: MP3; empty where the clip is unusable.
         spectrogram: PNG; empty likewise.
-        seconds: what of the clip `audio` holds.
+        seconds: length of `audio`.
         is_cut: whether that is less than the clip.
-        problem: why the clip cannot be used, where it cannot.
+        problem: why the clip is unusable, where it is.
     """
 
     name: str
@@ -223,20 +223,20 @@ class HeardClip:
 
 @dataclass(frozen=True)
 class HeardSample:
-    """A sample as the page shows it.
+    """A sample on the page.
 
     Attributes:
         place: ``highest`` or ``lowest``.
         rank: 1 for the outermost.
         id: of its row.
-        measure: heading of the measure that it was chosen by.
-        mean: of that measure over the models that it was chosen by.
-        labels: names of what its contents say of each thing, the columns of a table.
-        contents: for each part of the sample, its things with their labels.
+        measure: heading of the measure that selected it.
+        mean: of that measure over the models that selected it.
+        labels: names of the attributes in its contents, the columns of a table.
+        contents: for each part of the sample, its items with their attributes.
         scores: a table of each model's measures of the sample.
-        clips: in the order in which models hear them.
-        group: that the sample is the outermost of; empty where it is of all.
-        asked: the question about it, and who took which option; None where nothing is asked.
+        clips: in the order in which models receive them.
+        group: the group of which the sample is the outermost; empty where it is of all.
+        asked: the question about it, and each model's choice; None where there is none.
     """
 
     place: str
@@ -254,7 +254,7 @@ class HeardSample:
 
 @dataclass(frozen=True)
 class ChosenSample:
-    """A sample of a comparison that is to be heard, with its clips as they are in the data. See `HeardSample`."""
+    """A selected sample of a comparison, with its clips from the data. See `HeardSample`."""
 
     comparison: Comparison
     view: View
@@ -267,7 +267,7 @@ class ChosenSample:
 
 
 def outermost(mean: NDArray[np.float64], most: int = MOST_SAMPLES) -> list[tuple[str, int, int]]:
-    """Place, rank and index of the highest- and the lowest-scoring samples, by their scores [n], so many of each.
+    """Place, rank and index of the highest- and the lowest-scoring samples, by their scores [n], `most` of each.
 
     No sample is both; equal scores go by their order in the data.
     """
@@ -283,11 +283,11 @@ def choose_samples(comparison: Comparison, view: View, results: Sequence[int]) -
 
     Args:
         comparison: with its data.
-        view: the measure that decides.
-        results: places of the results whose mean decides.
+        view: the measure that selects.
+        results: places of the results whose mean selects.
 
     Raises:
-        DatasetError: the data do not hold the clips, or are damaged.
+        DatasetError: the clips are missing from the data, or the data are damaged.
     """
     configuration = comparison.configuration
     if configuration is None:
@@ -310,7 +310,7 @@ def choose_samples(comparison: Comparison, view: View, results: Sequence[int]) -
 
 
 def _outermost_of_groups(comparison: Comparison, mean: NDArray[np.float64]) -> list[tuple[str, str, int, int]]:
-    """Group, place, rank and index of the samples to listen to: of each group one at either end, numbered through."""
+    """Group, place, rank and index of the selected samples: for each group one at either end, numbered through."""
     profile, samples = comparison.info.profile, comparison.samples
     labels = None if samples is None or profile is None else samples.groups.get(profile.heard_from)
     if labels is None:
@@ -325,7 +325,7 @@ def _outermost_of_groups(comparison: Comparison, mean: NDArray[np.float64]) -> l
 def _clips(
     comparison: Comparison, index: int, configuration: Configuration, places: Mapping[str, int]
 ) -> tuple[Clip, ...]:
-    """The clips of a sample that models are given and people are to hear, each once."""
+    """The clips of a sample for the page, each once: those of its models' inputs that people hear, and derived ones."""
     assert comparison.samples is not None
     row = comparison.samples.rows[index]
     names = dict.fromkeys(comparison.task.inputs(row, comparison.results[0].result.settings).clips)
@@ -353,7 +353,7 @@ def _derived(name: str, terms: Sequence[str], clips: Mapping[str, Clip], row: st
 
 
 def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator[HeardSample]:
-    """Encode the clips of samples: together they take at most so many bytes, for which all are cut alike."""
+    """Encode the clips of samples: if they would exceed `most_bytes` together, all are cut alike."""
     encoded = iter(_encode_all([clip for sample in samples for clip in sample.clips], most_bytes))
     for sample in samples:
         comparison, index = sample.comparison, sample.index
@@ -389,7 +389,7 @@ def _score_table(comparison: Comparison, index: int) -> Table:
 
 
 def _encode_all(clips: Sequence[Clip], most_bytes: float) -> list[tuple[bytes, float]]:
-    """Each clip as MP3, and how many seconds that holds."""
+    """Each clip as MP3, and its seconds in it."""
     seconds = LONGEST_PLAYED
     while True:
         with ThreadPoolExecutor(THREADS) as threads:
@@ -408,7 +408,7 @@ def _encode(clip: Clip, seconds: float) -> tuple[bytes, float]:
 
 
 def encode_mp3(waveform: NDArray[np.float32], sample_rate: int) -> bytes:
-    """A clip [samples] in -1…1 as MP3, which every browser plays, PLAYBACK_GAIN times as loud."""
+    """A clip [samples] in -1…1 as MP3, which every browser plays, with the gain PLAYBACK_GAIN."""
     if sample_rate not in _MP3_RATES:
         waveform, sample_rate = soxr.resample(waveform, sample_rate, 32_000), 32_000
     file = io.BytesIO()

@@ -1,4 +1,4 @@
-"""The picture of the first screen: each model, its untrained twin and the baselines on one line."""
+"""The picture on the first screen: each model, its untrained twin and the baselines on one line."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.text import number_text
 
 MOST_LINES = 12
-"""Models of a picture, the highest first; tables have all."""
+"""Most models in a picture, the highest first; tables have all."""
 
 LONGEST_LINE_NAME = 26
-"""Characters of a name above its line, which fit a phone beside a score with its interval."""
+"""Most characters of a name above its line, to fit a phone beside a score with its interval."""
 
 EDGE = 2.0
-"""Percent of the width that stay free on either side."""
+"""Percent of the width left free on either side."""
 
 SHAPES = ("square", "diamond", "cross", "plus", "ring", "down", "right", "left", "glass")
-"""Of the marks of baselines; the legend names each."""
+"""Marks of baselines; the legend names each."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Mark:
         text: its score, in words.
         x: percent of the width.
         low, high: ends of its interval, likewise; equal to `x` where there is none.
-        fixed: why its score is none to reach, in words; empty where it is.
+        fixed: in words, why construction fixes its score; empty where it does not.
     """
 
     kind: str
@@ -54,16 +54,17 @@ class Mark:
 
 @dataclass(frozen=True)
 class OverviewLine:
-    """A model beside what it has to be above.
+    """A model beside its references.
 
     Attributes:
         name: of the model, shortened.
         text: its score.
-        least: percent, what the model has to be above by its own numbers, where its measure has a floor; else None.
+        least: percent, the number that the model has to be above by its own result, where its measure has a floor; else
+            None.
         least_text: that number; empty where there is none.
-        zone: percent of the width that the untrained twin and the baselines reach, with their intervals, but for scores
-            that are fixed by construction; None where there is no such result.
-        marks: the model's own last, so that it lies above the others.
+        zone: percent of the width covered by the untrained twin and the baselines, with their intervals, except scores
+            fixed by construction; None where there is no such result.
+        marks: the model's own last, so that it lies on top.
     """
 
     name: str
@@ -81,12 +82,12 @@ class Overview:
     Attributes:
         title: task and measure.
         meaning: of the measure.
-        lines: one a model.
+        lines: one per model.
         ticks: of the axis: percent and number.
-        chance: percent, where all results have the same null; None where they have none, or each its own.
-        left_out: models that have no line.
-        notes: on scores that are fixed by construction, one a baseline.
-        alternative: all of it in words.
+        chance: percent, where all results share the same null; None where they have none, or different ones.
+        left_out: models without a line.
+        notes: on scores that are fixed by construction, one per baseline.
+        alternative: the content in words.
     """
 
     title: str
@@ -104,10 +105,10 @@ class NamedBaseline:
     """A baseline in the legend.
 
     Attributes:
-        kind: as that of its mark.
+        kind: the kind of its mark.
         shape: of its mark, one of `SHAPES`.
         name: of the baseline.
-        words: what it is; empty where nothing is known of it.
+        words: its description; empty where there is none.
     """
 
     kind: str
@@ -117,7 +118,7 @@ class NamedBaseline:
 
 
 def named_baselines(comparisons: Sequence[Comparison]) -> tuple[NamedBaseline, ...]:
-    """All baselines and the controls that have a name of their own, those that describe a sound first."""
+    """All baselines and the controls with a name of their own, the descriptions of sound first."""
     entries: dict[str, tuple[str, str]] = {}
     for comparison in comparisons:
         for place, result in enumerate(comparison.results):
@@ -132,7 +133,7 @@ def named_baselines(comparisons: Sequence[Comparison]) -> tuple[NamedBaseline, .
 
 
 def overviews(comparison: Comparison) -> list[Overview]:
-    """One for each measure to trust that is known by sample."""
+    """A picture for each measure to trust that is known by sample."""
     return [_overview(comparison, view) for view in comparison.recommended]
 
 
@@ -161,7 +162,7 @@ def _overview(comparison: Comparison, view: View) -> Overview:
 
 
 def _chance(view: View, scores: Sequence[FrameRow]) -> float | None:
-    """The null of a measure, where all results have the same; one with a floor has its own at each result."""
+    """The null of a measure, where all results share it; a measure with a floor has one per result."""
     nulls = {row.null for row in scores}
     return next(iter(nulls)) if view.measure.floor is None and len(nulls) == 1 else None
 
@@ -201,7 +202,7 @@ def _line(comparison: Comparison, view: View, scores: Sequence[FrameRow], place:
 
 
 def _least(comparison: Comparison, view: View, row: FrameRow) -> float | None:
-    """What a result has to be above by its own numbers; None where the measure has no floor."""
+    """The number that a result has to be above by its own statement; None where the measure has no floor."""
     return None if view.measure.floor is None else row.least(view.measure, comparison.info)
 
 

@@ -1,6 +1,6 @@
-"""The report: one self-contained HTML file of everything that is known of some results.
+"""The report: one self-contained HTML file about results.
 
-The page refers to nothing outside itself, runs no script but its own, and shows whatever comes from elsewhere (names of
+The page has no external references, runs no script but its own, and shows foreign content (names of
 models and data, labels, reasons) as text. Its parts are in the folder ``templates``.
 """
 
@@ -54,19 +54,19 @@ from .sections import (
 )
 
 MOST_PAGE_BYTES = 4_900_000
-"""Of a page, which has to stay below 5 MB."""
+"""Most bytes of a page, which has to stay below 5 MB."""
 
 MOST_COPIED = 100
-"""Rows of a table that can be copied as LaTeX and Markdown: no paper prints a longer one."""
+"""Most rows of a table with copies in LaTeX and Markdown: no paper prints a longer one."""
 
 LONGEST_CAPTION = 300
-"""Characters of a table's caption, which takes as many lines as it needs; the data's name in it is a stranger's."""
+"""Most characters of a table's caption, which takes as many lines as it needs; it holds a stranger's text."""
 
 LONGEST_CELL = 300
-"""Characters of a cell: our own conclusions are whole, and a stranger's text ends somewhere."""
+"""Most characters of a cell: enough for our own conclusions, a limit for a stranger's text."""
 
 LONGEST_LABEL = 90
-"""Characters of a row's name, which is shortened in its middle; it may be that of a pair."""
+"""Most characters of a row's name, which is shortened in its middle; it may name a pair."""
 
 
 def write_report(
@@ -79,17 +79,17 @@ def write_report(
     command: str | None = None,
     progress: bool = True,
 ) -> Path:
-    """Write the report of some results as one HTML file, which appears only when it is whole.
+    """Write the report of results as one HTML file, which appears only when complete.
 
     Args:
         results: folders of results, or their JSON files.
         out: the file.
-        data: where the data are (a preset, a folder or a Hub id); by default where the results say they are. Where they
-            cannot be opened, the report is without the clips and without what is known of diversity, and says so.
-        model: id of the model whose highest- and lowest-scoring samples can be listened to; by default the mean
+        data: the source of the data (a preset, a folder or a Hub id); by default as the results state. Where it cannot
+            be opened, the report has no clips and no diversity, and says so.
+        model: id of the model whose highest- and lowest-scoring samples are played; by default the mean
             score of all that are neither baselines nor untrained decides.
         figures: folder for all figures, as SVG and PNG.
-        command: what made the report, as it is to stand in it.
+        command: the command behind the report, printed in it.
         progress: show a progress bar.
 
     Returns:
@@ -156,7 +156,7 @@ def _page(
     excess = len(page.encode()) - MOST_PAGE_BYTES
     if excess > 0:
         audio = sum(len(clip.audio) for samples in heard.values() for sample in samples for clip in sample.clips)
-        # Three bytes are four in base64, and the page then says that clips are cut. A tenth is left in any case.
+        # Three bytes are four in base64, and the page then has a note about cut clips. A tenth stays in any case.
         most = max(audio - 0.75 * (excess + 1_000), audio / 10)
         page = template.render(heard=_heard(sections, most), **facts)
     return page
@@ -169,7 +169,7 @@ def _heard(sections: Sequence[Section], most_bytes: float) -> dict[str, tuple[He
 
 
 def _twin_words(sections: Sequence[Section], is_judged: bool) -> list[str]:
-    """What the twins are that stand in the pictures, in words; without a model, untrained networks alone."""
+    """The twins in the pictures, in words; without a model, untrained networks alone."""
     words = [
         section.comparison.info.twin[1]
         for section in sections
@@ -189,7 +189,7 @@ _PLURALS = {
 
 
 def _kinds(comparisons: Sequence[Comparison]) -> Counter[ModelKind]:
-    """How many models there are of each kind."""
+    """Number of models of each kind."""
     models = {
         (result.result.model.id, result.result.model.revision): model_kind(result.result.model)
         for comparison in comparisons
@@ -199,7 +199,7 @@ def _kinds(comparisons: Sequence[Comparison]) -> Counter[ModelKind]:
 
 
 def _summary(comparisons: Sequence[Comparison]) -> str:
-    """How many models of each kind, on which data, in words."""
+    """Number of models of each kind, and the data, in words."""
     kinds = _kinds(comparisons)
     words = {kind: kind.value for kind in ModelKind} | {ModelKind.TRAINED: "trained model"}
     counts = [counted(kinds[kind], words[kind]) for kind in ModelKind if kinds[kind]]
@@ -209,7 +209,7 @@ def _summary(comparisons: Sequence[Comparison]) -> str:
 
 
 def _data_summary(comparisons: Sequence[Comparison]) -> str:
-    """How much the data of each task are, in words, or those of a whole benchmark that has many tasks."""
+    """Size of the data of each task, in words, or of a full benchmark with many tasks."""
     parts = []
     for comparison in comparisons:
         place = (comparison.info.benchmark, comparison.dataset)
@@ -223,7 +223,7 @@ def _data_summary(comparisons: Sequence[Comparison]) -> str:
 
 
 def _benchmark_size(comparisons: Sequence[Comparison]) -> str:
-    """How many tasks a benchmark has, and of how many rows and clips where the data can be opened."""
+    """Number of tasks of a benchmark, and of rows and clips where the data can be opened."""
     opened = {comparison.info.recipe: comparison.configuration for comparison in comparisons}
     configurations = [configuration for configuration in opened.values() if configuration is not None]
     if len(configurations) < len(opened):
@@ -234,7 +234,7 @@ def _benchmark_size(comparisons: Sequence[Comparison]) -> str:
 
 
 def _size(comparison: Comparison) -> str:
-    """How many samples are scored, and of how many rows and clips where the data can be opened."""
+    """Number of scored samples, and of rows and clips where the data can be opened."""
     scored, opened = f"{len(comparison.ids):,} {comparison.info.samples}", comparison.configuration
     return scored if opened is None else f"{scored} of {len(opened.rows):,} rows with {len(opened.clip_ids):,} clips"
 
@@ -286,7 +286,7 @@ def _template(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """The page's Content-Security-Policy: its own style and script by their hash, pictures and sound inside of it."""
+    """The page's Content-Security-Policy: its own style and script by their hash, embedded pictures and sound."""
 
     def source(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -298,7 +298,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def _visible(value: object) -> object:
-    """`plain` for what is text and not a part of the page itself."""
+    """`plain` for texts that are not a part of the page itself."""
     return value if not isinstance(value, str) or isinstance(value, Markup) else plain(value)
 
 
@@ -319,34 +319,34 @@ def _shortened(text: str, limit: int = LONGEST_TEXT) -> str:
 
 
 def _lines(text: str) -> Markup:
-    """Text whose line ends stay."""
+    """Text with its line ends."""
     return Markup("\n").join(map(plain, text.split("\n")))
 
 
 def _breakable(text: str) -> Markup:
-    """A name that a line may break after a separator, and nowhere else."""
+    """A name with line breaks only after a separator."""
     parts = re.split(r"(?<=[/:_.\-])(?=\w)", short_label(text, LONGEST_LABEL))
     return Markup("<wbr>").join(map(plain, parts))
 
 
 def _unbroken(text: str) -> Markup:
-    """Words of which none is broken, also not after a hyphen."""
+    """Words without line breaks inside, also not after a hyphen."""
     span = Markup('<span class="short">{}</span>')
     return Markup(" ").join(span.format(plain(word)) for word in text.split())
 
 
 def _formula(text: str) -> Markup:
-    """Text in which no sum and no difference of single letters is broken."""
+    """Text without line breaks in sums and differences of single letters."""
     return _unbroken_in(text, r"\b(\w [−+=] \w)\b")
 
 
 def _intervals(text: str) -> Markup:
-    """Text in which no interval and no p value is broken."""
+    """Text without line breaks in intervals and p values."""
     return _unbroken_in(text, r"(\[[^\]]*\]|\bp [=<] \S+)")
 
 
 def _unbroken_in(text: str, pattern: str) -> Markup:
-    """Text with spaces that do not break in what a pattern of one group finds."""
+    """Text with non-breaking spaces in the matches of a pattern with one group."""
     pieces = re.split(pattern, plain(text))
     space = Markup("&nbsp;")
     return Markup("").join(space.join(piece.split(" ")) if k % 2 else piece for k, piece in enumerate(pieces))
@@ -358,7 +358,7 @@ def _with_minus(text: str) -> str:
 
 
 def _shown_in(cell: Cell, column: Column) -> str:
-    """What people see of a cell."""
+    """The visible text of a cell."""
     return short_label(cell_text(cell, column, minus="−"), LONGEST_CELL)
 
 

@@ -1,4 +1,4 @@
-"""Each model by itself: its score by kinds of samples beside what needs no listening, its shares and its tallies."""
+"""Profiles of single models: score by kinds of samples beside chance and other references, shares and tallies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from audio_compositionality.support.text import number_text
 from audio_compositionality.tasks.base import Measure, Profile, Tally, TaskInfo
 
 MOST_PROFILED = 16
-"""Models that are told of by themselves, the highest first; tables have all."""
+"""Most models with a profile, the highest first; tables have all."""
 
 CERTAINTY = 1.959963984540054
 """The .975 quantile of the normal distribution."""
@@ -28,7 +28,7 @@ CERTAINTY = 1.959963984540054
 
 @dataclass(frozen=True)
 class Beside:
-    """What is reached without listening, in a bar.
+    """A score that needs no audio, in a bar.
 
     Attributes:
         name: in words.
@@ -47,13 +47,13 @@ class Bar:
 
     Attributes:
         name: of the group.
-        n: its samples.
+        n: number of samples.
         x: percent of the width.
         low, high: ends of the interval, likewise; equal to `x` where there are too few samples.
         text: the score with its interval.
         beside: see `Beside`.
-        is_above: whether the interval is above all of that; None where there is no interval.
-        printed: places of what somebody printed of the group on other data, percent of the width.
+        is_above: whether the interval is above all of `beside`; None where there is no interval.
+        printed: places of published values of the group on other data, percent of the width.
     """
 
     name: str
@@ -74,7 +74,7 @@ class ProfilePart:
     Attributes:
         title: measure and grouping.
         bars: in the order of the groups.
-        alternative: all of it in words.
+        alternative: the content in words.
     """
 
     title: str
@@ -89,7 +89,7 @@ class ProfileNumber:
     Attributes:
         name: of the measure.
         text: its value, with its interval or as a share.
-        beside: what it has to be above, in words; empty of a share.
+        beside: its references, in words; empty for a share.
         meaning: of the measure.
     """
 
@@ -101,11 +101,11 @@ class ProfileNumber:
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """A model by itself.
+    """The profile of a model.
 
     Attributes:
         label: of the model.
-        kind: of it, in words; empty of one that is neither a baseline nor a control.
+        kind: of the model, in words; empty for one that is neither a baseline nor a control.
         numbers: its scores to trust and its shares.
         parts: its score by groups.
         tallies: its tables.
@@ -119,7 +119,7 @@ class ModelProfile:
 
 
 def model_profiles(comparison: Comparison) -> Iterator[ModelProfile]:
-    """One for each of the highest results; none where the task has no profile."""
+    """A profile for each of the highest results; none where the task defines no profile."""
     profile = comparison.info.profile
     if profile is None:
         return
@@ -155,7 +155,7 @@ def _numbers(comparison: Comparison, place: int, result: ComparedResult) -> Iter
 
 
 def _nulls(measure: Measure, result: ComparedResult, info: TaskInfo) -> Iterator[tuple[str, str]]:
-    """What a measure has to be above: its null, and what the task says that it has to be above to be trusted."""
+    """The references of a measure: its null, and further ones that the task requires for trust in it."""
     stated = info.trusted.get(measure.name)
     for name in dict.fromkeys(filter(None, (measure.null, stated if isinstance(stated, str) else None))):
         null = info.measure(name)
@@ -207,14 +207,14 @@ def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDA
         text=f"{number_text(mean, digits, minus='−')} {interval_text(interval, 2) or '(too few for an interval)'}",
         beside=tuple(Beside(words, at(value), number_text(value, digits)) for words, value in beside.items()),
         is_above=None if interval is None else low > max(beside.values(), default=-math.inf),
-        # A group of all samples of a task is called as the measure of it.
+        # A group of all samples of a task is named like its measure.
         printed=() if printed is None else tuple(map(at, printed.of_measure(name))),
     )
 
 
 def _interval(values: NDArray[np.float64], clusters: NDArray[np.int64], measure: Measure) -> Interval | None:
-    """The 95 % interval of a mean, that of tables; where all scores are the lowest, or the highest, that there are, the
-    end that is free is Wilson's over clusters: drawing equal scores again tells nothing."""
+    """The 95 % interval of a mean, as in tables; where all scores are at the lowest or the highest possible value, the
+    free end is Wilson's over clusters: resampling equal scores is uninformative."""
     interval = mean_intervals(values[:, None], clusters, bounds=measure.range)[0]
     if interval is None or np.ptp(values) > 0 or values[0] not in measure.range:
         return interval
@@ -224,7 +224,7 @@ def _interval(values: NDArray[np.float64], clusters: NDArray[np.int64], measure:
 
 
 def _stated(profile: Profile, result: ComparedResult) -> Iterator[Tally]:
-    """The tables of which the result states something, without the rows of which it states nothing."""
+    """The result's tables, without rows that it does not state."""
     stated = result.result.measures
     for tally in profile.tallies:
         if tally.needs and stated.get(tally.needs) is None:
@@ -258,7 +258,7 @@ def _tally_table(tally: Tally, comparison: Comparison, place: int) -> Table:
 
 
 def _tally_interval(comparison: Comparison, place: int, measure: Measure) -> Interval | None:
-    """The 95 % interval of a mean over some of the samples, as that of a bar of these; of other measures none."""
+    """The 95 % interval of a mean over some of the samples, as for a bar of these; None for other measures."""
     result = comparison.results[place]
     column = result.column(measure)
     if column is None or measure.within is None:
@@ -268,7 +268,7 @@ def _tally_interval(comparison: Comparison, place: int, measure: Measure) -> Int
 
 
 def _share(counts: Sequence[float | None], place: int, right: int) -> str:
-    """What share of its row a count is, and whether it counts what is right."""
+    """The share of a count in its row, and whether it counts right answers."""
     numbers = [count or 0.0 for count in counts]
     share = f"{numbers[place] / sum(numbers):.0%}" if sum(numbers) else ""
     return f"{share}, right" if share and place == right else share

@@ -1,4 +1,4 @@
-"""What a report tells of each benchmark and of each comparison: who leads, tables, figures, samples to listen to."""
+"""The sections of a report, per benchmark and per comparison: leaders, tables, figures, samples to listen to."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ from .overview import Overview, overviews
 from .profiles import ModelProfile, model_profiles
 
 MOST_NAMED = 3
-"""Tasks of a benchmark that are named one by one where all of them have results."""
+"""Most tasks of a benchmark that are named one by one where all of them have results."""
 
 
 @dataclass(frozen=True)
 class BenchmarkSection:
-    """What the page tells of one benchmark.
+    """The page's section about one benchmark.
 
     Attributes:
         name: of the section in the page's addresses.
         title: of the benchmark, and the data where there are several.
-        question: what it asks.
-        tasks: what there are results of, in words.
+        question: the question that it asks.
+        tasks: the tasks with results, in words.
         pictures: its figures.
         undrawn: why figures are missing.
     """
@@ -75,7 +75,7 @@ class BenchmarkSection:
 
 
 def benchmark_sections(comparisons: Sequence[Comparison], folder: Path | None) -> list[BenchmarkSection]:
-    """The sections of the benchmarks that have figures of their own, which are also written to the folder."""
+    """The sections of the benchmarks with figures of their own, which are also written to the folder."""
     benchmarks = by_benchmark(comparisons)
     return [
         _section(results, benchmarks, number, folder)
@@ -85,7 +85,7 @@ def benchmark_sections(comparisons: Sequence[Comparison], folder: Path | None) -
 
 
 def is_long(comparisons: Sequence[Comparison]) -> bool:
-    """Whether comparisons are those of all tasks of one benchmark, each once, and are too many to name."""
+    """Whether comparisons cover all tasks of one benchmark, each once, and are too many to name."""
     tasks = list_benchmarks().get(comparisons[0].info.benchmark, ())
     return len(tasks) > MOST_NAMED and sorted(comparison.info.name for comparison in comparisons) == sorted(tasks)
 
@@ -108,15 +108,15 @@ def _section(
 
 
 MOST_PAGE_PAIRS = 500
-"""Paired tests that a page lists, those of 32 models; CSV and JSON have all."""
+"""Most paired tests on a page, those of 32 models; CSV and JSON have all."""
 
 SECTION_STEPS = 3
-"""Steps of a progress bar for each comparison: clips, tables, figures."""
+"""Steps of a progress bar per comparison: clips, tables, figures."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: its address as `data_url` gives it, what it shows in words, its caption, whether it is as wide as a
+    """A figure: its address from `data_url`, its content in words, its caption, whether it is as wide as a
     page."""
 
     source: Markup
@@ -127,26 +127,26 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """What the page tells of one comparison.
+    """The page's section about one comparison.
 
     Attributes:
         name: of the section in the page's addresses.
         title: task and data.
-        comparison: which one.
-        leads: which model is ahead, in sentences; empty where that says nothing.
+        comparison: the comparison.
+        leads: the leading model, in sentences; empty where there is none.
         overviews: the picture of each measure to trust.
         short: the table of the measures to trust.
         scores: the table of all shown measures.
-        pairs: the paired tests, a table a measure.
+        pairs: the paired tests, a table per measure.
         pictures: the figures.
         undrawn: why figures are missing.
-        diversity: what is known of diversity and groups.
-        chosen_by: in words, whose score the samples are chosen by.
-        samples: those that can be listened to.
+        diversity: tables of diversity and groups.
+        chosen_by: in words, the models whose score selects the samples.
+        samples: the samples to listen to.
         steps: the task's own figures with the first of them marked.
         silent: why there are none.
-        profiles: each model by itself, where the task has that told.
-        printed: what somebody printed of the task on other data; None where nothing is known.
+        profiles: of each model, where the task defines them.
+        printed: published figures of the task on other data; None where there are none.
     """
 
     name: str
@@ -175,7 +175,7 @@ def page_sections(
     folder: Path | None,
     bar: tqdm[Any],
 ) -> list[Section]:
-    """The sections of a page; arguments as `write_report` has them, `judged` the verdicts of all models.
+    """The sections of a page; arguments as in `write_report`, `judged` the verdicts of all models.
 
     Raises:
         InputError: there is no result of `model`.
@@ -227,7 +227,7 @@ def section_title(comparison: Comparison) -> str:
 
 
 def _chosen_by(comparison: Comparison, model: str | None) -> tuple[str, list[int]]:
-    """By whose score the samples are chosen: in words, and the places of the results."""
+    """The models whose score selects the samples: in words, and the places of the results."""
     results = list(enumerate(comparison.results))
     of_model = [k for k, result in results if model in (result.label, result.result.model.id)]
     trained = [k for k, result in results if result.kind is ModelKind.TRAINED]
@@ -242,7 +242,7 @@ def _chosen_by(comparison: Comparison, model: str | None) -> tuple[str, list[int
 
 
 def _samples(comparison: Comparison, places: Sequence[int]) -> list[ChosenSample] | str:
-    """The samples that are heard, or why there are none."""
+    """The selected samples, or why there are none."""
     view = comparison.views.get(comparison.info.heard_by) or next(iter(comparison.recommended), None)
     if view is None:
         return "no measure is stated by sample"
@@ -253,7 +253,7 @@ def _samples(comparison: Comparison, places: Sequence[int]) -> list[ChosenSample
 
 
 def drawn_pictures(figures: Iterable[Described], prefix: str, folder: Path | None) -> Iterator[Picture | str]:
-    """Figures, also written to the folder; for one that cannot be drawn, why."""
+    """Figures, also written to the folder; the reason for one that cannot be drawn."""
     for described in figures:
         try:
             figure = described.draw()
@@ -271,7 +271,7 @@ def _picture(figure: Figure, alternative: str, caption: str) -> Picture:
 
 
 def _marked(sample: ChosenSample, places: Sequence[int]) -> Iterator[Picture]:
-    """The task's own figures with a sample marked, of the models that it was chosen by."""
+    """The task's own figures with a sample marked, of the models that selected it."""
     comparison = sample.comparison
     for drawing in comparison.task.drawings:
         if drawing.one is None:
@@ -284,4 +284,4 @@ def _marked(sample: ChosenSample, places: Sequence[int]) -> Iterator[Picture]:
 
 
 MOST_MARKED = 4
-"""Models in the figure of one sample."""
+"""Most models in the figure of one sample."""

@@ -1,1 +1,1 @@
-"""What a result is, and its files. No computing of scores, no tables, no comparison."""
+"""Results and their files. No computing of scores, no tables, no comparison."""

@@ -43,7 +43,7 @@ from .strict import ResultError as ResultError
 from .strict import read_strict_json as read_json
 
 RESULT_SCHEMA_VERSION = 1
-"""Of the JSON file. It rises with any change to the fields."""
+"""Version of the JSON file's schema. It rises with any change to the fields."""
 
 MAX_JSON_BYTES = 16_000_000
 """A larger file is no result: they have a few kB, and about 100 bytes more for each clip that is left out."""
@@ -53,7 +53,7 @@ MAX_CSV_BYTES = 64_000_000
 
 
 class Options(Strict):
-    """How a model was run; see `EncoderOptions`."""
+    """The options of a run; see `EncoderOptions`."""
 
     layer: StrictInt | None
     pooling: Text | None
@@ -62,13 +62,13 @@ class Options(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Options:
-        # Refuses what no model can be run with.
+        # Refuses options that no model can run with.
         EncoderOptions(**self.model_dump())
         return self
 
 
 class ScoredModel(Strict):
-    """The card of what was run; see `ModelCard`."""
+    """The card of the model; see `ModelCard`."""
 
     id: Text
     revision: Text
@@ -84,11 +84,11 @@ class ScoredModel(Strict):
 
     @classmethod
     def of(cls, card: ModelCard) -> ScoredModel:
-        """What a result says of a card."""
+        """The part of a card that a result states."""
         return cls.model_validate({**asdict(card), "options": card.options.values()})
 
     def card(self) -> ModelCard:
-        """The card that it was made of."""
+        """The card behind it."""
         return ModelCard(**{**self.model_dump(), "options": EncoderOptions(**self.options.model_dump())})
 
 
@@ -109,7 +109,7 @@ class Skipped(Strict):
 
 
 class Result(Strict):
-    """What one task gave for one model.
+    """The scores of one model in one task.
 
     Attributes:
         schema_version: of this file.
@@ -119,21 +119,21 @@ class Result(Strict):
         intervals: 95 % interval, BCa bootstrap over clusters of samples, of each measure that is a mean over samples;
             None where there are too few.
         n: number of samples.
-        training: of what was fitted, a list of numbers by name, such as the best step of each seed.
-        settings: what the score depends on beside model and data.
-        model: what was run.
+        training: of the fits, a list of numbers by name, such as the best step of each seed.
+        settings: everything that the score depends on beside model and data.
+        model: card of the model.
         precision_deviation: how far embeddings are from those in float32; None in float32.
         skipped: clips that could not be embedded.
-        cut_answers: how many answers ended at the most tokens, which may hold no choice yet; None where the model does
-            not say why answers ended, or gives none.
+        cut_answers: number of answers that reached the limit of tokens, and so may not state a choice yet; None where
+            the model does not say why answers ended, or gives none.
         recipe: name of the configuration of the data.
         fingerprint: of that configuration.
-        dataset: where it was opened from.
+        dataset: the source that it was opened from.
         versions: of this package, Python and the libraries that compute.
-        device: where the model ran, and where fits did.
-        seconds: wall-clock time of each stage: of ``embed``, of ``read`` where all embeddings were there already, of
-            ``embed_rest`` where some were, of ``embed_layers`` where one pass gave those of several layers, whose
-            results all state it; of ``score``.
+        device: of the model and of the fits.
+        seconds: wall-clock time of each stage: ``embed``; ``read`` where all embeddings were stored already;
+            ``embed_rest`` where some were; ``embed_layers`` where one pass gave the embeddings of several layers, whose
+            results all state it; ``score``.
         date: UTC, ISO 8601.
         samples_sha256: SHA-256 of the CSV file of the samples.
     """
@@ -174,7 +174,7 @@ class Result(Strict):
 
     @property
     def key(self) -> tuple[str, int, str]:
-        """Task, its version and the fingerprint of the data: what results must share to stand in one table."""
+        """Task, its version and the fingerprint of the data: results in one table share these."""
         return self.task, self.task_version, self.fingerprint
 
     def dumps(self) -> str:
@@ -276,14 +276,14 @@ class SampleTable:
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 MEAN_ROUNDING = 1e-9
-"""How far a mean may be from the same mean that was added in another order."""
+"""Largest distance between a mean and the same mean added in another order."""
 
 
 def check_samples(result: Result, content: bytes) -> SampleTable:
     """The samples of a result, from the bytes of their file.
 
     Raises:
-        ResultError: they are not those that the result was computed from.
+        ResultError: the result was computed from other samples.
     """
     if sha256_of(content) != result.samples_sha256:
         raise ResultError("its samples are not those that it was written with (their SHA-256 differs)")
@@ -304,7 +304,7 @@ def samples_path(path: Path) -> Path:
 
 
 def save_result(folder: Path, result: Result, samples: SampleTable) -> Path:
-    """Write a result and its samples beside it; each file appears only when whole.
+    """Write a result and its samples beside it; each file appears only when complete.
 
     Args:
         folder: root of the results.
@@ -315,7 +315,7 @@ def save_result(folder: Path, result: Result, samples: SampleTable) -> Path:
         path of the JSON file.
     """
     path = result_path(folder, result.model.id, result.model.revision, result.task)
-    # A full disk leaves the old ones; killed between the two, the result is refused beside the samples of another.
+    # A full disk leaves the old files; killed between the two, the result is refused beside the samples of another.
     write_together({samples_path(path): samples.dumps(), path: result.dumps()})
     return path
 
@@ -324,8 +324,8 @@ def load_result(path: Path) -> tuple[Result, SampleTable]:
     """Read a result and its samples.
 
     Raises:
-        ResultError: a file is missing, no regular file, too large, damaged or in another's place, or the samples are
-            not those that the result was computed from.
+        ResultError: a file is missing, no regular file, too large, damaged or in another's place, or the result was
+            computed from other samples.
     """
     try:
         result = Result.loads(_read_file(path, MAX_JSON_BYTES))
@@ -355,5 +355,5 @@ def _read_file(path: Path, limit: int) -> bytes:
 
 
 def is_result_file(path: Path, tasks: Sequence[str]) -> bool:
-    """Whether a file is named as the result of one of some tasks."""
+    """Whether a file is named as the result of one of the tasks."""
     return path.suffix == ".json" and path.stem in tasks

@@ -1,4 +1,4 @@
-"""What files that strangers wrote are checked by: types of their fields, and JSON without surprises."""
+"""Checks of files that strangers wrote: types of their fields, and JSON without surprises."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_TEXT = 500
 
 
 class ResultError(AudioCompositionalityError):
-    """A result file that cannot be used, or that would be replaced by another: says which, and what to do."""
+    """A result file that cannot be used, or that would overwrite another: names the file and the remedy."""
 
 
 def _printable(text: str) -> str:
@@ -48,7 +48,7 @@ Sha256 = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{64}$"
 Count = Annotated[StrictInt, Field(gt=0, lt=2**53)]
 
 NonNegativeCount = Annotated[StrictInt, Field(ge=0, lt=2**53)]
-"""How many, and it may be none."""
+"""A count, possibly zero."""
 Finite = Annotated[StrictFloat | StrictInt, Field(ge=-1e300, le=1e300, allow_inf_nan=False)]
 Positive = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1e300, allow_inf_nan=False)]
 Date = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}\+00:00$")]
@@ -58,7 +58,7 @@ StatedNumber = StrictBool | Finite | None
 
 
 class Strict(BaseModel):
-    """Values of the fields' own types only, no field more and none less, nothing changed afterwards."""
+    """Values of the fields' own types only, no unknown and no missing field, immutable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,7 +67,7 @@ Checked = TypeVar("Checked", bound=Strict)
 
 
 def validated(model: type[Checked], values: Mapping[str, Any]) -> Checked:
-    """Values that a stranger wrote, as a model.
+    """A stranger's values as a model.
 
     Raises:
         ResultError: names the first field that is missing, unknown, of the wrong type or out of its range.

@@ -1,6 +1,6 @@
-"""What a model answers to the prompts of a task: each asked once, after it has learnt where it learns.
+"""Answers of a model to the prompts of a task: each prompt is put once, after training where the model learns.
 
-Prompts are put so many in a call; each answer comes with what is known of it beside its text.
+Prompts go to the model in calls of several; each answer carries facts beside its text.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from .processes import Processes
 from .store import Answer, AnswerShard, AnswerStore, answer_store, scoring_of, stage_of
 
 OnAnswers = Callable[[Sequence[tuple[int, Answer]]], object]
-"""Called with answers as soon as they are there, each with the place of its question."""
+"""Called with answers as soon as they arrive, each with the place of its question."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model answered to questions.
+    """The answers of a model to questions.
 
     Attributes:
-        answers: by place; those that are only told of when they are there are not among them.
-        errors: by place, why there is none.
+        answers: by place; without those that the model only reports as they arrive.
+        errors: by place, the reason for a missing answer.
     """
 
     answers: Mapping[int, Answer]
@@ -47,13 +47,13 @@ class Answers:
 
 @dataclass(frozen=True)
 class Asked:
-    """Questions to be put.
+    """Questions to put to a model.
 
     Attributes:
-        ids: of the clips, one a question.
-        rows: of each.
-        prompts: as many.
-        options: of each prompt, where answers are taken by likelihoods; else empty.
+        ids: of the clips, one per question.
+        rows: the row of each question.
+        prompts: one per question.
+        options: of each prompt, where likelihoods decide the answer; else empty.
         scoring: see `Inputs`.
     """
 
@@ -65,7 +65,7 @@ class Asked:
 
     @property
     def by(self) -> By:
-        """What likelihoods are of, where answers are taken by them."""
+        """Whether likelihoods are of options or of letters, where likelihoods decide the answer."""
         return "options" if self.scoring == "options" else "letters"
 
     def of(self, places: Sequence[int]) -> Asked:
@@ -80,7 +80,7 @@ class Asked:
 
 
 def scoring_problem(model: Model, scoring: Scoring) -> str | None:
-    """Why a model's answers cannot be taken in a way; None where they can."""
+    """Why a model cannot answer under a scoring; None where it can."""
     if scoring == GENERATE or scoring in model.scorings:
         return None
     if model.scorings:
@@ -96,11 +96,11 @@ def scoring_problem(model: Model, scoring: Scoring) -> str | None:
 
 
 def questions_per_call(model: Model, options: RunOptions) -> int:
-    """Questions that a model is given at a time: as many as it wants, where it forms batches of its own that are not
-    larger than what is asked for; else as many as are asked for, or as clips are embedded.
+    """Questions per call: the model's own number, where it forms batches of its own that do not exceed the requested
+    number; else the requested number, or the batch size of clips.
 
     Raises:
-        InputError: less than 1 is asked for, or more than 64.
+        InputError: the requested number is less than 1 or more than 64.
     """
     size = batch_size_of(model, options)
     wanted, batch = model.questions_per_call, model.batch_size
@@ -118,21 +118,21 @@ def ask(
     *,
     waits: bool = True,
 ) -> Answers:
-    """The answers to questions about clips; none about clips that cannot be used.
+    """The answers to questions about clips; none about unusable clips.
 
     Args:
-        model: to be asked.
-        clips: one a question.
+        model: the model.
+        clips: one per question.
         asked: the questions.
-        size: questions that the model is given at a time.
+        size: questions per call.
         skip_invalid: go on without a clip that the model refuses.
-        on_answers: called with answers before all of a call are there, by models that tell of them.
-        on_done: called with a number of questions as soon as so many are done, but for those that are only told of.
-        waits: whether the model gives the answers; else it only tells of them, see `Model.window`.
+        on_answers: called with answers before their call is complete, by models that report them early.
+        on_done: called with a number of questions as soon as these are done, except questions that are only reported.
+        waits: whether the model returns the answers; else it only reports them, see `Model.window`.
 
     Raises:
-        ClipError: the model refuses a clip, which is not to be left out.
-        ModelError: answers are no texts or numbers, or not as many as prompts.
+        ClipError: the model refuses a clip that may not be left out.
+        ModelError: answers are no texts or numbers, or their number differs from that of the prompts.
     """
     errors = {place: clip.problem for place, clip in enumerate(clips) if clip.problem is not None}
     answers: dict[int, Answer] = {}
@@ -167,7 +167,7 @@ def ask(
 
 @contextmanager
 def _listening(model: Model, asked: Asked, on_answers: OnAnswers) -> Iterator[dict[int, Mapping[str, Any]]]:
-    """While a model is asked: what it tells of answers is passed on; what it says of them beside, by place."""
+    """While a model answers: passes on the answers that it reports; yields the facts beside them, by place."""
     facts = dict[int, Mapping[str, Any]]()
 
     def tell(told: Sequence[tuple[int, str | list[float], Mapping[str, Any]]]) -> None:
@@ -188,7 +188,7 @@ def _listening(model: Model, asked: Asked, on_answers: OnAnswers) -> Iterator[di
 
 
 def checked_texts(given: Any, count: int, card: ModelCard) -> tuple[str, ...]:
-    """What a model gave, known to be a text for each prompt.
+    """The output of a model, checked to be one text per prompt.
 
     Raises:
         ModelError: it is not.
@@ -206,7 +206,7 @@ def checked_texts(given: Any, count: int, card: ModelCard) -> tuple[str, ...]:
 def _answers(
     model: Model, clips: Sequence[Clip], asked: Asked, facts: Mapping[int, Mapping[str, Any]], waits: bool
 ) -> list[Answer]:
-    """The answers to one call, with what the model has told beside; none where it only tells of them."""
+    """The answers of one call, with the facts that the model reported; empty where it only reports answers."""
     given: list[list[Any]] = [[clip] for clip in clips]
     if "labels" in model.abilities:
         nothing, rate = np.zeros(0, np.float32), model.card.sample_rate
@@ -231,7 +231,7 @@ def _likeliest(
     """The letter of the likeliest option of each prompt, see `_likely`.
 
     Raises:
-        ModelError: there is not a number for each option of each prompt.
+        ModelError: the numbers are not one for each option of each prompt.
     """
     if not isinstance(given, Sequence) or len(given) != len(options):
         raise ModelError(f"'{card.id}' gave no list of scores for each of {len(options)} prompts")
@@ -240,11 +240,11 @@ def _likeliest(
 
 
 def _likely(given: Any, options: Sequence[str], card: ModelCard, beside: Mapping[str, Any]) -> Answer:
-    """The letter of the likeliest option, of equals the first, beside all log-likelihoods; no text where the model
-    tells none.
+    """The letter of the likeliest option, the first of equals, with all log-likelihoods; no text where the model gives
+    none.
 
     Raises:
-        ModelError: there is not a number for each option.
+        ModelError: the numbers are not one for each option.
     """
     scores = [float(score) for score in given]
     if len(scores) != len(options):
@@ -263,14 +263,14 @@ TRAIN = "train"
 
 @dataclass(frozen=True)
 class Answered:
-    """What a model answered.
+    """The answers of a model to a task.
 
     Attributes:
         opened: the task, without the rows of clips that could not be used.
         answers: to the prompts of its rows.
-        skipped: why there are none about a clip, by its id.
+        skipped: by clip id, the reason why its questions have no answers.
         stage: see `stage_of`.
-        cut: how many ended at the most tokens; None where the model tells of none why it ended.
+        cut: number of answers that reached the limit of tokens; None where the model states no reasons for ending.
     """
 
     opened: OpenedTask
@@ -281,10 +281,10 @@ class Answered:
 
 
 def learning_problem(model: Model, opened: OpenedTask) -> str | None:
-    """Why a model cannot learn what a task asks; None where it can, or does not learn.
+    """Why a model cannot learn a task; None where it can, or does not learn.
 
-    It learns from the split ``train`` of the same configuration, whose fingerprint is that of all splits: answers that
-    are stored under it are those after the same training.
+    It learns from the split ``train`` of the same configuration, whose fingerprint covers all splits: answers stored
+    under it come after the same training.
     """
     if "learn" not in model.abilities or not opened.prompts or _train_rows(opened):
         return None
@@ -296,18 +296,18 @@ def learning_problem(model: Model, opened: OpenedTask) -> str | None:
 
 
 def asking_problem(model: Model, opened: OpenedTask) -> str | None:
-    """Why a model cannot be asked what a task asks; None where it can, or does not answer at all."""
+    """Why a model cannot answer the prompts of a task; None where it can, or does not answer at all."""
     if not opened.prompts or "answer" not in model.abilities:
         return learning_problem(model, opened)
     return scoring_problem(model, scoring_of(opened)) or learning_problem(model, opened)
 
 
 def left_unasked(models: Sequence[Model], opened: Sequence[OpenedTask], leave_out: bool) -> set[tuple[int, str]]:
-    """The models, by number, and tasks, by name, of which a model cannot learn what the task asks, or cannot answer in
-    the way that is asked for; warns of each.
+    """The pairs (number of a model, name of a task) where the model cannot learn the task, or cannot answer in the
+    requested way; warns of each.
 
     Raises:
-        TaskError: there are such, and they are not to be left out, or nothing else is there.
+        TaskError: there are such pairs and they may not be left out, or no others are left.
     """
     problems = {
         (number, one.task.info.name): problem
@@ -325,25 +325,25 @@ def left_unasked(models: Sequence[Model], opened: Sequence[OpenedTask], leave_ou
 def compute_answers(
     model: Model, opened: OpenedTask, options: RunOptions, processes: Processes | None = None
 ) -> Answered | None:
-    """The answers to the prompts of all rows, a batch after the other; without the rows of clips that are invalid.
+    """The answers to the prompts of all rows, batch by batch; without the rows of invalid clips.
 
-    What is in the store is not asked again; a model that learns does so only where something is to be asked. Several
-    processes ask each a share of the questions and wait for each other.
+    Stored answers are not asked for again; a model that learns does so only if questions are left. Several
+    processes each ask a share of the questions and wait for each other.
 
     Args:
-        model: to be asked.
+        model: the model.
         opened: the task and its data.
         options: how models are run.
-        processes: those that share the work; None for this one alone.
+        processes: the processes that share the work; None for this one alone.
 
     Returns:
         the answers in the main process, None in others.
 
     Raises:
-        ClipError: there are such clips, and they are not to be left out.
-        TaskError: what is left cannot be scored, or the model has nothing to learn from.
-        ModelError: answers are no texts, or not as many as prompts.
-        StoreError: what is stored is damaged, or answers of another process cannot be seen.
+        ClipError: there are invalid clips that may not be left out.
+        TaskError: the remaining rows cannot be scored, or the model has nothing to learn from.
+        ModelError: answers are no texts, or their number differs from that of the prompts.
+        StoreError: stored answers are damaged, or answers of another process are not visible.
         ProcessError: another process has failed.
     """
     processes = Processes() if processes is None else processes
@@ -382,22 +382,22 @@ def compute_answers(
 
 
 def _calls(store: AnswerStore, size: int, processes: Processes) -> list[range]:
-    """The shards of this process, those together of which the questions make a call.
+    """The shards of this process, grouped so that each group's questions make a call.
 
-    The same shards go together whatever is there already, and in whatever process, as long as each has some: what a
-    model computes of a batch may depend, within rounding, on what else is in it.
+    The groups do not depend on stored answers or on processes, as long as each process has some: within rounding, a
+    model's output may depend on the rest of the batch.
     """
     together = -(-size // store.items_per_shard)
     together = min(together, -(-store.num_shards // processes.count)) or 1
-    # A process with less memory might take less at a time, and another share.
+    # A process with less memory might choose smaller calls, and so another share.
     together = int(processes.tell(str(together)))
     every = [range(start, min(start + together, store.num_shards)) for start in range(0, store.num_shards, together)]
     return [every[place] for place in processes.share_of(len(every))]
 
 
 def _cut(card: ModelCard, content: AnswerShard) -> int | None:
-    """How many answers ended at the most tokens, which may hold no choice yet, with a warning; None where of none it is
-    known why it ended."""
+    """Number of answers that reached the limit of tokens, and so may not state a choice, with a warning; None where no
+    reason for ending is known."""
     reasons = [facts["finish_reason"] for facts in content.facts if "finish_reason" in facts]
     cut = reasons.count("length")
     if cut:
@@ -415,19 +415,19 @@ def _prompted_rows(opened: OpenedTask) -> list[Row]:
 
 
 def _refuse_recorded(store: AnswerStore, ids: Sequence[str]) -> None:
-    """Raise the ClipError of the first clip that finished files have no answer about."""
+    """Raise the ClipError of the first clip whose finished shard has no answer about it."""
     for shard in filter(store.has, range(store.num_shards)):
         for place, why in store.read(shard).errors.items():
             raise recorded_error(why, store.folder, place, ids[store.items(shard).start + place])
 
 
 class _Shards:
-    """The shards that are being asked for. Those that are whole are written at the end of their call; in a window, see
-    `Model.window`, as soon as the last answer has come, by whatever thread.
+    """The shards in progress. Complete ones are written at the end of their call; in a window, see `Model.window`,
+    as soon as the last answer has arrived, by any thread.
     """
 
     def __init__(self, store: AnswerStore, on_done: Callable[[int], object], in_window: bool) -> None:
-        """`on_done` is called with a number of questions as soon as so many are done."""
+        """`on_done` is called with a number of questions as soon as these are done."""
         self._store = store
         self._on_done = on_done
         self._in_window = in_window
@@ -436,12 +436,12 @@ class _Shards:
         self._errors: dict[int, str] = {}
 
     def done(self, count: int) -> None:
-        """Count so many questions more."""
+        """Count this many more questions as done."""
         with self._lock:
             self._on_done(count)
 
     def begin(self, shards: Sequence[int]) -> list[int]:
-        """The places that are yet to be asked; the answers of shards that are begun are taken."""
+        """The places without an answer; answers of unfinished shards are taken over."""
         begun = {place: answer for shard in shards for place, answer in self._store.begun(shard).items()}
         with self._lock:
             self._answers |= begun
@@ -449,7 +449,7 @@ class _Shards:
         return [place for shard in shards for place in self._store.items(shard) if place not in begun]
 
     def keep(self, answers: Sequence[tuple[int, Answer]]) -> None:
-        """Keep answers, by their places, before the others of their shards are there."""
+        """Keep answers, by their places, before the rest of their shards arrives."""
         of_shard: dict[int, list[tuple[int, Answer]]] = {}
         for place, answer in answers:
             of_shard.setdefault(place // self._store.items_per_shard, []).append((place, answer))
@@ -461,7 +461,7 @@ class _Shards:
                 self.finish(list(of_shard), dict(answers), {})
 
     def finish(self, shards: Sequence[int], answers: Mapping[int, Answer], errors: Mapping[int, str]) -> None:
-        """Take answers, and why there are none, by their places; write those of the shards that are whole."""
+        """Add answers and the reasons for missing ones, by their places; write the shards that are complete."""
         with self._lock:
             self._answers |= answers
             self._errors |= errors
@@ -487,7 +487,7 @@ def _fill(
     options: RunOptions,
     on_done: Callable[[int], object],
 ) -> None:
-    """Ask what is missing, call by call. Answers that a model tells of before its call is done are kept at once."""
+    """Ask the missing questions, call by call. Answers reported before their call is complete are kept at once."""
     size = questions_per_call(model, options)
     with model.window(size) as window:
         kept = _Shards(store, on_done, window is not None)
@@ -515,14 +515,14 @@ def _given(
     *,
     waits: bool,
 ) -> Answers:
-    """What a model gives to the questions at some places, in one call or more; what it tells of before is kept."""
+    """The answers to the questions at some places, in one call or more; early reports are kept."""
 
     def keep(answers: Sequence[tuple[int, Answer]]) -> None:
         kept.keep([(places[number], answer) for number, answer in answers])
 
     part = asked.of(places)
     if "labels" in model.abilities:
-        # It hears nothing, so that no clip is made for it.
+        # The model has no audio input, so no clip is made for it.
         nothing = np.zeros(0, np.float32)
         clips = [Clip(id, nothing, model.card.sample_rate) for id in part.ids]
     else:
@@ -559,15 +559,15 @@ def _teach(model: Model, opened: OpenedTask, options: RunOptions) -> None:
 
 
 def _other_clips(opened: OpenedTask) -> list[str]:
-    """For each prompt the clip of another group, which it is asked about instead.
+    """For each prompt the clip of another group, which replaces its own.
 
-    All clips are laid in a circle in the order of the SHA-256 of their ids, which has nothing to do with what is asked
-    or answered; each prompt is given the next clip that is of another group. So the whole configuration decides, and
-    no batch. Groups are those of the inputs, else the clusters of the task's samples; a row
-    that is of none is a group of its own.
+    All clips form a circle in the order of the SHA-256 of their ids, which is independent of questions and answers;
+    each prompt is given the next clip of another group. So the clip depends on the whole configuration, not on a
+    batch. Groups are those of the inputs, else the clusters of the task's samples; a row without one is a group of its
+    own.
 
     Raises:
-        TaskError: all are of one group.
+        TaskError: all rows are of one group.
     """
     samples = opened.samples
     groups = {id: int(cluster) for id, cluster in zip(samples.ids, samples.clusters, strict=True)}
@@ -583,7 +583,7 @@ def _other_clips(opened: OpenedTask) -> list[str]:
     following = next(id for id in circle if group_of[id] != group_of[circle[-1]])
     for place in range(len(circle) - 1, -1, -1):
         id, after = circle[place], circle[(place + 1) % len(circle)]
-        # The next one, or where that is of the same group, that which it is given itself.
+        # The next clip, or where that is of the same group, the clip that the next one itself is given.
         following = after if group_of[after] != group_of[id] else following
         other[id] = following
     return [other[id] for id in opened.clip_ids]

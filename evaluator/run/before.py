@@ -1,5 +1,5 @@
-"""Before the first clip: may answers be as long as tasks need, are clips too long, how many questions are there, and
-does the folder hold results of other data?"""
+"""Checks before the first clip: token limits of answers, lengths of clips, numbers of questions, and results of other
+data in the folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .store import answer_store
 
 
 def with_long_answers(models: Sequence[Model], opened: Sequence[OpenedTask]) -> list[Model]:
-    """Models whose answers may have as many tokens as the tasks need; those of which no task needs more as they are."""
+    """Models with their limit of tokens raised to the need of the tasks; unchanged where no task needs more."""
     needed = max((one.new_tokens or 0 for task in opened for one in task.inputs), default=0)
     return [
         model if model.new_tokens is None or model.new_tokens >= needed else model.with_new_tokens(needed)
@@ -30,11 +30,11 @@ def with_long_answers(models: Sequence[Model], opened: Sequence[OpenedTask]) -> 
 
 
 def warn_of_other_data(out: Path, opened: Sequence[OpenedTask]) -> None:
-    """Warn, a line a task, of results in the folder that are of other data: they stay, and nothing compares the two.
+    """Warn, a line per task, of results of other data in the folder: they stay, and are not compared with the new ones.
 
     Args:
         out: folder of results.
-        opened: the tasks that are going to be scored.
+        opened: the tasks to be scored.
     """
     for one in opened:
         theirs: Counter[str] = Counter()
@@ -42,7 +42,7 @@ def warn_of_other_data(out: Path, opened: Sequence[OpenedTask]) -> None:
             try:
                 result = Result.loads(path.read_bytes())
             except (OSError, ResultError):
-                # Whoever compares the results is told of it.
+                # A comparison of the results reports it.
                 continue
             if result.fingerprint != one.configuration.fingerprint:
                 theirs[f"{result.dataset} ({result.fingerprint[:8]})"] += 1
@@ -57,7 +57,7 @@ def warn_of_other_data(out: Path, opened: Sequence[OpenedTask]) -> None:
 
 
 def questions_left(card: ModelCard, opened: OpenedTask, options: RunOptions) -> int:
-    """How many questions of a task a model has yet to be asked: those whose answers are not in the store."""
+    """How many questions of a task are left for a model: those without an answer in the store."""
     store = answer_store(card, opened, options.store)
     if options.force:
         return len(store.ids)
@@ -65,19 +65,19 @@ def questions_left(card: ModelCard, opened: OpenedTask, options: RunOptions) -> 
     return sum(len(store.items(shard)) - len(store.begun(shard)) for shard in missing)
 
 
-def check_questions(
+def check_questions_asked(
     models: Sequence[Model],
     opened: Sequence[OpenedTask],
     done: Collection[tuple[int, str]],
     options: RunOptions,
 ) -> None:
-    """Refuse to ask models more than is allowed, before the first question.
+    """Refuse more questions than allowed, before the first question.
 
     Args:
-        models: to be asked.
+        models: the models.
         opened: the tasks.
-        done: models, by number, and tasks, by name, that are not going to be asked.
-        options: with the most questions to a model behind a server.
+        done: pairs (number of a model, name of a task) that will not be run.
+        options: with the limit of questions to a model behind a server.
 
     Raises:
         InputError: there are more, or a model itself refuses so many.
@@ -101,18 +101,18 @@ def check_lengths(
     done: Collection[tuple[int, str]],
     options: RunOptions,
 ) -> None:
-    """Refuse clips that are longer than a model hears before anything is run, as far as rows say how long they are.
+    """Refuse clips that are longer than a model's input before anything is run, as far as rows state their length.
 
-    Of those that are too long by their rows the longest is read; where clips may be left out, the shortest of all.
+    Of the clips that are too long by their rows, the longest is read; where clips may be left out, the shortest of all.
 
     Args:
-        models: to be asked.
+        models: the models.
         opened: the tasks.
-        done: see `check_questions`.
+        done: see `check_questions_asked`.
         options: whether clips may be left out.
 
     Raises:
-        InputError: a model hears less than the longest clip, or than all clips where some may be left out.
+        InputError: a model's input is shorter than the longest clip, or than all clips where some may be left out.
     """
     for model, asked in _to_be_asked(models, opened, done):
         limit = model.limit_seconds
@@ -122,7 +122,7 @@ def check_lengths(
 
 
 def _check_length(model: str, limit: float, opened: OpenedTask, skip_invalid: bool) -> None:
-    """Refuse a task whose clips are too long for a model; arguments and errors as `check_lengths` has them."""
+    """Refuse a task whose clips are too long for a model; arguments and errors as in `check_lengths`."""
     timed = [
         (float(row["duration"]), f"{row['id']}/{one.clips[0]}")
         for row, one in zip(opened.rows, opened.inputs, strict=True)
@@ -147,7 +147,7 @@ def _check_length(model: str, limit: float, opened: OpenedTask, skip_invalid: bo
 def _to_be_asked(
     models: Sequence[Model], opened: Sequence[OpenedTask], done: Collection[tuple[int, str]]
 ) -> Iterator[tuple[Model, list[OpenedTask]]]:
-    """The models that answer, each with the tasks that it is going to be asked; arguments as `check_questions`."""
+    """The models that answer, each with the tasks that it will be asked; arguments as in `check_questions_asked`."""
     for number, model in enumerate(models):
         if "answer" in model.abilities:
             possible = [one for one in opened if one.prompts and can_do(one.task, model)]

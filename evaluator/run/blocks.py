@@ -1,7 +1,7 @@
 """Clips on their way to a model: read row by row, given in the order of their hashes.
 
-What arrives row by row tells whoever counts what a row holds. So clips are read a block at a time (see
-`store.EmbeddingStore`), kept until all of it is there, and given in another order, while the next block is read.
+Clips that arrive row by row would reveal their row to a model that counts. So clips are read a block at a time (see
+`store.EmbeddingStore`), kept until the block is complete, and passed on in another order, while the next block is read.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from audio_compositionality.dataset_builder.data import Clip, ClipBatch, Configu
 from .store import SHARDS_PER_BLOCK, EmbeddingStore, StoreError
 
 MOST_BYTES = 2**30
-"""Samples that a block keeps: 512 clips of 10 s at 32 kHz are 328 MB in 16 bits, and 655 MB in float32. Of a block that
-has more, the last shards are read a second time, which changes no batch."""
+"""Bytes of samples kept per block: 512 clips of 10 s at 32 kHz are 328 MB in 16 bits, and 655 MB in float32. Of a
+larger block, the last shards are read a second time, which changes no batch."""
 
 NEAR = 8
-"""Clips between two that are wanted, up to which they are read in one go: opening stored rows takes longer."""
+"""Most unwanted clips between two wanted ones that are read with them: opening stored rows again takes longer."""
 
 
 @dataclass(frozen=True)
 class KeptClip:
-    """A clip in memory, see `Clip`: its samples in 16 bits where that loses nothing, else float32."""
+    """A clip in memory, see `Clip`: samples in 16 bits where these are exact, else float32."""
 
     id: str
     samples: Pcm16 | Waveform
@@ -38,10 +38,10 @@ class KeptClip:
 
     @classmethod
     def of(cls, clip: Clip) -> KeptClip:
-        """A clip to be kept."""
+        """The clip to keep."""
         waveform = np.asarray(clip.waveform, np.float32)
         scaled = waveform * np.float32(32_768)
-        # What does not fit, or is NaN, becomes something else, and is seen to.
+        # A value out of range, or NaN, changes in the conversion, and the comparison shows it.
         with np.errstate(invalid="ignore"):
             samples = scaled.astype(np.int16)
         exact = np.array_equal(samples, scaled)
@@ -59,7 +59,7 @@ def batches_in_order(
 ) -> Iterator[ClipBatch]:
     """The clips of some shards, shard by shard in the order of the store, except that clips of one length go together.
 
-    No batch crosses the end of a shard, whose bytes thus do not depend on which others were there.
+    No batch crosses the end of a shard, so its bytes do not depend on which other shards were computed.
 
     Args:
         configuration: the clips.
@@ -69,7 +69,7 @@ def batches_in_order(
         keep_invalid: see `Configuration.clips`.
 
     Raises:
-        StoreError: the data give other clips than their rows have.
+        StoreError: the data give other clips than their rows.
         DatasetError: a clip cannot be read.
     """
     blocks = deque(list(block) for _, block in groupby(shards, lambda shard: shard // SHARDS_PER_BLOCK))
@@ -87,13 +87,13 @@ def batches_in_order(
         for shard in block.shards:
             for batch in batches_by_length(block.take(shard), batch_size):
                 yield batch
-                # As many as have gone, so that the model never waits for a whole block, nor memory holds two.
+                # As many as were passed on: the model never waits for a block, and memory never holds two.
                 if ahead is not None:
                     ahead.read(len(batch.ids))
 
 
 def batches_by_length(clips: Iterable[KeptClip], batch_size: int) -> Iterator[ClipBatch]:
-    """Batches of clips of one length and rate, which need not follow each other."""
+    """Batches of clips of one length and rate, not necessarily neighbours."""
     waiting: dict[tuple[int, int], list[KeptClip]] = {}
     for clip in clips:
         shape = (len(clip.samples), clip.sample_rate)
@@ -119,7 +119,7 @@ def clips_at(configuration: Configuration, places: Iterable[int]) -> Mapping[int
     wanted = set(places)
     clips: dict[int, Clip] = {}
     for run in _runs(sorted(wanted)):
-        # What is wrong with a clip between those that are wanted is nobody's concern.
+        # A problem of an unwanted clip between two wanted ones does not matter.
         for place, clip in zip(run, configuration.clips(run, keep_invalid=True), strict=True):
             if place in wanted:
                 clips[place] = clip
@@ -127,7 +127,7 @@ def clips_at(configuration: Configuration, places: Iterable[int]) -> Mapping[int
 
 
 def _runs(places: Sequence[int]) -> Iterator[range]:
-    """Ranges that hold all of some ascending numbers, and no more than `NEAR` others between two of them."""
+    """Ranges that cover ascending numbers, with at most `NEAR` others between two of them."""
     start = 0
     for end in range(1, len(places) + 1):
         if end == len(places) or places[end] - places[end - 1] > NEAR + 1:
@@ -136,11 +136,11 @@ def _runs(places: Sequence[int]) -> Iterator[range]:
 
 
 class _Block:
-    """The clips of some shards of one block, which are read bit by bit.
+    """The clips of some shards of one block, read bit by bit.
 
     Attributes:
-        shards: those whose clips are kept.
-        left: those for whose clips there was no room.
+        shards: the shards whose clips are kept.
+        left: the shards whose clips did not fit.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class _Block:
         self._store = store
         self._wanted = {number for shard in shards for number in store.numbers(shard)}
         self._numbers = range(min(self._wanted), max(self._wanted) + 1)
-        # What is wrong with a clip of another process is not this one's concern.
+        # A problem of another process's clip does not matter here.
         self._clips = iter(configuration.clips(self._numbers, keep_invalid=True))
         self._configuration = configuration
         self._keep_invalid = keep_invalid
@@ -160,7 +160,7 @@ class _Block:
         self._bytes = 0
 
     def read(self, count: int | None = None) -> None:
-        """Read so many clips more; by default all that are left."""
+        """Read this many more clips; by default all that are left."""
         left = len(self._numbers) - self._read
         count = left if count is None else min(count, left)
         begun = self._read
@@ -181,7 +181,7 @@ class _Block:
         if number not in self._wanted:
             return
         if clip.problem is not None and not self._keep_invalid:
-            # Read by itself it says what is wrong, and in which file.
+            # Read by itself, it names the problem and the file.
             (clip,) = self._configuration.clips(range(number, number + 1))
         self._kept[number] = kept = KeptClip.of(clip)
         self._bytes += kept.samples.nbytes

@@ -1,9 +1,9 @@
-"""The embeddings of clips and texts: taken from the store, and what is missing computed and stored.
+"""Embeddings of clips and texts: read from the store, and the missing ones computed and stored.
 
-The same clip must give the same embedding, whatever was embedded before it and beside it: a score compares embeddings
-of different clips, and where an embedding tells when it was computed, so does the score. So a share of what has been
-embedded is embedded once more at the end, in another order and beside others. Of texts each different one is embedded
-once, and kept in shards as clips are.
+The same clip must give the same embedding in any order and any batch: a score compares embeddings
+of different clips, and if an embedding depends on when it was computed, so does the score. So a share of the embedded
+clips is embedded once more at the end, in another order and other batches. Each different text is embedded
+once, and kept in shards like clips.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from .processes import Processes, join_processes
 from .store import EmbeddingShard, EmbeddingStore, StoreKey
 
 CPU_BATCH_SIZE, GPU_BATCH_SIZE = 4, 32
-"""Clips embedded at a time. On two cores Whisper tiny.en and base embed a clip fastest in batches of 2 to 4."""
+"""Clips per batch. On two cores Whisper tiny.en and base embed a clip fastest in batches of 2 to 4."""
 
 DEVIATION_CLIPS = 16
-"""Clips that the deviation of a lower precision from float32 is measured on."""
+"""Clips for measuring the deviation of a lower precision from float32."""
 
 Value = TypeVar("Value")
 AnyModel = TypeVar("AnyModel", bound=Model)
@@ -46,7 +46,7 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 def open_store(model: Model, configuration: Configuration, options: RunOptions) -> EmbeddingStore:
     """The store for a model's embeddings of all clips of a configuration; in memory where `options.store` is None.
 
-    A model under a control that changes texts alone shares that of the model.
+    A model under a control that changes texts alone shares the store of the model itself.
     """
     key = StoreKey.of(model.clips_card, configuration.recipe, configuration.fingerprint)
     return EmbeddingStore(options.store, key, configuration.clip_ids)
@@ -58,13 +58,13 @@ def embed_configuration(model: Model, configuration: Configuration, options: Run
 
 
 def embed_at_layers(models: Sequence[Model], configuration: Configuration, options: RunOptions) -> list[EmbeddingStore]:
-    """Embed every clip of a configuration into stores; what is there already is not computed again.
+    """Embed every clip of a configuration into stores; stored embeddings are not computed again.
 
-    Several processes, see `join_processes`, compute each its own shards and wait for each other. Clips are given in an
-    order that says nothing of rows, and some of them twice; see `fill_stores`.
+    Several processes, see `join_processes`, each compute their own shards and wait for each other. Clips come in an
+    order that is independent of rows, and some of them twice; see `fill_stores`.
 
     Args:
-        models: an encoder, or several that are layers of one model, which then take one pass; see `models_by_pass`.
+        models: an encoder, or several layers of one model, which then take one pass; see `models_by_pass`.
         configuration: of opened data.
         options: batch size, store, which clips to leave out.
 
@@ -72,9 +72,9 @@ def embed_at_layers(models: Sequence[Model], configuration: Configuration, optio
         the store of each: `EmbeddingStore.load` has the embeddings, `EmbeddingStore.folder` says where they are.
 
     Raises:
-        ClipError: a clip cannot be embedded, or the store has it as such, and `options.skip_invalid` is not given.
-        ModelError: a model gives the same clip other embeddings in other company; the stores have nothing then.
-        StoreError: a stored shard is damaged, or one of another process cannot be seen.
+        ClipError: a clip cannot be embedded, or is stored as such, and `options.skip_invalid` is not given.
+        ModelError: the embedding of a clip depends on the other clips of its batch; the stores are empty then.
+        StoreError: a stored shard is damaged, or a shard of another process is not visible.
         DatasetError: a clip cannot be read.
         MemoryError: not even a single clip fits into the memory.
         ProcessError: another process has failed.
@@ -85,7 +85,7 @@ def embed_at_layers(models: Sequence[Model], configuration: Configuration, optio
 
 
 def models_by_pass(models: Sequence[AnyModel]) -> list[list[AnyModel]]:
-    """Models in their order, those together of which one pass gives the embeddings: layers of one model."""
+    """Models in their order, grouped by shared pass: layers of one model."""
     groups: list[list[AnyModel]] = []
     for model in models:
         same = (group for group in groups if isinstance(group[0], LayeredEncoder) and group[0].is_same_model(model))
@@ -104,19 +104,19 @@ def fill_stores(
     options: RunOptions,
     processes: Processes,
 ) -> None:
-    """Compute the shards that are missing, each process its own, and wait until all processes have.
+    """Compute the missing shards, each process its own, and wait until all processes have.
 
-    Clips come in one stream, so that the input is made ready ahead of the model from the first shard to the last, in
-    the order of `EmbeddingStore.numbers`. At the end a share of those that this process has embedded is embedded a
-    second time, in other company; only what passes this is finished, and what was stopped before it is checked by
-    whoever goes on.
+    Clips come in one stream, so that input is prepared ahead of the model from the first shard to the last, in
+    the order of `EmbeddingStore.numbers`. At the end a share of this process's clips is embedded a second time, in
+    other batches; only shards that pass are finished, and shards left unchecked by an interrupted run are checked by
+    the next.
 
     Args:
         stores: of each model and the configuration.
         models: see `embed_at_layers`.
         configuration: the clips.
-        options: see `embed_configuration`, which says what is raised.
-        processes: those that share the work.
+        options: see `embed_configuration`, also for the errors.
+        processes: the processes that share the work.
     """
     first, model = stores[0], models[0]
     batch_size = batch_size_of(model, options)
@@ -150,7 +150,7 @@ def fill_stores(
 
 
 def _check_stored(store: EmbeddingStore, share: Sequence[int], options: RunOptions) -> None:
-    """Look at the shards that are there, or forget them where all are to be computed again."""
+    """Read the stored shards, or discard them where all are to be computed again."""
     for shard in share:
         if options.force:
             store.discard(shard)
@@ -161,7 +161,7 @@ def _check_stored(store: EmbeddingStore, share: Sequence[int], options: RunOptio
 
 
 def _is_there(store: EmbeddingStore, shard: int) -> bool:
-    """Whether a shard need not be computed."""
+    """Whether a shard is stored already."""
     return store.has(shard) or store.awaits_check(shard)
 
 
@@ -173,7 +173,7 @@ def _check_company(
     batch_size: int,
     skip_invalid: bool,
 ) -> None:
-    """Embed some of the clips a second time that are in shards which await it; see `accept_or_refuse`."""
+    """Embed a second time some clips of shards that await a check; see `accept_or_refuse`."""
     shards = [shard for shard in share if any(store.awaits_check(shard) for store in stores)]
     if not shards:
         return
@@ -196,7 +196,7 @@ def _check_company(
 def _stream(
     models: Sequence[Model], batches: Iterator[ClipBatch], skip_invalid: bool
 ) -> Generator[list[EmbeddedBatch]]:
-    """What each model gives of each batch."""
+    """The output of each model for each batch."""
     layers = [model for model in models if isinstance(model, LayeredEncoder)]
     if len(models) > 1:
         with closing(embed_batches_at_layers(layers, batches, skip_invalid=skip_invalid)) as stream:
@@ -208,19 +208,19 @@ def _stream(
 
 
 def batch_size_of(model: Model, options: RunOptions) -> int:
-    """Clips that a model is given at a time."""
+    """Clips per batch of a model."""
     if options.batch_size is None:
         return CPU_BATCH_SIZE if model.device == "cpu" else GPU_BATCH_SIZE
     return options.batch_size
 
 
 def refuse_skipped(store: EmbeddingStore, content: EmbeddingShard, numbers: Sequence[int] | None = None) -> None:
-    """Raise the ClipError of the first clip of some that could not be embedded.
+    """Raise the ClipError of the first clip, among some, that could not be embedded.
 
     Args:
-        store: which they are stored in.
+        store: the store of the clips.
         content: a part of it.
-        numbers: of the part's clips; None where it is all.
+        numbers: of the part's clips; None for all clips.
     """
     if content.errors:
         number, place = min((place if numbers is None else numbers[place], place) for place in content.errors)
@@ -228,17 +228,17 @@ def refuse_skipped(store: EmbeddingStore, content: EmbeddingShard, numbers: Sequ
 
 
 def recorded_error(reason: str, folder: Path | None, place: int, clip_id: str) -> ClipError:
-    """The error about a clip that a store has nothing of, and why."""
+    """The error about a clip without an embedding in the store, and its reason."""
     return ClipError(
         f"{reason} (as recorded in {folder}). --skip-invalid leaves it out, --force computes it again", place, clip_id
     )
 
 
 def precision_deviation(model: Model, configuration: Configuration, skipped: Sequence[str]) -> dict[str, float] | None:
-    """What a lower precision changes: `ModelEncoder.precision_deviation`, and ``clips``, the number of clips it is of.
+    """The effect of a lower precision: `ModelEncoder.precision_deviation`, and ``clips``, the number of clips compared.
 
-    They are the first 16 of the configuration that are not in `skipped`, as far as they have one length. None where
-    the precision is float32.
+    They are the first 16 of the configuration that are not in `skipped`, as far as they are of one length. None for
+    float32.
     """
     if model.card.options.precision == "float32":
         return None
@@ -297,7 +297,7 @@ def _write(stores: Sequence[EmbeddingStore], shard: int, contents: Sequence[Embe
 def _gather(
     stores: Sequence[EmbeddingStore], shard: int, stream: Iterator[list[EmbeddedBatch]], bar: tqdm[Any]
 ) -> list[EmbeddingShard]:
-    """The next shard for each store, from so many batches as it takes."""
+    """The next shard for each store, from as many batches as needed."""
     place_of = {stores[0].ids[number]: place for place, number in enumerate(stores[0].numbers(shard))}
     gathering = [_Gathering(place_of, store.dim) for store in stores]
     done = 0
@@ -311,7 +311,7 @@ def _gather(
 
 
 class _Gathering:
-    """Embeddings of clips that come in batches of any order."""
+    """Embeddings of clips whose batches come in any order."""
 
     def __init__(self, place_of: Mapping[str, int], dim: int) -> None:
         self._place_of = place_of
@@ -340,7 +340,7 @@ def within_memory(work: Callable[[int], Value], size: int, model: Model) -> Valu
             if not is_out_of_memory(error):
                 raise
             reason = first_line(error)
-        # Here the caught error is gone, whose traceback would keep the tensors that have to go.
+        # The caught error is gone here; its traceback would keep the tensors alive.
         if size == 1:
             raise MemoryError(
                 f"'{model.card.id}' runs out of memory with a single clip on device '{model.device}': {reason}"
@@ -351,18 +351,18 @@ def within_memory(work: Callable[[int], Value], size: int, model: Model) -> Valu
 
 
 SHARE, FEWEST, MOST = 0.03, 16, 64
-"""Of the items that were embedded, how many are embedded again, and how few and how many these may be."""
+"""Share of the embedded items that are embedded again, and the fewest and most of them."""
 
 
 def chosen_again(store: EmbeddingStore, shards: Sequence[int]) -> list[int]:
-    """The items of some shards that are embedded a second time, in the order for it: other than that of the store."""
+    """The items of some shards that are embedded a second time, in the order of that pass, not of the store."""
     numbers = [number for shard in shards for number in store.numbers(shard)]
     count = min(max(round(SHARE * len(numbers)), FEWEST), MOST)
     return store.by_hash(numbers, "again")[:count]
 
 
 def size_again(count: int, batch_size: int) -> int:
-    """Items at a time: as before, unless all would be beside each other again."""
+    """Items per batch: as before, unless all would be in one batch again."""
     return max(1, min(batch_size, -(-count // 2)))
 
 
@@ -374,18 +374,18 @@ def accept_or_refuse(
     cards: Sequence[ModelCard],
     what: str,
 ) -> None:
-    """Finish the shards that await a check, if items that were embedded a second time are as they were.
+    """Finish the shards that await a check, if the second embeddings of some items equal the first.
 
     Args:
-        stores: of each model that was run.
-        shards: which await a check.
+        stores: one per model.
+        shards: the shards that await a check.
         numbers: of the items.
-        again: for each store what they gave the second time.
-        cards: of each store's model.
-        what: the items' name: clips, texts.
+        again: for each store the second embeddings.
+        cards: one per store's model.
+        what: the name of the items: clips, texts.
 
     Raises:
-        ModelError: they differ by more than `allowed_in_company`; what the stores have is discarded then.
+        ModelError: they differ by more than `allowed_in_company`; the stores' embeddings are discarded then.
     """
     for store, given, card in zip(stores, again, cards, strict=True):
         difference = _difference(_stored(store, shards, numbers), given)
@@ -408,7 +408,7 @@ def accept_or_refuse(
 
 
 def _stored(store: EmbeddingStore, shards: Sequence[int], numbers: Sequence[int]) -> EmbeddingShard:
-    """What a store has of some items."""
+    """The stored embeddings of some items."""
     place_of = {number: place for place, number in enumerate(numbers)}
     embeddings = np.full((len(numbers), store.dim), np.nan, np.float32)
     errors: dict[int, str] = {}
@@ -424,7 +424,7 @@ def _stored(store: EmbeddingStore, shards: Sequence[int], numbers: Sequence[int]
 
 
 def _difference(first: EmbeddingShard, second: EmbeddingShard) -> float:
-    """The largest relative difference; infinite where an item has an embedding only once."""
+    """The largest relative difference; infinite where an item has only one of the two embeddings."""
     if first.errors.keys() != second.errors.keys():
         return np.inf
     left = [place for place in range(len(first.embeddings)) if place not in first.errors]
@@ -434,7 +434,7 @@ def _difference(first: EmbeddingShard, second: EmbeddingShard) -> float:
 def text_store(card: ModelCard, opened: OpenedTask, options: RunOptions) -> EmbeddingStore:
     """The store for a model's embeddings of the different texts of a task; in memory where `options.store` is None.
 
-    Its key is made of the texts alone, so that tasks which ask for the same ones share it.
+    Its key depends on the texts alone, so tasks with the same texts share it.
     """
     unique = opened.unique_texts
     key = StoreKey.of(card, opened.configuration.recipe, digest_of_texts(unique), "texts")
@@ -442,13 +442,13 @@ def text_store(card: ModelCard, opened: OpenedTask, options: RunOptions) -> Embe
 
 
 def fill_texts(store: EmbeddingStore, model: Model, opened: OpenedTask, options: RunOptions) -> None:
-    """Embed the texts that a store lacks, a shard at a time: whoever is stopped goes on behind the last whole one.
+    """Embed the texts that a store lacks, a shard at a time: an interrupted run continues after the last complete one.
 
-    They come in the order of the store, and some are embedded again at the end, as clips are; see `fill_stores`.
+    They come in the order of the store, and some are embedded again at the end, like clips; see `fill_stores`.
 
     Raises:
-        ModelError: the model gives another shape than it says, values that are not finite, or other ones in other
-            company.
+        ModelError: the model gives another shape than it states, values that are not finite, or embeddings that depend
+            on the other texts of the batch.
         StoreError: a stored shard is damaged.
         MemoryError: not even a single text fits into the memory.
     """
@@ -474,7 +474,7 @@ def fill_texts(store: EmbeddingStore, model: Model, opened: OpenedTask, options:
 
 
 def _embedded(model: Model, texts: Sequence[str], most: int = ITEMS_PER_SHARD) -> NDArray[np.float32]:
-    """Embeddings of texts [n, dim], so many in a batch or, where memory does not suffice, fewer."""
+    """Embeddings of texts [n, dim], with at most `most` in a batch, or fewer where memory does not suffice."""
 
     def embed(size: int) -> NDArray[np.float32]:
         starts = range(0, len(texts), size)

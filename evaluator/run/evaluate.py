@@ -37,7 +37,7 @@ from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
 from audio_compositionality.tasks.registry import default_tasks, load_tasks, settings_of_tasks
 
 from .answers import left_unasked
-from .before import check_lengths, check_questions, warn_of_other_data, with_long_answers
+from .before import check_lengths, check_questions_asked, warn_of_other_data, with_long_answers
 from .embeddings import models_by_pass, precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
@@ -63,14 +63,14 @@ def evaluate(
         model: a model, or anything that `load_model` takes.
         data: opened data, or anything that `open_data` takes: a preset, a built folder, a Hub id.
         tasks: names of tasks; by default all that the data and the model allow, less those on request.
-        options: how it is run.
+        options: run options.
 
     Returns:
-        one result a task.
+        one result per task.
 
     Raises:
-        AudioCompositionalityError: an unknown model, task, setting or device, data that cannot be used, a clip that
-            cannot be embedded, a result that is in the way, or another process that has failed.
+        AudioCompositionalityError: an unknown model, task, setting or device, unusable data, a clip that cannot be
+            embedded, an earlier result in the way, or a failure of another process.
     """
     options = options or RunOptions()
     if isinstance(model, str):
@@ -101,20 +101,20 @@ def evaluate_models(
     on_result: Report | None = None,
     leave_out: bool = False,
 ) -> list[Result]:
-    """Evaluate several models; results that are in the way are found before the first model is run.
+    """Evaluate several models; earlier results in the way are detected before the first model is run.
 
     Started by torchrun or ``accelerate launch`` in several processes, each embeds its share of the clips, the main
     process scores, and all return the results. They share the embeddings through the folder `RunOptions.store`, by
-    default `store_root`, which must be on a file system that all of them see.
+    default `store_root`, which must be on a file system that all of them share.
 
     Args:
         models: loaded models.
         data: opened data.
-        tasks: default, all whose recipe the data hold, less those on request; each model is then scored by those that
-            it can do, and a warning says which it cannot.
-        options: how models are run.
-        on_result: called in the main process with each result as soon as it is there.
-        leave_out: leave out what a model cannot do of tasks that are named, instead of refusing the model.
+        tasks: by default, all tasks whose recipe the data hold, less those on request; each model is then scored in the
+            tasks that it can do, and a warning names the others.
+        options: run options.
+        on_result: called in the main process with each result as soon as it is written.
+        leave_out: leave out named tasks that a model cannot do, instead of refusing the model.
 
     Raises:
         AudioCompositionalityError: see `evaluate`.
@@ -131,21 +131,21 @@ def evaluate_models(
     _check_settings(tasks, options.settings)
     opened = [open_task(task, data, options.settings) for task in tasks]
     models = with_long_answers(models, opened)
-    # A device that is not there is found before anything is embedded.
+    # A missing device is detected before anything is embedded.
     options = options.changed(device=device_name(processes.device(options.device)))
     earlier = _earlier_results(models, opened, options, processes)
     if options.out is not None and processes.is_main:
         warn_of_other_data(options.out, opened)
     unasked = left_unasked(models, opened, leave_out)
     check_lengths(models, opened, {*earlier, *unasked}, options)
-    check_questions(models, opened, {*earlier, *unasked}, options)
+    check_questions_asked(models, opened, {*earlier, *unasked}, options)
     results: list[Result] = []
     total = sum(can_do(one.task, model) for model, one in product(models, opened)) - len(unasked)
     hidden = None if options.progress and total > 1 else True
     numbers = {id(model): number for number, model in enumerate(models)}
     with tqdm(total=total, desc="scores", unit="score", disable=hidden) as bar:
         for group in models_by_pass(models):
-            # Tasks of one recipe share what the model makes of its clips, and layers of one model a pass through it.
+            # Tasks of one recipe share the embeddings of its clips, and layers of one model a pass through it.
             filled = Filled()
             for model, one in product(group, opened):
                 if not can_do(one.task, model) or (numbers[id(model)], one.task.info.name) in unasked:
@@ -166,7 +166,7 @@ def evaluate_models(
 def _is_to_embed(
     number: int, opened: OpenedTask, every: Sequence[OpenedTask], earlier: Mapping[tuple[int, str], Result]
 ) -> bool:
-    """Whether a model lacks a result of a task or of another one of its recipe."""
+    """Whether a model lacks a result of this task or of another of the same recipe."""
     names = [other.task.info.name for other in every if other.task.info.recipe == opened.task.info.recipe]
     return any((number, name) not in earlier for name in names)
 
@@ -179,7 +179,7 @@ def _evaluate(
     filled: Filled,
     layers: Sequence[Model],
 ) -> Result | None:
-    """Embed, score and write one result; None in a process that is not the main one."""
+    """Embed, score and write one result; None in processes other than the main one."""
     computed = compute_outputs(model, opened, options, processes, filled, layers)
     if computed is None:
         return None
@@ -190,11 +190,11 @@ def _evaluate(
 
 
 def _default_tasks(models: Sequence[Model], data: Data) -> list[Task]:
-    """The tasks whose recipe the data hold and that some model can do, less those on request and those that pass the
-    rows over; warns of what a model cannot do.
+    """The tasks whose recipe the data hold and that some model can do, less those on request and those whose rows the
+    task passes over; warns of tasks that a model cannot do.
 
     Raises:
-        InputError: there is none, or a model can do none.
+        InputError: there are none, or a model can do none.
     """
     possible = default_tasks(data.recipes)
     if not possible:
@@ -205,7 +205,7 @@ def _default_tasks(models: Sequence[Model], data: Data) -> list[Task]:
 
 
 def _check_settings(tasks: Iterable[Task], requested: Mapping[str, Any]) -> None:
-    """Refuse a requested setting that no task has."""
+    """Refuse a requested setting of no task."""
     valid = settings_of_tasks(tasks)
     for name in requested:
         if name not in valid:
@@ -216,7 +216,7 @@ def _check_settings(tasks: Iterable[Task], requested: Mapping[str, Any]) -> None
 def _earlier_results(
     models: Sequence[Model], opened: Sequence[OpenedTask], options: RunOptions, processes: Processes
 ) -> dict[tuple[int, str], Result]:
-    """The results that the folder holds, by the number of the model and the task: the main process looks, all know.
+    """The results in the folder, by number of the model and name of the task: the main process reads, all receive.
 
     Raises:
         ResultError: the folder holds a result of a model for other data or settings, or a damaged one.
@@ -253,7 +253,7 @@ def _earlier_result(model: Model, opened: OpenedTask, out: Path, skip_invalid: b
 
 
 def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str]:
-    """Names of what is other in a result than in a card and a task with its data and settings."""
+    """Names of the fields in which a result differs from a card, a task, its data and settings."""
     model = ScoredModel.of(card)
     wanted: dict[str, Any] = {
         "task_version": opened.task.info.version,
@@ -273,7 +273,7 @@ def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str
 def _score(
     model: Model, computed: ModelOutputs, options: RunOptions, processes: Processes
 ) -> tuple[Result, SampleTable]:
-    """The result of what a model made of a task, and its samples; `options.device` is that of fits."""
+    """The result of a model's outputs in a task, and its samples; `options.device` is the device of fits."""
     left, skipped = computed.opened, computed.skipped
     deviation = None
     if "audio" in model.abilities and left.clip_ids:
@@ -306,7 +306,7 @@ def score_outputs(
     progress: bool,
     seconds: Mapping[str, float],
 ) -> tuple[Result, SampleTable]:
-    """Score what a model made of a task.
+    """Score the outputs of a model in a task.
 
     Args:
         opened: the task and its data.
@@ -314,7 +314,7 @@ def score_outputs(
         card: of the model.
         ran_on: device of the model.
         fit_device: torch device of fits.
-        progress: show bars of fits.
+        progress: show progress bars of fits.
         seconds: wall-clock time of each stage before.
 
     Returns:
@@ -343,14 +343,14 @@ def make_result(
     device: str,
     seconds: Mapping[str, float],
 ) -> Result:
-    """The result of some scores.
+    """The result of scores.
 
     Args:
         opened: the task and its data.
         scores: of a model.
-        described: what is known of the samples.
+        described: facts about the samples.
         card: of the model.
-        samples: the columns that stand beside the result.
+        samples: the columns beside the result.
         device: where the model ran.
         seconds: wall-clock time of each stage.
     """
@@ -379,7 +379,7 @@ def make_result(
 
 
 def intervals_of(task: Task, scores: Scores, described: Samples) -> dict[str, tuple[float, float] | None]:
-    """95 % interval of each measure that is a mean over samples: BCa bootstrap over clusters; None of too few."""
+    """95 % interval of each measure that is a mean over samples: BCa bootstrap over clusters; None for too few."""
     intervals: dict[str, tuple[float, float] | None] = {}
     for measure in task.info.with_intervals:
         column = scores.columns.get(measure.column or "")
@@ -394,6 +394,6 @@ def intervals_of(task: Task, scores: Scores, described: Samples) -> dict[str, tu
 
 def library_versions() -> dict[str, str]:
     """Versions of this package, Python and the libraries that compute, as a result states them."""
-    # torchaudio computes where it is installed and a front end asked it.
+    # torchaudio is used where it is installed and a front end requested it.
     names = [*_VERSIONS, *(["torchaudio"] if "torchaudio.compliance.kaldi" in sys.modules else [])]
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in names}}

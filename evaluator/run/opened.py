@@ -1,4 +1,4 @@
-"""A task with the data that it scores, read once for all models."""
+"""A task with its data, read once for all models."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from audio_compositionality.tasks.base import Inputs, Outputs, Samples, Scores, 
 
 @dataclass(frozen=True)
 class OpenedTask:
-    """A task, the configuration that it scores, and the settings that its scores depend on.
+    """A task, the configuration that it scores, and its settings.
 
     Attributes:
         task: the task.
         configuration: of the data.
-        rows: those that are scored and learnt from.
+        rows: the rows for scoring and training.
         inputs: of each row.
         settings: see `Task.settings`.
     """
@@ -34,12 +34,12 @@ class OpenedTask:
 
     @property
     def clip_ids(self) -> list[str]:
-        """Ids of the clips that models are given, row by row."""
+        """Ids of the clips for models, row by row."""
         return [f"{row['id']}/{name}" for row, one in zip(self.rows, self.inputs, strict=True) for name in one.clips]
 
     @property
     def texts(self) -> list[str]:
-        """The texts that models are given, row by row."""
+        """The texts for models, row by row."""
         return [text for one in self.inputs for text in one.texts]
 
     @property
@@ -49,26 +49,26 @@ class OpenedTask:
 
     @property
     def embedded_ids(self) -> list[str]:
-        """What names everything that a model embeds: ids of the clips, then digests of `unique_texts`."""
+        """Names of everything that a model embeds: ids of the clips, then digests of `unique_texts`."""
         return [*self.clip_ids, *(f"text {digest_of_texts([text])}" for text in self.unique_texts)]
 
     @property
     def prompts(self) -> list[str]:
-        """The prompts that models are given, row by row."""
+        """The prompts for models, row by row."""
         return [prompt for one in self.inputs for prompt in one.prompts]
 
     @property
     def options(self) -> list[tuple[str, ...]]:
-        """The texts between which each of `prompts` asks to choose; none where an answer is free."""
+        """The texts of the options of each of `prompts`; empty where an answer is free."""
         return [options for one in self.inputs for options in one.options or ((),) * len(one.prompts)]
 
     @property
     def samples(self) -> Samples:
-        """What is known of the scored samples."""
+        """The facts about the scored samples."""
         return self.task.samples(self.rows)
 
     def clip_outputs(self, embeddings: NDArray[np.floating]) -> NDArray[np.floating]:
-        """The embeddings of `clip_ids`, of those of all clips of the configuration, [clips, dim]."""
+        """The embeddings of `clip_ids`, selected from those of all clips of the configuration, [clips, dim]."""
         wanted = self.clip_ids
         ids = self.configuration.clip_ids
         if wanted == list(ids):
@@ -77,20 +77,20 @@ class OpenedTask:
         return embeddings[[places[id] for id in wanted]]
 
     def text_outputs(self, embeddings: NDArray[np.floating]) -> NDArray[np.floating]:
-        """The embeddings of `texts`, of those of `unique_texts`."""
+        """The embeddings of `texts`, selected from those of `unique_texts`."""
         places = {text: place for place, text in enumerate(self.unique_texts)}
         return embeddings[[places[text] for text in self.texts]]
 
     def outputs(self, embeddings: NDArray[np.floating]) -> Outputs:
-        """What a model made of all rows, of the embeddings of `embedded_ids`."""
+        """A model's outputs for all rows, from the embeddings of `embedded_ids`."""
         clips = len(self.clip_ids)
         return Outputs(clips=embeddings[:clips], texts=self.text_outputs(embeddings[clips:]))
 
     def without(self, clips: Sequence[str]) -> OpenedTask:
-        """The task without the rows that have one of some clips.
+        """The task without the rows of some clips.
 
         Raises:
-            TaskError: what is left cannot be scored.
+            TaskError: the remaining rows cannot be scored.
         """
         left_out = set(clips)
         kept = [
@@ -106,7 +106,7 @@ class OpenedTask:
         return replace(self, rows=rows, inputs=tuple(self.inputs[place] for place in kept))
 
     def score(self, outputs: Outputs, device: str = "cpu", progress: bool = False) -> Scores:
-        """Score what a model made of the inputs of all rows; see `Task.score`."""
+        """Score a model's outputs for all rows; see `Task.score`."""
         return self.task.score(self.rows, outputs, self.settings, device, progress)
 
 
@@ -116,16 +116,16 @@ def digest_of_texts(texts: Sequence[str]) -> str:
 
 
 def open_task(task: Task, data: Data, requested: Mapping[str, Any] | None = None) -> OpenedTask:
-    """A task with data that were found to be good for scoring: embedding them may take hours.
+    """A task with data that are checked for scoring, since embedding them may take hours.
 
     Args:
         task: the task.
         data: opened data, which must hold a configuration of the task's recipe.
-        requested: settings that are not to be the defaults.
+        requested: settings in place of the defaults.
 
     Raises:
         DatasetError: the data have no such configuration, or are damaged.
-        TaskError: the rows cannot be scored, or a requested setting cannot be.
+        TaskError: the rows cannot be scored, or a requested setting is invalid.
     """
     configuration = data.configuration(task.info.recipe)
     rows = tuple(configuration.rows)

@@ -1,4 +1,4 @@
-"""How models are run: everything that an evaluation is told beside models, tasks and data."""
+"""How models are run: the settings of an evaluation beside models, tasks and data."""
 
 from __future__ import annotations
 

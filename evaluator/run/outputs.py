@@ -1,4 +1,4 @@
-"""What a model makes of the inputs of a task: embeddings of clips and texts, answers to prompts; each computed once."""
+"""Outputs of a model in a task: embeddings of clips and texts, answers to prompts; each computed once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .store import EmbeddingShard, EmbeddingStore, StoreKey, stage_of
 
 @dataclass(frozen=True)
 class Filled:
-    """What the same call has embedded before.
+    """Stores filled earlier in the same call.
 
     Attributes:
-        stores: those in which all clips are.
-        seconds: of a pass that filled several of them, for those of which no result has told of it yet.
+        stores: the stores with all clips.
+        seconds: of a pass that filled several of them, for stores whose results have not stated it yet.
     """
 
     stores: dict[StoreKey, EmbeddingStore] = field(default_factory=dict)
@@ -37,15 +37,15 @@ class Filled:
 
 @dataclass(frozen=True)
 class ModelOutputs:
-    """What a model made of the inputs of a task.
+    """The outputs of a model in a task.
 
     Attributes:
         opened: the task, without the rows of clips that could not be embedded.
         outputs: for its rows.
-        skipped: why a clip could not be embedded, by its id.
-        stage: name of what took the time, as results state it: ``embed`` where all was computed, ``read`` where all was
-            there already, ``embed_rest`` where some was, ``embed_layers`` where one pass gave several layers.
-        seconds: that it took.
+        skipped: by clip id, why the clip could not be embedded.
+        stage: name of the timed stage, as results state it: ``embed`` where all was computed, ``read`` where all was
+            stored already, ``embed_rest`` where some was, ``embed_layers`` where one pass gave several layers.
+        seconds: duration of the stage.
         cut: see `Result.cut_answers`.
     """
 
@@ -58,10 +58,10 @@ class ModelOutputs:
 
 
 def check_model_kind(task: Task, model: Model) -> None:
-    """Refuse a model that cannot do what a task needs.
+    """Refuse a model that lacks an ability that a task needs.
 
     Raises:
-        TaskError: says what the task needs, and the command that lists models.
+        TaskError: names the ability, and the command that lists models.
     """
     needs = task.info.needs
     if missing := [method for word, (method, _) in ABILITIES.items() if word in needs - model.abilities]:
@@ -77,7 +77,7 @@ def check_model_kind(task: Task, model: Model) -> None:
 
 
 def can_do(task: Task, model: Model) -> bool:
-    """Whether a model can do what a task needs."""
+    """Whether a model has the abilities that a task needs."""
     try:
         check_model_kind(task, model)
     except TaskError:
@@ -86,11 +86,11 @@ def can_do(task: Task, model: Model) -> bool:
 
 
 def warn_of_left_out(models: Sequence[Model], tasks: Sequence[Task], source: str) -> None:
-    """Warn of what models cannot do of tasks that nobody has named.
+    """Warn of tasks that models cannot do, where nobody named the tasks.
 
     Args:
-        models: those that somebody has named.
-        tasks: all that could be scored.
+        models: the named models.
+        tasks: all tasks that could be scored.
         source: of the data.
 
     Raises:
@@ -105,7 +105,7 @@ def warn_of_left_out(models: Sequence[Model], tasks: Sequence[Task], source: str
 
 
 def has_text_space(model: Model) -> bool:
-    """Whether clips are embedded where texts are: at the model's own output."""
+    """Whether clips are embedded in the space of texts: at the model's own output."""
     return model.card.options.layer is None and model.card.options.pooling is None
 
 
@@ -117,17 +117,17 @@ def compute_outputs(
     filled: Filled | None = None,
     layers: Sequence[Model] = (),
 ) -> ModelOutputs | None:
-    """What a model makes of the inputs of a task; what is in the store is not computed again.
+    """The outputs of a model in a task; stored ones are not computed again.
 
-    Several processes share the embedding of clips and the questions; texts are the main process's.
+    Several processes share the embedding of clips and the questions; texts are embedded by the main process.
 
     Args:
         model: a model.
         opened: the task and its data.
         options: how models are run.
-        processes: those that share the work.
-        filled: what was embedded before by the same call; what is embedded here is added.
-        layers: models that are layers of the same one and are going to be scored: their embeddings are computed in the
+        processes: the processes that share the work.
+        filled: stores filled earlier in the same call; the stores filled here are added.
+        layers: models that are layers of the same one and will be scored: their embeddings are computed in the
             same pass.
 
     Returns:
@@ -136,8 +136,8 @@ def compute_outputs(
     Raises:
         ClipError: a clip cannot be embedded, and `options.skip_invalid` is not given.
         TaskError: too little is left without those clips, or a model that learns has nothing to learn from.
-        ModelError: answers are no texts, or not as many as prompts.
-        StoreError: what is stored is damaged.
+        ModelError: answers are no texts, or their number differs from that of the prompts.
+        StoreError: stored outputs are damaged.
         ProcessError: another process has failed.
     """
     started = time.perf_counter()
@@ -149,7 +149,7 @@ def compute_outputs(
         return ModelOutputs(answered.opened, outputs, answered.skipped, answered.stage, elapsed, answered.cut)
     texts, text_stage = None, ""
     if processes.is_main and opened.texts and "text" in model.abilities:
-        # First: a text that is too long, or a tokenizer that cannot be had, should not cost an hour of clips.
+        # Texts first: one that is too long, or a missing tokenizer, should not cost an hour of clips.
         texts, text_stage = _texts(model, opened, options)
     store, stage, seconds = None, "embed", None
     if opened.clip_ids and "audio" in model.abilities:
@@ -172,9 +172,10 @@ def compute_outputs(
 def _filled_store(
     models: Sequence[Model], opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled
 ) -> tuple[EmbeddingStore, str, float | None]:
-    """The store with all clips of a task's configuration by the first of some layers of a model, those of the others
-    being filled beside it: that of an earlier task of the same recipe, where one is; the stage, see `ModelOutputs`, by
-    what this process has to do; and the seconds of a pass that gave several layers, else None."""
+    """The store with all clips of a task's configuration by the first of some layers of a model, with the stores of the
+    other layers filled in the same pass; the store of an earlier task of the same recipe, where there is one. Also the
+    stage, see `ModelOutputs`, by the work left for this process, and the seconds of a pass over several layers, else
+    None."""
     stores = [open_store(model, opened.configuration, options) for model in models]
     key = stores[0].key
     if key in filled.stores:
@@ -198,11 +199,11 @@ def _filled_store(
 def embedded_rows(
     store: EmbeddingStore, content: EmbeddingShard, opened: OpenedTask, skip_invalid: bool
 ) -> tuple[OpenedTask, NDArray[np.floating], dict[str, str]]:
-    """A task without the rows of clips that have no embedding, the embeddings of its clips, and why others have none.
+    """A task without the rows of clips that have no embedding, the embeddings of its clips, and reasons for the others.
 
     Raises:
-        ClipError: there are such clips, and they are not to be left out.
-        TaskError: what is left cannot be scored.
+        ClipError: such clips exist and may not be left out.
+        TaskError: the remaining rows cannot be scored.
     """
     needed = set(opened.clip_ids)
     skipped = {store.ids[place]: why for place, why in content.errors.items() if store.ids[place] in needed}

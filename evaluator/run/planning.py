@@ -1,5 +1,5 @@
-"""A run before it is begun: what is scored beside what, by what models can do and what tasks want beside them; and what
-that costs, in clips, seconds of sound, minutes and MB, from rates measured here.
+"""The plan of a run: which models are scored, with the baselines, twins and controls that tasks want beside them; and
+its cost, in clips, seconds of sound, minutes and MB, from rates measured here.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _OF_INPUT = tuple(kind.prefix for kind in CONTROLS.values())
 
 @dataclass(frozen=True)
 class Named:
-    """A model that a user names, as far as it is known.
+    """A model named by the user, as far as it can be resolved.
 
     Attributes:
         name: as it was typed.
-        loaded: the models that it became, one a layer; empty where it is not loaded. What is neither loaded nor listed
-            is taken for an audio encoder.
+        loaded: its models, one per layer; empty where it is not loaded. A name that is neither loaded nor listed
+            counts as an audio encoder.
     """
 
     name: str
     loaded: tuple[Model, ...] = ()
 
     def does(self, task: Task) -> bool:
-        """Whether it can do what a task needs."""
+        """Whether it has the abilities that a task needs."""
         if self.loaded:
             return any(can_do(task, model) for model in self.loaded)
         parsed = parse_name(self.name)
@@ -49,8 +49,8 @@ class Named:
         return task.info.needs <= ENCODER if parsed.listing is None else parsed.listing.can_do(task.info.needs)
 
     def takes(self, prefix: str) -> bool:
-        """Whether a twin or a control of it says anything: who has learnt to answer by sound, or reads labels, is not
-        told what is heard."""
+        """Whether its twin or control is informative: a model that learnt to answer from sound, or that reads labels,
+        gets no list of events."""
         if prefix not in _OF_INPUT:
             return has_twins(self.name, prefix) and not self._lacks(prefix)
         kind, _ = split_control(f"{prefix}{self.name}")
@@ -58,7 +58,7 @@ class Named:
         return not is_control and all(can_control(model, kind) for model in self.loaded if kind is not None)
 
     def _lacks(self, prefix: str) -> bool:
-        """Whether nothing says how weights of a twin are drawn, of which a warning tells."""
+        """Whether a twin cannot be drawn, since nothing says how its weights are initialised; warns of it."""
         problem = next(filter(None, (twin_problem(model, prefix) for model in self.loaded)), None)
         if problem is not None:
             warnings.warn(f"{prefix}{self.name} is left out: {problem}", stacklevel=4)
@@ -67,12 +67,12 @@ class Named:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is scored beside what.
+    """The models of a run.
 
     Attributes:
-        tasks: that are scored.
-        baselines: names of models without which scores say little.
-        beside: for each model that is named, its twins and controls.
+        tasks: the tasks to score.
+        baselines: names of models without which scores are hard to interpret.
+        beside: for each named model, its twins and controls.
     """
 
     tasks: tuple[Task, ...]
@@ -81,7 +81,7 @@ class Plan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all models, each beside its own."""
+        """Names of all models, each followed by its twins and controls."""
         named = [one for name, controls in self.beside.items() for one in (name, *controls)]
         return (*self.baselines, *named)
 
@@ -91,9 +91,9 @@ def planned(given: Sequence[Named], tasks: Sequence[Task], *, is_named: bool, is
 
     Args:
         given: the models.
-        tasks: that are named, or that the data allow.
-        is_named: whether the tasks were named; else those that none of the models can do are left out.
-        is_judged: whether everything that a task wants stands beside each model; else its untrained twin alone.
+        tasks: the named tasks, or those that the data allow.
+        is_named: whether the tasks were named; else tasks that none of the models can do are left out.
+        is_judged: whether each model gets every twin and control that a task wants; else its untrained twin alone.
     """
     scored = [task for task in tasks if is_named or not given or any(one.does(task) for one in given)]
     baselines = [one.name for one in list_models() if one.is_baseline and any(map(one.can_do, _needs(scored)))]
@@ -117,10 +117,10 @@ def _needs(tasks: Sequence[Task]) -> set[frozenset[str]]:
 
 
 def _prefixes(tasks: Sequence[Task], is_judged: bool) -> list[str]:
-    """What stands in front of the names of twins and controls that tasks want, twins first."""
+    """The prefixes of the twins and controls that tasks want, twins first."""
     if not is_judged:
         return [UNTRAINED]
-    # Tasks say beside which twin a model is judged: one that has to read the question says nothing untrained.
+    # Tasks name the twin to judge a model by: untrained, a model that has to read the question is uninformative.
     judged = {task.info.twin[0] for task in tasks} or {UNTRAINED}
     wanted = [control for task in tasks for control in task.info.controls if control.endswith(":")]
     every = dict.fromkeys([*([UNTRAINED] if UNTRAINED in judged else []), *wanted])
@@ -128,22 +128,22 @@ def _prefixes(tasks: Sequence[Task], is_judged: bool) -> list[str]:
 
 
 TRIED = 4
-"""Clips that a rate is measured by; one more is embedded before, so that what is done once does not count."""
+"""Clips for measuring a rate; one more is embedded first, so that one-time work does not count."""
 
 _BYTES = 4
-"""Of a number of an embedding in the store."""
+"""Bytes of one number of a stored embedding."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What embedding or asking about the clips of a configuration takes.
+    """The size of a configuration, from which the cost of embedding its clips or of answers about them follows.
 
     Attributes:
         recipe: of the configuration.
-        rows: how many.
-        asked: rows of the split test: of questions, those that are put.
-        clips: how many.
-        seconds: of sound, as long as the first few clips are on average.
+        rows: number of rows.
+        asked: rows of the test split: with questions, the questions that are put.
+        clips: number of clips.
+        seconds: of sound, estimated from the mean length of the first few clips.
     """
 
     recipe: str
@@ -157,7 +157,7 @@ def cost_of(configuration: Configuration) -> Cost:
     """The cost of a configuration; a few clips of it are rendered or read.
 
     Raises:
-        DatasetError: the data cannot be used.
+        DatasetError: unusable data.
     """
     count = len(configuration.clip_ids)
     first = list(configuration.clips(range(min(count, TRIED)), keep_invalid=True))
@@ -170,7 +170,7 @@ def seconds_per_clip(model: Model, configuration: Configuration) -> float:
     """Seconds that one clip takes on this machine, rendered or read and embedded by itself.
 
     Raises:
-        DatasetError: the data cannot be used.
+        DatasetError: unusable data.
         ModelError: the model cannot embed these clips.
     """
     clips = configuration.clips(range(min(len(configuration.clip_ids), TRIED + 1)), keep_invalid=True)
@@ -185,12 +185,12 @@ def seconds_per_clip(model: Model, configuration: Configuration) -> float:
 
 
 def stored_megabytes(model: Model, costs: Sequence[Cost]) -> float:
-    """MB that the embeddings take in the store."""
+    """MB of a model's embeddings in the store."""
     return sum(cost.clips for cost in costs) * (model.card.output_dim or 0) * _BYTES / 1e6
 
 
 def to_download(name: str) -> str:
-    """What of a model has to be fetched before it can be run, in words; empty where all of it is here.
+    """The files of a model that have to be downloaded first, in words; empty where all are here.
 
     Args:
         name: as `load_model` takes it.
@@ -216,15 +216,15 @@ def to_download(name: str) -> str:
 
 @dataclass(frozen=True)
 class ModelCost:
-    """What one model of a plan costs.
+    """The cost of one model of a plan.
 
     Attributes:
         name: of the model.
-        clips: that it embeds.
-        questions: that it is put.
+        clips: number of clips that it embeds.
+        questions: number of questions put to it.
         seconds: that its clips take here; None where the model is not here, or answers.
         megabytes: of its embeddings in the store; None likewise.
-        download: what has to be fetched; empty where nothing has to be.
+        download: the files to download; empty where there are none.
     """
 
     name: str
@@ -236,7 +236,7 @@ class ModelCost:
 
 
 def is_here(name: str) -> bool:
-    """Whether a model can be loaded without fetching anything, and without asking a server.
+    """Whether a model can be loaded without a download or a call to a server.
 
     Raises:
         ModelError: nothing has that name.
@@ -246,12 +246,12 @@ def is_here(name: str) -> bool:
 
 
 def costs_of_plan(plan: Plan, data: Data, load: Callable[[str], Sequence[Model]]) -> list[ModelCost]:
-    """The costs of each model; those that embed and are here are loaded, and embed a few clips.
+    """The costs of each model; encoders that are here are loaded, and embed a few clips.
 
     Args:
         plan: of an evaluation.
-        data: that it is of.
-        load: gives the models that a name becomes: one a layer and one a seed of a twin.
+        data: its data.
+        load: gives the models of a name: one per layer and per seed of a twin.
     """
     costs = {recipe: cost_of(data.configuration(recipe)) for recipe in {task.info.recipe for task in plan.tasks}}
     return [_cost_of_model(name, plan, data, costs, load) for name in plan.names]

@@ -1,7 +1,7 @@
-"""Several processes at one evaluation, on one machine or many, as torchrun or accelerate start them.
+"""Several processes in one evaluation, on one machine or many, as torchrun or accelerate start them.
 
-Each embeds its share of the clips into one store on a file system that all of them see; the main process scores.
-Nothing but a few lines of text passes between them, so gloo on the CPU joins them whatever they compute on. Where one
+Each embeds its share of the clips into one store on a file system that all of them share; the main process scores.
+Only a few lines of text pass between them, so gloo on the CPU joins them whatever device they compute on. Where one
 fails, the launcher ends the others.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from accelerate import PartialState
 
 LONGEST_WAIT = timedelta(days=7)
-"""How long a process waits for the slowest: one that finds its share in the store waits as long as another computes."""
+"""Longest wait for the slowest process: one whose share is stored already waits as long as another computes."""
 
 
 class ProcessError(AudioCompositionalityError):
@@ -28,18 +28,18 @@ class ProcessError(AudioCompositionalityError):
 
 
 class Processes:
-    """The processes that work together; a single one where no launcher has started more.
+    """The processes of an evaluation; a single one where no launcher has started more.
 
     Attributes:
         rank: number of this process, counted from 0 over all machines.
-        count: how many there are.
+        count: number of processes.
     """
 
     def __init__(self, state: PartialState | None = None, group: Any = None) -> None:
         """A single process.
 
         Args:
-            state: of one among several.
+            state: of one process among several.
             group: torch's handle of them all.
         """
         self._state = state
@@ -53,18 +53,18 @@ class Processes:
         return self.rank == 0
 
     def share_of(self, count: int) -> range:
-        """Which of `count` shards are this process's: every one whose number leaves its rank."""
+        """This process's shards among `count`: every one whose number leaves its rank as a remainder."""
         return range(self.rank, count, self.count)
 
     def stretch_of(self, count: int) -> range:
-        """Which of `count` shards are this process's, where neighbours are read together: consecutive ones."""
+        """This process's shards among `count`, where neighbours are read together: consecutive ones."""
         return range(self.rank * count // self.count, (self.rank + 1) * count // self.count)
 
     def device(self, requested: str | None) -> str | None:
-        """The device to compute on: of several processes each takes the GPU of its rank on its machine.
+        """The device to compute on: among several processes, each takes the GPU of its rank on its machine.
 
         Args:
-            requested: a torch device; None or ``cuda`` leaves it open which GPU.
+            requested: a torch device; None or ``cuda`` leaves the choice of a GPU open.
         """
         if self._state is None or requested not in (None, "cuda"):
             return requested
@@ -76,7 +76,7 @@ class Processes:
 
     @contextmanager
     def one_first(self) -> Iterator[None]:
-        """Let one process of each machine do it before the others, so that one alone downloads."""
+        """Let one process of each machine run first, so that only one downloads."""
         first = self._state is None or self._state.is_local_main_process
         if not first:
             self.wait()
@@ -85,7 +85,7 @@ class Processes:
             self.wait()
 
     def wait(self) -> None:
-        """Wait until all processes have come here.
+        """Wait until all processes have reached this point.
 
         Raises:
             ProcessError: one of them has ended before.
@@ -98,7 +98,7 @@ class Processes:
             barrier(self._group)
 
     def tell(self, text: str) -> str:
-        """The text that the main process gives, in every process.
+        """The main process's text, in every process.
 
         Raises:
             ProcessError: one of them has ended before.
@@ -120,7 +120,7 @@ def _connected() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        # gloo raises plain RuntimeErrors of its own.
+        # gloo raises plain RuntimeErrors.
         if isinstance(error, DistError) or "gloo" in str(error).lower() or "connection" in str(error).lower():
             raise ProcessError(f"another process has ended, or cannot be reached: {first_line(error)}") from error
         raise
@@ -156,5 +156,5 @@ def _join() -> Processes:
 
     with _connected():
         state = PartialState(cpu=True)
-        # A group of its own: the default one would wait half an hour at most for the slowest process.
+        # A separate group: the default one would wait half an hour at most for the slowest process.
         return Processes(state, new_group(timeout=LONGEST_WAIT, backend="gloo"))

@@ -1,14 +1,14 @@
-"""What models gave, on disk: computed once, in shards, under a key that says what it was computed from.
+"""Outputs of models on disk: computed once, in shards, under a key that states their origin.
 
 A store is a folder, ``<root>/<model id>/<recipe>-<kind>-<first 16 hex digits of the key's digest>``, with the key as
-JSON and one file for every 64 items. Another key is another folder, so that what is stored never has to be thrown away,
-nor taken for something else. A shard appears under its name only when it is whole and on the disk, and one in which a
-single bit has changed since is refused. Embeddings wait under a name of their own until a share of them has been
+JSON and one file for every 64 items. Another key is another folder, so stored outputs never have to be deleted,
+nor are mistaken for others. A shard appears under its name only when it is complete and on the disk, and a shard with a
+single changed bit is refused. Embeddings wait under another name until a share of them has been
 computed a second time, see `embeddings.accept_or_refuse`.
 
-Answers to the prompts of a task are kept each as soon as it is there, for it may have cost. Sixteen make a shard. Until
-it is finished, those that are there stand beside it, a line each, in a file that ends in ``.begun``; whatever stops a
-run, no answer that came back is asked for again.
+Each answer to a prompt is kept as soon as it arrives, for it may have been expensive. Sixteen make a shard. The answers
+of an unfinished shard stand in a file that ends in ``.begun``, a line each; whatever interrupts a
+run, no answer that arrived is asked for again.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from .options import ITEMS_PER_SHARD
 Kind = Literal["clips", "texts", "answers"]
 
 EMBEDDINGS_VERSION, ANSWERS_VERSION = 4, 3
-"""Of the layouts of stores; one of them is a part of every key."""
+"""Versions of the layouts of stores; one of them is a part of every key."""
 
 
 @dataclass(frozen=True)
 class StoreKey:
-    """What outputs were computed from: equal keys mean equal outputs, up to rounding.
+    """The origin of outputs: equal keys mean equal outputs, up to rounding.
 
     Attributes:
         recipe: name of the configuration of the data.
@@ -94,7 +94,7 @@ class StoreKey:
 
     @property
     def schema_version(self) -> int:
-        """Of the layout of the store."""
+        """Version of the store's layout."""
         return ANSWERS_VERSION if self.kind == "answers" else EMBEDDINGS_VERSION
 
     def dumps(self) -> str:
@@ -109,10 +109,10 @@ class StoreKey:
 
 
 SHARDS_PER_BLOCK = 8
-"""Shards among which items are dealt out by their hashes: 512 items, which go to a model in an order of their own."""
+"""Shards whose items are mixed in the order of their hashes: 512 items, which go to a model in that order."""
 
 UNCHECKED = ".unchecked"
-"""Ends the name of a shard of which no item has been computed a second time."""
+"""Suffix of the name of a shard before any of its items has been computed a second time."""
 
 KEY_NAME = "key.json"
 
@@ -122,7 +122,7 @@ _REMEDY = "delete it, or compute all shards again with --force"
 
 
 class StoreError(AudioCompositionalityError):
-    """Stored outputs that cannot be used: says which file, what is wrong, and what to do."""
+    """Stored outputs that cannot be used: names the file, the problem and the remedy."""
 
 
 def store_root() -> Path:
@@ -134,7 +134,7 @@ class ShardStore(ABC, Generic[Content]):
     """Items of one key, shard by shard; a subclass says how a shard is written and read.
 
     Attributes:
-        key: what the items were computed from.
+        key: the origin of the items.
         ids: of the items, in their order.
         folder: where the shards are; None for a store in memory.
     """
@@ -145,11 +145,11 @@ class ShardStore(ABC, Generic[Content]):
     def __init__(self, root: str | Path | None, key: StoreKey, ids: Sequence[str]) -> None:
         """Open a store; nothing is written before the first shard is.
 
-        Temporary files that a process of this machine left when it was killed are removed.
+        Temporary files of killed processes of this machine are removed.
 
         Args:
             root: folder of all stores; None keeps the shards in memory.
-            key: what the items are computed from.
+            key: the origin of the items.
             ids: of all items, in their order.
 
         Raises:
@@ -171,11 +171,11 @@ class ShardStore(ABC, Generic[Content]):
 
     @property
     def num_shards(self) -> int:
-        """Shards of the whole store."""
+        """Number of shards of the complete store."""
         return -(-len(self.ids) // self.items_per_shard)
 
     def items(self, shard: int) -> range:
-        """The places of a shard among all that the store has, counted from 0."""
+        """The places of a shard among all items of the store, counted from 0."""
         size = self.items_per_shard
         return range(shard * size, min((shard + 1) * size, len(self.ids)))
 
@@ -188,21 +188,21 @@ class ShardStore(ABC, Generic[Content]):
         return None if self.folder is None else self.folder / f"{shard:05d}-of-{self.num_shards:05d}{self.suffix}"
 
     def has(self, shard: int) -> bool:
-        """Whether a shard is finished. Its content is looked at by `read`."""
+        """Whether a shard is finished. `read` checks its content."""
         path = self.path(shard)
         return shard in self._kept if path is None else path.exists()
 
     def awaits_check(self, shard: int) -> bool:
-        """Whether a shard is there, and would be finished if it were checked."""
+        """Whether a shard is stored and awaits its check."""
         path = self.path(shard)
         return shard in self._kept_unchecked if path is None else _unchecked(path).exists()
 
     def write(self, shard: int, content: Content, *, checked: bool = True) -> None:
-        """Finish a shard: a file gets its name only when all of it is on the disk. Its bytes depend on its content.
+        """Finish a shard: a file gets its name only when complete and on the disk. Its bytes depend on content alone.
 
         Args:
             shard: its number.
-            content: what it holds.
+            content: the items.
             checked: False leaves it under another name, until `accept` finishes it.
         """
         path = self.path(shard)
@@ -223,7 +223,7 @@ class ShardStore(ABC, Generic[Content]):
             os.replace(_unchecked(path), path)
 
     def discard(self, shard: int) -> None:
-        """Forget a shard, finished or not, so that it is computed anew."""
+        """Delete a shard, finished or not, so that it is computed anew."""
         path = self.path(shard)
         if path is None:
             self._kept.pop(shard, None)
@@ -236,7 +236,7 @@ class ShardStore(ABC, Generic[Content]):
         """A shard that is finished, or awaits a check.
 
         Raises:
-            StoreError: it is absent, damaged, or of another key, other items or another shape.
+            StoreError: it is absent, damaged, or has another key, other items or another shape.
         """
         path = self.path(shard)
         if path is None:
@@ -258,17 +258,17 @@ class ShardStore(ABC, Generic[Content]):
 
     @abstractmethod
     def _serialise(self, shard: int, content: Content) -> bytes:
-        """The bytes of a shard, which its content alone decides, with `NO_DIGEST` as the first value: ``digest``."""
+        """The bytes of a shard, a function of its content alone, with `NO_DIGEST` as the first value: ``digest``."""
 
     @abstractmethod
     def _parse(self, shard: int, content: bytes) -> Content:
-        """The content of a shard's bytes, which are as they were written; an error where they are of another store."""
+        """The content of a shard's bytes, whose digest is verified; an error where they belong to another store."""
 
     def check_complete(self) -> None:
         """Refuse a store that lacks shards after every process has finished.
 
         Raises:
-            StoreError: it does.
+            StoreError: shards are missing.
         """
         absent = [shard for shard in range(self.num_shards) if not self.has(shard)]
         if absent:
@@ -284,11 +284,11 @@ class ShardStore(ABC, Generic[Content]):
 
 
 def stage_of(store: ShardStore[Any], shards: Sequence[int], force: bool) -> str:
-    """What is going to happen to some shards: ``embed`` where all are computed, ``read`` where all are finished, or
+    """The stage ahead for some shards: ``embed`` where all are computed, ``read`` where all are finished, or
     ``embed_rest``."""
     finished = sum(map(store.has, shards))
     if force or not (finished or any(map(store.awaits_check, shards))):
-        # Where there are no shards, nothing is there to be read either.
+        # Without shards, there is nothing to read either.
         return "embed"
     return "read" if finished == len(shards) else "embed_rest"
 
@@ -299,7 +299,7 @@ class EmbeddingShard:
 
     Attributes:
         embeddings: float32 [items, output_dim], NaN where an item has none.
-        errors: by place among them, why an item has none.
+        errors: by place in the shard, the reason for a missing embedding.
     """
 
     embeddings: NDArray[np.float32]
@@ -307,10 +307,10 @@ class EmbeddingShard:
 
 
 class EmbeddingStore(ShardStore[EmbeddingShard]):
-    """The embeddings that one model gives of clips or texts, as safetensors.
+    """The embeddings of clips or texts by one model, as safetensors.
 
-    Items are in the order in which a model is given them: that of a hash of each, within blocks of `SHARDS_PER_BLOCK`
-    shards of consecutive ones. What a model makes of how many it has been given thus says nothing of any row.
+    Items are in the order in which the model receives them: by a hash of each, within blocks of `SHARDS_PER_BLOCK`
+    shards of consecutive ones. So a model that counts its inputs learns nothing about any row.
     """
 
     suffix = ".safetensors"
@@ -331,11 +331,11 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
         )
 
     def by_hash(self, numbers: Iterable[int], purpose: str) -> list[int]:
-        """Items in the order of the SHA-256 of each one's id with the fingerprint of them all, which no model decides.
+        """Items in the order of the SHA-256 of each one's id with the fingerprint of all, independent of the model.
 
         Args:
             numbers: of the items in `ids`.
-            purpose: another one makes another order.
+            purpose: a text; each gives another order.
         """
         start = f"{purpose}\n{self.key.recipe}\n{self.key.fingerprint}\n"
         return sorted(numbers, key=lambda number: hashlib.sha256(f"{start}{self.ids[number]}".encode()).digest())
@@ -389,7 +389,7 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
 
 
 def _unchecked(path: Path) -> Path:
-    """Where a shard is before it is checked."""
+    """Path of a shard before its check."""
     return path.with_name(path.name + UNCHECKED)
 
 
@@ -420,7 +420,7 @@ def _check_key(path: Path, key: StoreKey) -> None:
 ANSWERS_PER_SHARD = 16
 
 Answer = tuple[str, Mapping[str, Any]]
-"""The text of an answer, and what is known of it beside."""
+"""The text of an answer, and the facts beside it."""
 
 
 @dataclass(frozen=True)
@@ -428,12 +428,12 @@ class AnswerShard:
     """The answers to consecutive prompts.
 
     Attributes:
-        answers: one a prompt, empty where there is none.
-        errors: by place in the shard, why there is none.
-        facts: what is known of each answer beside its text, as JSON values by name: ``log_likelihoods`` of the options,
-            of a server also how many of them are but upper bounds (``unlisted``), whether it marks the answer as
-            ``refused`` and its ``fingerprint``, ``finish_reason`` and ``tokens``, the number of those that were
-            written; empty where nothing is of any.
+        answers: one per prompt, empty where it is missing.
+        errors: by place in the shard, the reason for a missing answer.
+        facts: facts about each answer beside its text, as JSON values by name: ``log_likelihoods`` of the options,
+            from a server also how many of them are only upper bounds (``unlisted``), whether it marks the answer as
+            ``refused`` and its ``fingerprint``, ``finish_reason`` and ``tokens``, the number of written tokens;
+            empty where no answer has any.
     """
 
     answers: tuple[str, ...]
@@ -442,7 +442,7 @@ class AnswerShard:
 
 
 class AnswerStore(ShardStore[AnswerShard]):
-    """The answers that one model gives to prompts, as JSON with a digest."""
+    """The answers of one model to prompts, as JSON with a digest."""
 
     suffix = ".json"
     items_per_shard = ANSWERS_PER_SHARD
@@ -477,9 +477,9 @@ class AnswerStore(ShardStore[AnswerShard]):
         return AnswerShard(tuple(map(str, facts["answers"])), errors, tuple(facts.get("facts", ())))
 
     def begun(self, shard: int) -> dict[int, Answer]:
-        """The answers that are there of a shard that is not finished, by their places among all.
+        """The answers of an unfinished shard, by their places among all.
 
-        A line that was torn, changed, or belongs to another key counts as not there; a warning says so.
+        A line that was torn, changed, or belongs to another key counts as missing; a warning says so.
 
         Raises:
             StoreError: the file cannot be read, such as a folder in its place.
@@ -495,20 +495,20 @@ class AnswerStore(ShardStore[AnswerShard]):
             raise StoreError(_unusable(path, error)) from error
         answers: dict[int, Answer] = {}
         for number, line in enumerate(lines, 1):
-            # Each write begins with a line end, behind whatever was torn.
+            # Each write begins with a line end, after any torn line.
             if line:
                 try:
                     place, text, facts = parsed_line(line, self._ids_digest(shard))
                     answers[place] = text, facts
                 except DamagedError as error:
-                    # Of one place, whoever asks: a warning is shown once.
+                    # The same place in the code for all callers: a warning is shown once.
                     warnings.warn(
                         f"line {number} of {path} is left out, and its question is asked again: {error}", stacklevel=1
                     )
         return answers
 
     def add(self, shard: int, answers: Iterable[tuple[int, Answer]]) -> None:
-        """Keep answers of a shard that is not finished yet, by their places among all; nothing in memory.
+        """Keep answers of an unfinished shard, by their places among all; does nothing in memory.
 
         Raises:
             StoreError: there is a folder in the place of their file.
@@ -520,7 +520,7 @@ class AnswerStore(ShardStore[AnswerShard]):
         lines = b"".join(sealed_line([place, text, dict(facts)], belongs_to) for place, (text, facts) in answers)
         if not (path.parent / KEY_NAME).exists():
             write_whole(path.parent / KEY_NAME, self.key.dumps())
-        # In one write, behind what is there: of a process that ends meanwhile one line is torn at most.
+        # One write, at the end of the file: a process that ends meanwhile tears at most one line.
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         except (IsADirectoryError, PermissionError) as error:
@@ -537,7 +537,7 @@ class AnswerStore(ShardStore[AnswerShard]):
         self._forget_begun(shard)
 
     def discard(self, shard: int) -> None:
-        """See `ShardStore.discard`; so with what is there of one that is not finished."""
+        """See `ShardStore.discard`; also deletes the answers of an unfinished shard."""
         super().discard(shard)
         self._forget_begun(shard)
 
@@ -559,15 +559,15 @@ def _unusable(path: Path, error: OSError) -> str:
 
 
 def scoring_of(opened: OpenedTask) -> Scoring:
-    """How the answers to a task's prompts are taken; it is the same of all prompts."""
+    """The scoring of a task's answers; it is the same for all prompts."""
     return next((one.scoring for one in opened.inputs if one.prompts), GENERATE)
 
 
 def answer_store(card: ModelCard, opened: OpenedTask, root: str | Path | None) -> AnswerStore:
     """The store of a model's answers.
 
-    Its key holds the words of all prompts, and so their version and the orders of the options, and how answers are
-    taken.
+    Its key holds the texts of all prompts, and with them their version and the orders of the options, and the
+    scoring.
 
     Args:
         card: of the model.

@@ -1,4 +1,4 @@
-"""Submissions and their verification: what is sent to a leaderboard, and how anybody recomputes it.
+"""Submissions and their verification: the files sent to a leaderboard, and their recomputation by anybody.
 
-Files, what they may hold, and the checker's record belong here. Nothing here calls the Hub.
+These files, the rules for their content, and the checker's record belong here. Nothing here calls the Hub.
 """

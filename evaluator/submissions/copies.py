@@ -1,34 +1,34 @@
-"""Copies: whether embeddings or answers are those of an earlier submission, told from a few kilobytes, not the files.
+"""Copies: whether embeddings or answers repeat an earlier submission, detected from a few kilobytes, not the files.
 
-A `Sketch` stands in the checker's record of each submission. It holds a digest of the values, which a file's form does
-not change, and what near-copies are told by: of embeddings their `Shape`, of answers the `Choices` that they make.
+A `Sketch` stands in the checker's record of each submission. It holds a digest of the values, independent of the file's
+form, and the evidence for near-copies: the `Shape` of embeddings, or the `Choices` of answers.
 
-**Answers.** How an answer is written does not count: a letter, a text, another case or a phrase around it are one
+**Answers.** The wording of an answer does not count: a letter, a text, another case or a phrase around it are one
 choice. Answers are nearly the same in two ways:
 
-- all choices are the same, of enough questions. Where all are right, this is no evidence beyond that accuracy; yet two
-  perfect models are so rare that people are asked. Who always takes one position is exempt;
-- the wrong ones are the same, more often than what explains it. Of the questions that both answer wrongly, with wrong
-  options p that they take with the shares a_p and b_p, chance alone gives the same on Σ a_p b_p: a position that both
-  prefer, and of two options always. This is Cohen's kappa of wrong choices, (agreement − chance) / (1 − chance).
-  Honest models err alike, since what misleads one misleads another: those of Kim et al. (arXiv 2506.07962) agree on
-  60 % of what both have wrong, where 1/3 is chance with four options, a kappa of 0.4. The margin is wide: up to
-  `HONEST` models count as different.
+- all choices are the same, for enough questions. Where all are right, this is no evidence beyond that accuracy; yet two
+  perfect models are so rare that the maintainers decide. A model that always takes one position is exempt;
+- the wrong choices agree more often than innocent causes explain. For a question that both answer wrongly, with wrong
+  options p that they take with shares a_p and b_p, chance agreement is Σ a_p b_p: large for a
+  position that both prefer, and 1 with two options. This is Cohen's kappa of wrong choices, (agreement − chance) /
+  (1 − chance). Honest models err alike, since misleading questions mislead all: those of Kim et al. (arXiv 2506.07962)
+  agree on 60 % of the questions that both have wrong, where 1/3 is chance with four options, a kappa of 0.4. The margin
+  is wide: models up to `HONEST` count as different.
 
-**Embeddings.** Compared are ranks, which no monotone change of a distance touches, of the distances between some fixed
-clips, the anchors; of the rows as they are, of rows of length 1, and of rows of length 1 after their mean was taken
-away. Rows that agree least are left out first, so that single ones do not count. Embeddings are nearly the same in
+**Embeddings.** The distances between some fixed clips, the anchors, are compared by their ranks, which no monotone
+change of a distance affects; for the rows as they are, for rows of length 1, and for rows of length 1 after centring.
+Rows that agree least are left out first, so that single rows do not count. Embeddings are nearly the same in
 three ways:
 
 - the ranks are the same but for rounding: after a shift, a scale, a rotation, other signs, another order of the
   dimensions, rows made 1 long, or a few rows moved or exchanged;
-- the ranks are alike, and what differs looks like noise. Where two models hear differently, how they differ is a
-  function of the sound, so that clips that are near each other differ alike; noise knows of no sound. For the pair of
-  clips (i, j) with difference of ranks e_ij, and the clips i' and j' that are nearest to them in the earlier
-  embeddings, the *structure* is the correlation of e_ij with e_i'j', over pairs of which no clip is in the other;
+- the ranks are alike, and their difference looks like noise. Where two honest models differ, the difference is a
+  function of the sound, so neighbouring clips differ alike; noise is independent of the sound. For the pair of
+  clips (i, j) with difference of ranks e_ij, and their nearest neighbours i' and j' in the earlier
+  embeddings, the *structure* is the correlation of e_ij with e_i'j', over pairs without a clip in common;
 - dimensions are the same, clip by clip in their ranks: where some were dropped, doubled, scaled or added.
 
-What the limits leave of honest models is measured by `studies.copies`.
+`studies.copies` measures the margin that the limits leave to honest models.
 """
 
 from __future__ import annotations
@@ -58,31 +58,31 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 NO_CHOICE = "-"
-"""In place of a choice that an answer does not make."""
+"""Stands for the choice of an answer that names no option."""
 
 
 LEAST_SAME = 30
-"""Questions of which all choices have to be the same."""
+"""Fewest questions for equality of all choices to count."""
 
 HONEST = 0.75
-"""Kappa of wrong choices up to which models are taken for different."""
+"""Kappa of wrong choices up to which models count as different."""
 
 COPIED = 0.9
-"""Kappa from which on they are taken for one, where chance does not explain it."""
+"""Kappa from which on they count as the same, where chance does not explain it."""
 
 CHANCE_AGREEMENT = 1e-4
-"""Probability that models whose kappa is `HONEST` agree as often, above which agreement proves nothing."""
+"""Probability of as much agreement under a kappa of `HONEST`, above which agreement proves nothing."""
 
 Letters = Annotated[str, StringConstraints(strict=True, pattern="^[A-Z-]*$", max_length=20_000)]
 
 
 class Choices(Strict):
-    """What is chosen of the options of each question, a character each.
+    """The chosen options of all questions, a character each.
 
     Attributes:
-        taken: letter of the option that is taken; ``-`` of an answer that names none.
-        right: letter of the one that is right.
-        last: letter of the last one.
+        taken: letter of the chosen option; ``-`` for an answer that names none.
+        right: letter of the right option.
+        last: letter of the last option.
     """
 
     taken: Letters
@@ -101,10 +101,10 @@ class Choices(Strict):
 
 
 def choices_of(samples: SampleTable, opened: OpenedTask) -> Choices | None:
-    """The choices in the samples of a task; None of one whose samples do not say them, or that has too many options.
+    """The choices in the samples of a task; None where the samples do not state them, or options are too many.
 
     Args:
-        samples: of answers that were scored.
+        samples: of scored answers.
         opened: the task with its data.
     """
     asked, taken = opened.samples.asked, taken_in(samples, opened.task.info)
@@ -115,7 +115,7 @@ def choices_of(samples: SampleTable, opened: OpenedTask) -> Choices | None:
 
 
 def taken_in(samples: SampleTable, info: TaskInfo) -> str | None:
-    """The letters of the options that the samples of a task say are taken; None where they say none."""
+    """The letters of the options chosen in the samples of a task; None where they state none."""
     column = None if info.profile is None else samples.columns.get(info.profile.choices)
     if column is None:
         return None
@@ -123,7 +123,7 @@ def taken_in(samples: SampleTable, info: TaskInfo) -> str | None:
 
 
 def are_nearly_same_choices(one: Choices, other: Choices) -> bool:
-    """Whether answers to the same questions are nearly the same; see the module."""
+    """Whether answers to the same questions are nearly the same; see the module's docstring."""
     if (one.right, one.last) != (other.right, other.last):
         return False
     if one.taken == other.taken and len(one.taken) >= LEAST_SAME and not is_constant(one):
@@ -133,7 +133,7 @@ def are_nearly_same_choices(one: Choices, other: Choices) -> bool:
 
 
 def is_constant(choices: Choices) -> bool:
-    """Whether one position is taken of all questions with as many options: who submits such answers copies nobody."""
+    """Whether the choice is one position for all questions with the same number of options; this is no copy."""
     taken: dict[str, set[str]] = {}
     for letter, last in zip(choices.taken, choices.last, strict=True):
         taken.setdefault(last, set()).add(letter)
@@ -141,10 +141,10 @@ def is_constant(choices: Choices) -> bool:
 
 
 def agreement_of_errors(one: Choices, other: Choices) -> tuple[float, float]:
-    """Kappa of the choices that are wrong in both; and how probable as much agreement is where kappa is `HONEST`.
+    """Kappa of the choices that are wrong in both, and the probability of as much agreement under a kappa of `HONEST`.
 
-    Questions with two options tell nothing: both wrong choices are the same one. Without any other the kappa is 0, and
-    the probability 1.
+    Questions with two options do not count, since both wrong choices are the same one. Without any others the kappa is
+    0, and the probability 1.
     """
     first, second, right, last = (_positions(letters) for letters in (one.taken, other.taken, one.right, one.last))
     wrong = (first >= 0) & (second >= 0) & (first != right) & (second != right) & (last >= 2)
@@ -162,18 +162,18 @@ def agreement_of_errors(one: Choices, other: Choices) -> tuple[float, float]:
 
 
 def _positions(letters: str) -> Ints:
-    """Places of options from 0; −1 of none."""
+    """Places of options from 0; −1 for no choice."""
     return np.array([LETTERS.find(letter) for letter in letters], np.int64)
 
 
 def _habits(taken: Ints, options: int) -> Floats:
-    """How often each position is taken where the answer is wrong, with one more answer spread over all, [options]."""
+    """Share of each position among the wrong answers, with one more answer spread over all, [options]."""
     counts = np.bincount(taken, minlength=options).astype(np.float64)
     return counts + 1 / options
 
 
 def _chance(first: Floats, second: Floats, right: Ints) -> Floats:
-    """Probability that two models with such habits take the same option of each question, neither the right one."""
+    """Probability that two models with these shares choose the same wrong option, for each question."""
     allowed = np.ones((len(right), len(first)))
     allowed[np.arange(len(right)), right] = 0
     shares = [habits * allowed / (habits * allowed).sum(axis=1, keepdims=True) for habits in (first, second)]
@@ -181,7 +181,7 @@ def _chance(first: Floats, second: Floats, right: Ints) -> Floats:
 
 
 def _tail(probabilities: Floats, least: int) -> float:
-    """Probability that at least so many of independent events come true: the Poisson binomial distribution, by
+    """Probability of at least so many among independent events: the Poisson binomial distribution, by
     convolution."""
     distribution = np.zeros(len(probabilities) + 1)
     distribution[0] = 1
@@ -192,55 +192,55 @@ def _tail(probabilities: Floats, least: int) -> float:
 
 
 ANCHORS = 96
-"""Clips that are compared, at most: 4,560 distances."""
+"""Most clips that are compared: 4,560 distances."""
 
 ANCHOR_BLOCK = 8
-"""Anchors that follow each other in the data, where rows are often of related clips, so that there are near ones."""
+"""Consecutive anchors: neighbouring rows often have related clips, so that near ones are among the anchors."""
 
 DIMENSIONS = 48
-"""Dimensions that are remembered, at most."""
+"""Most dimensions in a shape."""
 
 KEPT = 0.75
-"""Share of the anchors that agree best, which are compared in the end."""
+"""Share of the anchors, those that agree best, that is compared in the end."""
 
 SAME_RANKS = 0.005
-"""Mean difference of ranks, 1 of independent embeddings, up to which they are the same but for rounding. Layers of
-untrained networks, which add next to nothing to each other, are the honest models that come nearest."""
+"""Mean difference of ranks, 1 for independent embeddings, up to which they are the same but for rounding. The honest
+models that come nearest are layers of untrained networks, which add next to nothing to each other."""
 
 FAR = 0.8
-"""The same, before rows are left out, from which on nothing else is compared."""
+"""Mean difference before rows are left out, from which on nothing else is compared."""
 
 ALIKE_RANKS = 0.3
-"""The same up to which embeddings with noise are looked for."""
+"""Mean difference up to which embeddings are tested for noise."""
 
 STRUCTURE = 0.18
-"""What differs between embeddings that are `ALIKE_RANKS` is noise where its structure is no larger."""
+"""Largest structure of the difference between embeddings within `ALIKE_RANKS` that counts as noise."""
 
 LEAST_ANCHORS = 64
-"""Anchors without which structure tells nothing."""
+"""Fewest anchors for a meaningful structure."""
 
 SAME_DIMENSION = 0.999
-"""Correlation of ranks from which on two dimensions are one."""
+"""Correlation of ranks from which on two dimensions are the same."""
 
 LEAST_DIMENSIONS = 6
-"""Dimensions that have to be the same; of embeddings with fewer half of them, and 3 at least."""
+"""Fewest equal dimensions; for embeddings with fewer, half of them, and at least 3."""
 
 LEAST_DISTANCE_SPREAD = 0.02
-"""Standard deviation of distances, over their mean, below which they tell nothing: clips are all equally far apart."""
+"""Standard deviation of distances, over their mean, below which they are uninformative: all clips equally far apart."""
 
 Bytes = Annotated[str, StringConstraints(strict=True, pattern="^[A-Za-z0-9+/]*={0,2}$", max_length=50_000)]
 
 
 class Shape(Strict):
-    """What the embeddings of the anchors are compared by. Texts are bytes in Base64, numbers little-endian.
+    """The comparable form of the anchors' embeddings. Texts are bytes in Base64, numbers little-endian.
 
     Attributes:
         anchors: number of anchors n.
         distances: float32 [n (n − 1) / 2], of each pair, in units of their root mean square; row by row above the
             diagonal.
-        lengths: float32 [2, n], of the rows as they are and with the mean of all rows taken away; in the same units.
+        lengths: float32 [2, n], of the rows as they are and after centring; in the same units.
         dimensions: uint8 [k, n], twice the rank from 0 of each anchor in dimensions that have enough different values.
-            Which of them are remembered depends on what they hold, not on their place.
+            Their selection depends on their values, not on their place.
     """
 
     anchors: Annotated[StrictInt, Field(ge=0, le=ANCHORS)]
@@ -269,7 +269,7 @@ def shape_of(embeddings: Floats, offset: Floats) -> Shape:
     """The shape of embeddings.
 
     Args:
-        embeddings: [clips, dim], with their mean taken away.
+        embeddings: [clips, dim], centred.
         offset: the mean, [dim].
     """
     centred = embeddings[anchors_of(len(embeddings))]
@@ -285,7 +285,7 @@ def shape_of(embeddings: Floats, offset: Floats) -> Shape:
 
 
 def anchors_of(clips: int) -> NDArray[np.int64]:
-    """Places of the clips that are compared: blocks at even distances, all where there are few."""
+    """Places of the anchors: blocks at even distances, all clips where there are few."""
     if clips <= ANCHORS:
         return np.arange(clips)
     starts = np.linspace(0, clips - ANCHOR_BLOCK, ANCHORS // ANCHOR_BLOCK).round().astype(np.int64)
@@ -302,7 +302,7 @@ def pair_distances(rows: Floats) -> Floats:
 
 
 def _dimensions(rows: Floats) -> NDArray[np.uint8]:
-    """Doubled ranks of dimensions, [k, n]: those whose highest and lowest anchors have the least hash."""
+    """Doubled ranks of dimensions, [k, n]: the dimensions whose highest and lowest anchors have the least hash."""
     if not len(rows):
         return np.zeros((0, 0), np.uint8)
     order = np.argsort(rows, axis=0, kind="stable")
@@ -311,7 +311,7 @@ def _dimensions(rows: Floats) -> NDArray[np.uint8]:
     ranks = np.round(2 * (stats.rankdata(rows[:, varied], axis=0) - 1)).astype(np.uint8).T
     keys = {}
     for each, low, high in zip(ranks, order[:2, varied].T, order[-2:, varied].T, strict=True):
-        # Other signs exchange the two ends.
+        # A change of sign exchanges the two ends.
         ends = sorted((sorted(low.tolist()), sorted(high.tolist())))
         keys[each.tobytes()] = hashlib.sha256(repr(ends).encode()).digest()
     written = sorted(keys, key=lambda each: (keys[each], each))[:DIMENSIONS]
@@ -319,7 +319,8 @@ def _dimensions(rows: Floats) -> NDArray[np.uint8]:
 
 
 def are_nearly_same(new: Shape, earlier: Shape) -> bool:
-    """Whether embeddings are nearly the same as earlier ones of the same clips, by their shapes; see the module."""
+    """Whether embeddings are nearly the same as earlier ones of the same clips, by their shapes; see the module's
+    docstring."""
     if new.anchors != earlier.anchors:
         return False
     difference, structure = difference_of_ranks(new, earlier)
@@ -328,13 +329,13 @@ def are_nearly_same(new: Shape, earlier: Shape) -> bool:
 
 
 def have_same_dimensions(one: Shape, other: Shape) -> bool:
-    """Whether enough of the remembered dimensions are the same."""
+    """Whether enough of the dimensions in the shapes are the same."""
     fewest = min(len(_rank_vectors(shape)) for shape in (one, other))
     return same_dimensions(one, other) >= max(3, min(LEAST_DIMENSIONS, (fewest + 1) // 2))
 
 
 def same_dimensions(one: Shape, other: Shape) -> int:
-    """How many of the remembered dimensions of either are one of the other's, the lesser number of both."""
+    """Number of dimensions of either shape that equal one of the other's, the smaller of the two numbers."""
     first, second = _rank_vectors(one), _rank_vectors(other)
     if not (len(first) and len(second)):
         return 0
@@ -343,11 +344,11 @@ def same_dimensions(one: Shape, other: Shape) -> int:
 
 
 def difference_of_ranks(new: Shape, earlier: Shape) -> tuple[float, float]:
-    """How far the ranks of distances are apart, 1 of independent embeddings, and the structure of what differs.
+    """The distance between the ranks of distances, 1 for independent embeddings, and the structure of the difference.
 
-    Both are of the two ways of measuring distances, among those that could be one another's, that agree best: a copy
-    whose rows were made 1 long has as its distances those of the other's rows of length 1. Where they are far apart,
-    or distances tell nothing, the difference is 1 and the structure 0.
+    Both are of the two ways of measuring distances, among compatible ones, that agree best: a copy
+    whose rows were made 1 long has as its distances those of the other's rows of length 1. Where the ranks are far
+    apart, or distances are uninformative, the difference is 1 and the structure 0.
     """
     firsts, seconds = _ranked(new), _ranked(earlier)
     best: tuple[float, Floats, Floats] | None = None
@@ -364,8 +365,8 @@ def difference_of_ranks(new: Shape, earlier: Shape) -> tuple[float, float]:
 
 @lru_cache(maxsize=500)
 def _ranked(shape: Shape) -> tuple[Floats | None, ...]:
-    """Ranks of the distances of rows as they are, of length 1, and of length 1 about their mean; None where these
-    tell nothing."""
+    """Ranks of the distances of rows as they are, of length 1, and of length 1 about their mean; None for uninformative
+    distances."""
     distances = _numbers(shape.distances)
     lengths = _numbers(shape.lengths).reshape(2, shape.anchors)
     ways = [distances, *(_at_unit_length(distances, each) for each in lengths)]
@@ -373,7 +374,7 @@ def _ranked(shape: Shape) -> tuple[Floats | None, ...]:
 
 
 def _at_unit_length(distances: Floats, lengths: Floats) -> Floats:
-    """Distances of the same rows when each is 1 long."""
+    """Distances of the same rows, each scaled to length 1."""
     first, second = (lengths[places] for places in np.triu_indices(len(lengths), 1))
     product = first * second
     squares = (distances**2 - (first - second) ** 2) / np.where(product > 0, product, 1)
@@ -385,7 +386,7 @@ def _tells(distances: Floats) -> bool:
 
 
 def _ranks(values: Floats) -> Floats:
-    """Ranks between 0 and 1. What differs by less than float32 can tell is the same."""
+    """Ranks between 0 and 1. Differences below the resolution of float32 are ties."""
     ranks: Floats = stats.rankdata(np.round(values / np.median(values[values > 0]), 5))
     return (ranks - 0.5) / len(values)
 
@@ -398,12 +399,12 @@ def _matrix(pairs: Floats) -> Floats:
 
 
 def _mean_difference(one: Floats, other: Floats) -> float:
-    """Mean difference of ranks, in units of that of independent ones, which is 1/3."""
+    """Mean difference of ranks, in units of its value for independent ones, 1/3."""
     return 3 * float(np.abs(one - other).mean())
 
 
 def _best_rows(one: Floats, other: Floats) -> tuple[Floats, Floats]:
-    """The ranks anew among the rows that agree best, of each pair; of matrices [n, n]."""
+    """Ranks recomputed among the rows that agree best, of each pair; of matrices [n, n]."""
     agreement = np.argsort(np.abs(one - other).mean(axis=1), kind="stable")
     best = np.sort(agreement[: int(np.ceil(KEPT * len(one)))])
     pairs = np.triu_indices(len(best), 1)
@@ -412,15 +413,15 @@ def _best_rows(one: Floats, other: Floats) -> tuple[Floats, Floats]:
 
 
 def _structure(new: Floats, earlier: Floats) -> float:
-    """The correlation of differences with those of the nearest other clips; see the module. [n, n] both."""
+    """Correlation of differences with those of the nearest other clips; see the module's docstring. Both [n, n]."""
     n = len(earlier)
     apart = ~np.eye(n, dtype=bool)
     difference = new - earlier
-    # What all pairs of one clip have in common is no structure: it may be one noisy row.
+    # A difference common to all pairs of one clip is no structure: it may be one noisy row.
     for _ in range(6):
         difference = (difference - difference.sum(axis=0) / (n - 1)) * apart
         difference = (difference + difference.T) / 2
-    # Not by the new ones as well: clips that noise has brought together have noise in common.
+    # Neighbours by the earlier ones alone: clips that noise brought together have noise in common.
     nearest = np.argmin(earlier + 9 * np.eye(n), axis=1)
     of_nearest = difference[np.ix_(nearest, nearest)]
     with_itself = np.eye(n, dtype=np.int64)
@@ -433,7 +434,7 @@ def _structure(new: Floats, earlier: Floats) -> float:
 
 @lru_cache(maxsize=500)
 def _rank_vectors(shape: Shape) -> Floats:
-    """The remembered dimensions as vectors of length 1, whose products are correlations of ranks, [k, n]."""
+    """The dimensions of a shape as vectors of length 1, whose products are correlations of ranks, [k, n]."""
     ranks = _raw(shape.dimensions).reshape(-1, max(1, shape.anchors)).astype(np.float64)
     ranks -= ranks.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(ranks, axis=1, keepdims=True)
@@ -442,7 +443,7 @@ def _rank_vectors(shape: Shape) -> Floats:
 
 
 def is_same_shape(one: Shape, other: Shape) -> bool:
-    """Whether two shapes are of the same embeddings: they agree but for what processors round."""
+    """Whether two shapes are of the same embeddings: equal up to the rounding of processors."""
     if (one.anchors, one.dimensions) != (other.anchors, other.dimensions):
         return False
     pairs = ((one.distances, other.distances), (one.lengths, other.lengths))
@@ -463,30 +464,30 @@ def _numbers(text: str) -> Floats:
 
 
 NUMBERS = 64
-"""Quantiles in a sketch."""
+"""Number of quantiles in a sketch."""
 
 SAME_RADII = 1e-3
-"""Sorted distances that nowhere differ by more are the same. It is tight: sorting brings what differs together, and
+"""Largest difference between equal sorted distances. It is tight: sorting brings differences together, and
 rounding to 16 bits changes a distance by at most 5e-4 of itself."""
 
 LEAST_RADII_SPREAD = 0.02
-"""Standard deviation of distances below which they tell nothing: clips are all equally far apart."""
+"""Standard deviation of distances below which they are uninformative: all clips equally far apart."""
 
 Distances = Annotated[list[Positive], Field(max_length=NUMBERS)]
 
 
 class Sketch(Strict):
-    """What embeddings or answers are recognised by.
+    """The fingerprint by which embeddings or answers are recognised.
 
     Attributes:
         clips: number of clips and texts, or of answers.
-        of: SHA-256 of the ids of what was embedded, or of the questions: others are not compared.
-        values: SHA-256 of the rounded values: equal where only offset, power of two or the file's form differ; of
+        of: SHA-256 of the ids of the embedded clips and texts, or of the questions: only equal ones are compared.
+        values: SHA-256 of the rounded values: equal where only offset, power of two or the file's form differ; for
             answers that of the ids and texts.
         radii: 64 quantiles of the distances of all clips from their mean, in units of their root mean square, rounded
-            to 1e-5: the order of clips does not change them. Of answers there are none.
-        shape: of the embeddings; None of answers.
-        choices: of the answers; None of embeddings, and of a task whose samples say none.
+            to 1e-5, independent of the order of clips. Empty for answers.
+        shape: of the embeddings; None for answers.
+        choices: of the answers; None for embeddings, and for a task whose samples state none.
     """
 
     clips: Count
@@ -499,7 +500,7 @@ class Sketch(Strict):
 
 def sketch_of(embeddings: RoundedEmbeddings) -> Sketch:
     """The sketch of the embeddings of a submission; all but `values` is of the clips, where there are any."""
-    # Without the sign of zeros, which is nothing that tells embeddings apart.
+    # Without the sign of zeros, which does not distinguish embeddings.
     values = np.ascontiguousarray(embeddings.values + np.float16(0), "<f2")
     digest = hashlib.sha256(f"{values.shape}".encode() + values.tobytes()).hexdigest()
     exact = values[: len(values) - embeddings.texts].astype(np.float64)
@@ -513,18 +514,18 @@ def sketch_of(embeddings: RoundedEmbeddings) -> Sketch:
 
 
 def sketch_of_answers(answers: RawAnswers, choices: Choices | None) -> Sketch:
-    """The sketch of the answers of a submission, with what they choose."""
+    """The sketch of the answers of a submission, with their choices."""
     digest = hashlib.sha256(answers.dumps()).hexdigest()
     of = clips_digest(answers.ids)
     return Sketch(clips=len(answers.ids), of=of, values=digest, radii=[], shape=None, choices=choices)
 
 
 def sketch_of_submission(submission: Submission, samples: SampleTable, opened: OpenedTask) -> Sketch | None:
-    """The sketch of what a model gave; None of a submission without it.
+    """The sketch of the model's outputs; None for a submission without them.
 
     Args:
         submission: with embeddings or answers.
-        samples: that were computed from these.
+        samples: computed from these.
         opened: its task with the data.
     """
     if submission.answers is not None:
@@ -533,9 +534,9 @@ def sketch_of_submission(submission: Submission, samples: SampleTable, opened: O
 
 
 def sketch_problem(sketch: Sketch, submission: Submission, samples: SampleTable, info: TaskInfo) -> str | None:
-    """Why a sketch is not that of a submission, without its data; None where it can be.
+    """Why a sketch cannot be that of a submission, as far as the submission tells without its data; None where it can.
 
-    Which options are right is not looked at: it takes the data.
+    The right options are not checked, since this takes the data.
     """
     if submission.answers is not None:
         taken = None if sketch.choices is None else sketch.choices.taken
@@ -549,7 +550,7 @@ def sketch_problem(sketch: Sketch, submission: Submission, samples: SampleTable,
 
 
 def _agree(one: Sketch, other: Sketch) -> bool:
-    """Whether two sketches are of the same embeddings: they agree but for what processors round."""
+    """Whether two sketches are of the same embeddings: equal up to the rounding of processors."""
     same = all(getattr(one, name) == getattr(other, name) for name in ("clips", "of", "values", "choices"))
     if not same or one.shape is None or other.shape is None or len(one.radii) != len(other.radii):
         return False
@@ -558,13 +559,13 @@ def _agree(one: Sketch, other: Sketch) -> bool:
 
 @dataclass(frozen=True)
 class Earlier:
-    """A submission that a new one is compared with.
+    """An earlier submission, for comparison with a new one.
 
     Attributes:
-        name: of its folder, or who submitted it: what a maintainer is shown.
-        task: whose scores it has.
-        model: that it states.
-        date: of the check, as in the checker's record, ISO 8601: who came first is known by it.
+        name: of its folder, or its submitter's; for the maintainers.
+        task: the scored task.
+        model: the stated model.
+        date: of the check, as in the checker's record, ISO 8601; it decides who came first.
         sketch: from the record.
     """
 
@@ -581,10 +582,10 @@ class Duplicate:
 
     Attributes:
         earlier: the submission.
-        kind: ``exact``: the same values; ``near``: see the module;
+        kind: ``exact``: the same values; ``near``: see the module's docstring;
             ``permuted``: the same distances from the mean, as after another order of the rows. Only the first is proof.
-        relation: ``weights``, both state the same weights, so that it is a reproduction; ``model``, another revision of
-            the same model; ``other``, neither, so that it may be a copy.
+        relation: ``weights``, both state the same weights, so it is a reproduction; ``model``, another revision of
+            the same model; ``other``, neither, so it may be a copy.
     """
 
     earlier: Earlier
@@ -608,8 +609,8 @@ def duplicates_of(sketch: Sketch, model: ScoredModel, earlier: Iterable[Earlier]
 
     Args:
         sketch: of the new submission.
-        model: that it states.
-        earlier: submissions, of which those for the same clips or questions are compared.
+        model: the stated model.
+        earlier: submissions; those for the same clips or questions are compared.
     """
     duplicates = []
     for other in earlier:
@@ -621,8 +622,8 @@ def duplicates_of(sketch: Sketch, model: ScoredModel, earlier: Iterable[Earlier]
 
 
 def relation_of(one: ScoredModel, other: ScoredModel) -> Literal["weights", "model", "other"]:
-    """What two submissions state of each other's model; see `Duplicate`. The same revision of a model, or the same
-    digest, are the same weights."""
+    """The relation between the stated models of two submissions; see `Duplicate`. The same revision of a model, or the
+    same digest, are the same weights."""
     same_digest = one.weights_sha256 is not None and one.weights_sha256 == other.weights_sha256
     if same_digest or (one.id, one.revision) == (other.id, other.revision):
         return "weights"
@@ -630,9 +631,9 @@ def relation_of(one: ScoredModel, other: ScoredModel) -> Literal["weights", "mod
 
 
 def may_be_copied(duplicates: Iterable[Duplicate]) -> bool:
-    """Whether somebody has to decide about what was found: the one that came first is of another model.
+    """Whether a maintainer has to decide on duplicates: the first of them is of another model.
 
-    Whose weights came first may be submitted again, whatever copies of them there are.
+    Weights whose submission came first may be submitted again, whatever copies of them exist.
     """
     first = min(duplicates, key=lambda duplicate: duplicate.earlier.date, default=None)
     return first is not None and first.relation == "other"

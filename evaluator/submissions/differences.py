@@ -1,4 +1,4 @@
-"""What is claimed beside what was computed, number by number, each with the distance that is allowed."""
+"""Claimed beside recomputed numbers, one by one, each with its tolerance."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from audio_compositionality.evaluator.results.result import Result, SampleTable
 from audio_compositionality.tasks.base import Measure, TaskInfo
 
 EXACT_TOLERANCE = 1e-6
-"""Of whatever is computed without a fit, relative where a number is larger than 1: other libraries and processors add
-in another order, which changes cosines by about 1e-12; what is claimed is of the same rounded embeddings."""
+"""Tolerance of numbers without a fit, relative above 1: other libraries and processors add in another order, which
+changes cosines by about 1e-12; claim and recomputation start from the same rounded embeddings."""
 
 INTERVAL_TOLERANCE = 0.1
-"""Of the ends of an interval, in units of its width: other versions of a library may draw other resamples, and 4,000 of
-them leave an end uncertain by about 1 % of the width."""
+"""Tolerance of the ends of an interval, in units of its width: other versions of a library may draw other resamples,
+and 4,000 of them leave an end uncertain by about 1 % of the width."""
 
 LEAST_FIT_TOLERANCE = 1e-3
-"""Of the score of fits, however little theirs spread: so far fits on other devices and versions may differ."""
+"""Least tolerance of the score of fits, also for a small spread: other devices and versions may differ this far."""
 
 FIT_CONFIDENCE = 0.99
 """Two means of k fits each differ by more than the tolerance in 1 % of the cases; see `_fit_tolerance`."""
@@ -31,12 +31,13 @@ FIT_CONFIDENCE = 0.99
 
 @dataclass(frozen=True)
 class Difference:
-    """A number of a result beside the one that was computed.
+    """A claimed number beside the recomputed one.
 
     Attributes:
-        name: what it is.
-        claimed, recomputed: the number; None where there is none.
-        tolerance: how far they may be apart; None of what follows the randomness of fits and is only told.
+        name: of the number.
+        claimed, recomputed: the number; None where it is missing.
+        tolerance: largest distance that counts as agreement; None for numbers that depend on the randomness of fits,
+            which are only reported.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Difference:
 
     @property
     def holds(self) -> bool:
-        """Whether the claim agrees with what was computed."""
+        """Whether the claim agrees with the recomputation."""
         if self.tolerance is None:
             return True
         if self.claimed is None or self.recomputed is None:
@@ -59,12 +60,12 @@ class Difference:
 
 
 def differences_of(info: TaskInfo, claimed: Result, recomputed: Result) -> tuple[Difference, ...]:
-    """The measures and the ends of their intervals. What is told only has no tolerance.
+    """The measures and the ends of their intervals. Numbers that are only reported have no tolerance.
 
     Args:
         info: the task of both, in their version.
-        claimed: what somebody says.
-        recomputed: what was computed; tolerances are made of it alone, since a claimed spread may be any number.
+        claimed: the submitted result.
+        recomputed: the recomputed result; it alone sets the tolerances, since a claimed spread may be any number.
     """
     return tuple(difference for measure in info.measures for difference in _of_measure(measure, claimed, recomputed))
 
@@ -83,7 +84,7 @@ def _of_measure(measure: Measure, claimed: Result, recomputed: Result) -> Iterat
 
 
 def interval_tolerance(interval: tuple[float, float] | None) -> float:
-    """How far the ends of an interval may be from those of the one that was computed."""
+    """Largest distance between the ends of a claimed interval and those of the recomputed one."""
     return (
         EXACT_TOLERANCE if interval is None else max(EXACT_TOLERANCE, INTERVAL_TOLERANCE * (interval[1] - interval[0]))
     )
@@ -105,7 +106,7 @@ def _exact(value: float | None) -> float:
 
 
 def _fit_tolerance(spread: str, recomputed: Result) -> float:
-    """How far means of k fits may be apart, from the standard deviation s of the k that were computed here.
+    """Largest distance between means of k fits, from the standard deviation s of the k recomputed fits.
 
     The difference of two means of k has the standard deviation s sqrt(2 / k), estimated with k - 1 degrees of freedom.
     """
@@ -118,11 +119,11 @@ def _fit_tolerance(spread: str, recomputed: Result) -> float:
 
 
 def sample_differences(info: TaskInfo, claimed: SampleTable, recomputed: SampleTable) -> tuple[Difference, ...]:
-    """Of each column of samples the one that is farthest off; both have the same columns of the same samples.
+    """The largest difference in each column of samples; both tables have the same columns of the same samples.
 
-    Columns of fitted measures are only told: where an embedding has nothing to be learnt, other fits score other
-    samples high. So are those that no measure is the mean of, such as coordinates on axes that may be any; but where
-    answers are scored: which option each takes is read from its text.
+    Columns of fitted measures are only reported: where an embedding holds nothing to learn, other fits score other
+    samples high. So are columns without a measure as their mean, such as coordinates on arbitrary axes; except where
+    answers are scored, since the chosen option is read from the answer's text.
     """
     exact = {measure.column for measure in info.with_intervals if not measure.fitted}
     exact -= {measure.column for measure in info.with_intervals if measure.fitted}
@@ -139,7 +140,7 @@ def sample_differences(info: TaskInfo, claimed: SampleTable, recomputed: SampleT
 
 
 def sample_problem(claimed: SampleTable, recomputed: SampleTable) -> str | None:
-    """Why two tables of samples cannot be compared; None where they can."""
+    """Why two tables of samples are not comparable; None where they are."""
     if claimed.ids != recomputed.ids:
         return "its samples are not those of the data, in their order"
     if set(claimed.columns) != set(recomputed.columns):
@@ -148,16 +149,16 @@ def sample_problem(claimed: SampleTable, recomputed: SampleTable) -> str | None:
 
 
 def mean_problem(info: TaskInfo, result: Result, samples: SampleTable) -> str | None:
-    """Why samples cannot be those of a result: a measure that is no mean of its column, or a value out of its range;
-    None where they can."""
+    """Why samples cannot be those of a result: a measure differs from the mean of its column, or a value is out of
+    range; None where they can."""
     for measure in info.with_intervals:
         column = samples.columns.get(measure.column or "")
         value = result.measures.get(measure.name)
         if column is None or value is None:
             continue
         low, high = measure.range
-        # A range that is open at one end is that of a ratio of means, which single samples may leave; as they may one
-        # of which the task says so.
+        # A range that is open at one end belongs to a ratio of means, which single samples may leave; likewise where
+        # the task says so.
         is_closed = low > -UNBOUNDED and high < UNBOUNDED and not measure.outside
         if is_closed and (column.min() < low - EXACT_TOLERANCE or column.max() > high + EXACT_TOLERANCE):
             return f"{measure.column} is not within {low:g} to {high:g}"

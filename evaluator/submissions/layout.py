@@ -1,8 +1,8 @@
-"""Where a submission lies in the results repository, what its files are called, how large they may be; listing and
+"""The layout of a submission: its place in the results repository, the names and size limits of its files; listing and
 reading them, in a folder or on the Hub.
 
-``results/<encoder>/<revision>/<task>-<id>/`` is what somebody submitted, ``verified/<encoder>/<revision>/<task>-<id>/``
-what the checker wrote of it. The id is made of the hashes of the submitted files: the same submission is always the
+``results/<encoder>/<revision>/<task>-<id>/`` is the submission, ``verified/<encoder>/<revision>/<task>-<id>/``
+the checker's record of it. The id is a hash of the submitted files: the same submission always has the
 same folder, and no other one can take its place.
 """
 
@@ -27,28 +27,28 @@ VERIFICATION = "verification.json"
 FILE_LIMITS: Mapping[str, int] = MappingProxyType(
     {RESULT: 100_000, SAMPLES: 16_000_000, EMBEDDINGS: 64_000_000, ANSWERS: 16_000_000, VERIFICATION: 100_000}
 )
-"""Bytes of a file, at most. A result has a few kB; what makes one large, clips that are left out, no submission has.
+"""Most bytes of a file. A result has a few kB; only left-out clips would make one larger, and no submission has any.
 Answers: 4,000 with a thought of 4,000 characters each."""
 
 FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"results": (RESULT, SAMPLES, EMBEDDINGS, ANSWERS), "verified": (VERIFICATION, RESULT, SAMPLES)}
 )
-"""Files of the folders of either kind; a submission has one of `OUTPUTS` at most."""
+"""Files of the folders of either kind; a submission has at most one of `OUTPUTS`."""
 
 OUTPUTS = (EMBEDDINGS, ANSWERS)
-"""Files of what a model gave, of which scores are computed again; without one a result stays self-reported."""
+"""Files of model outputs, from which scores are recomputed; without one a result stays self-reported."""
 
 OTHER_FILES = ("README.md", ".gitattributes")
-"""What the repository holds beside results and verifications."""
+"""Files of the repository beside results and verifications."""
 
 MAX_ENTRIES = 10
-"""Submissions in one pull request: more can be in a second one."""
+"""Most submissions in one pull request: further ones go into a second."""
 
 MAX_NAME = 150
 """Characters of an encoder's id or revision."""
 
 MAX_PART = 200
-"""UTF-8 bytes of a part of a path: file systems take 255, and put something behind it where they write."""
+"""UTF-8 bytes of a part of a path: file systems take 255, and temporary names have a suffix."""
 
 _ID = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_ .,:/+=@#()\[\]~-]{{0,{MAX_NAME - 1}}}")
 _TASK = "[a-z][a-z0-9_]{0,63}"
@@ -102,7 +102,7 @@ def folder_of(result: Result, id: str, kind: str = "results") -> str:
     """Path of the folder of a result in the repository.
 
     Raises:
-        ResultError: the id or the revision of its encoder is no name that a submission can have, or too long.
+        ResultError: the id or the revision of its encoder is not allowed in a path of a submission, or too long.
     """
     model = result.model
     for name, text in (("model.id", model.id), ("model.revision", model.revision)):
@@ -122,16 +122,16 @@ def sha256_by_name(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def id_of(digests: Mapping[str, str]) -> str:
-    """The id of a submission whose files have these SHA-256 digests.
+    """The id of a submission, from the SHA-256 digests of its files.
 
-    The first 16 hexadecimal digits of the SHA-256 of what ``sha256sum *`` prints in its folder.
+    The first 16 hexadecimal digits of the SHA-256 of the output of ``sha256sum *`` in its folder.
     """
     text = "".join(f"{digests[name]}  {name}\n" for name in sorted(digests))
     return sha256_of(text.encode())[:16]
 
 
 def outputs_in(names: Collection[str]) -> str | None:
-    """The name among some that is of a file of what a model gave; None where there is none.
+    """The name of the file of model outputs among some names; None where there is none.
 
     Raises:
         ResultError: there is more than one.
@@ -143,15 +143,15 @@ def outputs_in(names: Collection[str]) -> str | None:
 
 
 class ListedFile(Protocol):
-    """A file as a listing of the repository has it; see `hub.content.RemoteFile`."""
+    """A file in a listing of the repository; see `hub.content.RemoteFile`."""
 
     @property
     def path(self) -> str:
-        """Below the root of the repository."""
+        """Path below the root of the repository."""
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """Size in bytes."""
 
     @property
     def digest(self) -> str:
@@ -159,17 +159,17 @@ class ListedFile(Protocol):
 
 
 Fetch = Callable[[str, int], bytes]
-"""The content of a file by its path in the repository and the bytes that it has at most."""
+"""Gives the content of a file, by its path in the repository and its most bytes."""
 
 
 @dataclass(frozen=True)
 class EntryFolder:
-    """The files of an entry, or of its verification, as a listing of the repository has them.
+    """The files of an entry, or of its verification, in a listing of the repository.
 
     Attributes:
         kind: ``results`` or ``verified``.
         path: of the folder.
-        id: that its name states.
+        id: stated by its name.
         files: by their names.
     """
 
@@ -185,16 +185,16 @@ class EntryFolder:
 
     @property
     def is_verifiable(self) -> bool:
-        """Whether it has what scores can be computed of; what else is wrong with it is not looked at."""
+        """Whether it has outputs to recompute scores from; other problems are not checked."""
         return any(name in self.files for name in OUTPUTS)
 
     @property
     def outputs(self) -> str | None:
-        """The name of the file of what the model gave; see `outputs_in`."""
+        """The name of the file of model outputs; see `outputs_in`."""
         return outputs_in(self.files)
 
     def check(self) -> None:
-        """Refuse, with ResultError, other files than there should be, and one that is too large."""
+        """Refuse, with ResultError, missing files, unexpected files and one that is too large."""
         check_names(list(self.files), FILES[self.kind], optional=OUTPUTS)
         for name, file in self.files.items():
             check_size(name, file.size)
@@ -202,7 +202,7 @@ class EntryFolder:
             raise ResultError(f"{EMBEDDINGS} is not in large file storage, so that its hash is not known")
 
     def _stored_digest(self, name: str) -> str | None:
-        """The SHA-256 of a file in large file storage; None of another one."""
+        """The SHA-256 of a file in large file storage; None for other files."""
         kind, _, digest = self.files[name].digest.partition(":")
         return digest if kind == "sha256" else None
 
@@ -211,16 +211,16 @@ class EntryFolder:
         return fetch(self.files[name].path, FILE_LIMITS[name])
 
     def digest(self, name: str, fetch: Fetch) -> str:
-        """The SHA-256 of one of its files, which is read where it is too small for large file storage."""
+        """The SHA-256 of one of its files; a file too small for large file storage is read."""
         return self._stored_digest(name) or sha256_of(self.read(name, fetch))
 
 
 def folders_of(tree: Mapping[str, ListedFile]) -> tuple[dict[str, EntryFolder], dict[str, EntryFolder], list[str]]:
-    """The files of the repository put in order.
+    """The files of the repository by folder.
 
     Returns:
-        the folders of entries and of verifications, each by ``<model>/<revision>/<task>-<id>``, and the paths of what
-        belongs to neither.
+        the folders of entries and of verifications, each by ``<model>/<revision>/<task>-<id>``, and the paths of files
+        in neither.
     """
     grouped: dict[str, dict[str, dict[str, ListedFile]]] = {"results": {}, "verified": {}}
     ids, foreign = {}, []
@@ -252,7 +252,7 @@ def read_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
         present = []
         with os.scandir(folder) as entries:
             for entry in entries:
-                # Ends at the first: there may be millions.
+                # Stops at the first: there may be millions.
                 check_names([entry.name], names, optional=names)
                 present.append(entry.name)
         return {name: _read_file(folder / name) for name in sorted(present)}
@@ -261,19 +261,19 @@ def read_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
 
 
 def check_size(name: str, size: int) -> None:
-    """Refuse a file with more bytes than one of its name can have, with ResultError."""
+    """Refuse a file larger than the limit for its name, with ResultError."""
     if size > FILE_LIMITS[name]:
         raise ResultError(f"{name} has {size:,} bytes; at most {FILE_LIMITS[name]:,} can be")
 
 
 def check_place(folder: str, name: str | None) -> None:
-    """Refuse a path in the repository, where there is one, that is not the folder of the content, with ResultError."""
+    """Refuse a path in the repository, if given, that differs from the folder of the content, with ResultError."""
     if name is not None and name != folder:
         raise ResultError(f"its place is {shortened(name, 400)}, but its content belongs to {folder}")
 
 
 def check_names(present: Sequence[str] | Mapping[str, Any], names: Sequence[str], optional: Sequence[str]) -> None:
-    """Refuse a file of another name, and the absence of one that is not optional, with ResultError."""
+    """Refuse a file of another name, and the absence of a required one, with ResultError."""
     unknown = [name for name in present if name not in names]
     if unknown:
         raise ResultError(
@@ -285,7 +285,7 @@ def check_names(present: Sequence[str] | Mapping[str, Any], names: Sequence[str]
 
 
 def _read_file(path: Path) -> bytes:
-    # A link may lead anywhere, and a pipe keep who opens it waiting for ever.
+    # A link may lead anywhere, and reading a pipe may block for ever.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     if path.is_symlink():
         raise ResultError(f"{path.name} is a link; a submission holds regular files")

@@ -1,4 +1,4 @@
-"""Making a submission of a local result: what is sent is the score of the embeddings or answers as they are sent."""
+"""Making a submission from a local result: it is scored on the embeddings or answers as they are sent."""
 
 from __future__ import annotations
 
@@ -38,23 +38,24 @@ def make_submission(
 ) -> Submission:
     """Make a submission of a local result; the model is not run.
 
-    Its embeddings are taken from the store and rounded to 16 bits, and what is submitted is the score of the rounded
-    ones, so that whoever recomputes it gets the same. Answers are sent as they are, see `RawAnswers.of`. The same
+    Its embeddings are taken from the store and rounded to 16 bits, and the submitted scores are those of the rounded
+    embeddings, so that a recomputation gives the same. Answers are sent as they are, see `RawAnswers.of`. The same
     result gives the same bytes: date and seconds stay those of the evaluation.
 
     Args:
         path: JSON file of the result, as `evaluate_models` writes it.
         data: its data.
         store: root of all stores; default `store_root`.
-        paradigm, licence: see `ModelCard`; default, what the result says.
-        with_outputs: without them, or without answers, the result is submitted as it is, and stays self-reported.
+        paradigm, licence: see `ModelCard`; by default as the result states.
+        with_outputs: without outputs, or where the model has none, the result is submitted as it is, and stays
+            self-reported.
         device: torch device of fits.
         progress: show bars of the fits.
 
     Raises:
-        ResultError: the result cannot be submitted, or what the model gave is not in the store: says why, and what to
-            do.
-        StoreError: what is stored is damaged.
+        ResultError: the result cannot be submitted, or the model's outputs are not in the store; states reason and
+            remedy.
+        StoreError: stored outputs are damaged.
         AudioCompositionalityError: the data cannot be used, or an unknown task or device.
     """
     local, samples = load_result(Path(path))
@@ -76,7 +77,7 @@ def make_submission(
         files = dict(submission.files)
     files |= {RESULT: result.dumps().encode(), SAMPLES: samples.dumps().encode()}
     try:
-        # Whatever the checks of what strangers send would refuse is refused here already.
+        # The checks of strangers' submissions run here already.
         _ = read_claim(files[RESULT], sha256_by_name(files)).folder
     except ResultError as error:
         raise ResultError(f"{path}: {error}") from None
@@ -84,7 +85,7 @@ def make_submission(
 
 
 def _with_outputs(submission: Submission, path: str | Path, opened: OpenedTask, store: str | Path | None) -> Submission:
-    """A submission with what the model gave, as it is sent.
+    """A submission with the model's outputs, as they are sent.
 
     Raises:
         ResultError, StoreError: see `make_submission`.
@@ -112,7 +113,7 @@ def _check_data(result: Result, data: Data, recipe: str) -> None:
 
 
 def _stated(local: Result, dataset: str, paradigm: str | None, licence: str | None) -> Result:
-    """The result with what the submitter states about data and model; checked like every other value."""
+    """The result with the submitter's statements about data and model, validated like all values."""
     stated = {"paradigm": paradigm, "licence": licence}
     model = local.model.model_dump() | {name: text for name, text in stated.items() if text is not None}
     for name, text in stated.items():
@@ -131,7 +132,7 @@ def _check_size(path: str | Path, name: str, size: int) -> None:
 
 
 def _shown_source(opened: OpenedTask) -> str:
-    """Where the data are from, without the folders of somebody's machine."""
+    """The source of the data, without folders of the submitter's machine."""
     configuration = opened.configuration
     preset = preset_with(configuration.recipe, configuration.fingerprint)
     if preset is not None:
@@ -143,16 +144,16 @@ def _shown_source(opened: OpenedTask) -> str:
 def rescored(
     result: Result, opened: OpenedTask, outputs: Outputs, device: str, progress: bool
 ) -> tuple[Result, SampleTable]:
-    """A result computed again from what a model gave, and its samples.
+    """A result recomputed from a model's outputs, and its samples.
 
-    What it says of model, data and date is taken from `result`.
+    Statements about model, data and date are taken from `result`.
 
     Args:
-        result: that is computed again.
+        result: the result to recompute.
         opened: its task with the data.
         outputs: for its rows.
         device: torch device of fits.
-        progress: show bars of fits.
+        progress: show progress bars of fits.
 
     Raises:
         ValueError, FloatingPointError: outputs that cannot be scored.
@@ -167,11 +168,11 @@ def rescored(
     return computed.model_copy(update={name: getattr(result, name) for name in kept}), samples
 
 
-# ----- What a local result was computed from: embeddings and answers in the stores; no model is run
+# ----- The outputs behind a local result: embeddings and answers in the stores; no model is run
 
 
 def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | None = None) -> NDArray[np.floating]:
-    """The embeddings that a local result was computed from, [clips and different texts of the task, dim]; see
+    """The embeddings behind a local result, [clips and different texts of the task, dim]; see
     `OpenedTask.embedded_ids`.
 
     Args:
@@ -180,7 +181,7 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
         root: of the store; default `store_root`.
 
     Raises:
-        ResultError: they are not there, or some clips could not be embedded.
+        ResultError: they are missing, or some clips could not be embedded.
         StoreError: they are damaged, or of other clips.
     """
     from audio_compositionality.evaluator.run.embeddings import text_store
@@ -200,7 +201,7 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
 
 
 def stored_answers(result: Result, opened: OpenedTask, root: str | Path | None = None) -> list[str]:
-    """The answers that a local result was computed from, in the order of the prompts of the task.
+    """The answers behind a local result, in the order of the prompts of the task.
 
     Args:
         result: the result.
@@ -208,8 +209,8 @@ def stored_answers(result: Result, opened: OpenedTask, root: str | Path | None =
         root: of the store; default `store_root`.
 
     Raises:
-        ResultError: they are not there, or some questions could not be asked.
-        StoreError: they are damaged, or to other prompts.
+        ResultError: they are missing, or some questions could not be asked.
+        StoreError: they are damaged, or answer other prompts.
     """
     from audio_compositionality.evaluator.run.store import answer_store, store_root
 
@@ -222,7 +223,7 @@ def stored_answers(result: Result, opened: OpenedTask, root: str | Path | None =
 
 
 def stored_outputs(result: Result, opened: OpenedTask, root: str | Path | None = None) -> Outputs:
-    """What a local result was computed from: see `stored_answers` and `stored_embeddings`."""
+    """The outputs behind a local result: see `stored_answers` and `stored_embeddings`."""
     if opened.prompts:
         return Outputs(answers=stored_answers(result, opened, root))
     return opened.outputs(stored_embeddings(result, opened, root))

@@ -1,4 +1,4 @@
-"""Embeddings and answers as a submission holds them: rounded to 16 bits, and word for word."""
+"""Embeddings and answers in a submission: rounded to 16 bits, and word for word."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MAX_DIM = 8_192
 """Longest embedding that can be submitted."""
 
 MAX_HEADER = 2_000
-"""Bytes of the header of the file, which is JSON: names, types and shapes of a few tensors, and one digest."""
+"""Most bytes of the header of the file, which is JSON: names, types and shapes of a few tensors, and one digest."""
 
 LARGEST_EXPONENT = 15
-"""Values are scaled to less than 2^15: half of what float16 holds, so that none is rounded to infinity, and as far as
-can be from 2^-14, below which float16 has fewer than 11 bits."""
+"""Values are scaled to less than 2^15: half the range of float16, so that none is rounded to infinity, and as far as
+possible from 2^-14, below which float16 has fewer than 11 bits."""
 
 EXPONENTS = range(-170, 120)
-"""Of the scale: those that embeddings in float32 can have, from 2^-149 to 2^128, and a few more."""
+"""Exponents of the scale: those of float32 embeddings, from 2^-149 to 2^128, and a few more."""
 
 _TYPES = {"values": "F16", "offset": "F32", "scale": "F64"}
 _TEXT_TYPES = {**_TYPES, "text_offset": "F32"}
@@ -40,7 +40,7 @@ _STATED = re.compile("([0-9a-f]{64})(?: ([1-9][0-9]{0,8}))?", re.ASCII)
 
 
 def clips_digest(ids: Sequence[str]) -> str:
-    """SHA-256 of the ids of clips, and what stands for texts, in their order, each with a line end."""
+    """SHA-256 of the ids of clips, and of the names of texts, in their order, each with a line end."""
     return hashlib.sha256("".join(f"{id}\n" for id in ids).encode()).hexdigest()
 
 
@@ -48,8 +48,8 @@ def clips_digest(ids: Sequence[str]) -> str:
 class RoundedEmbeddings:
     """Embeddings z = offset + scale · value.
 
-    Cosines of differences are indifferent to both. Without them float16 would round away what tells clips apart where
-    an encoder has a long mean in common, or overflow.
+    Cosines of differences are indifferent to both. Without them float16 would round away the differences between clips
+    where an encoder has a long mean in common, or overflow.
 
     Attributes:
         clips: `clips_digest` of the clips, and of the different texts behind them where a task scores texts; their
@@ -57,7 +57,7 @@ class RoundedEmbeddings:
         values: float16 [clips and texts, dim].
         offset: float32 [dim], the mean embedding of the clips.
         scale: a power of two.
-        texts: how many of the last rows are of texts.
+        texts: number of rows of texts, the last ones.
         text_offset: float32 [dim], the mean embedding of the texts, which lie apart from clips; None without texts.
     """
 
@@ -74,9 +74,9 @@ class RoundedEmbeddings:
         the largest, both measured from the mean of the clips or of the texts.
 
         Args:
-            ids: what stands for each, for the digest.
+            ids: the name of each, for the digest.
             embeddings: of the clips, then of the texts.
-            texts: how many of these there are; fewer than rows.
+            texts: number of texts; fewer than rows.
         """
         exact = embeddings.astype(np.float64)
         clips = len(exact) - texts
@@ -117,7 +117,7 @@ class RoundedEmbeddings:
 
     @classmethod
     def loads(cls, content: bytes) -> RoundedEmbeddings:
-        """From a file that a stranger wrote: nothing is made of its tensors before its header was checked.
+        """From a file that a stranger wrote: its header is checked before its tensors are read.
 
         Raises:
             ResultError: it is no such file: damaged, other names, types or shapes, values that are not finite, or a
@@ -139,8 +139,8 @@ class RoundedEmbeddings:
 
 
 def _check_header(content: bytes) -> tuple[str, int]:
-    """The digest of the clips and the number of texts that a file states; ResultError if it could be anything else than
-    `dumps` writes.
+    """The digest of the clips and the number of texts that a file states; ResultError if it could be anything other
+    than `dumps` writes.
 
     A file is the length of its header in 8 bytes, the header in JSON, and the tensors (safetensors, "Format").
     """
@@ -191,20 +191,20 @@ def _shape_of(name: str, described: Any) -> tuple[int, ...]:
 
 
 MAX_ANSWER = 20_000
-"""Characters of an answer; a thought of 1,024 tokens has about 5,000."""
+"""Most characters of an answer; a thought of 1,024 tokens has about 5,000."""
 
 MAX_ID = 300
-"""Characters of a question's id."""
+"""Most characters of a question's id."""
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-"""In place of a character that cannot stand in a submission."""
+"""Stands for a character that is not allowed in a submission."""
 
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters but tab and line ends, and halves of a surrogate pair, which are no text."""
+"""Control characters but tab and line ends, and unpaired surrogates."""
 
 
 def question_ids(opened: OpenedTask) -> list[str]:
-    """What names each prompt of a task: its row's id, behind which those of a row with several are counted from 0."""
+    """A name for each prompt of a task: its row's id, with a number from 0 after it where the row has several."""
     return [
         row["id"] if len(one.prompts) == 1 else f"{row['id']}?{number}"
         for row, one in zip(opened.rows, opened.inputs, strict=True)
@@ -214,11 +214,11 @@ def question_ids(opened: OpenedTask) -> list[str]:
 
 @dataclass(frozen=True)
 class RawAnswers:
-    """What a model answered to the questions of a task.
+    """The answers of a model to the questions of a task.
 
     Attributes:
         ids: of the questions, in the order of the data, see `question_ids`.
-        texts: the answers, word for word; of some that a submission cannot hold see `of`.
+        texts: the answers, word for word, except characters that a submission cannot hold, see `of`.
     """
 
     ids: tuple[str, ...]
@@ -246,11 +246,11 @@ class RawAnswers:
 
     @classmethod
     def loads(cls, content: bytes) -> RawAnswers:
-        """From a file that a stranger wrote, which the caller has found to be of a size that can be read.
+        """From a file that a stranger wrote; the caller has checked its size.
 
         Raises:
             ResultError: it is not byte for byte what `dumps` writes: no lines of JSON, other names or types, a text
-                that is too long or has control characters, or an id that stands twice.
+                that is too long or has control characters, or a repeated id.
         """
         try:
             *lines, rest = content.decode("ascii").split("\n")

@@ -1,8 +1,8 @@
-"""The record of a verification: what the checker writes beside a submission, and what makes it valid.
+"""The record of a verification: the checker's file beside a submission, and the rules of its validity.
 
-A record holds no numbers of its own that could contradict the results that it speaks of: what is claimed and what was
-computed stand in two result files, and every reader compares them anew. It is signed with a secret of the checker, so
-that a board shows what its own checker wrote and nothing else.
+A record holds no numbers of its own that could contradict its results: the claim and the recomputation
+stand in two result files, and every reader compares them anew. It is signed with a secret of the checker, so
+that a board shows the records of its own checker and no others.
 """
 
 from __future__ import annotations
@@ -54,34 +54,34 @@ from .layout import (
 from .submission import Claim, Submission, is_date, read_result, read_sample_table
 
 RECORD_SCHEMA_VERSION = 2
-"""Of the record. It rises with any change to the fields."""
+"""Version of the record's schema. It rises with any change to the fields."""
 
 SECRET_VARIABLE = "AUDIO_COMPOSITIONALITY_SECRET"
 
 LEAST_SECRET = 32
-"""Characters of a secret, at least: 32 hexadecimal digits are 128 bits."""
+"""Fewest characters of a secret: 32 hexadecimal digits are 128 bits."""
 
 STATED = ("task", "task_version", "n", "settings", "model", "precision_deviation", "recipe", "fingerprint", "dataset")
-"""Fields of a recomputed result that are the claim's."""
+"""Fields of a recomputed result that are taken from the claim."""
 
 Submitter = Annotated[Text, StringConstraints(max_length=100)]
 
 
 class VerificationRecord(Strict):
-    """The content of ``verification.json``: that a submission was recomputed.
+    """The content of ``verification.json``, the statement that a submission was recomputed.
 
     Attributes:
         schema_version: of this file.
         id: of the submission.
-        submission: SHA-256 of the submission's files, by their names; the id is made of them.
-        files: SHA-256 of the files beside the record: the result and the samples that the checker computed.
-        sketch: what the embeddings or answers are recognised by.
-        versions: of what computed, as in a `Result`.
+        submission: SHA-256 of the submission's files, by their names; the id is derived from them.
+        files: SHA-256 of the files beside the record: the checker's result and samples.
+        sketch: recognises the embeddings or answers.
+        versions: of the libraries of the recomputation, as in a `Result`.
         date: of the check, UTC, ISO 8601.
-        submitter: name on the Hub of who submitted it; None where that is not known.
+        submitter: the submitter's name on the Hub; None where unknown.
         reproduces: folder of the first verified entry with the same outputs whose model states the same weights; None
-            of others.
-        signature: HMAC-SHA256 of everything else, see `sign`; None of a record that nobody signed.
+            where it is no reproduction.
+        signature: HMAC-SHA256 of everything else, see `sign`; None for an unsigned record.
     """
 
     schema_version: Literal[2]
@@ -97,7 +97,7 @@ class VerificationRecord(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> VerificationRecord:
-        # Without what the model gave nothing is recomputed.
+        # Without the model's outputs nothing is recomputed.
         whole = [{given, RESULT, SAMPLES} for given in OUTPUTS]
         if set(self.submission) not in whole or set(self.files) != {RESULT, SAMPLES}:
             raise ResultError("it does not speak of all files")
@@ -116,7 +116,7 @@ class VerificationRecord(Strict):
         """The record in a file; `check` says whether it is the checker's.
 
         Raises:
-            ResultError: it is none, contradicts itself, or is not byte for byte what a checker writes.
+            ResultError: it is no record, contradicts itself, or is not byte for byte what a checker writes.
         """
         check_size(VERIFICATION, len(content))
         try:
@@ -135,10 +135,10 @@ class VerificationRecord(Strict):
 
 
 def secret_from_environment() -> str | None:
-    """The secret that records are signed with, from the variable AUDIO_COMPOSITIONALITY_SECRET; None where it has none.
+    """The secret for signing records, from the variable AUDIO_COMPOSITIONALITY_SECRET; None where it is not set.
 
     Raises:
-        InputError: it is too short to be a secret.
+        InputError: it is too short for a secret.
     """
     secret = os.environ.get(SECRET_VARIABLE) or None
     if secret is not None:
@@ -191,18 +191,18 @@ def check(record: VerificationRecord, secret: str | None) -> bool:
 
 
 def check_record(record: VerificationRecord, claim: Claim, recomputed: bytes, *, is_signed: bool = False) -> Result:
-    """The result that a checker computed for a submission. No samples are needed, so that a board can list it.
+    """The checker's result for a submission. No samples are needed, so that a board can list it.
 
     Args:
         record: read from its file.
         claim: the submission, as it is listed.
         recomputed: content of the ``result.json`` beside the record.
-        is_signed: whether `check` found its own signature: it then vouches for numbers of another version of the task,
-            whose tolerances are not known here.
+        is_signed: whether `check` verified the signature: it then vouches for numbers of another version of the task,
+            whose tolerances are unknown here.
 
     Raises:
         ResultError: the record is of other files, the two results are not of the same model, data and task, or the
-            claim differs from what was computed; `VerificationRecord.signature` is not looked at, see `check`.
+            claim differs from the recomputation; the signature is not verified, see `check`.
     """
     if record.submission != dict(claim.digests):
         raise ResultError(f"{VERIFICATION}: it is the record of other files")
@@ -226,7 +226,7 @@ def _recomputed(record: VerificationRecord, content: bytes) -> Result:
 
 
 def _check_stated(claimed: Result, recomputed: Result) -> None:
-    """Refuse two results that are not of the same model, data and task."""
+    """Refuse two results of different models, data or tasks."""
     other = [name for name in (*STATED, "date") if getattr(claimed, name) != getattr(recomputed, name)]
     for name in ("measures", "intervals"):
         if set(getattr(claimed, name)) != set(getattr(recomputed, name)):
@@ -256,20 +256,20 @@ def _check_differences(differences: tuple[Difference, ...]) -> None:
 
 @dataclass(frozen=True)
 class VerifiedClaim:
-    """What the checker wrote for a submission: the record, and the result that it computed."""
+    """The checker's files for a submission: the record, and the recomputed result."""
 
     record: VerificationRecord
     result: Result
 
 
 def read_verified_claim(content: bytes, recomputed: bytes, claim: Claim, name: str | None) -> VerifiedClaim:
-    """What the checker wrote for a submission, without samples; the signature is not looked at.
+    """The checker's files for a submission, without samples; the signature is not verified.
 
     Args:
         content: of its ``verification.json``.
-        recomputed: of the ``result.json`` beside that.
+        recomputed: of the ``result.json`` beside it.
         claim: the submission, as it is listed.
-        name: path of the folder in the repository, which has to be that of its content; None where it has none.
+        name: path of the folder in the repository, which has to match its content; None where it has none.
 
     Raises:
         ResultError: see `VerificationRecord.loads` and `check_record`; or the content belongs to another path.
@@ -279,10 +279,10 @@ def read_verified_claim(content: bytes, recomputed: bytes, claim: Claim, name: s
 
 
 def read_signed_claim(folder: EntryFolder, fetch: Fetch, claim: Claim, secret: str | None) -> VerifiedClaim:
-    """What the checker found of a submission, of a folder that a listing of the repository has.
+    """The checker's files for a submission, from a folder in a listing of the repository.
 
     Raises:
-        ResultError: it is not what a checker writes, of other files, contradicts itself or what was reported, or is not
+        ResultError: it is no checker's record, of other files, contradicts itself or the report, or is not
             signed with the secret.
     """
     folder.check()
@@ -299,21 +299,21 @@ def _placed(record: VerificationRecord, result: Result, name: str | None) -> Ver
 
 @dataclass(frozen=True)
 class VerifiedEntry(VerifiedClaim):
-    """The same with the samples of the result that the checker computed."""
+    """A verified claim with the recomputed samples."""
 
     samples: SampleTable
 
 
 def parse_verification(files: Mapping[str, bytes], name: str | None, submission: Submission) -> VerifiedEntry:
-    """What the checker wrote for a submission, from the content of its files, compared in all that can be compared.
+    """The checker's files for a submission, from their content, with all possible comparisons.
 
     Args:
         files: content by name.
         name: see `read_verified_claim`.
-        submission: that it speaks of.
+        submission: the submission of the record.
 
     Raises:
-        ResultError: it is not what a checker writes, its files are not those that the record speaks of, or it
+        ResultError: it is no checker's record, its files are not those of the record, or it
             contradicts the submission.
     """
     check_names(files, FILES["verified"], optional=())
@@ -330,5 +330,5 @@ def parse_verification(files: Mapping[str, bytes], name: str | None, submission:
 
 
 def read_verification(folder: Path, submission: Submission, name: str | None = None) -> VerifiedEntry:
-    """Read a folder that the checker wrote; see `parse_verification`."""
+    """Read a folder written by the checker; see `parse_verification`."""
     return parse_verification(read_files(folder, FILES["verified"]), name, submission)

@@ -1,7 +1,7 @@
-"""A submission: a result, its samples and what the model gave, as a stranger sent it, and what all of them must have.
+"""A submission: a stranger's result, its samples and the model's outputs, and the rules for all of them.
 
 It holds ``result.json``, ``samples.csv`` and, unless the result is to stay self-reported, ``embeddings.safetensors``
-or ``answers.jsonl``, see `layout`. Whatever is wrong with what is read ends in a `ResultError`.
+or ``answers.jsonl``, see `layout`. Any defect of these raises `ResultError`.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ Held = TypeVar("Held")
 
 @dataclass(frozen=True)
 class Claim:
-    """What is known of a submission before its samples and what the model gave are read: all that a board lists.
+    """A submission before its samples and outputs are read: all that a board lists.
 
     Attributes:
-        result: what is submitted.
+        result: the submitted result.
         digests: SHA-256 of the submission's files, by their names; that of the samples may be the one that the result
             states.
     """
@@ -74,15 +74,15 @@ class Claim:
 
 @dataclass(frozen=True)
 class Submission:
-    """The files of a submission, and what they hold.
+    """The files of a submission, and their content.
 
     Attributes:
         files: content by name.
-        result: what is submitted.
+        result: the submitted result.
         samples: of the result.
-        embeddings: None of a task that scores answers, and where the result is to stay self-reported.
-        local: of one made here the result as it was, of embeddings that were not rounded.
-        answers: None of a task that scores embeddings, and where the result is to stay self-reported.
+        embeddings: None for a task that scores answers, and where the result is to stay self-reported.
+        local: for a submission made here, the result before embeddings were rounded.
+        answers: None for a task that scores embeddings, and where the result is to stay self-reported.
     """
 
     files: Mapping[str, bytes]
@@ -94,7 +94,7 @@ class Submission:
 
     @cached_property
     def claim(self) -> Claim:
-        """What is known of it without samples and outputs."""
+        """The submission without samples and outputs."""
         return Claim(self.result, sha256_by_name(self.files))
 
     @property
@@ -113,10 +113,10 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
 
     Args:
         files: content by name.
-        name: path of its folder in the repository, which has to be the one of its content; None where it has none.
+        name: path of its folder in the repository, which has to match its content; None where it has none.
 
     Raises:
-        ResultError: it is no valid submission, or not that of its path.
+        ResultError: it is no valid submission, or does not match its path.
     """
     check_names(files, FILES["results"], optional=OUTPUTS)
     given = outputs_in(files)
@@ -136,14 +136,14 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
 
 
 def read_submission(folder: Path, name: str | None = None) -> Submission:
-    """Read a submission that a stranger made.
+    """Read a stranger's submission.
 
     Args:
-        folder: with its files and nothing else.
+        folder: with its files and no others.
         name: see `parse_submission`.
 
     Raises:
-        ResultError: it is no valid submission, or not that of its path.
+        ResultError: it is no valid submission, or does not match its path.
     """
     return parse_submission(read_files(folder, FILES["results"]), name)
 
@@ -153,8 +153,8 @@ def read_claim(content: bytes, digests: Mapping[str, str], name: str | None = No
 
     Args:
         content: of that file.
-        digests: SHA-256 of the submission's other files, by their names; of the samples that one is taken, where it is
-            missing, which the result states.
+        digests: SHA-256 of the submission's other files, by their names; a missing digest of the samples is taken from
+            the result.
         name: see `parse_submission`.
 
     Raises:
@@ -167,10 +167,10 @@ def read_claim(content: bytes, digests: Mapping[str, str], name: str | None = No
 
 
 def read_listed_claim(folder: EntryFolder, fetch: Fetch) -> Claim:
-    """The claim of a submission that a listing of the repository has; samples and embeddings are not fetched.
+    """The claim of a submission in a listing of the repository; samples and embeddings are not fetched.
 
     Raises:
-        ResultError: it is not what a submission can be, or not that of its folder, or of a task that is not known.
+        ResultError: it is no submission, does not match its folder, or is of an unknown task.
     """
     folder.check()
     outputs = folder.outputs
@@ -184,23 +184,23 @@ def read_listed_claim(folder: EntryFolder, fetch: Fetch) -> Claim:
 
 
 def read_result(content: bytes) -> Result:
-    """A result that a stranger wrote: `Result.loads`, and what else it must not hold.
+    """A stranger's result: `Result.loads`, and the further rules for submissions.
 
     Raises:
-        ResultError: too large, no result, clips left out, a model without embeddings' length, or a date that is none
-            or still to come.
+        ResultError: too large, no result, clips left out, a model without a length of embeddings, or a date that is
+            invalid or in the future.
     """
     result = _named(RESULT, content, Result.loads)
     if result.skipped:
         raise ResultError(f"{RESULT}: it leaves out {len(result.skipped)} clips; a submission has all")
-    # A day for clocks that are wrong.
+    # One day of tolerance for wrong clocks.
     if not is_date(result.date) or datetime.fromisoformat(result.date) > datetime.now(UTC) + timedelta(days=1):
         raise ResultError(f"{RESULT}: its date is {result.date}, which is none, or is still to come")
     return result
 
 
 def read_sample_table(content: bytes, result: Result) -> SampleTable:
-    """The samples of a result, as a stranger sent them.
+    """The samples of a result, from a stranger's file.
 
     Raises:
         ResultError: too large, damaged, or not those of the result.
@@ -220,7 +220,7 @@ def _check_means(result: Result, samples: SampleTable) -> None:
 
 
 def _named(name: str, content: bytes, read: Callable[[bytes], Held]) -> Held:
-    """What a file holds; a `ResultError` about it begins with its name."""
+    """The content of a file; a `ResultError` about it begins with its name."""
     check_size(name, len(content))
     try:
         return read(content)
@@ -237,7 +237,7 @@ def is_date(text: str) -> bool:
 
 
 def submission_problem(submission: Submission, opened: OpenedTask) -> str | None:
-    """Why a submission cannot be verified for a task with its data; None where it can, or lacks what the model gave."""
+    """Why a submission cannot be verified for a task with its data; None where it can, or lacks the model's outputs."""
     return (
         policy_problem(submission.result, opened)
         or claim_problem(submission, opened)
@@ -248,8 +248,8 @@ def submission_problem(submission: Submission, opened: OpenedTask) -> str | None
 def policy_problem(result: Result, opened: OpenedTask) -> str | None:
     """Why a result cannot be submitted, or verified, for a task with its data; None where it can.
 
-    A submission is of the current version of its task, has the default settings but for `TaskInfo.choices`, and leaves
-    out nothing.
+    A submission is of the current version of its task, has the default settings except `TaskInfo.choices`, and leaves
+    nothing out.
     """
     info = opened.task.info
     if result.task_version != info.version:
@@ -276,9 +276,9 @@ def policy_problem(result: Result, opened: OpenedTask) -> str | None:
 
 
 def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:
-    """Why samples are not those of the data, or their intervals not those that the result states; None where they are.
+    """Why samples do not fit the data, or their intervals differ from the result's; None where they fit.
 
-    Nothing is computed from embeddings or answers, so that it holds for a submission without them too.
+    Nothing is computed from embeddings or answers, so this also works for a submission without them.
     """
     from audio_compositionality.evaluator.run.evaluate import intervals_of
 
@@ -299,8 +299,8 @@ def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:
 
 
 def outputs_problem(submission: Submission, opened: OpenedTask) -> str | None:
-    """Why what a model gave is not what a task scores, of its clips, texts or questions; None where it is, or there is
-    nothing of the kind."""
+    """Why a model's outputs do not match a task's clips, texts or questions; None where they match, or
+    are missing."""
     title, embeddings, answers = opened.task.info.name, submission.embeddings, submission.answers
     if opened.prompts:
         if embeddings is not None:
@@ -320,8 +320,8 @@ def outputs_problem(submission: Submission, opened: OpenedTask) -> str | None:
 
 
 def submitted_outputs(submission: Submission, opened: OpenedTask) -> Outputs | None:
-    """What a model gave, of which a task's scores are computed; None of a submission without it. `outputs_problem`
-    says before whether it can be."""
+    """A model's outputs, from which a task's scores are computed; None for a submission without them. `outputs_problem`
+    is to be called first."""
     if submission.answers is not None:
         return Outputs(answers=submission.answers.texts)
     return None if submission.embeddings is None else opened.outputs(submission.embeddings.restored())
@@ -332,10 +332,10 @@ def _canonical(values: Any) -> str:
 
 
 def open_with_choices(result: Result, data: Data) -> OpenedTask:
-    """The task of a result with its data, the settings the defaults but for those that a submission may choose.
+    """The task of a result with its data, and default settings except those that a submission may choose.
 
     Raises:
-        ResultError: what was chosen is no such setting.
+        ResultError: a chosen setting is not among these.
         TaskError: there is no such task, or the data cannot be scored.
     """
     task = load_task(result.task)
@@ -355,7 +355,7 @@ def open_result_task(result: Result, source: str | Path | None = None) -> Opened
     """The task of a result with its data and settings; see `open_with_choices`.
 
     Args:
-        result: whose task and data are wanted.
+        result: states task and data.
         source: see `data_with`.
 
     Raises:
@@ -369,7 +369,7 @@ def open_result_task(result: Result, source: str | Path | None = None) -> Opened
     try:
         data = data_with(result.recipe, result.fingerprint, source)
     except ResultError as error:
-        # A preset with changes is opened for who asks for it: a stranger's may be as large as he likes.
+        # A preset with changes is opened only on request: a stranger's may be arbitrarily large.
         if source is None and " with " in result.dataset and is_preset(result.dataset):
             raise ResultError(f"{error}; the result says --data '{shortened(result.dataset, 100)}'") from None
         raise
@@ -377,12 +377,12 @@ def open_result_task(result: Result, source: str | Path | None = None) -> Opened
 
 
 def data_with(recipe: str, fingerprint: str, source: str | Path | None = None) -> Data:
-    """The data whose configuration of a recipe has a fingerprint: a preset, or what `source` names.
+    """The data whose configuration of a recipe has a fingerprint: a preset, or `source`.
 
     Args:
         recipe: name of the recipe.
         fingerprint: of its configuration.
-        source: a folder or Hub id, where it is no preset's.
+        source: a folder or Hub id, where the data are no preset.
 
     Raises:
         ResultError: neither has this fingerprint.

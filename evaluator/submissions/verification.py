@@ -1,7 +1,7 @@
-"""Verified means recomputed: a result's scores are computed again from what a model gave, and compared with its claim.
+"""Verified means recomputed: a result's scores are computed again from a model's outputs, and compared with its claim.
 
-That embeddings and answers are those of the model that is named, and not made up, say from the labels that they are
-scored with, cannot be seen in them: it stays the word of whoever submits.
+Whether embeddings and answers are those of the named model, and not made up, say from the labels that they are
+scored with, cannot be seen in them: it stays the submitter's word.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from .submission import (
 
 @dataclass(frozen=True)
 class Verification:
-    """What recomputing a result gave. Plain data: it can be sent from one process to another.
+    """The outcome of recomputing a result. Plain data: it can be sent from one process to another.
 
     Attributes:
-        id: of the submission; None of a local result.
-        result: what is claimed.
-        digests: SHA-256 of the submission's files, by their names; empty of a local result.
-        recomputed: the result that was computed; None where it could not be. What it says of model, data and date is
+        id: of the submission; None for a local result.
+        result: the claim.
+        digests: SHA-256 of the submission's files, by their names; empty for a local result.
+        recomputed: the recomputed result; None where this failed. Its statements about model, data and date are
             the claim's.
         samples: its samples; None likewise.
         differences: the numbers of both.
         problems: why the claim does not hold, in words; empty where it does.
-        sketch: what the embeddings or answers are recognised by; None of a local result, and where nothing was
+        sketch: recognises the embeddings or answers; None for a local result, and where nothing was
             computed.
     """
 
@@ -79,17 +79,17 @@ def verify_folder(
 ) -> Verification:
     """Recompute the result of a submission from its embeddings or answers.
 
-    Arguments, result and errors can be sent to another process, so that a check can have a limit of time.
+    Arguments, result and errors can be sent to another process, so that a check can have a time limit.
 
     Args:
         folder: of the submission.
-        name: path of the folder in the repository, which has to be that of its content.
+        name: path of the folder in the repository, which has to match its content.
         data: the data, a folder or Hub id, where they are no preset's.
         device: torch device of fits.
-        progress: show bars of the fits.
+        progress: show progress bars of fits.
 
     Raises:
-        ResultError: it is no valid submission, or its data are not known.
+        ResultError: it is no valid submission, or its data are unknown.
         AudioCompositionalityError: the data cannot be opened, or an unknown task or device.
     """
     return verify(read_submission(folder, name), data=data, device=device, progress=progress)
@@ -98,7 +98,7 @@ def verify_folder(
 def verify(
     submission: Submission, *, data: str | Path | None = None, device: str | None = None, progress: bool = False
 ) -> Verification:
-    """`verify_folder` of a submission that was read already."""
+    """`verify_folder` for a submission in memory."""
     result, digests = submission.result, sha256_by_name(submission.files)
     opened = open_result_task(result, data)
     problem = submission_problem(submission, opened)
@@ -131,8 +131,8 @@ def verify_local(
         device, progress: see `verify_folder`.
 
     Raises:
-        ResultError: it is no result, its data are not known, or what the model gave is not in the store.
-        StoreError: what is stored is damaged.
+        ResultError: it is no result, its data are unknown, or the model's outputs are not in the store.
+        StoreError: stored outputs are damaged.
         AudioCompositionalityError: see `verify_folder`.
     """
     result, samples = load_result(path)
@@ -152,7 +152,7 @@ def _compared(
     device: str | None,
     progress: bool,
 ) -> Verification:
-    """A claim with what was computed from what the model gave, and how far the two are apart."""
+    """A claim with its recomputation from the model's outputs, and the differences between the two."""
     result, info = claim.result, opened.task.info
     fit_device, given = device_name(device), "answers" if opened.prompts else "embeddings"
     try:
@@ -182,10 +182,10 @@ def verification_files(
 
     Args:
         verification: of a submission.
-        secret: that the record is signed with; without one it is not signed, and no board shows it.
-        submitter: name on the Hub of who submitted it, where that is known.
-        date: of the check; default now.
-        reproduces: folder of the entry that it is a reproduction of.
+        secret: for signing the record; without one it is unsigned, and no board shows it.
+        submitter: the submitter's name on the Hub, where known.
+        date: of the check; by default now.
+        reproduces: folder of the entry that this one reproduces.
 
     Raises:
         InputError: nothing was verified, or no submission.
@@ -213,7 +213,7 @@ def verification_files(
 
 
 def verification_folder(verification: Verification) -> str:
-    """Path in the repository of the folder of a verified submission."""
+    """Path of the folder of a verified submission in the repository."""
     if verification.id is None:
         raise InputError("a local result has no place in the repository")
     return folder_of(verification.result, verification.id, "verified")
@@ -241,13 +241,13 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class PathOutcome:
-    """What verifying one result gave.
+    """The outcome of verifying one result.
 
     Attributes:
         path: folder of a submission or of a record, or JSON file of a local result.
-        table: claimed and recomputed numbers; None where it could not be read.
+        table: claimed and recomputed numbers; None where it is unreadable.
         verified: whether the claim holds.
-        error: why it could not be read; None where it could.
+        error: why it is unreadable; None where it is not.
     """
 
     path: Path
@@ -281,7 +281,7 @@ def find_results(path: Path) -> list[Path]:
 
 
 def name_in_repository(folder: Path) -> str | None:
-    """The path in the results repository that a folder's own path ends in; None where it ends in none."""
+    """The path in the results repository at the end of a folder's own path; None where there is none."""
     name = "/".join(folder.absolute().parts[-4:])
     return name if parse_path(name) is not None else None
 
@@ -294,7 +294,7 @@ def verify_paths(
     device: str | None = None,
     progress: bool = False,
 ) -> Iterator[PathOutcome]:
-    """Verify results one after the other. One that cannot be read is told and keeps no other from being verified.
+    """Verify results one after the other. An unreadable one is reported and does not stop the others.
 
     Args:
         paths: see `find_results`.
@@ -324,7 +324,7 @@ def verify_paths(
 
 
 def verification_table(verification: Verification, where: str) -> Table:
-    """The claimed and the recomputed numbers, and the verdict below them."""
+    """The claimed and the recomputed numbers, with the verdict as a legend."""
     result = verification.result
     legend = [plain(problem) for problem in verification.problems]
     if verification.verified and verification.recomputed is not None:
@@ -340,7 +340,7 @@ def verification_table(verification: Verification, where: str) -> Table:
 
 
 def interval_phrase(interval: tuple[float, float] | None) -> str:
-    """An interval behind a number in a sentence; empty where there is none."""
+    """An interval after a number in a sentence; empty where there is none."""
     return "" if interval is None else f", 95 % interval {interval[0]:.4f} to {interval[1]:.4f}"
 
 
@@ -358,16 +358,16 @@ def _cells(difference: Difference) -> tuple[Cell, ...]:
 
 
 def _count(value: float | None, *both: float | None) -> str | None:
-    """How a whole number is shown where both are; None of any other, which has the column's digits."""
+    """The text of a whole number, where both are whole; None for others, which have the column's digits."""
     whole = value is not None and all(x is not None and x == round(x) for x in both)
     return number_text(value, 0) if whole else None
 
 
 def _record_table(folder: Path, secret: str | None, where: str) -> Table:
-    """What a record says, compared with its submission.
+    """A record's numbers, compared with its submission.
 
     Raises:
-        ResultError: there is no submission that it belongs to, or it contradicts it, or somebody else signed it.
+        ResultError: its submission is missing, the two contradict each other, or the signature is another's.
     """
     name = name_in_repository(folder)
     if name is None:

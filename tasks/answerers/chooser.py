@@ -22,7 +22,7 @@ UNPARSED = "unparsed"
 """The answer to a question that cannot be read: a text that names no option."""
 
 
-def card_of(name: str, paradigm: str, revision: str = "v1", *, kind: str = "baseline") -> ModelCard:
+def answerer_card(name: str, paradigm: str, revision: str = "v1", *, kind: str = "baseline") -> ModelCard:
     """The card of an answerer; the paradigm begins with the word by which comparisons know its kind.
 
     A ``baseline`` is a bar for scores. A ``control`` is none: it is given more than a model is, or was made for these

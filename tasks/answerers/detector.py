@@ -23,7 +23,7 @@ from audio_compositionality.dataset_builder.sounds.annotations import Annotation
 from audio_compositionality.dataset_builder.texts.questions import in_sentence
 from audio_compositionality.encoders.base import EventDict, FloatArray, ModelCard, ModelError, resample
 
-from .chooser import SAMPLE_RATE, Chooser, card_of, letters
+from .chooser import SAMPLE_RATE, Chooser, answerer_card, letters
 from .symbolic import RULES_VERSION, place_of_answer
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class Cascade(DetectorAnswerer):
     @property
     def card(self) -> ModelCard:  # type: ignore[override]
         """Its card, without the network: the key of stored answers has the training data."""
-        return card_of(
+        return answerer_card(
             "cascade",
             "detector trained on the split train, then rules",
             f"v{RULES_VERSION}.{_TRAINING_VERSION}",

@@ -19,7 +19,7 @@ from audio_compositionality.dataset_builder.texts.question_controls import Featu
 from audio_compositionality.dataset_builder.texts.questions import YES
 from audio_compositionality.encoders.base import FloatArray, resample
 
-from .chooser import SAMPLE_RATE, Chooser, Prompted, asked_in, card_of, drawn, letters, prompted
+from .chooser import SAMPLE_RATE, Chooser, Prompted, answerer_card, asked_in, drawn, letters, prompted
 from .text_only import most_likely, text_features
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Statistics(Chooser):
     statistic. For a kind that it has not learnt it draws an option at random.
     """
 
-    card = card_of("statistics", "nine statistics of the whole sound and logistic regression")
+    card = answerer_card("statistics", "nine statistics of the whole sound and logistic regression")
 
     def __init__(self) -> None:
         """It has yet to learn."""
@@ -193,7 +193,7 @@ class TimeBlind(Chooser):
     learnt, it draws one at random. It learns from the split ``train`` alone; its seed is fixed.
     """
 
-    card = card_of("time-blind", "mean and deviation over time of log-mel bands and a random forest")
+    card = answerer_card("time-blind", "mean and deviation over time of log-mel bands and a random forest")
 
     _statistics: Callable[[FloatArray], NDArray[np.float64]] = staticmethod(band_statistics)
 
@@ -246,7 +246,7 @@ class TimeBlind(Chooser):
 class OrderBlind(TimeBlind):
     """As `TimeBlind`, with joint statistics of all bands of a frame: the sounds of one moment, whenever that is."""
 
-    card = card_of("order-blind", "statistics of all log-mel bands of a frame together and a random forest")
+    card = answerer_card("order-blind", "statistics of all log-mel bands of a frame together and a random forest")
     _statistics = staticmethod(moment_statistics)
 
 

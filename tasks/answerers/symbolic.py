@@ -30,7 +30,7 @@ from audio_compositionality.dataset_builder.sounds.annotations import (
 from audio_compositionality.dataset_builder.texts.question_tasks import BEFORE, PRESENCE, PRESENT
 from audio_compositionality.dataset_builder.texts.questions import YES, QuestionMeaning, annotation_of, in_sentence
 
-from .chooser import Chooser, Prompted, card_of, drawn, letters
+from .chooser import Chooser, Prompted, answerer_card, drawn, letters
 
 RULES_VERSION = 2
 """It rises with any change of an answer."""
@@ -200,7 +200,7 @@ class _LabelReader(Chooser):
 class Oracle(_LabelReader):
     """Knows the events; answers by the symbolic rules."""
 
-    card = card_of("oracle", "told the labels with their times", kind="control")
+    card = answerer_card("oracle", "told the labels with their times", kind="control")
 
     def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
         return place_of_answer(asked, annotation_of(row))
@@ -213,7 +213,7 @@ class Present(_LabelReader):
     neither overlaps nor lasts. The only kind that is present overlaps nothing.
     """
 
-    card = card_of("present", "told the labels without their times", kind="control")
+    card = answerer_card("present", "told the labels without their times", kind="control")
 
     def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
         if asked.wording is None:

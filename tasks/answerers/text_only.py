@@ -15,7 +15,7 @@ import numpy as np
 from audio_compositionality.dataset_builder.texts.question_controls import FAMILIES, Features, option_features
 from audio_compositionality.dataset_builder.texts.questions import Question
 
-from .chooser import Chooser, Prompted, asked_in, card_of, drawn, letters
+from .chooser import Chooser, Prompted, answerer_card, asked_in, drawn, letters
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction import DictVectorizer
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class First(Chooser):
     """Takes the first option."""
 
-    card = card_of("first", "takes the first option")
+    card = answerer_card("first", "takes the first option")
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """See `Model.answer`."""
@@ -35,7 +35,7 @@ class First(Chooser):
 class Longest(Chooser):
     """Takes the option with most characters; in a tie the first."""
 
-    card = card_of("longest", "takes the longest option")
+    card = answerer_card("longest", "takes the longest option")
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """See `Model.answer`."""
@@ -53,7 +53,7 @@ class Majority(Chooser):
     in options of the kind; where none of them ever appeared, the place that was right most often.
     """
 
-    card = card_of("majority", "the text that was right most often among questions to learn from")
+    card = answerer_card("majority", "the text that was right most often among questions to learn from")
 
     def __init__(self) -> None:
         """It has yet to learn."""
@@ -99,7 +99,7 @@ class Blind(Chooser):
     model for each kind of question; it takes the likeliest option, and draws one of several that are equally likely.
     """
 
-    card = card_of("blind", "logistic regression over the text of questions")
+    card = answerer_card("blind", "logistic regression over the text of questions")
 
     def __init__(self) -> None:
         """It has yet to learn."""

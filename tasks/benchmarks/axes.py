@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base import TaskError
 from ..shapes.designs import FACTORS, TRANSFORMS
-from .figures import HeatPanel, ScatterPanel, draw_heat_maps, draw_twin_scatter, values_of
+from .figures import HeatPanel, ScatterPanel, draw_heat_maps, draw_twin_scatter, drawn_values
 from .info import BenchmarkDrawing, BenchmarkInfo, DrawnModel, Sheet
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ SCATTER = tuple(
 
 
 def _heat_map(models: Sequence[DrawnModel], sheet: Sheet) -> Figure:
-    tables = [values_of(model, list(ROWS.values())) for model in models]
+    tables = [drawn_values(model, list(ROWS.values())) for model in models]
     stated = np.zeros((len(ROWS), len(COLUMNS)), bool)
     for table in tables:
         stated |= np.isfinite(table)
@@ -118,7 +118,9 @@ def _heat_finding(models: Sequence[DrawnModel]) -> str:
     trained = [model for model in models if model.kind == "trained"]
     for model in trained[:MOST_MODELS]:
         if model.twins:
-            trained_cells, twin_cells = (values_of(one, list(ROWS.values())) for one in (model, models[model.twins[0]]))
+            trained_cells, twin_cells = (
+                drawn_values(one, list(ROWS.values())) for one in (model, models[model.twins[0]])
+            )
             gap = (trained_cells - twin_cells)[np.isfinite(trained_cells - twin_cells)]
             sentences.append(
                 f"{model.label} is above its untrained twin by {MATTERS} or more in {int((gap >= MATTERS).sum())} of "

@@ -46,7 +46,7 @@ class HeatPanel:
     note: str = ""
 
 
-def values_of(model: DrawnModel, cells: Sequence[Sequence[Sequence[tuple[str, str]]]]) -> Floats:
+def drawn_values(model: DrawnModel, cells: Sequence[Sequence[Sequence[tuple[str, str]]]]) -> Floats:
     """Numbers of a model, [rows, columns]: for each cell the mean of some measures, NaN where there is none.
 
     Args:
@@ -123,14 +123,14 @@ def _draw_cells(axes: Axes, panel: HeatPanel, norm: Normalize, rows: int, column
     dark = image.to_rgba(shown)[..., :3] @ _LUMINANCE < 0.4
     for (row, column), value in np.ndenumerate(panel.values):
         colour = "#555555" if np.isnan(value) else "white" if dark[row, column] else "black"
-        axes.text(column, row, cell_text(value), ha="center", va="center_baseline", color=colour, fontsize=size)
+        axes.text(column, row, heat_map_text(value), ha="center", va="center_baseline", color=colour, fontsize=size)
     for edge in np.arange(0.5, columns - 1):
         axes.axvline(edge, color="white", linewidth=0.5)
     for edge in np.arange(0.5, rows - 1):
         axes.axhline(edge, color="white", linewidth=2.5 if edge + 0.5 in groups else 0.5)
 
 
-def cell_text(value: float) -> str:
+def heat_map_text(value: float) -> str:
     """A number in as few characters as it needs; a dash for a missing one."""
     if np.isnan(value):
         return "–"

@@ -192,7 +192,7 @@ class FactorDesign(Design):
         crossed = [rows[place] for place in places]
         for factor in FACTORS:
             contexts = contexts_of(crossed, factor)
-            levels = levels_of(crossed, factor)
+            levels = factor_levels(crossed, factor)
             yield factor, VariedClips(places, levels, contexts, contexts, dealt_folds(contexts), range(len(places)))
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
@@ -239,7 +239,7 @@ class SceneFactorDesign(FactorDesign):
             places = [place for place, row in enumerate(rows) if not is_crossed(row) and row["factor"] in (factor, "")]
             members = [rows[place] for place in places]
             stars = [row["block"] for row in members]
-            yield name, VariedClips(places, levels_of(members, factor), stars, stars, dealt_folds(stars))
+            yield name, VariedClips(places, factor_levels(members, factor), stars, stars, dealt_folds(stars))
 
 
 class TwoSourceDesign(Design):
@@ -309,7 +309,7 @@ class TransformDesign(Design):
                     parameters_of(orbits),
                     [row["base"] for row in orbits],
                     blocks_of(orbits),
-                    folds_of(orbits),
+                    row_folds(orbits),
                     [sample_of[row["base"]] for row in orbits],
                     [is_original(row) for row in orbits],
                 ),
@@ -477,7 +477,7 @@ def is_crossed(row: Row) -> bool:
     return bool(row["kind"] == CROSSED)
 
 
-def levels_of(rows: Sequence[Row], factor: str) -> list[Any]:
+def factor_levels(rows: Sequence[Row], factor: str) -> list[Any]:
     """The level of a factor in each row: a number where levels have an order, else the name of the class.
 
     Levels are evenly spaced, in semitones, in the logarithm of the rate and in dB, so their number stands for them.
@@ -550,7 +550,7 @@ def blocks_of(rows: Sequence[Row]) -> list[str]:
     return [str(row.get("group") or row["base"]) for row in rows]
 
 
-def folds_of(rows: Sequence[Row]) -> NDArray[np.int64]:
+def row_folds(rows: Sequence[Row]) -> NDArray[np.int64]:
     """The fold of each row."""
     return np.array([int(row["fold"]) for row in rows], np.int64)
 

@@ -32,10 +32,10 @@ from .designs import (
     VariedClips,
     bases_of,
     blocks_of,
-    folds_of,
+    factor_levels,
     is_original,
-    levels_of,
     parameters_of,
+    row_folds,
     transforms_of,
 )
 from .diversity import numbered
@@ -272,7 +272,7 @@ class DisentanglementTask(DesignedTask):
         crossed = self._design.scored(rows)
         result = disentanglement(
             np.asarray(outputs.clips, np.float64),
-            {factor: levels_of(crossed, factor) for factor in FACTORS},
+            {factor: factor_levels(crossed, factor) for factor in FACTORS},
             **settings,
             return_scores=True,
         )
@@ -339,7 +339,7 @@ class LabelTask(DesignedTask):
             results[transform] = disentanglement(
                 embeddings[places],
                 {factor: _labels(orbits, factor) for factor in factors},
-                folds_of(orbits).tolist(),
+                row_folds(orbits).tolist(),
                 blocks_of(orbits),
                 base=bases_of(orbits),
                 parameters=parameters_of(orbits),
@@ -384,14 +384,14 @@ def _factors(rows: Sequence[Row]) -> tuple[str, ...]:
 def _labels(rows: Sequence[Row], factor: str) -> list[Any]:
     """The labels of a factor; those of recordings are numbers where the data say so."""
     if factor != LABEL:
-        return levels_of(rows, factor)
+        return factor_levels(rows, factor)
     if all(row.get("number") is not None for row in rows):
         return [float(row["number"]) for row in rows]
     return [str(row["label"]) for row in rows]
 
 
 def _check_classes(originals: Sequence[Row], values: Sequence[str], factor: str) -> None:
-    folds = Counter(value for value, _ in set(zip(values, folds_of(originals).tolist(), strict=True)))
+    folds = Counter(value for value, _ in set(zip(values, row_folds(originals).tolist(), strict=True)))
     alone = [value for value, count in folds.items() if count < 2]
     if alone:
         raise TaskError(

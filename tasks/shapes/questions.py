@@ -155,7 +155,7 @@ class ReadAnswers:
         }
 
 
-class QuestionTask(ABC):
+class AnswerTask(ABC):
     """A task of questions with options; see `Task`."""
 
     spec: type[AskingSpec] = AskingSpec

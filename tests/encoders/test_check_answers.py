@@ -92,7 +92,7 @@ def test_answerers_pass(name):
 
 @pytest.mark.slow
 def test_the_cascade_passes(monkeypatch):
-    monkeypatch.setattr("audio_compositionality.tasks.answerers.cascade.STEPS", 100)
+    monkeypatch.setattr("audio_compositionality.tasks.answerers.detector.STEPS", 100)
     assert all_passed(check_model("cascade", device="cpu"))
 
 

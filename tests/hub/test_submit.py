@@ -22,7 +22,13 @@ from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.hub.errors import HubError
 from audio_compositionality.push_scripts.dataset import push_dataset
-from audio_compositionality.push_scripts.submit import Submitted, model_entries, model_of, submit_results, variant_of
+from audio_compositionality.push_scripts.submit import (
+    Submitted,
+    model_entries,
+    result_repository,
+    submit_results,
+    variant_of,
+)
 from audio_compositionality.tasks.registry import load_tasks
 
 from .conftest import StartClient
@@ -298,11 +304,11 @@ def changed(result: Result, **changes: Any) -> Result:
 @pytest.mark.parametrize("model_id", ["random", "untrained:whisper-base", "panns-cnn14", "my_encoder.py:Mine"])
 def test_a_model_without_a_repository_on_the_hub(result: Result, model_id: str) -> None:
     with pytest.raises(ResultError, match=f"{model_id} has no model repository on the Hub"):
-        model_of(changed(result, id=model_id))
+        result_repository(changed(result, id=model_id))
 
 
 def test_the_repository_of_a_named_model(result: Result) -> None:
-    assert model_of(changed(result, id="whisper-tiny.en")).id == "openai/whisper-tiny.en"
+    assert result_repository(changed(result, id="whisper-tiny.en")).id == "openai/whisper-tiny.en"
 
 
 def test_variants_of_a_model_have_files_of_their_own(result: Result) -> None:

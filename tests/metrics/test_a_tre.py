@@ -193,7 +193,7 @@ def test_learning_rate_is_the_cosine_of_pytorch():
 def training_data(n=150, dim=8):
     scenes = make_scenes(n)
     rows = {"train": np.arange(n), "validation": np.array([], int), "test": np.array([], int)}
-    inputs = composition.Inputs.of(module._encode(scenes, rows, n), torch.device("cpu"))
+    inputs = composition.SceneTensors.of(module._encode(scenes, rows, n), torch.device("cpu"))
     targets = torch.tensor(unit(additive(scenes, dim)), dtype=torch.float32)
     torch.manual_seed(0)
     return CompositionModel(inputs.counts.shape[2], dim), inputs, targets

@@ -215,7 +215,7 @@ def test_contributions_are_those_of_the_jackknife():
     answers = 0.7 * y + rng.normal(size=500) * (1 + 0.3 * y)
     factor = factors_module.read_factor("y", y, 500)
     scores, contributions = factors_module.tested_score(
-        factors_module.Answers(factor, (answers - y.mean())[None, :, None], np.full((500, 1), y.mean()))
+        factors_module.ProbeAnswers(factor, (answers - y.mean())[None, :, None], np.full((500, 1), y.mean()))
     )
     assert scores[0] == pytest.approx(pearsonr(answers, y)[0], abs=1e-12)
     assert contributions.mean() == pytest.approx(scores[0], abs=1e-12)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from audio_compositionality.tasks.base import TaskError
 from audio_compositionality.tasks.benchmarks import axes
 from audio_compositionality.tasks.benchmarks import info as registered
-from audio_compositionality.tasks.benchmarks.figures import MISSING, cell_text
+from audio_compositionality.tasks.benchmarks.figures import MISSING, heat_map_text
 from audio_compositionality.tasks.benchmarks.info import BenchmarkInfo, DrawnModel, benchmark_info, register_benchmark
 from audio_compositionality.tasks.registry import list_benchmarks, load_task
 
@@ -168,7 +168,7 @@ def test_the_finding_counts_cells_above_and_below_the_twin():
 
 
 def test_numbers_take_little_room():
-    assert [cell_text(value) for value in (0.987, -0.004, -1.5, -23.71, 1.0, float("nan"))] == [
+    assert [heat_map_text(value) for value in (0.987, -0.004, -1.5, -23.71, 1.0, float("nan"))] == [
         "0.99", "0.00", "−1.50", "−24", "1.00", "–",
     ]  # fmt: skip
 

@@ -75,7 +75,7 @@ def test_who_does_not_listen(rows, who, right, yes):
 @pytest.mark.slow
 def test_a_cascade_that_learns_from_atoms_hears_them(monkeypatch):
     """Chance and three standard errors are .72."""
-    monkeypatch.setattr(cascade, "STEPS", 600)
+    monkeypatch.setattr(cascade, "STEPS", 300)
     data = RenderedData("few", {"polybench_atoms": PolyphonySpec(train_sets=8, test_sets=6, sample_rate=8_000)})
     (result,) = evaluate_models([load_model("cascade")], data, [TASK], RunOptions(progress=False))
     assert (result.measures["unparsed"], result.measures["answers"]) == (0, 48)

@@ -1,6 +1,6 @@
-"""Strong labels of recordings: what is heard from when to when, whatever format it came in.
+"""Strong labels of recordings: events with onset and offset, from any format.
 
-A file a format, each with its reader by the name ``READER``. No sound is read here.
+One file a format, each with its reader under the name ``READER``. No sound is read here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _registry: Registry[AnnotationReader] = Registry(
 
 
 def list_formats() -> tuple[str, ...]:
-    """Names of all formats: those of this folder, of installed packages, and those that were registered."""
+    """Names of all formats: of this folder, of installed packages, and registered ones."""
     return tuple(_registry.all())
 
 
@@ -56,9 +56,9 @@ def read_annotations(path: str | Path, format: str, options: ReadOptions | None 
     """The labels of recordings, in the order of their names.
 
     Args:
-        path: of a file or a folder, as the format has it.
+        path: of a file or a folder, as the format requires.
         format: one of `list_formats`.
-        options: what the files themselves do not say.
+        options: facts that the files leave open.
 
     Raises:
         InputError: there is no such format.
@@ -73,13 +73,13 @@ _IDS = ("/m/", "/g/", "/t/")
 
 
 def format_of(path: str | Path) -> str:
-    """The name of the format that a file, or the first file of a folder, is in.
+    """The name of the format of a file, or of the first file of a folder.
 
-    Hard labels of MAESTRO and those of DESED have the same columns. A table in which something begins or ends within a
-    second is DESED's; a ``.csv`` in which each row is a whole second is MAESTRO's; of any other nobody can tell.
+    Hard labels of MAESTRO and those of DESED have the same columns. A table with times within a second is DESED's; a
+    ``.csv`` in which each row is a whole second is MAESTRO's; any other is ambiguous.
 
     Raises:
-        AnnotationError: it could be in several, or in none of them; lists all formats.
+        AnnotationError: the format is ambiguous or unknown; lists all formats.
     """
     path = Path(path)
     file = files_in(path, _SUFFIXES)[0]
@@ -93,10 +93,10 @@ def format_of(path: str | Path) -> str:
 
 
 def check_format(name: str) -> None:
-    """Refuse the name of no format.
+    """Refuse the name of an unknown format.
 
     Raises:
-        AnnotationError: with the nearest one, and all.
+        AnnotationError: with the nearest name, and all of them.
     """
     if _registry.find(name) is None:
         raise AnnotationError(f"there is no format of labels {name!r}; {nearest(name, list_formats())}")
@@ -121,7 +121,7 @@ def _guess(file: Path, *, is_folder: bool) -> str | None:
         return None
     if len(first) == 4 and _are_times(first[1:3]) and first[3].startswith(_IDS):
         return "audioset-strong"
-    # A file a recording: one alone could as well be a part of something else.
+    # A file a recording: a single one could be part of something else.
     if _are_times(first[:2]) and is_folder:
         if len(first) == 4 and _are_times(first[3:]):
             return "maestro-soft"

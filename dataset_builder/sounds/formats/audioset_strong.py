@@ -25,13 +25,13 @@ AUDIOSET = "audioset-strong"
 """The name of the format."""
 
 CLIP_SECONDS = 10.0
-"""Most segments; those at the end of a video are shorter."""
+"""Length of most segments; those at the end of a video are shorter."""
 
 RESOLUTION = 0.1
 
 _FIELDS = ("recording", "onset", "offset", "label")
 ONTOLOGY = "ontology.json"
-"""What AudioSet calls the file that says which labels belong to which."""
+"""AudioSet's name of the file with its hierarchy of labels."""
 
 _NAMES = ("mid_to_display_name.tsv", "class_labels_indices.csv", "class_labels.tsv", ONTOLOGY)
 
@@ -43,7 +43,7 @@ class _Reader:
     meaning = "AudioSet's strong labels: segment, start, end, id of the label; with a table of ids and names"
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-        """Read a table, with or without header; segments of one video are of one group."""
+        """Read a table, with or without header; segments of one video are one group."""
         check_is_file(path, "the table of strong labels")
         lines = read_lines(path)
         lines = lines[1:] if has_header(lines[0], 1) else lines
@@ -75,7 +75,7 @@ class _Reader:
 
 
 def video_of(segment: str) -> str:
-    """The video of a segment, which is named by it and by the millisecond at which it starts."""
+    """The video of a segment, whose name is that of the video and the millisecond at which it starts."""
     video, _, start = segment.rpartition("_")
     return video if start.isdigit() else segment
 
@@ -114,13 +114,13 @@ def _is_entry(entry: Any) -> bool:
 
 
 def related_labels(ontology: str | Path) -> Mapping[str, frozenset[str]]:
-    """For each label its ancestors and descendants, beside which it cannot stand in a question.
+    """For each label its ancestors and descendants, with which it cannot be an option of one question.
 
     Args:
         ontology: AudioSet's ``ontology.json``.
 
     Raises:
-        AnnotationError: it is none.
+        AnnotationError: the file is not an ontology.
     """
     entries = _ontology(Path(ontology))
     names = {entry["id"]: label_text(entry["name"]) for entry in entries}

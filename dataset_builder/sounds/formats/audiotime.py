@@ -1,4 +1,4 @@
-"""AudioTime: JSON of 10-s clips; only its parts ``ordering`` and ``timestamp`` say from when to when."""
+"""AudioTime: JSON of 10-s clips; only its parts ``ordering`` and ``timestamp`` have onsets and offsets."""
 
 from __future__ import annotations
 

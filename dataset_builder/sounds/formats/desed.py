@@ -16,7 +16,7 @@ class _Reader:
     meaning = "DESED: filename, onset, offset, event_label with tabs; durations in TABLE_durations.tsv beside it"
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-        """Read a table; a row without a label is a clip in which nothing is heard."""
+        """Read a table; a row without a label is a clip without events."""
         check_is_file(path, "the table of labels")
         return read_tables(path, options, STRONG_COLUMNS, durations_beside(path, options), name=self.name)
 

@@ -23,7 +23,7 @@ from .parsing import (
 )
 
 NAMESPACES = ("scaper", "segment_open", "tag_open")
-"""The first of them that a file has is read."""
+"""The namespaces that are read, the first that a file has."""
 
 
 class _Reader:
@@ -33,7 +33,7 @@ class _Reader:
     meaning = "JAMS: a file a recording, or a folder of them; namespaces scaper, segment_open, tag_open"
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-        """Read a file or a folder; backgrounds of scaper are left out, and its events are each a source."""
+        """Read a file or a folder; backgrounds of scaper are left out, and each of its events is a source."""
         reading = LabelReading(options, read_durations(options))
         for file in files_in(path, (".jams",)):
             draft = reading.of_file(file)

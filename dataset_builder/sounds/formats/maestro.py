@@ -9,7 +9,7 @@ from .parsing import STRONG_COLUMNS, ReadOptions, check_is_file, durations_besid
 from .table import read_tables
 
 RESOLUTION = 1.0
-"""Seconds: people were asked of windows that began a second apart."""
+"""Seconds: annotators judged windows that began a second apart."""
 
 
 class _Reader:
@@ -19,7 +19,7 @@ class _Reader:
     meaning = "MAESTRO Real, hard labels: DESED's columns in a .csv with tabs, a row for each class and second"
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-        """Read a table; seconds of a class that follow each other are one event."""
+        """Read a table; consecutive seconds of a class are one event."""
         check_is_file(path, "the table of labels")
         durations = durations_beside(path, options)
         return read_tables(path, options, STRONG_COLUMNS, durations, name=self.name, resolution=RESOLUTION, joined=True)

@@ -1,4 +1,4 @@
-"""MAESTRO Real with soft labels: how many of those who were asked heard a class in a second.
+"""MAESTRO Real with soft labels: the share of annotators who heard a class in a second.
 
 A file a recording without header, ``onset offset label confidence``; or the table of DCASE 2024 with a fifth column
 ``confidence``, whose names are ``<recording>-<start>-<end>`` in hundredths of a second.
@@ -38,8 +38,8 @@ class _Reader:
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         """Read a folder or a table.
 
-        Of a file without a duration, the last second that has a label is the end: every class has all seconds. Parts of
-        a recording that overlap, as those that DCASE trains with do, are read once.
+        Of a file without a duration, the last labelled second is the end: every class has all seconds. Overlapping
+        parts of a recording, as in DCASE's training data, are read once.
         """
         reading = LabelReading(options, read_durations(options))
         for file in files_in(path, (".txt", ".tsv", ".csv")):
@@ -50,7 +50,7 @@ class _Reader:
                 _add_file(reading, file, lines)
         _check_twice(reading)
         for draft in reading.drafts.values():
-            # What hardly anybody heard is not heard; it still told how long the recording is.
+            # An event that hardly anybody heard is absent; it still counts for the duration of the recording.
             if draft.duration is None:
                 draft.duration = max((event.offset for event, _ in draft.events), default=None)
             draft.events = [(e, where) for e, where in draft.events if (e.confidence or 0.0) >= LEAST_CONFIDENCE]

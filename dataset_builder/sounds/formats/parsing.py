@@ -1,4 +1,4 @@
-"""Files of strong labels as they are read, whatever their format: tables, durations, and everything that is wrong."""
+"""Files of strong labels of any format while they are read: tables, durations, and all problems."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ..recordings import AUDIO_SUFFIXES
 from ..splits import alike
 
 _MOST_SHOWN = 20
-"""Problems that an error lists."""
+"""Most problems that an error lists."""
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What files of labels may leave unsaid.
+    """Facts that files of labels may leave open.
 
     Attributes:
         durations: seconds of each recording by name, or a table with two columns; those of the format where None.
@@ -32,8 +32,8 @@ class ReadOptions:
         columns: of the format ``table``, the heading of each field: ``recording, onset, offset, label``, and where
             there are any ``length`` (in place of offset), ``duration``, ``source``, ``confidence``.
         names: of AudioSet, a table of ids and names, or its ontology as JSON.
-        sounds: seconds of the sound of each recording by name, for those of which nothing else says how long they are.
-        left_out: to which a recording whose labels are wrong is added, by name, with what is wrong; None: an error.
+        sounds: seconds of the sound of each recording by name, where nothing else states its duration.
+        left_out: gets the recordings with wrong labels, by name with the problem; None: an error.
     """
 
     durations: Mapping[str, float] | str | Path | None = None
@@ -48,7 +48,7 @@ class AnnotationReader(Protocol):
     """A format of labels.
 
     Attributes:
-        name: what people call it on the command line.
+        name: on the command line.
         meaning: one line about it.
     """
 
@@ -61,10 +61,10 @@ class AnnotationReader(Protocol):
 
 
 class Problems:
-    """Everything that is wrong with files, told at once.
+    """The problems of files, reported at once.
 
     Attributes:
-        left_out: recordings that are left out for what is wrong with them; None where that is a problem like any.
+        left_out: recordings that are left out for their problems; None where these are problems like any other.
     """
 
     def __init__(self, left_out: dict[str, str] | None = None) -> None:
@@ -78,7 +78,7 @@ class Problems:
         return bool(self._texts)
 
     def add(self, where: str, text: str, recording: str | None = None) -> None:
-        """Note what is wrong at a place, such as ``labels.tsv:12``, and of which recording where it is of one alone."""
+        """Note a problem at a place, such as ``labels.tsv:12``, and its recording where it concerns one alone."""
         problem = f"{plain(where)}: {plain(text)}"
         if recording is not None and self.left_out is not None:
             self.left_out.setdefault(recording, problem)
@@ -87,7 +87,7 @@ class Problems:
         self._are_of_recordings &= recording is not None
 
     def tell(self, source: Path) -> None:
-        """Raise one error about all; nothing where there are none.
+        """Raise one error about all problems; none, and nothing happens.
 
         Raises:
             AnnotationError: there are problems.
@@ -105,15 +105,15 @@ class Problems:
 
 @dataclass
 class DraftRecording:
-    """A recording as its file is read.
+    """A recording while its file is read.
 
     Attributes:
         recording: its name.
         events: with the place of each, for messages.
-        empty: places of rows that say that nothing is heard.
+        empty: places of rows that state silence.
         duration: seconds; None until it is known.
-        where: the place at which it was first met.
-        start, group: as of `Annotation`.
+        where: its first place in the files.
+        start, group: as in `Annotation`.
     """
 
     recording: str
@@ -133,7 +133,7 @@ def recording_name(name: str) -> str:
 
 
 def seconds_of(text: str, what: str) -> float:
-    """A time as a table has it.
+    """A time in a table.
 
     Raises:
         AnnotationError: it is no finite number.
@@ -142,7 +142,7 @@ def seconds_of(text: str, what: str) -> float:
 
 
 def share_of(text: str, what: str) -> float:
-    """A share as a table has it; whether it is from 0 to 1 is not asked.
+    """A share in a table; its range, 0 to 1, is checked elsewhere.
 
     Raises:
         AnnotationError: it is no finite number.
@@ -161,12 +161,12 @@ def _number(text: str, what: str, expected: str) -> float:
 
 
 def left_out_text(left_out: Mapping[str, str]) -> str:
-    """The first recordings that are left out, and why, and how many there are more."""
+    """The first recordings that are left out, with reasons, and the number of further ones."""
     return shown([f"{name} ({reason})" for name, reason in left_out.items()])
 
 
 def durations_table(durations: Mapping[str, float]) -> dict[str, float]:
-    """Durations by the names that recordings have here.
+    """Durations by the names of recordings used here.
 
     Raises:
         AnnotationError: one is no positive number.
@@ -179,13 +179,13 @@ def durations_table(durations: Mapping[str, float]) -> dict[str, float]:
 
 
 def check_is_file(path: Path, what: str) -> None:
-    """Refuse a path that is no file."""
+    """Refuse a path that is not a file."""
     if not path.is_file():
         raise AnnotationError(f"{str(path)!r} is no file; expected is {what}")
 
 
 def files_in(path: Path, suffixes: Sequence[str]) -> list[Path]:
-    """A file, or the files of a folder and those below it that end in one of `suffixes`, by path.
+    """A file, or the files in a folder and below it that end in one of `suffixes`, by path.
 
     Raises:
         AnnotationError: there is nothing of this name, or no such file in the folder.
@@ -209,10 +209,10 @@ STRONG_COLUMNS: Mapping[str, str] = {
     "offset": "offset",
     "label": "event_label",
 }
-"""Headings of DESED, which MAESTRO and others took over."""
+"""Headings of DESED, adopted by MAESTRO and others."""
 
 PLAIN_COLUMNS: Mapping[str, str] = {"recording": "file", "onset": "start", "offset": "stop", "label": "label"}
-"""Headings of tables that people write by hand."""
+"""Headings of hand-written tables."""
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class TableLine:
 
     Attributes:
         where: file and line, for messages.
-        fields: what stands in its columns, without blanks around it.
+        fields: of its columns, without surrounding blanks.
     """
 
     where: str
@@ -243,28 +243,28 @@ def read_text(path: Path) -> str:
 
 
 def parsed_json(text: str, name: str) -> Any:
-    """What a text in JSON says.
+    """The value of a text in JSON.
 
     Raises:
-        AnnotationError: it is none.
+        AnnotationError: the text is not JSON.
     """
     try:
         return json.loads(text)
-    # Brackets of thousands of levels are a RecursionError.
+    # Thousands of nested brackets raise a RecursionError.
     except (ValueError, RecursionError) as error:
         raise AnnotationError(f"{name} is no JSON: {first_line(error)}") from error
 
 
 def read_lines(path: Path) -> list[TableLine]:
-    """The lines of a table that are not empty; between its fields are tabs, semicolons or commas, as in its first line.
+    """The non-empty lines of a table; tabs, semicolons or commas separate fields, as in its first line.
 
     Raises:
-        AnnotationError: it cannot be read, or holds nothing.
+        AnnotationError: it cannot be read, or is empty.
     """
     text = read_text(path)
     first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = next((char for char in "\t;" if char in first), ",")
-    # Tables with tabs quote nothing: a quotation mark in a label is one.
+    # Tables with tabs have no quoting: a quotation mark is part of a label.
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
     lines = []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
@@ -280,14 +280,14 @@ def read_lines(path: Path) -> list[TableLine]:
 
 
 def table_rows(lines: Sequence[TableLine], columns: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows below a header: place, and text by field. Ends that are missing are empty.
+    """The rows below a header: place, and text by field. Missing fields at the end are empty.
 
     Args:
         lines: of the table.
         columns: heading of each field.
 
     Raises:
-        AnnotationError: the header has not all of the columns.
+        AnnotationError: the header lacks one of the columns.
     """
     header = lines[0].fields
     missing = [heading for heading in columns.values() if heading not in header]
@@ -302,10 +302,10 @@ def table_rows(lines: Sequence[TableLine], columns: Mapping[str, str]) -> Iterat
 
 
 def read_durations(options: ReadOptions, *beside: Path) -> dict[str, float]:
-    """Durations by recording: those of the options, else of the first table of `beside` that is there; else none.
+    """Durations by recording: those of the options, else of the first existing table of `beside`; else none.
 
     Raises:
-        AnnotationError: the table is none of names and seconds, or says two things of a recording.
+        AnnotationError: the table does not have names and seconds, or contradicts itself.
     """
     if isinstance(options.durations, Mapping):
         return durations_table(options.durations)
@@ -328,12 +328,12 @@ def durations_beside(path: Path, options: ReadOptions) -> dict[str, float]:
 
 
 def is_durations_table(file: Path, options: ReadOptions) -> bool:
-    """Whether a file is the table of durations that the options name."""
+    """Whether a file is the table of durations in the options."""
     return isinstance(options.durations, str | Path) and file.resolve() == Path(options.durations).resolve()
 
 
 def durations_of(options: ReadOptions, *beside: Path) -> dict[str, float]:
-    """As `read_durations`; of a recording that is in no table, that of its sound.
+    """As `read_durations`; for a recording in no table, the duration of its sound.
 
     Raises:
         AnnotationError: see `read_durations`.
@@ -369,18 +369,18 @@ def _is_number(text: str) -> bool:
 
 
 def has_header(line: TableLine, place: int) -> bool:
-    """Whether a first line is a header: what stands at the place of a time is no number."""
+    """Whether a first line is a header: it has no number in the place of a time."""
     return place < len(line.fields) and not _is_number(line.fields[place])
 
 
 class LabelReading:
-    """The recordings of files of labels as they are read, and everything that is wrong with them.
+    """The recordings of files of labels while they are read, and all their problems.
 
     Attributes:
         options: of the user.
         durations: of recordings, where they are known.
-        problems: what was wrong so far.
-        drafts: the recordings, by the name that the files have for each.
+        problems: so far.
+        drafts: the recordings, by their names in the files.
     """
 
     def __init__(self, options: ReadOptions, durations: Mapping[str, float] | None = None) -> None:
@@ -391,7 +391,7 @@ class LabelReading:
         self.drafts: dict[str, DraftRecording] = {}
 
     def of_file(self, file: Path) -> DraftRecording | None:
-        """The recording that has a file of labels of its own; None where there is a problem: a second one."""
+        """The recording of a file of labels of its own; None where there is a problem: a second such file."""
         name = recording_name(file.stem)
         if name in self.drafts:
             self.problems.add(file.name, f"there are two files of {name!r}", name)
@@ -407,7 +407,7 @@ class LabelReading:
             columns: heading of each field.
 
         Raises:
-            AnnotationError: it is no table with these columns.
+            AnnotationError: it is not a table with these columns.
         """
         of_file: dict[str, DraftRecording] = {}
         folders: dict[str, str] = {}
@@ -427,9 +427,9 @@ class LabelReading:
         self.drafts |= of_file
 
     def row(self, draft: DraftRecording, row: Mapping[str, str], where: str) -> None:
-        """Add the event of a row to its recording, or what is wrong with it to the problems.
+        """Add the event of a row to its recording, or its problem to the problems.
 
-        A row with neither label nor times says that nothing is heard.
+        A row with neither label nor times states silence.
         """
         draft.where = draft.where or where
         if not any(row.get(field) for field in ("label", "onset", "offset", "length")):
@@ -459,18 +459,18 @@ class LabelReading:
     ) -> tuple[Annotation, ...]:
         """The recordings, once they are in order.
 
-        Labels may end `ROUNDING` s, or what they are exact to, after the recording; they are cut there. A recording in
-        which nothing is heard, and of which nobody knows how long it is, is left out.
+        Labels may end `ROUNDING` s, or their resolution, after the recording; they are cut there. A recording without
+        events and of unknown duration is left out.
 
         Args:
-            source: what was read, for messages.
+            source: file or folder that was read, for messages.
             name: of the format.
-            resolution: seconds, where the options do not say.
+            resolution: seconds, where the options state none.
             joined: join events of a label that meet, as those of a table with a row for each second do.
 
         Raises:
-            AnnotationError: of all problems, also: a recording has no duration, is said to be silent and to be heard,
-                or labels differ by upper and lower case alone.
+            AnnotationError: lists all problems, among them: a recording has no duration, is stated to be silent and has
+                events, or labels differ by upper and lower case alone.
         """
         if self.options.resolution is not None:
             resolution = self.options.resolution
@@ -515,7 +515,7 @@ class LabelReading:
             )
 
     def _within(self, draft: DraftRecording, tolerance: float) -> list[LabelledEvent]:
-        """The events of a recording, cut at its end; one that lies after the end is a problem."""
+        """The events of a recording, cut at its end; an event after the end is a problem."""
         duration, events = draft.duration or 0.0, []
         for event, where in draft.events:
             if event.offset > duration + tolerance + 1e-6:

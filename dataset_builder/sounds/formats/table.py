@@ -31,7 +31,7 @@ class _Reader:
     meaning = "any CSV or TSV with a header, with the heading of each column; or with file, label, start and stop"
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-        """Read a table, or all of a folder, whose columns `ReadOptions.columns` names, or are `PLAIN_COLUMNS`."""
+        """Read a table, or all of a folder, with the columns `ReadOptions.columns`, by default `PLAIN_COLUMNS`."""
         columns = dict(options.columns)
         if not columns and set(PLAIN_COLUMNS.values()) <= set(read_lines(files_in(path, _SUFFIXES)[0])[0].fields):
             columns = dict(PLAIN_COLUMNS)
@@ -42,7 +42,7 @@ class _Reader:
         missing += [] if "offset" in columns or "length" in columns else ["offset (or length)"]
         if missing:
             raise AnnotationError(f"the columns of the table have to be named: there is none for {', '.join(missing)}")
-        # A column with durations would not agree with the sound to the last digit.
+        # A column of durations would not agree with the sound to the last digit.
         durations = read_durations(options) if "duration" in columns else durations_of(options)
         return read_tables(path, options, columns, durations, name=self.name)
 
@@ -57,7 +57,7 @@ def read_tables(
     resolution: float = 0.0,
     joined: bool = False,
 ) -> tuple[Annotation, ...]:
-    """The recordings of a table, or of all of a folder, with a row for each event.
+    """The recordings of a table, or of all tables of a folder, with a row for each event.
 
     Args:
         path: of the table or the folder.
@@ -65,8 +65,8 @@ def read_tables(
         columns: heading of each field.
         durations: of recordings, where they are known.
         name: of the format.
-        resolution: seconds, where the options do not say.
-        joined: whether rows of a label that meet are one event.
+        resolution: seconds, where the options state none.
+        joined: whether adjacent rows of a label are one event.
 
     Raises:
         AnnotationError: see `read_annotations`.

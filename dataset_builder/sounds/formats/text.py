@@ -17,7 +17,7 @@ class _Reader:
     meaning = "a file a recording, named like its sound: onset, offset, label with tabs or blanks, no header"
 
     def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-        """Read a file or a folder; an empty file is a recording in which nothing is heard."""
+        """Read a file or a folder; an empty file is a recording without events."""
         reading = LabelReading(options)
         for file in files_in(path, (".txt", ".ann", ".lab", ".tsv")):
             draft = None if is_durations_table(file, options) else reading.of_file(file)
@@ -33,7 +33,7 @@ def _read_file(reading: LabelReading, draft: DraftRecording, file: Path) -> None
         reading.problems.add(file.name, str(error))
         return
     for number, line in enumerate(lines, 1):
-        # Audacity writes the frequencies of a label into a line of their own.
+        # Audacity writes the frequencies of a label on a line of their own.
         if not line.strip() or line.startswith("\\"):
             continue
         fields, where = line.split("\t") if "\t" in line else line.split(maxsplit=2), f"{file.name}:{number}"

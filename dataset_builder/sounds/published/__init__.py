@@ -1,8 +1,8 @@
-"""Readers of benchmarks that others published, one file each: ``NAME:PATH`` is what a user has of one.
+"""Readers of benchmarks that others published, one file each: ``NAME:PATH`` names a reader and a user's copy.
 
-A module in this folder, or of an installed package, has its reader by the name ``READER``. Nothing of a benchmark is
+A module in this folder, or of an installed package, has its reader under the name ``READER``. Nothing of a benchmark is
 shipped or downloaded here. The authors' two published data sets, which have names, splits and columns of their own and
-no manifest, need no reader but what is said of them here.
+no manifest, need no reader; the facts about them are here.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ LONGEST_CLIP = 600
 
 
 class Reader(Protocol):
-    """Reads a benchmark that others published from what a user has of it.
+    """Reads a published benchmark of others from a user's copy.
 
     Attributes:
-        name: what stands before the colon of ``NAME:PATH``.
-        meaning: what it reads, for help texts.
+        name: the prefix in ``NAME:PATH``.
+        meaning: its benchmark, for help texts.
     """
 
     @property
@@ -49,10 +49,10 @@ class Reader(Protocol):
     def meaning(self) -> str: ...  # noqa: D102
 
     def open(self, path: str) -> Data:
-        """Open what lies at a path.
+        """Open the copy at a path.
 
         Raises:
-            DatasetError: it is not there, or cannot be read: lists everything that is missing.
+            DatasetError: it is missing, or cannot be read: lists all missing files.
         """
         ...
 
@@ -61,7 +61,7 @@ _registry: Registry[Reader] = Registry(__name__, "READER", "audio_compositionali
 
 
 def list_readers() -> tuple[str, ...]:
-    """Names of all readers: those of this folder, of installed packages, and those that were registered."""
+    """Names of all readers: of this folder, of installed packages, and registered ones."""
     return tuple(_registry.all())
 
 
@@ -71,24 +71,24 @@ def register_reader(reader: Reader) -> None:
 
 
 def reader_of(source: str) -> tuple[Reader, str] | None:
-    """The reader that ``NAME:PATH`` names, and the path; None where it names none."""
+    """The reader and the path of ``NAME:PATH``; None where there is no reader of that name."""
     name, colon, path = source.partition(":")
     reader = _registry.find(name) if colon else None
     return None if reader is None else (reader, path)
 
 
 CONFIGURATION = "default"
-"""What their only configuration is called."""
+"""Name of their only configuration."""
 
 
 @dataclass(frozen=True)
 class PublishedData:
-    """One of them.
+    """One of the authors' published data sets.
 
     Attributes:
-        recipe: what its rows are rows of.
-        splits: what it calls each split of the recipe.
-        columns: those that it has.
+        recipe: name of the recipe of its rows.
+        splits: its name of each split of the recipe.
+        columns: of the data set.
     """
 
     recipe: str
@@ -113,21 +113,21 @@ PUBLISHED = (
 
 
 def published_with(columns: Collection[str]) -> PublishedData | None:
-    """The one that has these columns, in a copy that may be called anything; None where they are of neither."""
+    """The published data set with these columns, also in a renamed copy; None where there is none."""
     return next((data for data in PUBLISHED if data.columns <= set(columns)), None)
 
 
 def published_columns() -> str:
-    """The columns of both, for an error."""
+    """The columns of both data sets, for an error."""
     return " or ".join(f"{data.recipe}: {', '.join(sorted(data.columns))}" for data in PUBLISHED)
 
 
 @dataclass(frozen=True)
 class ReadClip:
-    """A clip before it is decoded.
+    """A clip that is not decoded yet.
 
     Attributes:
-        name: within its row: ``audio/0``.
+        name: of the clip within its row: ``audio/0``.
         sound: gives the file, or its content; raises DatasetError where it must not be opened.
     """
 
@@ -136,11 +136,11 @@ class ReadClip:
 
 
 class ReadConfiguration:
-    """Rows that were read, and the files with their clips, as long and at the rate that they are; see `Configuration`.
+    """Rows that were read, and the files of their clips, with their own lengths and rates; see `Configuration`.
 
     Attributes:
-        recipe: name of the recipe that the rows are of.
-        source: what they were opened from.
+        recipe: name of the recipe of the rows.
+        source: the data that they were opened from.
         rows: all rows without their audio.
     """
 
@@ -149,7 +149,7 @@ class ReadConfiguration:
 
         Args:
             recipe: name of the recipe.
-            source: what they were opened from.
+            source: the data that they were opened from.
             rows: see above.
             clips: of each row.
         """
@@ -167,7 +167,7 @@ class ReadConfiguration:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the rows and the content of the files, wherever these lie."""
+        """SHA-256 over the rows and the content of the files, independent of their places."""
         digest = hashlib.sha256(f"{self.recipe}\n".encode())
         for row in self.rows:
             digest.update(json.dumps(row, sort_keys=True).encode() + b"\n")
@@ -195,7 +195,7 @@ def _decoded(file: SoundFile) -> tuple[Waveform, int]:
     """Samples and rate of a file.
 
     Raises:
-        SoundError: it cannot be used: the end of a sentence that begins with its name.
+        SoundError: the file is unusable; the message ends a sentence that begins with its name.
     """
     header = read_header(file)
     if header.frames > LONGEST_CLIP * header.rate:
@@ -209,23 +209,23 @@ def _decoded(file: SoundFile) -> tuple[Waveform, int]:
 
 
 LARGEST_FILE = 256 * 2**20
-"""Bytes of a file that is read."""
+"""Largest file that is read, in bytes."""
 
 LARGEST_TABLE = 64 * 2**20
-"""Bytes of a table."""
+"""Largest table, in bytes."""
 
 MOST_FILES = 100_000
-"""Of an archive with more nothing is read."""
+"""Files of an archive; of one with more, nothing is read."""
 
 _SKIPPED = re.compile(r"(^|/)(__MACOSX(/|$)|\.)")
-"""What archivers and systems leave beside files."""
+"""Files that archivers and systems leave behind."""
 
 
 class Container(Protocol):
-    """Files by their names, which are paths with slashes below the container.
+    """Files by name: paths with slashes, relative to the container.
 
     Attributes:
-        title: what messages call it.
+        title: its name in messages.
         names: of all files in it, sorted.
     """
 
@@ -245,7 +245,7 @@ class Container(Protocol):
 
 
 class FolderFiles:
-    """The files in a folder and the folders below it; links and hidden files are not looked at."""
+    """The files in a folder and the folders below it; links and hidden files are skipped."""
 
     def __init__(self, folder: Path) -> None:
         """List the files."""
@@ -265,7 +265,7 @@ class FolderFiles:
         return path
 
     def head(self, name: str, size: int) -> bytes:
-        """The first bytes of a file, however large it is.
+        """The first bytes of a file of any size.
 
         Raises:
             DatasetError: it cannot be read.
@@ -305,7 +305,7 @@ class ZippedFiles:
         entry = self._entries[name]
         if entry.file_size > LARGEST_FILE:
             raise DatasetError(f"claims {entry.file_size:,} bytes; {LARGEST_FILE:,} are the most")
-        # Not more than it claims, whatever the compressed data would grow to.
+        # No more than its stated size, whatever the compressed data would grow to.
         content = self.head(name, entry.file_size + 1)
         if len(content) != entry.file_size:
             raise DatasetError(f"has {len(content):,} bytes or more and claims {entry.file_size:,}")
@@ -324,7 +324,7 @@ class ZippedFiles:
 
 
 def _is_plain(entry: zipfile.ZipInfo) -> bool:
-    """Whether an entry is a file below the archive, and no link."""
+    """Whether an entry is a regular file below the archive, not a link."""
     path = PurePosixPath(entry.filename)
     kind = stat.S_IFMT(entry.external_attr >> 16)
     outside = path.is_absolute() or ".." in path.parts or "\\" in entry.filename or "\0" in entry.filename
@@ -337,7 +337,7 @@ class ParquetFiles:
     """The files of a Parquet table, one a row: ``bytes`` of its column of sound, under the name in another."""
 
     def __init__(self, path: Path, *, name: str, sound: str) -> None:
-        """Read the names; of the sound a row group at a time is read when a file of it is asked for.
+        """Read the names; sound is read one row group at a time, on demand.
 
         Args:
             path: of the table.
@@ -403,7 +403,7 @@ def table_text(container: Container, name: str) -> str:
 
 
 def text_of(content: bytes) -> str:
-    """The text of a table, in UTF-8 or, where it is not, in the code page of Western spreadsheets."""
+    """The text of a table, in UTF-8 or, failing that, in the code page of Western spreadsheets."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The published CompA benchmark (arXiv 2310.08753), and captions of a file."""
+"""The published CompA benchmark (arXiv 2310.08753), and a reader of captions in a file."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ..recordings import AUDIO_SUFFIXES, SoundFile, printable
 from . import Container, FolderFiles, ParquetFiles, ReadClip, ReadConfiguration, ZippedFiles, table_text, text_of
 
 _COLUMN = re.compile(r"captions?|caption_\d+")
-"""Names of columns of captions, whatever their case."""
+"""Names of columns of captions, in any case."""
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 LARGEST = 2**30
-"""Bytes of a file; that of the largest published tables of captions is a tenth of it."""
+"""Bytes of a file; the largest published tables of captions have a tenth of it."""
 
 
 def read_captions(path: str | Path) -> list[str]:
-    """The captions in a file, in its order, without those that are empty.
+    """The captions in a file, in its order, without empty ones.
 
     Args:
         path: of a CSV or TSV with columns ``caption``, ``captions`` or ``caption_1``, ``caption_2`` …, or of any other
@@ -66,16 +66,16 @@ def _of_table(path: Path, text: str, separator: str) -> list[str]:
 
 
 ORDER, ATTRIBUTE = "comp_a_order", "comp_a_attribute"
-"""The recipes whose rows these are."""
+"""The recipes of these rows."""
 
 EXPECTED = {ORDER: (400, 100), ATTRIBUTE: (200, 0)}
 """Items of the published tables, and how many of them have a third clip."""
 
 ROLES = ("pair", "reversed_pair", "triplet")
-"""What the columns of the clips begin with: ``pair_file``, ``pair_caption`` …"""
+"""Prefixes of the columns of the clips: ``pair_file``, ``pair_caption`` …"""
 
 NONE = ("", "-", "nan")
-"""What stands where there is no third clip."""
+"""Values of a missing third clip."""
 
 _NEEDED = tuple(f"{role}_{part}" for role in ROLES[:2] for part in ("file", "caption"))
 
@@ -83,21 +83,21 @@ _COPY = ("file_name", "audio", "answer")
 """Columns of the copy of the order items on the Hub, one clip a row."""
 
 _STEMS = ("", "_rev", "_trip")
-"""What the stems of an item's files end with in that copy."""
+"""Endings of the stems of an item's files in that copy."""
 
 _HEAD = 2**16
-"""Bytes of a table that are read to tell by its first line whether it is of the benchmark."""
+"""Bytes of a table that are read to recognise the benchmark by its first line."""
 
 _HINT = "expected are its archives, as zip files or unpacked, one of its tables, or the Parquet copy of the order items"
 
 
 @dataclass(frozen=True)
 class _Clip:
-    """A clip that a table names.
+    """A clip in a table.
 
     Attributes:
-        caption: what is true of it.
-        name: of its file, as the table has it.
+        caption: true of the clip.
+        name: of its file, as in the table.
         where: row and column, for messages.
     """
 
@@ -107,7 +107,7 @@ class _Clip:
 
 
 class _Problems:
-    """Everything that is wrong, told at once."""
+    """All problems, reported at once."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -119,7 +119,7 @@ class _Problems:
         self.add(*problems._texts)
 
     def tell(self, source: str) -> None:
-        """Raise a DatasetError that lists all; nothing where there are none."""
+        """Raise a DatasetError that lists all problems; none, and nothing happens."""
         if self._texts:
             count = f"{len(self._texts):,} thing{'s are' if len(self._texts) > 1 else ' is'} wrong"
             raise DatasetError("\n  ".join((f"{source}: {count}:", *self._texts)))
@@ -139,7 +139,7 @@ class _Reader:
                 tables, whose sound files lie beside it or below; of the copy of the order items as Parquet.
 
         Raises:
-            DatasetError: there is nothing of it, or files are missing: all are listed, each with table, row and column.
+            DatasetError: there is nothing of it, or files are missing: lists all, each with table, row and column.
         """
         source, problems = f"{self.name}:{path}", _Problems()
         configurations: dict[str, ReadConfiguration] = {}
@@ -155,7 +155,7 @@ class _Reader:
                 problems.add_all(of_table)
             elif isinstance(container, FolderFiles):
                 problems.add(f"{container.title}: {printable(table)} is a second table of the same items; keep one")
-            # What was unpacked is read in place of the archive that it lies beside.
+            # Unpacked files are read in place of the archive beside them.
         problems.tell(source)
         if not configurations:
             unread = "".join(f"; {text}" for text in skipped)
@@ -168,9 +168,9 @@ class _Reader:
 
 
 def _tables(path: Path, source: str, skipped: list[str]) -> Iterator[tuple[Container, str]]:
-    """The tables at a path, each with what its files lie in; a name of its own for Parquet, which is both.
+    """The tables at a path, each with the container of its files; a name of its own for Parquet, which is both.
 
-    What lies in a folder or archive and cannot be read may have nothing to do with it, and is added to `skipped`.
+    Unreadable files in a folder or archive may be unrelated to the benchmark; they are added to `skipped`.
     """
     if path.is_dir():
         folder = FolderFiles(path)
@@ -216,7 +216,7 @@ def _copies(path: Path) -> Iterator[tuple[Container, str]]:
 
 
 def _is_table(container: FolderFiles | ZippedFiles, name: str) -> bool:
-    """Whether the first line of a CSV has the columns of the benchmark; no more of it is read."""
+    """Whether the first line of a CSV has the columns of the benchmark; only that line is read."""
     head = container.head(name, _HEAD).decode("utf-8-sig", "replace")
     try:
         header = next(csv.reader(io.StringIO(head, newline="")), [])
@@ -234,7 +234,7 @@ def _lines(container: Container, name: str) -> Iterator[list[str]]:
 
 
 def _columns(header: Sequence[str]) -> list[str]:
-    """Names of columns; a second one of a name gets ``.1``, as pandas calls it, by which the authors wrote theirs."""
+    """Names of columns; the second column of a name gets ``.1``, as in pandas, which wrote the authors' tables."""
     counts: Counter[str] = Counter()
     names = []
     for field in header:
@@ -259,7 +259,7 @@ def _items_of_table(container: Container, table: str, problems: _Problems) -> tu
         where = f"{printable(PurePosixPath(table).name)}, row {number}"
         item = []
         for role in ROLES:
-            # The first column of the attribute table has ids of videos, and the second the files that there are.
+            # The first column of the attribute table has ids of videos, the second the names of existing files.
             column = next((name for name in file_columns[role] if values.get(name, "").lower() not in NONE), None)
             caption = values.get(f"{role}_caption", "")
             has_caption = caption.lower() not in NONE
@@ -273,7 +273,7 @@ def _items_of_table(container: Container, table: str, problems: _Problems) -> tu
 
 
 def _items_of_copy(copy: ParquetFiles, problems: _Problems) -> list[list[_Clip]]:
-    """The items of the Parquet copy: those of a stem X, X_rev and, where there is one, X_trip."""
+    """The items of the Parquet copy: the files of a stem X, X_rev and, where there is one, X_trip."""
     texts = dict(zip(copy.names, copy.texts(_COPY[2]), strict=True))
     names: dict[str, str] = {}
     for name in copy.names:
@@ -305,7 +305,7 @@ def _configuration(
     items: Sequence[Sequence[_Clip]],
     problems: _Problems,
 ) -> ReadConfiguration:
-    """The rows of some items with their files; what is missing is added to the problems."""
+    """The rows of some items with their files; missing files are added to the problems."""
     files = _Files(container, table)
     if not items:
         problems.add(f"{container.title}: {printable(table)} has no rows")
@@ -331,7 +331,7 @@ def _configuration(
 
 
 def _check_twins(item: Sequence[_Clip], names: Sequence[str | None], problems: _Problems) -> None:
-    """Add what a clip and its reversed one have in common: nobody could tell them apart."""
+    """Add a problem where a clip and its reversed one share a file or a caption: nobody could distinguish them."""
     if len(item) < 2:
         return
     (first, second), where = item[:2], printable(item[1].where)
@@ -346,7 +346,7 @@ def _file(container: Container, name: str) -> SoundFile:
 
 
 def _row(id: str, recipe: str, item: Sequence[_Clip]) -> Row:
-    """A row without its clips; what published data do not say is empty or 0, and each item is its own pair."""
+    """A row without its clips; fields that the published data lack are empty or 0, and each item is its own pair."""
     return {
         "id": id,
         "split": "test",
@@ -368,7 +368,7 @@ def _row(id: str, recipe: str, item: Sequence[_Clip]) -> Row:
 
 
 class _Files:
-    """Where the files that a table names lie: below its folder first, and of several the one that is nearest."""
+    """The places of a table's files: below its folder first, and of several the nearest."""
 
     def __init__(self, container: Container, table: str) -> None:
         self._title = container.title
@@ -383,8 +383,8 @@ class _Files:
                 self._by_name[path.stem].append(name)
 
     def name_of(self, clip: _Clip, problems: _Problems) -> str | None:
-        """The file of a clip; None where there is none, which is added to the problems."""
-        # Windows paths as well: nothing of a table's path is followed, files are told by their names.
+        """The file of a clip; None where there is none, which becomes a problem."""
+        # Also Windows paths: only the file name of a table's path is used, its folders are not followed.
         wanted = clip.name if clip.name in self._by_name else clip.name.replace("\\", "/").rpartition("/")[2]
         names = self._by_name.get(wanted, [])
         below = [name for name in names if PurePosixPath(name).is_relative_to(self._folder)]

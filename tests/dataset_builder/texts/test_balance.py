@@ -9,7 +9,7 @@ import pytest
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.strong_labels import windows
 from audio_compositionality.dataset_builder.texts.answer_check import check_questions
-from audio_compositionality.dataset_builder.texts.label_questions import ask, split_by_recording
+from audio_compositionality.dataset_builder.texts.label_questions import draw_questions, split_by_recording
 from audio_compositionality.dataset_builder.texts.question_controls import (
     LeakError,
     balance_of,
@@ -24,14 +24,22 @@ from audio_compositionality.support.table import to_text
 from .domestic import domestic, streets
 
 ALL = QuestionSettings(
-    ask=("counting", "duration", "concurrency", "concurrency/clip", "classification", "detection", "detection/regions")
+    ask=(
+        "counting",
+        "duration",
+        "concurrency",
+        "concurrency/clip",
+        "classification",
+        "detection",
+        "detection/regions",
+    )
 )
 
 
 @pytest.fixture(scope="module")
 def sets():
     annotations = [*domestic(400), *windows(streets(16))]
-    return annotations, ask(annotations, ALL, seed=5)
+    return annotations, draw_questions(annotations, ALL, seed=5)
 
 
 def of_kind(questions, kind, source=""):
@@ -97,7 +105,7 @@ class TestExactNumbers:
             return Annotation(f"r{number}", 10.0, tuple(events), 0.0, "x")
 
         annotations = [make(number, hard=number >= 10) for number in range(13)]
-        questions = [q for q in ask(annotations, QuestionSettings(ask=("concurrency",))) if q.anchor == "a"]
+        questions = [q for q in draw_questions(annotations, QuestionSettings(ask=("concurrency",))) if q.anchor == "a"]
         assert {q.recording for q in questions} == {"r0", "r1", "r2", "r10", "r11", "r12"}
 
 
@@ -124,7 +132,7 @@ class TestControls:
     @pytest.mark.slow
     def test_each_split_is_balanced_by_itself(self, sets):
         parts = split_by_recording(sets[0], {"test": 0.7, "train": 0.3})
-        questions = {name: ask(part, ALL) for name, part in parts.items()}
+        questions = {name: draw_questions(part, ALL) for name, part in parts.items()}
         recordings = [{(q.source, q.group) for q in part} for part in questions.values()]
         assert not recordings[0] & recordings[1]
         for name, part in parts.items():
@@ -132,7 +140,7 @@ class TestControls:
 
     def test_present_by_hand(self):
         clip = Annotation("r", 10.0, (LabelledEvent(0, 3, "A"), LabelledEvent(1, 4, "b")), 0.0, "x")
-        base = ask(domestic(60), QuestionSettings(ask=("concurrency",)))[0]
+        base = draw_questions(domestic(60), QuestionSettings(ask=("concurrency",)))[0]
 
         def asked(task, variant, options, answer):
             return replace(base, task=task, variant=variant, options=options, answer=answer)

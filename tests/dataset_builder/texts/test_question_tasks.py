@@ -15,7 +15,12 @@ from audio_compositionality.dataset_builder.sounds.strong_labels import windows
 from audio_compositionality.dataset_builder.texts import answer_check as check
 from audio_compositionality.dataset_builder.texts import question_tasks as kinds
 from audio_compositionality.dataset_builder.texts.answer_check import answer_fault, check_questions
-from audio_compositionality.dataset_builder.texts.label_questions import AskedSpec, ask, facts_of, split_by_recording
+from audio_compositionality.dataset_builder.texts.label_questions import (
+    AskedSpec,
+    draw_questions,
+    facts_of,
+    split_by_recording,
+)
 from audio_compositionality.dataset_builder.texts.question_tasks import (
     question_tasks,
     window_start,
@@ -249,7 +254,7 @@ def sets():
     """Annotations and all questions about them."""
     of = (random_annotations(400, seed=1), domestic(300), windows(streets(12)))
     annotations = [annotation for some in of for annotation in some]
-    return annotations, ask(annotations, ALL, seed=3)
+    return annotations, draw_questions(annotations, ALL, seed=3)
 
 
 class TestQuestions:
@@ -315,31 +320,31 @@ class TestQuestions:
     def test_it_depends_on_labels_and_seed_alone(self, sets):
         annotations, questions = sets
         mixed = [annotations[k] for k in np.random.default_rng(0).permutation(len(annotations))]
-        assert sorted(ask(mixed, ALL, seed=3), key=repr) == sorted(questions, key=repr)
-        assert ask(annotations, ALL, seed=4) != questions
+        assert sorted(draw_questions(mixed, ALL, seed=3), key=repr) == sorted(questions, key=repr)
+        assert draw_questions(annotations, ALL, seed=4) != questions
         # One kind of questions does not depend on what else is asked.
-        alone = ask(annotations, ALL.changed(ask=("duration",)), seed=3)
+        alone = draw_questions(annotations, ALL.changed(ask=("duration",)), seed=3)
         assert alone == tuple(question for question in questions if question.task == "duration")
 
     def test_what_cannot_be_asked(self):
         scene = clip((0, 4, "a"), (2, 6, "b"))
         with pytest.raises(InputError, match="there is no task 'count'; did you mean 'counting'"):
-            ask([scene], QuestionSettings(ask=("count",)))
+            draw_questions([scene], QuestionSettings(ask=("count",)))
         with pytest.raises(InputError, match="has no variant 'kind'; did you mean 'kinds'"):
-            ask([scene], QuestionSettings(ask=("counting/kind",)))
+            draw_questions([scene], QuestionSettings(ask=("counting/kind",)))
         with pytest.raises(InputError, match="seed is -1"):
-            ask([scene], seed=-1)
+            draw_questions([scene], seed=-1)
         with pytest.raises(QuestionError, match="labels of r at 0 s are there more than once"):
-            ask([scene, scene])
+            draw_questions([scene, scene])
         with pytest.raises(QuestionError, match="the labels 'Aa' and 'aa' read alike"):
-            ask([clip((0, 1, "Aa")), clip((0, 1, "aa"), name="s")])
+            draw_questions([clip((0, 1, "Aa")), clip((0, 1, "aa"), name="s")])
         with pytest.raises(QuestionError, match=r"the label .B\. dog. starts as if it were a lettered option"):
-            ask([clip((0, 1, "B. dog"))])
+            draw_questions([clip((0, 1, "B. dog"))])
         with pytest.raises(InputError, match="counts are"):
             QuestionSettings(counts=(1,))
         with pytest.raises(InputError, match="26 at most"):
             QuestionSettings(counts=tuple(range(1, 28)))
-        assert ask([]) == ()
+        assert draw_questions([]) == ()
 
 
 def test_the_second_algorithm_knows_no_intervals():

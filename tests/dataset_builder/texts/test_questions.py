@@ -6,7 +6,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.texts.answer_check import answer_fault
-from audio_compositionality.dataset_builder.texts.label_questions import ask
+from audio_compositionality.dataset_builder.texts.label_questions import draw_questions
 from audio_compositionality.dataset_builder.texts.questions import (
     QUESTION_COLUMNS,
     annotation_of,
@@ -23,7 +23,7 @@ ANNOTATIONS = domestic(150)
 @pytest.fixture(scope="module")
 def rows():
     by_key = {annotation.key: annotation for annotation in ANNOTATIONS}
-    questions = ask(ANNOTATIONS)
+    questions = draw_questions(ANNOTATIONS)
     return [row_of(question, by_key[question.recording, question.start], "test", gap=0.5) for question in questions]
 
 

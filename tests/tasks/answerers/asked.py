@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.label_questions import ask
+from audio_compositionality.dataset_builder.texts.label_questions import draw_questions
 from audio_compositionality.dataset_builder.texts.questions import QuestionSettings, row_of
 from audio_compositionality.encoders.base import LETTERS
 from audio_compositionality.tasks.shapes.asking import direct_prompt
@@ -45,7 +45,7 @@ def scene(number, seed=0):
 def asked(count=600, seed=0, split="test", kinds=KINDS):
     """(question, annotation, row) of balanced questions about so many scenes."""
     annotations = {annotation.key: annotation for annotation in (scene(number, seed) for number in range(count))}
-    questions = ask(annotations.values(), QuestionSettings(ask=kinds, least_clips=3), seed=seed)
+    questions = draw_questions(annotations.values(), QuestionSettings(ask=kinds, least_clips=3), seed=seed)
     return [
         (q, annotations[q.recording, q.start], row_of(q, annotations[q.recording, q.start], split)) for q in questions
     ]

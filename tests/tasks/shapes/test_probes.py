@@ -7,7 +7,7 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.scenes.bases import SAME
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.registry import load_benchmark, load_task
-from audio_compositionality.tasks.shapes.designs import FACTORS, contexts_of, dealt_folds, is_crossed, levels_of
+from audio_compositionality.tasks.shapes.designs import FACTORS, contexts_of, dealt_folds, factor_levels, is_crossed
 
 AXES = [task.info.name for task in load_benchmark("axes")]
 ON_FACTORS = [name for name in AXES if load_task(name).info.recipe == "factors"]
@@ -218,7 +218,7 @@ class TestFolds:
         assert all(
             len({fold for fold, other in zip(folds, contexts, strict=True) if other == c}) == 1 for c in contexts
         )
-        assert len(levels_of(crossed, factor)) == len(crossed)
+        assert len(factor_levels(crossed, factor)) == len(crossed)
 
     def test_do_not_depend_on_the_order_of_rows(self):
         names = [f"block {number}" for number in range(37)]
