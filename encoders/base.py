@@ -1,7 +1,7 @@
-"""The one base class of all models that hear, `Model`, and the checks of what goes into a model and comes out of it.
+"""The base class of all audio models, `Model`, and the checks of a model's input and output.
 
-Which methods a class has is what its models can do (`Model.abilities`). Encoders work in two stages, so that a pipeline
-can overlap them: `prepare` (resampling and the front end) and `forward` (the model).
+The methods of a class decide the abilities of its models (`Model.abilities`). Encoders work in two stages, so that a
+pipeline can overlap them: `prepare` (resampling and the front end) and `forward` (the model).
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ INT16_SCALE = 32_768
 """16-bit samples are divided by this, so that full scale is [-1, 1)."""
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""What the options of a question are called, in their order."""
+"""Names of a question's options, in their order."""
 
 By = Literal["letters", "options"]
-"""What likelihoods are of: the first token of an option's letter, of all that the model may begin its answer with; or
-the mean of the tokens of its text."""
+"""The tokens whose likelihood is taken: the first of an option's letter, among all with which an answer may begin; or
+those of its text, in the mean."""
 
 EventDict = Mapping[str, Any]
 """``onset`` and ``offset``, seconds from the start of the clip, and ``label``, a text; as in the column ``events``."""
 
 OnAnswer = Callable[[Sequence[tuple[int, "str | list[float]", Mapping[str, Any]]]], object]
-"""Called with answers that have come: of each the place of its question in the call, what it is, a text or the
-log-likelihoods of options, and what is known of it beside, as JSON values by name: ``finish_reason``, which is
-``length`` of an answer that was cut, and ``tokens``, how many were written."""
+"""Called with finished answers: for each the place of its question in the call; the answer, a text or the
+log-likelihoods of options; and further facts, as JSON values by name: ``finish_reason``, which is ``length`` for an
+answer that was cut, and ``tokens``, the number written."""
 
 ABILITIES = {
     "audio": ("embed", "embed clips"),
@@ -55,7 +55,7 @@ ABILITIES = {
     "labels": ("", "read labels in place of sound"),
     "read": ("", "answer without a clip"),
 }
-"""What a model can do: by the word of the ability its method, where there is one, and the verb for messages."""
+"""The abilities of models: for each its method, where there is one, and the verb for messages."""
 
 ENCODER = frozenset({"audio"})
 TEXT_ENCODER = frozenset({"audio", "text"})
@@ -73,22 +73,21 @@ def kind_name(needs: frozenset[str]) -> str:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What exactly is run.
+    """The exact identity of a model as it is run.
 
     Attributes:
         id: name of the model; result files are named by it.
         revision: a version for a baseline, the commit of a Hub repository or the SHA-256 of the weights and settings of
-            a folder; of a twin its seed with what is known of the model: commit, weights, settings.
+            a folder; for a twin its seed with the facts of the model: commit, weights, settings.
         sample_rate: rate in Hz that the model works at. Clips at any rate are resampled to it.
-        output_dim: length of an embedding; None of a model that gives none.
-        weights_sha256: SHA-256 of the weights; None where there are none, and of a twin.
+        output_dim: length of an embedding; None for a model that gives none.
+        weights_sha256: SHA-256 of the weights; None where there are none, and for a twin.
         parameters: number of weights of the part of the model that is run; None where it is not known or none.
         paradigm: how the model was trained, in words; None where it is not known.
         licence: of the weights, as their publisher states it; None where it is not known.
         trained_on: data that the weights were trained on, both towers, in words; None where it is not stated.
-        front_end_version: counted up when a change to the front end changes embeddings, so that stored ones are not
-            taken for new ones.
-        options: layer, pooling and precision that it is run with.
+        front_end_version: raised when a change to the front end changes embeddings, so that stored ones are not reused.
+        options: its layer, pooling and precision.
     """
 
     id: str
@@ -105,7 +104,7 @@ class ModelCard:
 
 
 class ModelError(AudioCompositionalityError):
-    """A model that cannot be loaded, or cannot be run as it is asked for."""
+    """A model that cannot be loaded, or cannot be run as requested."""
 
 
 class ClipError(AudioCompositionalityError):
@@ -125,10 +124,10 @@ class ClipError(AudioCompositionalityError):
 
 @dataclass(frozen=True)
 class GivenClip:
-    """A clip, as a model that answers is given it.
+    """A clip as the input of a model that answers.
 
     Attributes:
-        waveform: float32 [samples] in [-1, 1]; of a model that reads labels empty.
+        waveform: float32 [samples] in [-1, 1]; empty for a model that reads labels.
         sample_rate: Hz.
         row: all columns of the recipe, without the sound, for a model that reads labels; else None.
     """
@@ -142,7 +141,7 @@ class Window(Protocol):
     """Questions of several calls that are under way together."""
 
     def wait_for_room(self) -> None:
-        """Wait until the next call is wanted, so that there is always something to ask.
+        """Wait until there is room for the next call, so that there is always something to ask.
 
         Raises:
             Exception: a question has failed.
@@ -151,19 +150,19 @@ class Window(Protocol):
 
 
 class Model:
-    """A model that hears. Its methods refuse; a subclass sets `card` and has those that it can do.
+    """An audio model. Its methods refuse; a subclass sets `card` and overrides the methods of its abilities.
 
     Attributes:
-        card: what it is.
+        card: its identity.
         device: torch device that it computes on, such as ``cpu`` or ``cuda:0``.
-        on_answers: called with each answer of `answer` or `score_options` as soon as it is there, before the others of
-            the same call, never by two threads at a time, by models that tell; None where nobody listens.
+        on_answers: callback for each answer of `answer` or `score_options` as soon as it is finished, before the others
+            of the call, never by two threads at a time; not all models call it. None for no callback.
         asks_about_others: whether it has to be given, for each prompt, the clip of another one.
-        batch_size: how many questions a batch has of a model that forms batches of its own, such as of clips of similar
-            length; None of others.
-        questions_per_call: how many questions such a model wants in a call.
-        limit_seconds: the longest clip that it answers about; None where it knows of no limit.
-        new_tokens: how many tokens an answer may have; None where it knows of no such number.
+        batch_size: questions a batch, for a model that forms its own batches, such as of clips of similar length; None
+            for others.
+        questions_per_call: number of questions that such a model expects in a call.
+        limit_seconds: the longest clip that it answers about; None where no limit is known.
+        new_tokens: most tokens of an answer; None where the model has no such setting.
     """
 
     card: ModelCard
@@ -177,32 +176,32 @@ class Model:
 
     @property
     def abilities(self) -> frozenset[str]:
-        """What it can do, words of `ABILITIES`: by default those whose methods its class has.
+        """Its abilities, words of `ABILITIES`: by default those whose methods its class has.
 
-        ``labels`` is of a model that answers from the rows of clips (`GivenClip.row`) and hears nothing, ``read`` of
-        one that also answers a prompt with no clip.
+        ``labels`` means that it answers from the rows of clips (`GivenClip.row`) instead of their sound, ``read`` that
+        it also answers a prompt with no clip.
         """
         methods = ((word, method) for word, (method, _) in ABILITIES.items() if method)
         return frozenset(word for word, name in methods if getattr(type(self), name) is not getattr(Model, name))
 
     def require(self, ability: str) -> None:
-        """Refuse what it cannot do.
+        """Refuse a missing ability.
 
         Raises:
-            ModelError: names the model and what it can do.
+            ModelError: names the model and its abilities.
         """
         if ability not in self.abilities:
             raise self.refusal(ability)
 
     def refusal(self, ability: str) -> ModelError:
-        """The error about something that it cannot do."""
+        """The error about a missing ability."""
         able = [verb for word, (_, verb) in ABILITIES.items() if word in self.abilities]
         can = f"it can {listed(able)}" if able else "there is nothing that it can do"
         return ModelError(f"'{self.card.id}' cannot {ABILITIES[ability][1]}; {can}")
 
     @property
     def clips_card(self) -> ModelCard:
-        """The card under which its embeddings of clips are known."""
+        """The card under which its embeddings of clips are stored."""
         return self.card
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Any:
@@ -210,7 +209,7 @@ class Model:
         return waveforms, sample_rate
 
     def forward(self, features: Any) -> FloatArray:
-        """The second stage of `embed`: float32 [n, output_dim] of what `prepare` returned."""
+        """The second stage of `embed`: float32 [n, output_dim] from the output of `prepare`."""
         return check_embeddings(self.embed(*features), self)
 
     def embed(self, waveforms: ArrayLike, sample_rate: int) -> FloatArray:
@@ -226,7 +225,7 @@ class Model:
         raise self.refusal("audio")
 
     def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
-        """Embed every frame of clips; arguments as `embed` has them.
+        """Embed every frame of clips; arguments as for `embed`.
 
         Returns:
             float32 [n, frames, dim], the distance between frames in seconds. Frame i is about the sound around
@@ -242,7 +241,7 @@ class Model:
         """Answer prompts, each about its clips.
 
         Args:
-            clips: of each prompt a list, today of one clip: an object with ``waveform``, float32 [samples] in [-1, 1],
+            clips: for each prompt a list, today of one clip: an object with ``waveform``, float32 [samples] in [-1, 1],
                 and ``sample_rate`` in Hz; see `GivenClip`.
             prompts: as many.
 
@@ -257,9 +256,9 @@ class Model:
         """The log-likelihood of each option as the answer to one prompt about its clips.
 
         Args:
-            clips: as those of `answer`.
+            clips: as for `answer`.
             prompts: as many.
-            options: of each prompt two or more texts, in the order in which the prompt calls them A, B, C and so on.
+            options: for each prompt two or more texts, in the order in which the prompt calls them A, B, C and so on.
             by: one of `scorings`; see `By`.
 
         Returns:
@@ -269,17 +268,17 @@ class Model:
         raise self.refusal("score")
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """Learn from questions with their answers, and forget what was learnt before; the same again gives the same.
+        """Learn anew from questions with their answers; equal input gives an equal model.
 
         Args:
             rows: of the split ``train``, without their sound; all columns of the recipe.
-            clips: the clip of each row in order. They are read as they are asked for, so that a model of text alone
-                asks for none. The samples of one that cannot be used are NaN.
+            clips: the clip of each row in order. They are read lazily, so that a text-only model reads none. The
+                samples of a clip that cannot be used are NaN.
         """
         raise self.refusal("learn")
 
     def detect_events(self, clips: Sequence[Any]) -> list[list[EventDict]]:
-        """The events of each clip, in any order; clips as those of a prompt in `answer`."""
+        """The events of each clip, in any order; clips are objects as in `answer`."""
         raise self.refusal("events")
 
     @property
@@ -288,28 +287,28 @@ class Model:
         return ("letters", "options") if "score" in self.abilities else ()
 
     def with_new_tokens(self, count: int) -> Model:
-        """The same model with answers of so many tokens; its id says so.
+        """The same model with answers of at most so many tokens; its id says so.
 
         Raises:
-            ModelError: it knows of no such number.
+            ModelError: it has no such setting.
         """
         raise ModelError(f"'{self.card.id}' knows of no number of tokens")
 
     def check_questions(self, count: int) -> None:
-        """Refuse so many further questions, where each costs and they are too many; nothing is asked."""
+        """Refuse so many further questions where each costs and they exceed the limit; nothing is asked."""
 
     def window(self, most: int) -> AbstractContextManager[Window | None]:
-        """Take further questions while earlier ones are under way, so that none waits for the slowest.
+        """Accept further questions while earlier ones are under way, so that none waits for the slowest.
 
-        While the block lasts, calls return an empty list as soon as their questions are checked and taken, and
-        `on_answers`, as it is at the call, is called with each answer once it is there, by any thread. At the end of
-        the block all answers are there. Where it fails, those that are under way are told of before.
+        Within the block, calls return an empty list as soon as their questions are checked and accepted; each answer
+        goes, when it is finished, to the `on_answers` of the time of the call, by any thread. The block ends when all
+        answers are finished; where it fails, after the answers under way have been passed on.
 
         Args:
-            most: questions that may be under way at a time.
+            most: most questions under way at a time.
 
         Returns:
-            the window; None of a model that answers each call before the next.
+            the window; None for a model that finishes each call before the next.
         """
         return nullcontext()
 
@@ -343,7 +342,7 @@ class Model:
 
 
 class _Forwarded:
-    """An attribute or method of a wrapper that is the model's own."""
+    """An attribute or method that a wrapper forwards to its model."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -360,10 +359,10 @@ def _forwarded() -> Any:
 
 
 class Wrapper(Model, ABC):
-    """A model around another one, whose words about how it is asked are the other's. A subclass says what it can do.
+    """A model around another one, whose attributes for asking it forwards. A subclass states its abilities.
 
     Attributes:
-        model: the other.
+        model: the wrapped model.
     """
 
     device = _forwarded()
@@ -383,7 +382,7 @@ class Wrapper(Model, ABC):
 
     @abstractmethod
     def make_card(self) -> ModelCard:
-        """The card, from that of the other."""
+        """The card, from the wrapped model's."""
 
     def with_new_tokens(self, count: int) -> Self:
         """See `Model`."""
@@ -397,7 +396,7 @@ class StagedEncoder(Model, ABC, Generic[Features]):
     """An encoder in two stages. A subclass sets `card` and implements the two underscored methods."""
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Features:
-        """Validate clips, bring them to the encoder's rate and compute what its model takes.
+        """Validate clips, resample them to the encoder's rate and compute the features of its model.
 
         Args:
             waveforms: [n, samples], floating within [-1, 1], or int16.
@@ -412,7 +411,7 @@ class StagedEncoder(Model, ABC, Generic[Features]):
         return self._extract_features(clips)
 
     def forward(self, features: Features) -> FloatArray:
-        """Embed what `prepare` returned: float32 [n, output_dim].
+        """Embed the output of `prepare`: float32 [n, output_dim].
 
         Raises:
             ClipError: when an embedding is not finite.
@@ -423,7 +422,7 @@ class StagedEncoder(Model, ABC, Generic[Features]):
     def embed(self, waveforms: ArrayLike | Sequence[ArrayLike], sample_rate: int) -> FloatArray:
         """Embed clips: `forward(prepare(waveforms, sample_rate))`; see `Model.embed`.
 
-        Clips of different lengths may be given as a list of [samples] arrays. Those of one length are embedded
+        Clips of different lengths may be given as a list of [samples] arrays. Clips of one length are embedded
         together, so that none is padded to another's length.
         """
         if not isinstance(waveforms, (list, tuple)) or len({np.shape(clip) for clip in waveforms}) <= 1:
@@ -492,7 +491,7 @@ def check_sample_rate(sample_rate: int) -> int:
 
 
 def resample(clips: FloatArray, source_rate: int, target_rate: int) -> FloatArray:
-    """Clips [n, samples] brought from one rate (Hz) to another by soxr at its quality "HQ" (20 bits).
+    """Clips [n, samples] resampled from one rate (Hz) to another by soxr at its quality "HQ" (20 bits).
 
     Each clip is resampled alone, so that its samples do not depend on its batch; between equal rates clips are
     returned as they are.
@@ -525,7 +524,7 @@ def check_embeddings(embeddings: NDArray[Any], encoder: Model, count: int | None
     """Embeddings as float32 [n, output_dim], known to be finite.
 
     Args:
-        embeddings: what a model returned.
+        embeddings: output of a model.
         encoder: whose card the check uses.
         count: number of clips, where the caller knows it.
 
@@ -554,7 +553,7 @@ def check_embeddings(embeddings: NDArray[Any], encoder: Model, count: int | None
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 _SHOWN = 60
-"""Letters of a text that a message shows."""
+"""Most characters of a text in a message."""
 
 
 def words_of(text: str) -> list[str]:
@@ -566,7 +565,7 @@ def check_texts(texts: Sequence[str]) -> list[str]:
     """The texts as a list.
 
     Raises:
-        InputError: it is one text alone, there are none, or one is no text or has nothing in it but space.
+        InputError: it is a single text, there are none, or one is no text or blank.
     """
     if isinstance(texts, str):
         raise InputError(f"texts are the one text {quoted(texts)}; pass a list of texts")
@@ -585,9 +584,9 @@ def check_text_embeddings(embeddings: NDArray[Any], encoder: Model, texts: Seque
     """Embeddings of texts as float32 [n, output_dim], known to be finite.
 
     Args:
-        embeddings: what a model returned.
+        embeddings: output of a model.
         encoder: whose card the check uses.
-        texts: what was embedded.
+        texts: the embedded texts.
 
     Raises:
         ModelError: on another shape or type, or where a row is not finite.

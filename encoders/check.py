@@ -1,10 +1,9 @@
-"""What a newcomer runs before anything else: is a model one, and does it hear, read and answer as its author thinks?
+"""The check of a model, to be run before anything else: does it embed, read and answer as its author thinks?
 
-Every check is a function of a list: of the ability that it needs, with what a failure usually means below the first
-line of its docstring. It gives whether it passed and what was measured. The faults that
-are looked for are those that wrappers of audio models have had again and again: a wrong sample rate, an embedding that
-changes with the clips beside it, random crops, rows in another order, padding taken for sound, seconds that are not
-heard.
+Every check is a function in a list, with the ability that it needs; the usual meaning of a failure stands below the
+first line of its docstring. It returns whether it passed and the measured value. The checks look for the recurrent
+faults of wrappers of audio models: a wrong sample rate, an embedding that changes with the clips beside it, random
+crops, rows in another order, padding taken for sound, seconds that are ignored.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     import torch
 
 CLIP_SECONDS = 10
-"""Length of the longest clips that most data here have, in seconds."""
+"""Length of the longest clips of most data here, in seconds."""
 
 SHORT_SECONDS = 2
 """Length of the clips of most checks in seconds, so that these are quick."""
@@ -78,14 +77,14 @@ TEXTS = (
     "rain",
     "Two people talk while a car passes!",
 )
-"""Texts of different lengths, one with an exclamation mark: by its number, padding has been told from words."""
+"""Texts of different lengths, one with an exclamation mark, whose token some models use for padding."""
 
 SWAPPED = ("a dog barks before a bell rings", "a bell rings before a dog barks")
 """Two texts of the same words."""
 
 
 TRAINED = 16
-"""Questions that a model learns from that learns."""
+"""Training questions for a model that learns."""
 
 _LETTER = re.compile(r"[A-Z]")
 
@@ -98,8 +97,8 @@ class ModelCheck:
         name: what was checked.
         status: ``info`` where nothing can fail (a measurement), or the check could not be run; ``warn`` where scores
             will have to be read with care.
-        value: what was measured, or the encoder's own message.
-        hint: what a failure or a warning usually means; empty otherwise.
+        value: the measured value, or the encoder's own message.
+        hint: the usual meaning of a failure or a warning; empty otherwise.
     """
 
     name: str
@@ -110,11 +109,11 @@ class ModelCheck:
 
 @dataclass
 class Session:
-    """A model under check, and what has been learnt of it so far.
+    """A model under check, and the findings so far.
 
     Attributes:
         model: the model.
-        memory: says how far memory has grown.
+        memory: gives the growth of memory in words.
         seconds: length of the clips of most checks.
         embeddings: of four tones of ten seconds.
     """
@@ -152,7 +151,7 @@ class Session:
 
     @cached_property
     def is_taught(self) -> bool:
-        """Whether it learns; it has then."""
+        """Whether it learns; if so, it is trained by now."""
         learns = "learn" in self.model.abilities
         if learns:
             rows = [question_row(number, "train") for number in range(TRAINED)]
@@ -169,7 +168,7 @@ class Session:
         return [self.clip(row) for row in self.rows]
 
     def ask(self, places: Sequence[int], clips: Sequence[GivenClip] | None = None) -> list[str]:
-        """The answers to some of the questions, together, about their own clips or others."""
+        """The answers to some of the questions in one call, about their own clips or others."""
         prompts = [prompt_of(self.rows[place]) for place in places]
         about = [self.clips[place] for place in places] if clips is None else clips
         given: Any = self.model.answer([[clip] for clip in about], prompts)
@@ -189,10 +188,10 @@ class _Test:
 
     Attributes:
         name: what it checks.
-        ability: of the models that it is of.
-        after: names of those that have to pass before it is run.
-        unless: it is left out of models with this ability, which have another of its name.
-        run: what it finds.
+        ability: of the models that it is for.
+        after: names of checks that have to pass before it is run.
+        unless: models with this ability are exempt: another check of its name is for them.
+        run: gives its finding.
     """
 
     name: str
@@ -203,11 +202,11 @@ class _Test:
 
     @property
     def hint(self) -> str:
-        """What a failure usually means: all but the first paragraph of the docstring, in one line."""
+        """The usual meaning of a failure: all but the first paragraph of the docstring, in one line."""
         return " ".join((inspect.getdoc(self.run) or "").partition("\n\n")[2].split())
 
     def is_of(self, model: Model) -> bool:
-        """Whether a model is checked so."""
+        """Whether it is for a model."""
         return self.ability in model.abilities and self.unless not in model.abilities
 
 
@@ -228,12 +227,12 @@ def _check(name: str, ability: str, *after: str, unless: str = "") -> Callable[.
 def check_model(
     model: str | Model, *, device: str | torch.device | None = None, options: EncoderOptions = DEFAULT_OPTIONS
 ) -> list[ModelCheck]:
-    """Check a model: what it embeds, and what it answers.
+    """Check a model: its embeddings, and its answers.
 
     Args:
-        model: what `load_model` takes, or a model that is loaded.
-        device: torch device of one that is to be loaded; by default CUDA where there is one.
-        options: layer, pooling, precision, compilation of one that is to be loaded.
+        model: a name as for `load_model`, or a loaded model.
+        device: torch device to load on; by default CUDA where there is one.
+        options: layer, pooling, precision, compilation to load with.
 
     Returns:
         the result of every check, in a fixed order; only that of loading where the model cannot be loaded.
@@ -280,7 +279,7 @@ def all_passed(checks: Iterable[ModelCheck]) -> bool:
 
 
 def check_table(checks: Sequence[ModelCheck], name: str) -> Table:
-    """The checks of a model as a table; what failures and warnings usually mean is its legend."""
+    """The checks of a model as a table; the usual meanings of failures and warnings are its legend."""
     columns = (
         Column("check", "what was checked", numeric=False),
         Column("result", "fail, warn and pass; info is a measurement", numeric=False),
@@ -310,7 +309,7 @@ def _embeds(session: Session) -> Finding:
     try:
         session.embeddings = session.embed(clips)
     except ClipError:
-        # It is about a value that is not finite, which the next check reports.
+        # A value that is not finite, which the next check reports.
         session.embeddings = np.full((len(clips), output_dim_of(session.model)), np.nan, np.float32)
     return "pass", f"{len(clips)} clips of {CLIP_SECONDS} s"
 
@@ -392,7 +391,7 @@ def _seconds(session: Session) -> Finding:
     clip in pieces and average them.
     """
     bursts = make_bursts(session.rate, CLIP_SECONDS)
-    # A few at a time, which every machine has the memory for that has it for the check of clips of this length.
+    # A few at a time: a machine with the memory for the check of clips of this length has it for these too.
     embeddings = np.concatenate([session.embed(bursts[start : start + 4]) for start in range(0, len(bursts), 4)])
     effect = distances(embeddings[1:], embeddings[:1])[:, 0]
     # Counted from 1, as people count: the last second of ten is the tenth.
@@ -628,7 +627,7 @@ def _again(embed: Callable[[Any], Array], inputs: Any) -> Finding:
 
 
 def _apart(embeddings: Array, inputs: str) -> Finding:
-    """Whether embeddings of different inputs, of which it is said in words what they are, differ."""
+    """Whether embeddings of different inputs differ; `inputs` is their name in words."""
     norm = float(np.linalg.norm(embeddings, axis=1).mean())
     smallest = float(_between(embeddings).min()) / norm if norm else 0.0
     text = f"embeddings of {inputs} differ by {smallest:.1e} of their norm at least"

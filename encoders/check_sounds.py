@@ -1,7 +1,7 @@
-"""What checks of models are made with: sounds, questions, comparisons of embeddings, and the memory that was needed.
+"""Material for checks of models: sounds, questions, comparisons of embeddings, and the growth of memory.
 
-The questions are multiple-choice, in the words and with the columns that the data have, about clips of different
-lengths in which a low and a high tone overlap or do not.
+The questions are multiple-choice, with the words and columns of the data, about clips of different lengths in which a
+low and a high tone overlap or do not.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _LAST_LINE = "Answer with one letter only."
 
 
 def prompt_of(row: dict[str, Any]) -> str:
-    """The prompt of a row: the question, a line for each option with its letter, and that a letter is wanted."""
+    """The prompt of a row: the question, a line for each option with its letter, and the request for a letter."""
     lettered = [f"{chr(ord('A') + place)}. {option}" for place, option in enumerate(row["options"])]
     return "\n".join([row["question"], *lettered, _LAST_LINE])
 
@@ -66,7 +66,7 @@ def prompt_of(row: dict[str, Any]) -> str:
 def question_row(number: int, split: str) -> dict[str, Any]:
     """A question about two tones, with all columns that questions have; the numbers from 0 on take turns."""
     place = number % 4 if split == "test" else number // 4 % 4
-    # What overlaps is asked where something does.
+    # The question about overlap is asked where there is one.
     together, longer = number % 2 == 0 or place == 3, number % 4 < 2
     seconds, end = 3.0 + number % 3, 1.9 if longer else 1.2
     start = end - 0.7 if together else end + 0.25
@@ -135,7 +135,7 @@ def distances(a: Array, b: Array) -> NDArray[np.float64]:
 
 
 def memory_growth() -> Callable[[], str]:
-    """A function that says how far the peak memory has grown since now."""
+    """A function that gives the growth of peak memory from now on, in words."""
     import torch
 
     before = _peak_bytes()
@@ -153,7 +153,7 @@ def memory_growth() -> Callable[[], str]:
 
 
 def _peak_bytes() -> int | None:
-    """Largest resident memory of this process so far; None where the system does not tell."""
+    """Largest resident memory of this process so far; None where the system does not report it."""
     try:
         import resource
     except ImportError:

@@ -1,16 +1,16 @@
-"""Models that are given something else than the sound itself: controls, and the text cascade.
+"""Models under changed input: controls, and the text cascade.
 
-A kind of control is a line of `CONTROLS`. Its name, with a colon, stands in front of the name of any model, a user's
-class and twins among them: it changes what goes in, not the weights. A score that a control reaches as well says
-nothing of what the control takes away.
+A kind of control is a line of `CONTROLS`. Its name, with a colon, is a prefix to the name of any model, including a
+user's class and twins: it changes the input, not the weights. A score that a control reaches too is no evidence that
+the model uses the information which the control removes.
 
-The text cascade is a language model that is told what a detector has heard, in place of the sound:
+The text cascade is a language model that reads the events of a detector in place of the sound:
 
     detector hears -> events as text -> language model answers
 
-Any model that detects events goes with any that answers: one that reads prompts without a clip, such as a model behind
-a server, is given the text alone, any other silence beside the text. What the cascade cannot answer is lost in between,
-or not understood by the one that reads.
+Any model that detects events goes with any that answers: a model that reads prompts without a clip, such as one behind
+a server, is given the text alone, any other silence beside the text. Questions that the cascade cannot answer fail
+between the two, or in the language model's reading.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ NOISE_LEVEL = 0.1
 """Root mean square of the noise that clips become: 20 dB below full scale."""
 
 STRETCH = 0.25
-"""Seconds of the stretches in which a clip is put into disorder."""
+"""Length in seconds of the stretches of a clip that are shuffled."""
 
 PADDED_SECONDS = 10
-"""How long clips become that are padded: the window of CLAP, which repeats shorter ones until they fill it."""
+"""Length of padded clips: the window of CLAP, which repeats shorter ones until they fill it."""
 
 
 def reversed_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
@@ -61,7 +61,7 @@ def reversed_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
 
 
 def padded_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
-    """Clips [n, samples] with silence behind them up to `PADDED_SECONDS`."""
+    """Clips [n, samples] followed by silence up to `PADDED_SECONDS`."""
     missing = max(0, PADDED_SECONDS * sample_rate - clips.shape[1])
     return np.pad(clips, ((0, 0), (0, missing)))
 
@@ -72,27 +72,26 @@ def silence_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
 
 
 def noise_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
-    """White noise for each of some clips [n, samples], of one level; the same for the same clip in any batch."""
+    """White noise of one level for each of some clips [n, samples]; the same for the same clip in any batch."""
     return np.stack([_noise_of(clip) for clip in clips])
 
 
 def _noise_of(clip: FloatArray) -> FloatArray:
-    """White noise of the length of a clip, and of one level whatever its own: its samples are but the seed."""
+    """White noise of a clip's length at a fixed level, seeded by the clip's samples."""
     noise: FloatArray = _generator_of(clip).standard_normal(len(clip), np.float32)
     limited: FloatArray = np.clip(np.float32(NOISE_LEVEL) * noise, -1, 1)
     return limited
 
 
 def shuffled_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
-    """Clips [n, samples] whose stretches of `STRETCH` are in disorder, the same for the same clip in any batch."""
+    """Clips [n, samples] with their stretches of `STRETCH` shuffled, the same for the same clip in any batch."""
     return np.stack([_shuffled_one(clip, max(1, round(STRETCH * sample_rate))) for clip in clips])
 
 
 def _shuffled_one(clip: FloatArray, length: int) -> FloatArray:
-    """A clip with its whole stretches of so many samples in another order, its own in any batch; the rest stays last.
+    """A clip with its full stretches of so many samples in another order, its own in any batch; the rest stays last.
 
-    They are cut and joined without fades: a fade would take from each what the others keep, and clicks are in all
-    clips alike.
+    They are cut and joined without fades, which would remove sound at the edges; clicks are in all clips alike.
     """
     whole = len(clip) // length * length
     stretches = clip[:whole].reshape(-1, length)
@@ -100,17 +99,17 @@ def _shuffled_one(clip: FloatArray, length: int) -> FloatArray:
 
 
 def _generator_of(clip: FloatArray) -> np.random.Generator:
-    """Random numbers that the 16-bit samples of a clip decide."""
+    """Random numbers seeded by the 16-bit samples of a clip."""
     samples = np.clip(np.rint(clip * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
     seed = int.from_bytes(hashlib.blake2b(samples.tobytes(), digest_size=16).digest(), "little")
     return np.random.Generator(np.random.Philox(seed))
 
 
 TEXT_VERSION = 1
-"""Counted up when the text of the same events becomes another."""
+"""Raised when the text of the same events changes."""
 
 HEARD_AS_TEXT = "heard-as-text"
-"""What the names of cascades begin with, up to the colon: ``heard-as-text:DETECTOR:MODEL``."""
+"""The prefix of the names of cascades, up to the colon: ``heard-as-text:DETECTOR:MODEL``."""
 
 _HEAD = "These sounds were detected in a recording, with the seconds in which they are heard:"
 _NONE = "No sounds were detected in a recording."
@@ -130,7 +129,7 @@ class EventTextModel(Wrapper):
         """Put the two together.
 
         Args:
-            detector: of events; where it learns, the whole does.
+            detector: of events; where it learns, the cascade learns.
             model: a language model; one that reads prompts without a clip is given no sound, any other silence as long
                 as the clip.
         """
@@ -138,7 +137,7 @@ class EventTextModel(Wrapper):
         super().__init__(model)
 
     def make_card(self) -> ModelCard:
-        """The card of a cascade, of those of its parts."""
+        """The card of a cascade, from the cards of its parts."""
         detector, model = self.detector.card, self.model.card
         return ModelCard(
             id=f"{HEARD_AS_TEXT}:{detector.id}:{model.id}",
@@ -165,7 +164,7 @@ class EventTextModel(Wrapper):
 
         Raises:
             InputError: there are not as many prompts as clips.
-            ModelError: the detector gives no events that can be told, or what the language model raises.
+            ModelError: the detector's events cannot be put into text; or as the language model raises.
         """
         return self.model.answer(*self._told(clips, prompts))
 
@@ -175,7 +174,7 @@ class EventTextModel(Wrapper):
         """The log-likelihood of each option; see `Model.score_options`.
 
         Raises:
-            ModelError: the language model cannot tell.
+            ModelError: the language model gives no likelihoods.
         """
         if "score" not in self.abilities:
             raise ModelError(f"'{self.model.card.id}' tells no likelihoods of options; it can only answer")
@@ -186,11 +185,11 @@ class EventTextModel(Wrapper):
         self.detector.learn(rows, clips)
 
     def _told(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> tuple[list[list[Any]], list[str]]:
-        """What the language model is given: silence as long as each clip, or nothing, and the prompts with events."""
+        """The input of the language model: silence as long as each clip, or nothing, and the prompts with events."""
         if len(clips) != len(prompts):
             raise InputError(f"there are {len(prompts)} prompts about {len(clips)} clips; there must be as many")
         single = self.single_clips(clips)
-        # Several questions are asked about one clip; it is listened to once.
+        # Several questions are asked about one clip; the detector runs on it once.
         different = list({id(clip): clip for clip in single}.values())
         events = self.detector.detect_events(different)
         if len(events) != len(different):
@@ -206,7 +205,7 @@ class EventTextModel(Wrapper):
 
 
 def silence_of(clips: Sequence[tuple[int, int]]) -> list[list[Any]]:
-    """Silence for each prompt, as a list of one clip, of so many samples at a rate in Hz; that of one length is one
+    """Silence for each prompt, as a list of one clip, of so many samples at a rate in Hz; equal lengths share one
     array."""
     silence = {length: np.zeros(length, np.float32) for length in {length for length, _ in clips}}
     return [[GivenClip(silence[length], rate)] for length, rate in clips]
@@ -216,7 +215,7 @@ def prompt_with_events(events: Sequence[EventDict], prompt: str) -> str:
     """A prompt that is preceded by events, a line each, in the order of their onsets: ``0.00-2.35 s: bell``.
 
     Args:
-        events: what a detector has heard, or what is known to be there; see `EventDict`.
+        events: of a detector, or of the labels; see `EventDict`.
         prompt: the question.
 
     Raises:
@@ -242,24 +241,24 @@ def _line(event: EventDict) -> str:
 
 
 PLAIN_TEXT = "a sound"
-"""What every text becomes for a model that is not to read any."""
+"""The text that replaces all others for a control without text."""
 
 EVENTS_AS_TEXT = "events-as-text"
-"""The control of models that are told what is heard."""
+"""The control that gives a model the events as text."""
 
 
 @dataclass(frozen=True)
 class ControlKind:
-    """A way to change what a model is given.
+    """A way to change the input of a model.
 
     Attributes:
-        name: what stands in front of the model's name, up to the colon.
-        meaning: what is done, for lists and cards.
-        clips: what is done to clips, float32 [n, samples], of a sample rate in Hz; None where they stay. Where one
-            clip comes back, all are this one.
-        texts: what is done to texts; None where they stay. Where one comes back, all are this one.
-        moves: whether questions are asked about the clips of other questions; which, whoever asks them decides.
-        tells: whether the model is told what is heard when, as text, and hears nothing.
+        name: prefix to the model's name, up to the colon.
+        meaning: the change in words, for lists and cards.
+        clips: change of clips, float32 [n, samples], at a sample rate in Hz; None where they stay. A single clip as
+            the result stands for all.
+        texts: change of texts; None where they stay. A single text as the result stands for all.
+        moves: whether questions are asked about the clips of other questions; the caller chooses them.
+        tells: whether the model reads the events as text, and gets no sound.
     """
 
     name: str
@@ -271,12 +270,12 @@ class ControlKind:
 
     @property
     def prefix(self) -> str:
-        """What stands in front of the model's name."""
+        """The prefix to the model's name."""
         return f"{self.name}:"
 
 
 def _sorted_words(texts: list[str]) -> list[str]:
-    # A text without a word, of signs alone, stays.
+    # A text without words, only punctuation, stays.
     return [" ".join(sorted(words_of(text))) or text for text in texts]
 
 
@@ -326,49 +325,49 @@ CONTROLS = {
 
 
 class Controlled(Wrapper, StagedEncoder[Any]):
-    """A model that is given something else than it is asked about.
+    """A model under a control, with changed input.
 
-    Its card is the model's, but for the id, which has the control's name in front of it, and the paradigm.
+    Its card is the model's, except for the id, which the control's name precedes, and the paradigm.
 
     Attributes:
-        model: what stands under the control.
-        kind: what is done to what it is given.
+        model: the model under the control.
+        kind: the change of its input.
     """
 
     def __init__(self, model: Model, kind: ControlKind) -> None:
         """Take a model that is loaded.
 
         Raises:
-            ModelError: there is nothing in it that the control is of.
+            ModelError: the control applies to none of its abilities.
         """
         self.kind = kind
         self._abilities = abilities_under(model, kind)
         super().__init__(model)
 
     def make_card(self) -> ModelCard:
-        """The model's, which says what is done."""
+        """The model's card, which states the control."""
         card, kind = self.model.card, self.kind
         revision = f"{card.revision}+text-{TEXT_VERSION}" if kind.tells else card.revision
         return replace(card, id=kind.prefix + card.id, revision=revision, paradigm=f"control ({kind.meaning})")
 
     @property
     def abilities(self) -> frozenset[str]:
-        """Those of the model that the control is of."""
+        """The model's abilities to which the control applies."""
         return self._abilities
 
     @property
     def clips_card(self) -> ModelCard:
-        """The model's, where clips are given as they are."""
+        """The model's, where clips are unchanged."""
         return self.card if self.kind.clips is not None else self.model.clips_card
 
     @property
     def asks_about_others(self) -> bool:  # type: ignore[override]
-        """Whether whoever asks has to give it the clips of other questions."""
+        """Whether the caller has to give it the clips of other questions."""
         return self.kind.moves or self.model.asks_about_others
 
     @property
     def limit_seconds(self) -> float | None:  # type: ignore[override]
-        """The model's; none where it is given words alone."""
+        """The model's; none where it gets text alone."""
         return None if self._gives_words_alone else self.model.limit_seconds
 
     @property
@@ -384,12 +383,12 @@ class Controlled(Wrapper, StagedEncoder[Any]):
         return _as_many(self.model.forward(inputs), count)
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Any:
-        """As the model's, of the changed clips."""
+        """As the model's, for the changed clips."""
         self.require("audio")
         return super().prepare(waveforms, sample_rate)
 
     def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
-        """As the model's, of the changed clips."""
+        """As the model's, for the changed clips."""
         self.require("frames")
         rate = self.card.sample_rate
         clips = resample(check_waveforms(waveforms), check_sample_rate(sample_rate), rate)
@@ -397,17 +396,17 @@ class Controlled(Wrapper, StagedEncoder[Any]):
         return _as_many(frames, len(clips)), seconds
 
     def embed_text(self, texts: Sequence[str]) -> FloatArray:
-        """As the model's, of the changed texts."""
+        """As the model's, for the changed texts."""
         self.require("text")
         listed = check_texts(texts)
         changed = listed if self.kind.texts is None else self.kind.texts(listed)
         return _as_many(self.model.embed_text(changed), len(listed))
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
-        """As the model's, about what it is given instead.
+        """As the model's, with the changed input.
 
         Raises:
-            ModelError: a row does not say what is heard when, or what the model raises.
+            ModelError: a row lacks its events; or as the model raises.
         """
         self.require("answer")
         return self.model.answer(*self._asked(clips, prompts))
@@ -415,12 +414,12 @@ class Controlled(Wrapper, StagedEncoder[Any]):
     def score_options(
         self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
     ) -> list[list[float]]:
-        """As the model's, about what it is given instead; raises as `answer`."""
+        """As the model's, with the changed input; raises as `answer`."""
         self.require("score")
         return self.model.score_options(*self._asked(clips, prompts), options, by)
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """As the model's, from clips as they are."""
+        """As the model's, from unchanged clips."""
         self.require("learn")
         self.model.learn(rows, clips)
 
@@ -430,8 +429,8 @@ class Controlled(Wrapper, StagedEncoder[Any]):
     def _asked(
         self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]
     ) -> tuple[Sequence[Sequence[Any]], Sequence[str]]:
-        """What the model is asked instead: about clips that are changed; or about silence as long as each, or nothing
-        where it reads words alone, with what is heard when in front of the prompt."""
+        """The changed questions: about changed clips; or about silence as long as each, or no clip where the model
+        reads text alone, with the events in front of the prompt."""
         if self.kind.tells:
             rows = self.rows_of(clips)
             told = _told(rows, prompts)
@@ -447,10 +446,10 @@ class Controlled(Wrapper, StagedEncoder[Any]):
 
 
 def _told(rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[str]:
-    """Prompts, each after what is heard when.
+    """Prompts, each preceded by its events.
 
     Raises:
-        ModelError: a row does not say what is heard, or how long its clip is.
+        ModelError: a row lacks its events, or the duration of its clip.
     """
     for row in rows:
         for column in ("events", "duration"):
@@ -462,15 +461,15 @@ def _told(rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[str
 
 
 def _as_many(embeddings: FloatArray, count: int) -> FloatArray:
-    """So many rows: where there is one, it stands for all, so that they are the same to the last bit."""
+    """So many rows: a single one is repeated, so that all are equal to the last bit."""
     return embeddings if len(embeddings) == count else np.repeat(embeddings, count, axis=0)
 
 
 def abilities_under(model: Model, kind: ControlKind) -> frozenset[str]:
-    """What a model can do under a control: what it can, as far as the control is of that.
+    """The abilities of a model under a control: its own to which the control applies.
 
     Raises:
-        ModelError: there is nothing in it that the control is of.
+        ModelError: the control applies to none of them.
     """
     name = f"'{kind.prefix}{model.card.id}': '{model.card.id}'"
     able = model.abilities
@@ -495,10 +494,10 @@ _EMBEDS = {"audio", "frames", "text"}
 
 
 def _check_tellable(model: Model, name: str) -> None:
-    """Refuse a model that does not answer, has learnt from what it hears, or is given something else already.
+    """Refuse a model that does not answer, that learns from sound, or whose input is changed already.
 
     Raises:
-        ModelError: it is one.
+        ModelError: it is such a model.
     """
     if "answer" not in model.abilities:
         raise ModelError(f"{name} answers no questions, so it cannot be told what is heard")
@@ -513,7 +512,7 @@ def _check_tellable(model: Model, name: str) -> None:
 
 
 def can_control(model: Model, kind: ControlKind) -> bool:
-    """Whether a control is of anything that a model can do; see `abilities_under`."""
+    """Whether a control applies to any ability of a model; see `abilities_under`."""
     try:
         abilities_under(model, kind)
     except ModelError:

@@ -27,19 +27,19 @@ def resolve_device(device: str | torch.device | None) -> torch.device:
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        # With the number of a CUDA device: which one a bare "cuda" means may differ from thread to thread.
+        # With the number of a CUDA device: a bare "cuda" may mean different ones in different threads.
         return torch.empty(0, device=device).device
     except Exception as error:
         raise ModelError(f"cannot use device '{device}' ({error}); 'cpu' always works") from error
 
 
 _ABSENT = re.compile(r"^(cuda|hip)\b[^=\n]*= None$", re.M)
-"""What torch's file of versions says of a build without CUDA, and of one without its like for AMD."""
+"""The lines in torch's file of versions for a build without CUDA, and without its counterpart for AMD."""
 
 
 def device_name(device: str | None) -> str:
     """The name of the device that `resolve_device` gives; torch, which takes seconds to import, is imported only where
-    that may be another one than the CPU.
+    the device may be another than the CPU.
 
     Raises:
         ModelError: see `resolve_device`.
@@ -67,7 +67,7 @@ def double_precision_device(device: torch.device) -> torch.device:
 
 @contextmanager
 def inference(device: str, precision: str = "float32") -> Iterator[None]:
-    """No gradients; cuDNN neither rounds to TF32 nor picks algorithms by timing; autocast where it is asked for.
+    """No gradients; cuDNN neither rounds to TF32 nor picks algorithms by timing; autocast where requested.
 
     Convolutions on CUDA otherwise use TF32 by default, whose 10-bit mantissa changes an embedding by about 1e-3.
 
@@ -91,7 +91,7 @@ def inference(device: str, precision: str = "float32") -> Iterator[None]:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """More than accelerate takes for it: also allocations outside of torch's own, and NumPy's."""
+    """Whether an error means lack of memory: beyond accelerate's test, also outside torch's allocator, and NumPy's."""
     import torch
     from accelerate.utils.memory import should_reduce_batch_size
 
@@ -102,7 +102,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def free_memory() -> None:
-    """Give back what nobody holds, on a GPU as well."""
+    """Release unreferenced memory, on a GPU as well."""
     from accelerate.utils.memory import clear_device_cache
 
     clear_device_cache(garbage_collection=True)

@@ -1,4 +1,4 @@
-"""What encoders with a torch model share: layers, all of them from one pass, pooling, precision and compilation."""
+"""The common part of encoders with a torch model: layers from one pass, pooling, precision and compilation."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hidden:
-    """What a model says of clips, before it becomes one vector a clip.
+    """The output of a model for some clips, before pooling to one vector a clip.
 
     Attributes:
-        frames: [n, frames, dim], one vector a moment, padding taken away; where a moment has several (the patches of
-            a spectrogram), their mean.
+        frames: [n, frames, dim], one vector a moment, padding removed; where a moment has several (the patches of a
+            spectrogram), their mean.
         frame_seconds: distance between frames in seconds.
-        cls: [n, dim], the class token; None where the model has none. The mean of several where it has several.
-        embedding: [n, output_dim], what the model itself defines as the embedding of a clip; None where it defines
-            none.
+        cls: [n, dim], the class token, or the mean of several; None where the model has none.
+        embedding: [n, output_dim], the embedding of a clip by the model's own definition; None where it defines none.
     """
 
     frames: torch.Tensor
@@ -42,7 +41,7 @@ class ModelEncoder(StagedEncoder[Features]):
     """An encoder around a torch model.
 
     A subclass computes features in `_extract_features` (float32; on the device where its front end can), runs its
-    model in `_encode`, and names what it can do in the class attributes.
+    model in `_encode`, and states in the class attributes which outputs there are.
 
     Attributes:
         has_embedding: whether `Hidden.embedding` is there for the model's output.
@@ -55,7 +54,7 @@ class ModelEncoder(StagedEncoder[Features]):
     num_layers: int
 
     def __init__(self, card: ModelCard, *, num_layers: int, device: torch.device) -> None:
-        """Take the card of the model, which a subclass has built before.
+        """Take the card of the model, built by a subclass before.
 
         Raises:
             ModelError: see `check_options`.
@@ -70,7 +69,7 @@ class ModelEncoder(StagedEncoder[Features]):
 
     @classmethod
     def check_options(cls, name: str, options: EncoderOptions, num_layers: int) -> None:
-        """Check the options against what the family can do; a subclass does so before it reads weights.
+        """Check the options against the family's layers and poolings; a subclass does so before it reads weights.
 
         Raises:
             ModelError: on a layer that the model does not have, or pooling `cls` where there is no class token.
@@ -81,7 +80,7 @@ class ModelEncoder(StagedEncoder[Features]):
             raise ModelError(f"'{name}' has no class token, so pooling can be mean or max, not cls")
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Features:
-        """As `StagedEncoder.prepare`; the front end computes in its own precision, also under a caller's autocast."""
+        """As `StagedEncoder.prepare`; the front end computes in its own precision, even under a caller's autocast."""
         import torch
 
         with torch.autocast(torch.device(self.device).type, enabled=False):
@@ -96,11 +95,11 @@ class ModelEncoder(StagedEncoder[Features]):
         return frames, hidden.frame_seconds
 
     def precision_deviation(self, waveforms: ArrayLike, sample_rate: int) -> dict[str, float]:
-        """How far the embeddings of clips are from those computed in float32.
+        """The deviation of the embeddings of clips from those computed in float32.
 
         Returns:
             ``relative_mean`` and ``relative_max`` over the clips of |z - z32| / |z32|, and ``spread_ratio``, the root
-            mean square of |z - z32| over that of |z32 - mean z32|: what counts where differences are compared.
+            mean square of |z - z32| over that of |z32 - mean z32|, which matters where differences are compared.
         """
         features = self.prepare(waveforms, sample_rate)
         exact = self._embed_features(features, "float32").astype(np.float64)
@@ -165,13 +164,13 @@ class ModelEncoder(StagedEncoder[Features]):
 class LayeredEncoder(ModelEncoder[Features]):
     """An encoder that can give several of its layers at once.
 
-    A subclass runs its model in `_encode_at`, which is told which layers; nothing there depends on
-    `card.options.layer`. Where the dimension of an embedding differs between layers, it overrides `_dim_at`; where its
-    state depends on the layer, `_at`.
+    A subclass runs its model in `_encode_at`, which takes the layers; nothing there depends on `card.options.layer`.
+    Where the dimension of an embedding differs between layers, it overrides `_dim_at`; where its state depends on the
+    layer, `_at`.
     """
 
     _blocks: torch.nn.ModuleList | None = None
-    """The blocks of which `drop_later_blocks` has left out those behind the layer; None where it has not."""
+    """The blocks, where `drop_later_blocks` has removed those after the layer; else None."""
 
     def __init__(self, card: ModelCard, *, num_layers: int, device: torch.device) -> None:
         """As `ModelEncoder`."""
@@ -180,14 +179,14 @@ class LayeredEncoder(ModelEncoder[Features]):
         self._bind()
 
     def _bind(self) -> None:
-        """Run the methods of this very encoder, compiled where that is asked for."""
+        """Run the methods of this very encoder, compiled where requested."""
         import torch
 
         self._run_at = torch.compile(self._encode_at) if self.card.options.compile else self._encode_at
         self._run_encode = self._encode
 
     def at_layers(self, layers: Iterable[int]) -> list[Self]:
-        """The same model at other layers: an encoder each, which share its weights.
+        """The same model at other layers: an encoder for each, with shared weights.
 
         Args:
             layers: none deeper than its own, unless its own is the output.
@@ -240,14 +239,14 @@ class LayeredEncoder(ModelEncoder[Features]):
         return max(layer, 1)
 
     def _drop_later_blocks(self, blocks: torch.nn.ModuleList, layer: int | None) -> None:
-        """Leave out the blocks that a layer does not need, for which a subclass calls this before its card is made."""
+        """Remove the blocks that a layer does not need; a subclass calls this before its card is made."""
         if layer is not None:
             del blocks[self._needed_blocks(layer) :]
         self._blocks = blocks
 
     @abstractmethod
     def _encode_at(self, features: Features, layers: Sequence[int | None]) -> list[Hidden]:
-        """What the model says at some layers, in their order; None is its output, and then the only one."""
+        """The output of the model at some layers, in their order; None is its final output, and then the only one."""
 
     def _encode(self, features: Features) -> Hidden:
         return self._run_at(features, (self.card.options.layer,))[0]
@@ -258,7 +257,7 @@ def embed_layers(encoders: Sequence[LayeredEncoder[Any]], features: Any) -> list
 
     Args:
         encoders: see `LayeredEncoder.at_layers`.
-        features: what the `prepare` of the deepest of them returned.
+        features: output of `prepare` of the deepest of them.
 
     Returns:
         float32 [n, output_dim] for each.

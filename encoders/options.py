@@ -1,4 +1,4 @@
-"""How a model is run: by which layer, pooling and arithmetic; of one that answers, how long an answer may be."""
+"""Options of models: layer, pooling and arithmetic; for a model that answers, the length of an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embedding of batches of clips: order kept, the input made ready ahead of the model."""
+"""Embedding of batches of clips: order is kept, and input is prepared ahead of the model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .model_encoder import LayeredEncoder, deepest, embed_layers
 Worked = TypeVar("Worked")
 
 AHEAD = 2
-"""Batches that may wait for the model: enough to hide a slow one, few enough to cost little memory."""
+"""Most batches that wait for the model: enough to hide a slow one, few enough to cost little memory."""
 
 
 class GivenBatch(Protocol):
@@ -64,7 +64,7 @@ class _Prepared:
 
     Attributes:
         ids: of the clips.
-        features: what the second stage takes; None where no clip is left to embed.
+        features: input of the second stage; None where no clip is left to embed.
         batch: the clips, where some may have to be left out.
         errors: why clips are left out.
     """
@@ -90,7 +90,7 @@ def embed_batches(
     generator does, so close a generator that is not read to its end (`contextlib.closing`).
 
     Args:
-        encoder: any `Model`; one without stages is given whole batches.
+        encoder: any `Model`; one without stages gets entire batches.
         batches: clips, in batches of any sizes; see `GivenBatch`.
         skip_invalid: leave out clips that cannot be embedded instead of raising an error. The place of such a clip
             in its batch is taken by another clip of it, so that the embeddings of the others do not change by a bit.
@@ -98,7 +98,7 @@ def embed_batches(
     Raises:
         ClipError: if a clip is not finite or its embedding is not; the message holds the clip's id.
         InputError: if a batch is malformed.
-        Exception: whatever the iterable, or the encoder on a batch, raises; it names the batch where it is known.
+        Exception: as raised by the iterable, or by the encoder on a batch; it names the batch where it is known.
     """
     with _Feeder(encoder, batches, skip_invalid) as feeder:
         for prepared in feeder:
@@ -113,7 +113,7 @@ def embed_batches_at_layers(
     """As `embed_batches`, by several encoders that are one model, in one pass; see `LayeredEncoder.at_layers`.
 
     Returns:
-        for each batch what `embed_batches` gives by each encoder.
+        for each batch the output of `embed_batches` for each encoder.
     """
     with _Feeder(deepest(encoders), batches, skip_invalid) as feeder:
         for prepared in feeder:
@@ -133,7 +133,7 @@ def _second_stage_at_layers(encoders: Sequence[LayeredEncoder[Any]], prepared: _
         else:
             checked = (check_embeddings(array, one, rows) for array, one in zip(arrays, encoders, strict=True))
             return [_embedded(prepared, array) for array in checked]
-    # A clip without an embedding at one layer may have one at others: each by itself.
+    # A clip without an embedding at one layer may have one at others: layer by layer.
     each = [replace(prepared, errors=dict(prepared.errors)) for _ in encoders]
     return [_embedded(mine, _second_stage(one, mine)) for one, mine in zip(encoders, each, strict=True)]
 
@@ -214,7 +214,7 @@ def _embed(encoder: Model, features: Any, rows: int) -> FloatArray:
 
 @contextmanager
 def _blame(ids: Sequence[str]) -> Iterator[None]:
-    """Tell which clip, or which batch, an error is about."""
+    """Name the clip, or the batch, in an error."""
     try:
         yield
     except ClipError as error:

@@ -1,4 +1,4 @@
-"""Models that embed text: text towers of encoders of sound, loaded with the first text, and encoders of sentences."""
+"""Models that embed text: text towers of audio encoders, loaded with the first text, and sentence encoders."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ TEXTS_PER_PASS = 64
 
 @dataclass(frozen=True)
 class TextTower:
-    """A tokenizer and the network behind it.
+    """A tokenizer and its network.
 
     Attributes:
-        tokenise: the numbers of the tokens of each of some texts, special tokens among them, nothing padded or cut.
+        tokenise: gives the numbers of the tokens of texts, special tokens included, nothing padded or cut.
         encode: embeddings [n, output_dim] of tokens, int64 [n, tokens].
-        max_tokens: more tokens than this a text must not have.
+        max_tokens: most tokens of a text.
     """
 
     tokenise: Callable[[list[str]], list[list[int]]]
@@ -39,7 +39,7 @@ class TextTower:
 
 
 class TextedTower(Model, ABC):
-    """What embeds texts, with a text tower; a subclass loads it in `_load_text_tower`.
+    """A model that embeds texts by a text tower; a subclass loads it in `_load_text_tower`.
 
     Texts of as many tokens are embedded together and none is padded, so that a text's embedding does not depend on the
     texts beside it.
@@ -51,12 +51,12 @@ class TextedTower(Model, ABC):
         """Embed texts into the space of the clips: float32 [n, output_dim]; a row depends on its own text only.
 
         Args:
-            texts: whole; a text is never cut.
+            texts: in full; a text is never cut.
 
         Raises:
-            InputError: on what is no list of texts.
-            ModelError: a layer or a pooling is asked for, whose space has no texts; the tokenizer or the weights cannot
-                be had; or a text has more tokens than the model takes, which names both numbers.
+            InputError: it is no list of texts.
+            ModelError: a layer or a pooling is requested, whose space has no texts; the tokenizer or the weights cannot
+                be had; or a text has more tokens than the model takes, with both numbers.
         """
         options = self.card.options
         if options.layer is not None or options.pooling is not None:
@@ -98,7 +98,7 @@ class TextedTower(Model, ABC):
 class TextedEncoder(TextedTower, LayeredEncoder[Features]):
     """An encoder with a text tower; a subclass loads it in `_load_text_tower`.
 
-    Whoever embeds sound alone needs neither tokenizer nor weights of the tower: they are read with the first text.
+    To embed sound alone, neither tokenizer nor weights of the tower are needed: they are read with the first text.
     `card.parameters` counts the audio tower.
     """
 
@@ -118,7 +118,7 @@ BATCH = 32
 """Sentences embedded at once."""
 
 LONGEST = 512
-"""Tokens of a sentence that are read at most; fewer where the encoder knows fewer positions."""
+"""Most tokens of a sentence; fewer where the encoder has fewer positions."""
 
 
 class SentenceEncoder:

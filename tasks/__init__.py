@@ -1,4 +1,4 @@
-"""The tasks, a file each: which recipe, which kind of model, which metric, and what every number of it means.
+"""The tasks, a file each: recipe, kind of model, metric, and the meaning of every number.
 
 Nothing here reads a data set, runs a model or writes a file.
 """

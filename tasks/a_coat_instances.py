@@ -1,4 +1,4 @@
-"""A-COAT across instances: which of K classes was added is told by another instance in another context."""
+"""A-COAT across instances: which of K classes was added, recognised by another instance in another context?"""
 
 from __future__ import annotations
 

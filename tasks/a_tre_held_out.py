@@ -1,4 +1,4 @@
-"""A-TRE with held-out combinations: what of a scene is rebuilt where two classes meet that never met in training?"""
+"""A-TRE with held-out combinations: how well is a scene rebuilt that joins two classes never joined in training?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task is: it joins a recipe, a kind of model and a metric, and describes every number that it gives."""
+"""Tasks: a task joins a recipe, a kind of model and a metric, and describes every number that it gives."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ MeanOfPlaces = Callable[[NDArray[np.int64]], float]
 
 Scoring = Literal["generate", "letters", "options"]
 GENERATE: Scoring = "generate"
-"""An answer is what a model writes."""
+"""The scoring by which an answer is the text that the model writes."""
 
 ENERGY = "energy alone"
-"""What an encoder hears that hears nothing but how much sounds."""
+"""The floor of an encoder that represents energy alone."""
 
 UNTRAINED_TWIN = ("untrained:", "its untrained twin")
-"""What stands before the name of a model for a network of its kind without training, and what that is in words."""
+"""The prefix that names the untrained twin of a model, and that twin in words."""
 
 Settings = TypeVar("Settings", bound=Spec)
 
@@ -62,11 +62,11 @@ class Tally:
 
     Attributes:
         title: what is counted.
-        of_rows: what the headings of rows are.
+        of_rows: heading of the column of row headings.
         columns: headings.
         rows: by their headings, for each column the name of a measure.
-        needs: name of a measure without which nothing is told; empty where anything that is there is.
-        right: of rows of counts, which are told with their shares of the row, the place of the column that is right.
+        needs: name of a measure without which the table is left out; empty where any measure suffices.
+        right: place of the column of right answers in rows of counts, which are shown with their shares of the row.
     """
 
     title: str
@@ -79,17 +79,16 @@ class Tally:
 
 @dataclass(frozen=True)
 class Profile:
-    """What is told of each model by itself, beside all tables.
+    """The profile of a single model, beside all tables.
 
     Attributes:
-        measure: name of the measure, a mean over all samples, that is told of groups of samples.
-        groupings: those of `Samples.groups` that are drawn, in their order.
-        shares: of measures that count, and of the measure that counts what they are shares of, the names; the first
-            counts all answers without a choice.
+        measure: name of the measure, a mean over all samples, that is reported by groups of samples.
+        groupings: the groupings of `Samples.groups` that are drawn, in their order.
+        shares: names of measures that are counts, and of the measure that is their total; the first counts all answers
+            without a choice.
         tallies: tables of measures.
-        choices: name of the column of the samples that has the place of the option that was taken, from 0; empty where
-            nothing is chosen.
-        no_choice: what its negative numbers stand for, in words.
+        choices: name of the samples' column with the place of the chosen option, from 0; empty where nothing is chosen.
+        no_choice: the meaning of its negative numbers, in words.
         heard_from: name of the grouping of which every group has samples to listen to; empty means all together.
         parts: names of the measures of single kinds of samples; a result that lacks one had no sample of that kind.
     """
@@ -106,13 +105,13 @@ class Profile:
 
 @dataclass(frozen=True)
 class Printed:
-    """What was printed.
+    """Figures printed in a publication.
 
     Attributes:
-        source: where.
+        source: the publication.
         beside: why they are no more than reference marks; one sentence.
         remarks: on a measure, by its name; a sentence each.
-        figures: by the name of a model as it was printed, and the name of a measure: its value here, not in percent.
+        figures: by the printed name of a model, then by the name of a measure; values as here, not in percent.
     """
 
     source: str
@@ -122,22 +121,22 @@ class Printed:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The measures of which something is printed."""
+        """The measures with printed figures."""
         return tuple(dict.fromkeys(name for of_model in self.figures.values() for name in of_model))
 
     def of_measure(self, name: str) -> tuple[float, ...]:
-        """What is printed of a measure, in the order of the models."""
+        """The printed figures of a measure, in the order of the models."""
         return tuple(of_model[name] for of_model in self.figures.values() if name in of_model)
 
     @property
     def sentence(self) -> str:
-        """Where the figures are from, and what they are not, for captions and legends."""
+        """The source of the figures and their limits, for captions and legends."""
         return " ".join((f"From {self.source}.", self.beside, *self.remarks.values()))
 
 
 @cache
 def printed_figures(name: str) -> Printed:
-    """The figures of a file ``NAME_printed.yaml`` beside the tasks, which has them in percent."""
+    """The figures of ``NAME_printed.yaml``, a file beside the tasks with percentages."""
     content: dict[str, Any] = yaml.safe_load(files(__package__).joinpath(f"{name}_printed.yaml").read_text("utf-8"))
     figures = {
         model: {measure: round(percent / 100, 6) for measure, percent in of_model.items()}
@@ -156,17 +155,17 @@ class Measure:
         meaning: one sentence, for legends, Spaces, report and board.
         digits: decimals that are shown; 0 for counts, which are shown without any.
         range: lowest and highest value that it can have.
-        null: name of the measure that is its null, its chance, or what it has to be above.
-        column: name of the column of samples that it is the mean of: intervals, paired tests and box plots are its.
+        null: name of the measure that is its null, its chance level or another bar that it has to exceed.
+        column: name of the samples' column whose mean it is: intervals, paired tests and box plots are drawn from it.
         fitted: whether it depends on the random numbers of a fit.
-        spread: name of the measure that is the standard deviation of its fits; a fitted measure without one is told by
-            verification, not compared.
+        spread: name of the measure that is the standard deviation of its fits; without one, verification reports a
+            fitted measure but does not compare it.
         shown: whether it stands in tables; the others are in result files only.
         linear: value that an encoder which is linear in the waveform has by construction; None where none is fixed.
         floor: name of the measure that is the null by the model's own numbers; the larger counts, see `nulls`.
         outside: why single samples may lie outside `range`; a sentence. Ends of intervals never do.
-        within: a column of the samples and a value: it is the mean over those samples alone that have it there. It has
-            intervals; paired tests are of other measures.
+        within: a column of the samples and a value: the measure is the mean over the samples with that value alone. It
+            has intervals, but no paired tests.
         less_is_better: whether a model has to be below the null, as with a rank.
     """
 
@@ -187,7 +186,7 @@ class Measure:
     less_is_better: bool = False
 
     def places(self, columns: Mapping[str, Floats]) -> NDArray[np.int64]:
-        """Places of the samples that it is a mean over, of columns of which its own is one; none without `within`'s."""
+        """Places of the samples that it averages, from columns with its own among them; none without `within`'s."""
         if self.within is None:
             return np.arange(len(columns[self.column or ""]))
         name, value = self.within
@@ -196,10 +195,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """What a task is called, what it needs, and what it gives.
+    """The facts of a task: its name, its needs, its measures.
 
-    A shape of tasks decides the properties, which have here the values of most tasks: its own subclass overrides them,
-    such as `PairInfo` in ``shapes/pairs.py``. A task of no shape that has others derives a class of its own.
+    The properties have the values of most tasks. A shape overrides them in a subclass, such as `PairInfo` in
+    ``shapes/pairs.py``; a task whose values no shape has derives a class of its own.
 
     Attributes:
         name: of the task, in commands, results and folders.
@@ -214,21 +213,20 @@ class TaskInfo:
         ranks_by: name of the measure that tables and boards sort by.
         warning: what a reader must know before believing the score; one or two sentences.
         citation: BibTeX.
-        protocols: settings with which the task follows somebody's text to the letter, to be requested, by a name:
-            ``paper``. Their data are presets of the recipe with that name before them: ``paper-mini``.
-        trusted: the measures that people are told to trust, and what an encoder that hears nothing but how much sounds
-            reaches in each: a number, or the name of the measure that is the chance of it; None where no formula gives
-            it. A model also has to be above the baselines that hear nothing else. Empty: that which it ranks by.
-        captions: what each clip of a row is, for people who listen to it, by its name; also of those that are derived.
-            Of a list of clips ``name/0``, ``name/1`` … by the name of the list.
+        protocols: settings by which the task follows a publication to the letter, under the name by which they are
+            requested: ``paper``. Their data are presets of the recipe with that name as a prefix: ``paper-mini``.
+        trusted: the measures that readers should trust, each with the level that an encoder of energy alone reaches: a
+            number, or the name of the measure that is its chance level; None where no formula gives it. A model also
+            has to exceed the energy baselines. Empty: the measure that the task ranks by.
+        captions: description of each clip of a row, derived clips too, for people who listen, by the clip's name; of a
+            list of clips ``name/0``, ``name/1`` … by the name of the list.
         on_request: whether the task is left out where neither tasks nor a benchmark are named.
-        controls: models that are scored beside all others where the task is named: names, and twins of each model as
-            ``shuffled:``; beside the baselines and the untrained twin, which always are.
-        is_level_matched: whether all that is compared has one level and as many sources, so that telling numbers of
-            sources apart gains nothing. How a level changes over time may still tell something: that energy alone
-            reaches no more than the chance of `trusted` is assumed where no baseline that hears nothing else is among
-            the results.
-        printed: what somebody printed of the same measures on other data, which is shown and compared with nothing.
+        controls: models that are scored as well where the task is named: names, and twins of each model as
+            ``shuffled:``; the baselines and the untrained twin always are.
+        is_level_matched: whether all compared clips have one level and the same number of sources, so that counting
+            sources gains nothing. The course of the level over time may still tell something: energy alone is assumed
+            to reach no more than the chance level of `trusted` only where the results have no energy baseline.
+        printed: published figures of the same measures on other data, shown as marks and compared with nothing.
     """
 
     name: str
@@ -253,12 +251,12 @@ class TaskInfo:
 
     @property
     def heard(self) -> tuple[str, ...]:
-        """Names of the clips that people listen to, where a row has more than anybody would hear; empty: all."""
+        """Names of the clips to listen to, where a row has too many for anybody to play; empty: all."""
         return ()
 
     @property
     def derived(self) -> Mapping[str, tuple[str, ...]]:
-        """Clips to listen to beside those that a model is given, sums of these by name: ``("B", "-A")``."""
+        """Derived clips to listen to, by name: sums of the clips that a model is given, ``("B", "-A")``."""
         return {}
 
     @property
@@ -268,23 +266,23 @@ class TaskInfo:
 
     @property
     def judged_by(self) -> str:
-        """Name of the measure that decides whether a model is above another; empty: that which it ranks by."""
+        """Name of the measure that decides whether a model is above another; empty: the one that the task ranks by."""
         return ""
 
     @property
     def floor(self) -> str:
-        """What reaches the numbers of `trusted`, in words: `ENERGY`, or ``chance`` where nothing is known."""
+        """The floor whose levels `trusted` has, in words: `ENERGY`, or ``chance`` where nothing is known."""
         return ENERGY
 
     @property
     def twin(self) -> tuple[str, str]:
-        """What stands before the name of the model that a model has to be above first, and what that is in words."""
+        """The prefix of the twin that a model has to exceed first, and that twin in words."""
         return UNTRAINED_TWIN
 
     @property
     def is_headline(self) -> bool:
-        """Whether the verdict on a model is by this task, and not by those without it, where there are results of both:
-        on recordings, not on presets. Training shows in its score, where it was the training for what is asked."""
+        """Whether this task decides the verdict on a model where there are results of other tasks too: on recordings,
+        not on presets. Its score shows training, provided the training was for what the task asks."""
         return False
 
     @property
@@ -294,27 +292,27 @@ class TaskInfo:
 
     @property
     def training(self) -> str:
-        """Recipe of the training split of what is scored: tables say of a model that it was trained on such."""
+        """Recipe of the training split that goes with the scored data; tables mark models that were trained on it."""
         return ""
 
     @property
     def shows_training(self) -> bool:
-        """Whether tables say of each model what it was trained on, or else how."""
+        """Whether tables state what each model was trained on; otherwise they state how."""
         return False
 
     @property
     def profile(self) -> Profile | None:
-        """What is told of each model by itself; None where tables say it all."""
+        """The profile of a single model; None where tables say it all."""
         return None
 
     @property
     def choices(self) -> Mapping[str, str | int]:
-        """Settings that submissions may have other than by default, with their defaults; boards show which."""
+        """Settings that submissions may change, with their defaults; boards show their values."""
         return {}
 
     def passes_over(self, rows: Sequence[Row]) -> bool:
-        """Whether the task, where it is not named, silently leaves rows of its recipe alone: those that say of which
-        ``recording`` they are made, where it needs scenes."""
+        """Whether the task, unless it is named, silently skips these rows: rows that state their ``recording``, where
+        the task needs scenes."""
         return self.needs_scenes and any(row.get("recording") for row in rows)
 
     def measure(self, name: str) -> Measure:
@@ -332,7 +330,7 @@ class TaskInfo:
 
     @property
     def recommended(self) -> tuple[Measure, ...]:
-        """The measures to trust, that which the task ranks by first."""
+        """The measures to trust, the one that the task ranks by first."""
         return tuple(self._by_name[name] for name in dict.fromkeys((self.ranks_by, *self.trusted)))
 
     @property
@@ -342,12 +340,12 @@ class TaskInfo:
 
     @property
     def sampled(self) -> tuple[Measure, ...]:
-        """The measures that are means over all samples: those with intervals and paired tests."""
+        """The measures that are means over all samples: they have intervals and paired tests."""
         return tuple(measure for measure in self.measures if measure.column is not None and measure.within is None)
 
     @property
     def with_intervals(self) -> tuple[Measure, ...]:
-        """The measures that are means over samples, be it over some of them."""
+        """The measures that are means over samples, all or some of them."""
         return tuple(measure for measure in self.measures if measure.column is not None)
 
     @property
@@ -357,15 +355,15 @@ class TaskInfo:
 
 
 def nulls_of(measure: Measure, info: TaskInfo, values: Mapping[str, Number]) -> list[tuple[Measure, float]]:
-    """The null and the floor of a measure with their values, the larger first: that is what it has to be above.
+    """The null and the floor of a measure with their values, the larger first: it is the bar for the measure.
 
-    A floor may be above the null as well as below: one-dimensional embeddings of either sign know nothing, and have a
-    group of nearly one half, as their floor is, where independent similarities have 1/6.
+    A floor may lie above the null as well as below: one-dimensional embeddings of random sign carry no information, and
+    reach a group score of nearly one half, their floor, where independent similarities reach 1/6.
 
     Args:
         measure: of the task.
         info: of the task.
-        values: all measures of one result; what is not stated is left out.
+        values: all measures of one result; a missing one is left out.
     """
     named = [info.measure(name) for name in (measure.null, measure.floor) if name is not None]
     stated = [(null, float(value)) for null in named if (value := values.get(null.name)) is not None]
@@ -373,12 +371,12 @@ def nulls_of(measure: Measure, info: TaskInfo, values: Mapping[str, Number]) -> 
 
 
 def least_of(measure: Measure, info: TaskInfo, values: Mapping[str, Number]) -> tuple[Measure, float] | None:
-    """What a measure has to be above, and its value: the first of `nulls_of`; None where none is stated."""
+    """The bar for a measure, and its value: the first of `nulls_of`; None where none is stated."""
     return next(iter(nulls_of(measure, info, values)), None)
 
 
 def settings_among(spec: type[Settings], requested: Mapping[str, Any]) -> Settings:
-    """The settings of one task among those that are requested of several.
+    """The settings of one task, out of those requested for several tasks.
 
     Raises:
         InputError: a value is none that the field can have.
@@ -388,19 +386,19 @@ def settings_among(spec: type[Settings], requested: Mapping[str, Any]) -> Settin
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a model is given of a row.
+    """The inputs of a model for a row.
 
     Attributes:
-        clips: names of the row's clips, as `Recipe.clip_names` has them, in the order that `Task.score` wants them.
+        clips: names of the row's clips, as in `Recipe.clip_names`, in the order that `Task.score` expects.
         texts: to be embedded by an audio–text encoder.
         prompts: to be answered by an audio language model, one about each of `clips`.
-        options: of each of `prompts` the texts between which it asks to choose, in the order in which they stand;
-            empty where the answer is free.
-        scoring: how an answer is taken: `GENERATE`, what the model writes, or by which log-likelihood the likeliest of
-            `options` is told, ``letters`` or ``options``, see `OptionScorer`.
+        options: for each of `prompts` the texts to choose from, in their order in the prompt; empty where the answer is
+            free.
+        scoring: how an answer is taken: `GENERATE`, the text that the model writes; or the log-likelihood that decides
+            among `options`, ``letters`` or ``options``, see `OptionScorer`.
         new_tokens: tokens that an answer may need; None for as many as the model gives by itself.
-        group: what rows share whose clips are of the same sounds, so that none is another clip for the others; empty
-            where the clusters of samples say that.
+        group: name shared by rows whose clips are of the same sounds, so that none serves as another clip for the
+            others; empty where the clusters of samples say that.
     """
 
     clips: tuple[str, ...] = ()
@@ -414,7 +412,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a model made of the inputs of some rows, row by row.
+    """The outputs of a model for the inputs of some rows, row by row.
 
     Attributes:
         clips: embeddings of the clips, float32 [clips of all rows, dim].
@@ -429,13 +427,13 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Scores:
-    """What a task gives for one model.
+    """The scores of one model in a task.
 
     Attributes:
         measures: every measure of `TaskInfo.measures` by its name; None where it is not defined.
         ids: row id of each scored sample, [n].
-        columns: of the samples by name, float64 [n] each, finite: those that measures name, and what drawings need.
-        training: of what was fitted, a list by name, such as the best step of each seed; empty where nothing was.
+        columns: of the samples by name, float64 [n] each, finite: the columns that measures and drawings need.
+        training: lists about the fits by name, such as the best step of each seed; empty where nothing is fitted.
     """
 
     measures: Mapping[str, Number]
@@ -461,20 +459,20 @@ def scores_from(values: Mapping[str, Any], info: TaskInfo, rows: Sequence[Row]) 
 
 @dataclass(frozen=True)
 class Samples:
-    """What is known of the scored samples beside their scores.
+    """The scored samples: all that is known of them beside their scores.
 
     Attributes:
         rows: of each sample, without audio.
         clusters: [n] int64, equal for samples that are not independent of each other.
-        clustered_by: what samples of one cluster share, in words; empty where each sample is its own.
-        diversity: what scores may depend on, [n] by name; the first is the one that figures show.
-        diversity_name: the symbol or words of it, such as ``H``.
-        held_fixed: numbers [n] by name that a slope against diversity is also given with held fixed.
+        clustered_by: the property that samples of a cluster share, in words; empty where each sample is its own.
+        diversity: variables on which scores may depend, [n] by name; figures show the first.
+        diversity_name: its symbol or words, such as ``H``.
+        held_fixed: covariates [n] by name; the slope against diversity is also given with these held fixed.
         groups: the group of each sample, by the name of a grouping.
-        contents: what each clip of a sample holds, for people: a table of labels by the name of a part.
-        texts: what is said of clips of a sample, by their names: captions.
-        asked: what is asked about each sample, where it is a question with options.
-        without_listening: what is reached without a clip on samples at some places, by its name in words, such as
+        contents: contents of each clip of a sample, for people: a table of labels by the name of a part.
+        texts: captions of a sample's clips, by the clips' names.
+        asked: the question of each sample, where it is one with options.
+        without_listening: the score reached without any clip on samples at some places, by its name in words, such as
             ``chance``.
     """
 
@@ -518,30 +516,30 @@ class Samples:
 
 
 def _of_some(mean: MeanOfPlaces, places: NDArray[np.int64]) -> MeanOfPlaces:
-    """As it is of samples of which only those at some places are left."""
+    """The same mean where only the samples at some places are left."""
     return lambda some: mean(places[some])
 
 
 def independent_samples(rows: Sequence[Row]) -> Samples:
-    """Samples of which nothing more is known than that each is its own."""
+    """Independent samples, of which nothing else is known."""
     return Samples(tuple(rows), np.arange(len(rows)))
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of a task's own: a panel a model.
+    """A figure of a single task: a panel for each model.
 
     Attributes:
         name: of its files.
         title: caption, one sentence.
         alternative: what it shows, for people who cannot see it.
-        columns: of the samples that it is drawn from; it is left out where a result has not all of them.
+        columns: the samples' columns that it needs; it is left out where a result lacks one.
         panel: draws one model's panel onto axes, from its columns and lists of `training` as arrays, and its measures.
-        training: names of lists of `Scores.training` that it is drawn from, likewise.
-        intervals: names of measures whose 95 % intervals, those of tables, it is drawn from: of each, beside the
-            columns and by its own name, the lower and the upper end, NaN where there are too few samples.
-        x, y: what the axes are, where all panels have the same.
-        one: draws the same with one sample marked, by its place; None where no sample can be told from the others.
+        training: the lists of `Scores.training` that it needs, likewise.
+        intervals: names of measures whose 95 % intervals, as in tables, it needs: for each, among the columns and under
+            the measure's name, the lower and the upper end, NaN where there are too few samples.
+        x, y: labels of the axes, where all panels have the same.
+        one: draws the same with one sample marked, by its place; None where the figure shows no single samples.
     """
 
     name: str
@@ -569,11 +567,11 @@ class Task(Protocol):
 
     @property
     def spec(self) -> type[Spec]:
-        """What can be set of it, as fields; `Spec` itself where nothing can."""
+        """The settings of the task, as fields; `Spec` itself where it has none."""
         ...
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """What a model is given of a row, under settings; see `settings`."""
+        """The inputs of a model for a row, under settings; see `settings`."""
         ...
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
@@ -581,7 +579,7 @@ class Task(Protocol):
 
         Args:
             rows: of the configuration.
-            requested: values of `spec` that are not to be the defaults; those of other tasks are among them.
+            requested: values that replace defaults of `spec`; values for other tasks may be among them.
 
         Raises:
             TaskError: the rows cannot be scored.
@@ -592,10 +590,10 @@ class Task(Protocol):
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score what a model made of all inputs.
+        """Score the outputs of a model for all inputs.
 
         Args:
-            rows: all rows, also those that are only learnt from.
+            rows: all rows, training rows included.
             outputs: for their inputs.
             settings: see `settings`.
             device: torch device of fits.
@@ -604,5 +602,5 @@ class Task(Protocol):
         ...
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """What is known of the scored samples, in the order of `Scores.ids`."""
+        """The scored samples, in the order of `Scores.ids`."""
         ...

@@ -1,4 +1,4 @@
-"""Binding: is it told which of two conditions goes with which of two labels?"""
+"""Binding: does an embedding say which of two conditions goes with which of two labels?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CompA-attribute: is it told which of two sounds is the slow, the high or the soft one, by the same words?"""
+"""CompA-attribute: which of two sounds is the slow, the high or the soft one, where captions have the same words?"""
 
 from __future__ import annotations
 

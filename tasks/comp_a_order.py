@@ -1,4 +1,4 @@
-"""CompA-order: is it told which of two sounds came first, where captions have the same words?"""
+"""CompA-order: which of two sounds came first, where captions have the same words?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disentanglement: is each factor of a source found where another has levels that were never heard (2505.06224)?"""
+"""Disentanglement: is each factor of a source read where another has levels unseen in training (arXiv 2505.06224)?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equivariance: does a change of one factor move an embedding in a way that can be read and foretold (2505.06224)?"""
+"""Equivariance: can the change that one factor makes in an embedding be read and predicted (arXiv 2505.06224)?"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Invariance: does what changes a clip and not its content move its embedding less than what does change the content?
+"""Invariance: does a transform that keeps a clip's content move its embedding less than a change of the content?
 
-The axis of arXiv 2505.06224. The task ranks by what is invariant *and* selective: for each transform, how often a copy
-is nearer to another clip of its content than to one of another content, at one level. See the metric `invariance`
+The axis of arXiv 2505.06224. The task ranks by invariance *and* selectivity together: for each transform, how often a
+copy is nearer to another clip of its content than to one of another content, at one level. See the metric `invariance`
 (`abx`), and `dataset_builder/scenes/bases.py` for the two clips.
 """
 

@@ -1,6 +1,6 @@
-"""The measures of tasks that a metric's module says of itself, and those of each of several parts.
+"""The measures that a metric's module declares, and the same for each of several parts of a task.
 
-They are read from its file where that can be: importing it may take seconds.
+They are read from its file where possible, since the import may take seconds.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def describe_metric(module: str | Path) -> MetricDescription:
         except ValueError as error:
             if not isinstance(module, str):
                 raise TaskError(f"{path.name}: {name} must be a literal, so that it can be read") from error
-            # Made by code: such a module of ours needs NumPy alone, as tests/metrics/test_versions.py has it.
+            # Made by code: such a module of ours needs NumPy alone (tests/metrics/test_versions.py).
             constants[name] = getattr(import_module(f"{_METRICS}.{module}"), name)
     missing = _CONSTANTS - set(constants)
     if missing:
@@ -68,7 +68,7 @@ def describe_metric(module: str | Path) -> MetricDescription:
 
 
 def _values(path: Path) -> dict[str, ast.AST]:
-    """The values of a module's constants, also of those that it takes from a sibling."""
+    """The values of a module's constants, including those imported from a sibling."""
     tree = ast.parse(path.read_text("utf-8"))
     values = _assigned(tree)
     for node in tree.body:
@@ -81,7 +81,7 @@ def _values(path: Path) -> dict[str, ast.AST]:
 
 
 def _assigned(tree: ast.Module) -> dict[str, ast.AST]:
-    """The values of a module's names; of one that is changed later the changing statement, which is no literal."""
+    """The values of a module's names; for a name changed later the changing statement, which is no literal."""
     values: dict[str, ast.AST] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -105,16 +105,16 @@ def measures_from(descriptions: Mapping[str, Mapping[str, Any]]) -> tuple[Measur
 
 @dataclass(frozen=True)
 class PartedMeasures:
-    """Measures of a metric for each of several parts, and the means of some over the parts.
+    """Measures of a metric for each of several parts, and the means of some of them over the parts.
 
     Attributes:
         measures: of the metric.
         parts: names of factors or transforms.
         noun: what the parts are, in the plural.
         averaged: names of the measures that have a mean, the score first; where there are none, parts have no columns.
-        of_parts: names of those that each part has.
-        shown: names of those whose mean stands in tables; of a part the score alone does.
-        prefix: before the name of a mean, where a task has the same measures of other parts too.
+        of_parts: names of the measures that each part has.
+        shown: names of the measures whose mean stands in tables; of a single part only the score does.
+        prefix: of the names of means, where a task has the same measures for other parts too.
     """
 
     measures: Sequence[Measure]
@@ -159,8 +159,8 @@ class PartedMeasures:
         )
 
     def values(self, results: Mapping[str, Mapping[str, Any]]) -> dict[str, Number]:
-        """The measures from what the metric gave for each part; one that a part has not is None, and means are over the
-        others. What is given of other parts is passed over."""
+        """The measures from the metric's results for each part; a measure that a part lacks is None, and means are over
+        the other parts. Results of unknown parts are ignored."""
         values: dict[str, Number] = {}
         for name in self.averaged:
             of_parts = [results.get(part, {}).get(name) for part in self.parts]

@@ -1,8 +1,8 @@
-"""PolyBench: are questions about sounds that overlap answered: how many, which longest, whether, what, when?
+"""PolyBench: questions about overlapping sounds: how many, which longest, whether, what, when?
 
-What of time each kind of question needs is said where the kinds are, in `texts.questions`: those that need none are
-answered in part by who knows what sounds how much (`time-blind`), and stand beside the score where another asks the
-same with time.
+How much of time each kind of question needs is stated with the kinds, in `texts.questions`: a kind that needs none is
+partly answered from how much of each sound a clip has (`time-blind`), and stands beside the score where another kind
+asks the same with time.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _WITHOUT_LISTENING = Measure(
 
 
 EMBEDDING_MATCH = "embedding_match"
-"""The setting that names an encoder of sentences, and the measure that it gives."""
+"""The setting that names a sentence encoder, and the measure that it gives."""
 
 _EMBEDDING_MATCH = Measure(
     name=EMBEDDING_MATCH,
@@ -85,7 +85,7 @@ _EMBEDDING_MATCH = Measure(
 
 
 def _measures() -> tuple[Measure, ...]:
-    """The metric's measures, with the columns that those of single tasks and of groups are means of; and our own."""
+    """The metric's measures, single tasks and groups with the columns whose means they are; and our own."""
     changes: dict[str, dict[str, Any]] = {
         "accuracy": {"outside": _UNLIKE},
         "accuracy_micro": {"heading": "accuracy"},
@@ -168,7 +168,7 @@ _TALLIES = (
 )
 
 PRINTED = printed_figures("polybench")
-"""What the paper prints of the five tasks."""
+"""The paper's figures for the five tasks."""
 
 _BARS = tuple(
     QuestionBar(task, KINDS[task], chance=f"chance_{task}", majority=f"majority_{task}", strict=f"groups_right_{task}")
@@ -201,7 +201,7 @@ _BY_TASK = Drawing(
 
 
 class EmbeddingMatchSpec(AskingSpec):
-    """What can be set of the task."""
+    """The settings of the task."""
 
     embedding_match: str | None = Field(
         None,
@@ -242,8 +242,8 @@ class PolybenchTask(AnswerTask):
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score the answers to the questions of the split test, of each one for every order of its options."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        """Score the answers to the test questions, each asked in every order of its options."""
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.answers import REFUSED as REFUSALS
         from audio_compositionality.metrics.polybench import polybench
         from audio_compositionality.metrics.questions import in_means
@@ -272,7 +272,7 @@ class PolybenchTask(AnswerTask):
         values[_WITHOUT_LISTENING.name] = float(np.mean(best))
         values |= {f"groups_right_chance_{name}": part["groups_right_chance"] for name, part in by_task.items()}
         missed = [REFUSED if rule in REFUSALS else NO_OPTION for rule in values["rules"]]
-        # Of options that were turned, the place that they have in the row.
+        # Of rotated options, their places in the row.
         taken = [
             no if choice is None else row["options"].index(options[choice])
             for choice, no, (row, options) in zip(values["choices"], missed, asked, strict=True)
@@ -299,18 +299,18 @@ def _task_places(rows: Sequence[Row]) -> NDArray[np.int64]:
 def embedding_accuracy(
     encoder: str, answers: Sequence[str], asked: Sequence[tuple[Row, Sequence[str]]], device: str
 ) -> float:
-    """The accuracy of PolyBench, the mean over its tasks, where each answer is the option most similar to it.
+    """The accuracy of PolyBench, the mean over its tasks, where each answer counts as the option most similar to it.
 
     Args:
         encoder: see `SentenceEncoder`.
         answers: m texts.
-        asked: the question of each, and its options as shown.
+        asked: the question of each answer, and its options as shown.
         device: torch device.
 
     Raises:
         ModelError: the encoder cannot be loaded.
     """
-    # Both take seconds to import, which only who asks for this has to spend.
+    # Imported by need: the encoder takes seconds to import.
     from audio_compositionality.encoders.text_towers import SentenceEncoder
     from audio_compositionality.metrics.answers import embedding_match
     from audio_compositionality.metrics.polybench import polybench
@@ -352,7 +352,7 @@ TASK = PolybenchTask(
         printed=PRINTED,
         profile_measure="accuracy_micro",
         tallies=_TALLIES,
-        # Kinds of their own; variants take the place of two of them where they are asked.
+        # Kinds of their own; variants replace two of them where they are asked.
         parts=tuple(name for name in TASKS if KINDS[name] == name),
     ),
     _BY_TASK,

@@ -1,4 +1,4 @@
-"""What overlap itself costs: the same sounds together and one after the other, with the same questions."""
+"""The cost of overlap itself: the same sounds together and one after the other, with the same questions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ APART_TASKS = tuple(kind.task for kind in PAIRED)
 """Tasks whose questions have one answer in both arrangements."""
 
 _COLUMNS = {"together": "score", "apart": "score_apart", "change": "score_change"}
-"""Columns of the samples by the measure that is their mean."""
+"""Columns of the samples, by the measure that is the column's mean."""
 
 _MEANINGS = {
     "together": "share of the questions that are answered rightly where sounds overlap",
@@ -97,7 +97,7 @@ _BARS = tuple(
 
 
 def draw_arrangements(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
-    """Draw what one model has where sounds overlap and where they follow each other; see `draw_question_bars`."""
+    """Draw one model's accuracy on overlapping sounds and on the same in sequence; see `draw_question_bars`."""
     draw_question_bars(axes, columns, measures, _BARS)
 
 
@@ -117,15 +117,15 @@ _BY_ARRANGEMENT = Drawing(
 
 
 class ApartTask(AnswerTask):
-    """The task; see `Task`. A sample is a question in both arrangements, by its row where sounds are together."""
+    """The task; see `Task`. A sample is a question in both arrangements, under its row with the sounds together."""
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """As of `AnswerTask`; scenes in both arrangements are of one group."""
+        """As `AnswerTask`; both arrangements of a scene are of one group."""
         inputs = super().inputs(row, settings)
         return replace(inputs, group=row["pair"].rpartition("-")[0]) if inputs.prompts else inputs
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """As of `AnswerTask`.
+        """As `AnswerTask`.
 
         Raises:
             TaskError: likewise; or no question is asked in both arrangements.
@@ -147,7 +147,7 @@ class ApartTask(AnswerTask):
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score the answers to the questions of the split test, pair by pair; one without its pair is left out."""
+        """Score the answers to the test questions, pair by pair; a question without its pair is left out."""
         tested, read = tested_rows(rows), self.read(rows, outputs, settings)
         places = {row["id"]: place for place, row in enumerate(tested)}
         pairs = _pairs(rows)
@@ -169,12 +169,12 @@ class ApartTask(AnswerTask):
         )
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The questions in both arrangements, by their rows where sounds are together; twins belong together."""
+        """The questions in both arrangements, under their rows with the sounds together; twins belong together."""
         return super().samples([row for row, _ in _pairs(rows)])
 
 
 def _pairs(rows: Sequence[Row]) -> list[tuple[Row, Row]]:
-    """The rows together and apart of each question of the split test that has both, in the order of the first."""
+    """The rows, together and apart, of each test question that has both, in the order of the first."""
     sides: tuple[dict[str, Row], dict[str, Row]] = ({}, {})
     for row in rows:
         if row["split"] == "test":
@@ -184,7 +184,7 @@ def _pairs(rows: Sequence[Row]) -> list[tuple[Row, Row]]:
 
 
 def _without_listening(rows: Sequence[Row]) -> dict[str, float]:
-    """Accuracy of drawing an option, and of what is best in each task of that and of constant answers."""
+    """Accuracy of a random option, and of the best of that and of constant answers in each task."""
     by_task: dict[str, list[Row]] = {}
     for row in rows:
         by_task.setdefault(row["task"], []).append(row)

@@ -1,4 +1,4 @@
-"""Atomic questions: is a sound heard, and does one begin before another? Questions about overlap are made of these."""
+"""Atomic questions: is a sound present, and does one begin before another? Questions about overlap build on these."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _BARS = (
 
 
 def draw_atoms(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
-    """Draw what one model has of each atom, of whole groups, and how often it says Yes; see `draw_question_bars`."""
+    """Draw one model's accuracy on each atom and on whole groups, and its share of Yes; see `draw_question_bars`."""
     without: Floats = np.full(2, np.nan)
     draw_question_bars(axes, {"yes_rate": without, **columns}, measures, _BARS)
 
@@ -121,7 +121,7 @@ class AtomTask(AnswerTask):
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score the answers to the questions of the split test, of each one for every order of its options."""
+        """Score the answers to the test questions, each asked in every order of its options."""
         tested, read = tested_rows(rows), self.read(rows, outputs, settings)
         groups = groups_of(tested)
         columns: dict[str, Floats] = {

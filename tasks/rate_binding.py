@@ -1,4 +1,4 @@
-"""Rate binding: which of two sources is the faster, where all that is loud is the same?"""
+"""Rate binding: which of two sources is the faster, at equal levels?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MEASURES = PartedMeasures(
 )
 
 _MEAN = "informativeness"
-"""Of timbres never heard and of those heard together, which means nothing."""
+"""The mean over unseen and seen timbres, which means nothing."""
 
 TASK = InformativenessTask(
     FactorInfo(

@@ -1,4 +1,4 @@
-"""The tasks that there are: one a module of this folder, those of installed packages, and what was registered."""
+"""The registry of tasks: one for each module of this folder, those of installed packages, those registered."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ def task_names() -> tuple[str, ...]:
 
 
 def default_tasks(recipes: Collection[str]) -> list[Task]:
-    """What is scored where neither tasks nor a benchmark are named: the tasks of recipes, less those on request.
+    """The tasks that are scored by default, where neither tasks nor a benchmark are named: the tasks of recipes, less
+    those on request.
 
-    Where the recipes are of such tasks alone, whoever brought them has asked for these.
+    Recipes that have only tasks on request are themselves the request.
     """
     tasks = [task for task in list_tasks() if task.info.recipe in recipes]
     return [task for task in tasks if not task.info.on_request] or tasks
 
 
 def scored_recipes() -> set[str]:
-    """Names of the recipes that a task scores; those of others are to learn from."""
+    """Names of the recipes that a task scores; the others are for training."""
     return {task.info.recipe for task in list_tasks()}
 
 
@@ -64,7 +65,7 @@ def load_tasks(names: Iterable[str]) -> list[Task]:
 
 
 def settings_of_tasks(tasks: Iterable[Task]) -> dict[str, FieldInfo]:
-    """The fields of all settings that a user can write of some tasks, by their names; see `Task.spec`."""
+    """The fields of all settings of some tasks, by their names; see `Task.spec`."""
     fields: dict[str, FieldInfo] = {}
     for task in tasks:
         fields = {**task.spec.settable(), **fields}

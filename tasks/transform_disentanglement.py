@@ -1,4 +1,4 @@
-"""What is left of labels under transforms: is what is read from a clip still read after them (arXiv 2505.06224)?"""
+"""Labels under transforms: are labels that are read from a clip still read after a transform (arXiv 2505.06224)?"""
 
 from __future__ import annotations
 

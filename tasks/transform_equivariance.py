@@ -1,4 +1,4 @@
-"""Equivariance to transforms: can the strength of one be read from two embeddings, and the second foretold from it?"""
+"""Equivariance to transforms: can a strength be read from two embeddings, and the second predicted from it?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .shapes.probes import EquivarianceTask
 _METRIC = describe_metric("equivariance")
 
 _LEFT_OUT = ("p_from_labels", "n")
-"""Originals have no parameter that could be read from one clip."""
+"""Measures left out: originals have no parameter that could be read from a single clip."""
 
 _MEASURES = PartedMeasures(
     _METRIC.measures,

@@ -1,4 +1,4 @@
-"""Zero-shot classification: is the text of what is heard nearer to a clip than those of all other classes?"""
+"""Zero-shot classification: is the text of a clip's class nearer to it than the texts of all other classes?"""
 
 from __future__ import annotations
 

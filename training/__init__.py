@@ -1,2 +1,2 @@
-"""Training: the losses, their data, the loop. What a task or a recipe is does not belong here, nor does what is
-measured: models are scored by the rooms below."""
+"""Training: the losses, their data, the loop. Tasks, recipes and metrics do not belong here: models are scored by the
+rooms below."""

@@ -1,4 +1,4 @@
-"""What each stage is for: the same training without it, in another order, with fewer parts; all in one table."""
+"""Ablations: the same training without a stage, in another order, with fewer parts; all in one table."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ Train = Callable[[TrainingSettings, Path], object]
 """Trains by settings into a folder; a run that is finished is left as it is."""
 
 WHOLE = "all"
-"""The name of the training that others are compared with."""
+"""The name of the full training, with which others are compared."""
 
 MOST_PARTS = (1, 2, 4)
-"""Most true parts of a row, where the training has more."""
+"""Limits on the true parts of a row, where the training has more."""
 
 RESULTS = "results"
 TABLE = "ablations"
@@ -64,7 +64,7 @@ class TwoWay:
 
 
 def variants(settings: TrainingSettings) -> dict[str, TrainingSettings]:
-    """The trainings to compare, by name: as it is first, then what the stages of the settings allow.
+    """The trainings to compare, by name: the full one first, then the variants that its stages allow.
 
     Raises:
         TrainingError: there is one stage only, so that nothing can be left out.
@@ -89,7 +89,7 @@ def variants(settings: TrainingSettings) -> dict[str, TrainingSettings]:
         for most in MOST_PARTS:
             if most < settings.positives:
                 named[f"{most} {'part' if most == 1 else 'parts'}"] = settings.changed(positives=most)
-    # Of two names for the same, such as the only other stage left, one is enough.
+    # Two names for the same training, such as the only other stage left, are one too many.
     unique: dict[str, TrainingSettings] = {}
     for name, one in named.items():
         if one not in unique.values():
@@ -104,9 +104,9 @@ def _order(stages: Sequence[Stage]) -> str:
 def two_way(scores: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> TwoWay:
     """Means over items and seeds, with bootstrap intervals over both, paired between trainings.
 
-    Clusters of items are drawn again with replacement, see `bootstrap_means`, and in each draw seeds are, too; all
+    Clusters of items are resampled with replacement, see `bootstrap_means`, and in each draw seeds are, too; all
     trainings share the draws: they were scored on the same items, and began with the same seeds. Ends are percentiles
-    at `expanded_level`. Of one seed nothing is known of what another would change; of few, too little.
+    at `expanded_level`. One seed says nothing about the spread over seeds, and few say too little.
 
     Args:
         scores: [n, m, s], of n items, m trainings, s seeds.
@@ -146,14 +146,14 @@ def run_ablations(
 ) -> Table:
     """Train every variant with every seed, score all on the test items, and write one table.
 
-    What is finished in the folder is neither trained nor scored again, so that a run that was stopped goes on.
+    Finished trainings and scores in the folder are kept, so that a stopped run goes on.
 
     Args:
         settings: of the full training; its seed is not used.
         out: folder: one a run, ``results/``, ``ablations.csv`` and ``ablations.md``.
         seeds: different ones.
         train: trains; by default `train_model`.
-        data: to score on; by default the test items, of the size `mini`, whose training split the rows are.
+        data: to score on; by default the test items of size `mini` that the training rows belong to.
         device: torch device.
         progress: show bars.
 
@@ -161,7 +161,7 @@ def run_ablations(
         a row a variant, task and measure to trust.
 
     Raises:
-        TrainingError: no seeds, a seed twice, a single stage, or no task has such rows as its training split.
+        TrainingError: no seeds, a seed twice, a single stage, or rows that are no task's training split.
         AudioCompositionalityError: see `train_model`, `evaluate_models`.
     """
     if not seeds or len(set(seeds)) != len(seeds):
@@ -193,7 +193,7 @@ def _trainer(device: str | None, progress: bool) -> Train:
 
 
 def _tasks(folder: Path) -> list[Task]:
-    """The tasks whose training split was learnt from."""
+    """The tasks whose training split was used."""
     recipe = (read_record(folder) or {}).get("recipe")
     tasks = [task for task in list_tasks() if task.info.training and task.info.training == recipe]
     if not tasks:

@@ -1,4 +1,4 @@
-"""What a step learns from: rows, their texts and tokens, in a batch that is made while the model works on another."""
+"""Batches of rows, with their texts and tokens; each is made while the model works on the one before."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Tokens:
     """Texts of a batch.
 
     Attributes:
-        ids: int64 [M, T], the numbers of their tokens, special ones among them, padded behind.
+        ids: int64 [M, T], the numbers of their tokens, special ones included, padded at the end.
         mask: bool [M, T], False where there is padding.
     """
 
@@ -56,7 +56,7 @@ def join_tokens(parts: Sequence[Tokens], pad: int) -> Tokens:
 
     Args:
         parts: at least one.
-        pad: number of the token that stands for nothing.
+        pad: number of the padding token.
     """
     longest = max(part.ids.shape[1] for part in parts)
     ids = [torch.nn.functional.pad(part.ids, (0, longest - part.ids.shape[1]), value=pad) for part in parts]
@@ -65,16 +65,16 @@ def join_tokens(parts: Sequence[Tokens], pad: int) -> Tokens:
 
 
 ABSENT = "absent"
-"""The kind of negatives that name what is not heard, by which nobody learns how parts are joined."""
+"""The kind of negatives that name an absent sound: they do not teach how parts are joined."""
 
 MOST_KEPT = 1_000_000
-"""Texts whose tokens are kept in the memory, some 200 bytes each."""
+"""Most texts whose tokens are kept in memory, some 200 bytes each."""
 
 _NUMBER = np.dtype(np.int32)
 
 
 class TextSettings(Spec):
-    """Which texts a stage learns from."""
+    """The kinds of texts that a stage learns from."""
 
     kind: StageKind = Field(description="Of the stage.")
     negatives: int = Field(ge=0, description="K, most texts of a row that are false of its clip.")
@@ -90,7 +90,7 @@ class TextSettings(Spec):
         )
 
     def false_texts(self, row: TrainingRow) -> tuple[str, ...]:
-        """The negatives of a row that the stage may take: of hard ones, none that names what is not heard."""
+        """The negatives of a row that the stage may take; a hard stage takes none that names an absent sound."""
         return tuple(text for text, kind in row.negatives if self.kind != "hard" or kind != ABSENT)
 
     def takes(self, row: TrainingRow) -> bool:
@@ -116,13 +116,13 @@ class DrawnTexts:
 
 
 def draw_texts(row: TrainingRow, settings: TextSettings, *, seed: int, stage: int, epoch: int) -> DrawnTexts:
-    """Draw the texts of a row; they depend on nothing but these arguments.
+    """Draw the texts of a row; they depend on these arguments alone.
 
     Args:
         row: of the data.
         settings: of the stage.
         seed: of the training.
-        stage: its number, from 0: two stages of one kind draw otherwise.
+        stage: its number, from 0: two stages of one kind draw differently.
         epoch: of the stage, from 0.
     """
     rng = generator_of("texts", seed, stage, epoch, row.id)
@@ -135,7 +135,7 @@ def draw_texts(row: TrainingRow, settings: TextSettings, *, seed: int, stage: in
 
 
 def generator_of(use: str, *place: int | str) -> np.random.Generator:
-    """The random numbers of one use at one place, the same in every process."""
+    """The random numbers for one use at one place, the same in every process."""
     digest = hashlib.sha256("\n".join([use, *map(str, place)]).encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
 
@@ -146,13 +146,13 @@ def _drawn(texts: Sequence[str], most: int, rng: np.random.Generator) -> tuple[s
 
 
 class Tokeniser:
-    """Texts as a text tower takes them: a call gives their `Tokens`, padded to the longest of them.
+    """The tokeniser of a text tower: a call gives the `Tokens` of texts, padded to the longest of them.
 
     The numbers of a text are kept: every epoch asks for most of them again, and they take longer to make than to batch.
 
     Attributes:
-        pad: number of the token that stands for nothing.
-        longest: tokens that a text may have, special ones among them.
+        pad: number of the padding token.
+        longest: most tokens of a text, special ones included.
     """
 
     def __init__(self, tokenizer: Any, positions: int) -> None:
@@ -168,7 +168,7 @@ class Tokeniser:
         self._kept: dict[str, bytes] = {}
 
     def __call__(self, texts: Sequence[str]) -> Tokens:
-        """Tokens of some texts, of none [0, 0].
+        """Tokens of some texts; [0, 0] for none.
 
         Raises:
             TrainingError: a text has too many tokens.
@@ -185,7 +185,7 @@ class Tokeniser:
         return Tokens(torch.from_numpy(ids), torch.from_numpy(mask))
 
     def check(self, texts: Iterable[str]) -> None:
-        """Refuse a text that is too long, before hours have been spent on those that are not.
+        """Refuse a text that is too long, before hours have been spent on the others.
 
         Raises:
             TrainingError: names the text, its tokens and the limit.
@@ -208,10 +208,10 @@ class Tokeniser:
 
 @dataclass(frozen=True)
 class Batch:
-    """The share of one process of the rows of one step.
+    """The rows of one step that belong to one process.
 
-    Texts beside the captions stand in one list with the row of each, since rows have different numbers of them and
-    nothing should be embedded for padding.
+    Negatives and positives stand in lists with the row of each, since rows have different numbers of them and padding
+    need not be embedded.
 
     Attributes:
         audio: [B, ...], features of the clips.
@@ -242,7 +242,7 @@ class Batch:
 
 
 def scatter_rows(values: torch.Tensor, row_of: torch.Tensor, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Embeddings of a list as a block.
+    """Embeddings of a list of texts as a padded block.
 
     Args:
         values: [n, D].
@@ -250,7 +250,7 @@ def scatter_rows(values: torch.Tensor, row_of: torch.Tensor, rows: int) -> tuple
         rows: B.
 
     Returns:
-        [B, K, D], zeros where a row has fewer than the longest of them, K; bool [B, K], True where there is one.
+        [B, K, D], K the most texts of a row, zeros where a row has fewer; bool [B, K], True where there is one.
     """
     counts = torch.bincount(row_of, minlength=rows)
     longest = int(counts.max()) if len(row_of) else 0
@@ -267,11 +267,11 @@ AHEAD = 2
 """Batches that are made before they are asked for."""
 
 _ROWS_AT_ONCE = 1_024
-"""Rows whose similarity to all is in the memory at a time."""
+"""Rows whose similarity to all others is in memory at a time."""
 
 
 class FeatureSource(Protocol):
-    """What a model takes of the clips of some data."""
+    """The features of the clips of some data, as a model takes them."""
 
     def gather(self, clips: RowNumbers) -> torch.Tensor:
         """Features [n, ...] of clips by their numbers, float32."""
@@ -280,7 +280,7 @@ class FeatureSource(Protocol):
 
 @dataclass(frozen=True)
 class ArrayFeatures:
-    """Features that are in the memory.
+    """Features in memory.
 
     Attributes:
         values: [clips, ...].
@@ -294,7 +294,7 @@ class ArrayFeatures:
 
 
 class BatchSettings(Spec):
-    """What decides the batches of a stage."""
+    """The settings of a stage's batches."""
 
     texts: TextSettings = Field(description="Which texts, and so which rows.")
     batch_size: int = Field(ge=2, description="Rows of a step, over all processes together; a row is told from others.")
@@ -315,10 +315,10 @@ class BatchSettings(Spec):
 
 
 class Batches:
-    """The batches of a stage, of this process: each can be had by its number, whatever was read before.
+    """The batches of a stage for this process: each is available by its number, whatever was read before.
 
-    The rows of an epoch have an order of their own; those that are left over behind its last whole batch are not learnt
-    from in it. The batches of all processes, one behind the other, are that of a single process.
+    Each epoch has its own order of rows; the rows left over after its last full batch are not used in it. The batches
+    of all processes, one after the other, are the batch of a single process.
     """
 
     def __init__(
@@ -337,7 +337,7 @@ class Batches:
             tokenise: gives the tokens of texts, such as a `Tokeniser`.
             settings: see `BatchSettings`.
             neighbours: int64 [rows, N], numbers of the rows nearest to each row of the data, see `nearest_rows`, the
-                same in every process: half of a batch is then drawn in order, and with each row comes one of these.
+                same in every process: half of a batch is then drawn in order, and each row brings one neighbour.
 
         Raises:
             TrainingError: the stage can learn from fewer rows than a batch has.
@@ -414,7 +414,7 @@ class Batches:
 
     def _order_of(self, epoch: int) -> RowNumbers:
         """The rows of an epoch in their order."""
-        # One assignment: a thread that makes batches ahead may be at the next epoch already.
+        # A single assignment: a thread that makes batches ahead may be at the next epoch already.
         order = self._order
         if order is None or order[0] != epoch:
             rng = generator_of("order", self.settings.seed, self.settings.stage, epoch)
@@ -422,7 +422,7 @@ class Batches:
         return order[1]
 
     def _with_neighbours(self, drawn: RowNumbers, epoch: int) -> RowNumbers:
-        """Each row, and behind it one of its neighbours that is not in the batch yet; any row where all are."""
+        """Each row, and after it one of its neighbours that is not in the batch yet; any row where all are."""
         assert self._neighbours is not None
         taken = set(drawn.tolist())
         eligible = self._eligible_set
@@ -449,7 +449,7 @@ class Batches:
 
 
 def nearest_rows(embeddings: NDArray[np.floating[Any]], rows: Sequence[TrainingRow], most: int) -> RowNumbers:
-    """The rows whose clips are nearest to that of each row by cosine, nearest first, less those that say the same.
+    """The rows whose clips are nearest to each row's clip by cosine, nearest first, less rows that say the same.
 
     Args:
         embeddings: [rows, D], of the clips of the rows in their order.

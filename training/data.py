@@ -1,8 +1,8 @@
-"""What is learnt from: rows of texts that are true and false of clips, and the clips, wherever they come from.
+"""Training data: rows of texts that are true and false of clips, and the clips.
 
-That is a recipe's rows, or the published training tables of CompA-CLAP (arXiv 2310.08753), from a user's copy, with the
-sounds that they name. Nothing of them is shipped. The tables name files where their authors had them: a file of the
-user's is taken for one of theirs by the end of its path.
+Rows are a recipe's, or those of the published training tables of CompA-CLAP (arXiv 2310.08753), from a user's copy,
+with the sounds that they name; nothing of these is shipped. The tables have their authors' paths: a user's file is
+matched with one of theirs by the end of its path.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from .settings import TrainingError
 TRAIN, VALIDATION = "train", "validation"
 
 _TEXTS = ("captions", "parts", "negatives")
-"""Columns that rows are known by to be learnt from."""
+"""Columns by which training rows are recognised."""
 
 
 @dataclass(frozen=True)
 class TrainingRow:
-    """What is said of one clip.
+    """The texts about one clip.
 
     Attributes:
         id: of the row, unlike any other's.
-        captions: of the whole clip, each of which says the same; one at least.
+        captions: of the full clip, all with the same meaning; one at least.
         parts: texts that are true of a part of it.
-        negatives: texts that are false of it, each with its kind, which is empty where nobody says it.
-        expression: what the captions say; equal for rows that say the same.
+        negatives: texts that are false of it, each with its kind, which is empty where it is not stated.
+        expression: meaning of the captions; equal for rows that say the same.
         clip: number of the clip in `Configuration.clip_ids`.
     """
 
@@ -69,12 +69,12 @@ class TrainingRow:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The rows of one split, and the clips of all.
+    """The rows of one split, and the clips of all splits.
 
     Attributes:
         configuration: the opened data, which have the clips; `embed_configuration` takes it, too.
         split: of the rows.
-        rows: what is said of the clips.
+        rows: the texts about the clips.
     """
 
     configuration: Configuration
@@ -83,7 +83,7 @@ class TrainingData:
 
     @property
     def source(self) -> str:
-        """What the data were opened from."""
+        """The source that the data were opened from."""
         return self.configuration.source
 
     @property
@@ -112,11 +112,11 @@ class TrainingData:
 
 @dataclass(frozen=True)
 class TrainingSplits:
-    """Data to learn from, and to choose by.
+    """The training split and the validation split.
 
     Attributes:
-        train: learnt from.
-        validation: what is never learnt from; None where there is too little.
+        train: the training split.
+        validation: the validation split, never trained on; None where there is too little.
     """
 
     train: TrainingData
@@ -124,7 +124,7 @@ class TrainingSplits:
 
 
 def training_recipes() -> tuple[str, ...]:
-    """Names of the recipes whose rows can be learnt from: there is a split for it, and texts that are false."""
+    """Names of the recipes for training: they have a training split, and texts that are false."""
     names = []
     for name in list_recipes():
         recipe = load_recipe(name)
@@ -142,20 +142,20 @@ def open_training(
     revision: str | None = None,
     **changes: Any,
 ) -> TrainingSplits:
-    """Open data to learn from.
+    """Open training data.
 
     Args:
         source: the name of a recipe, rendered on the fly at the size of `preset`; a preset, such as ``full``; a folder
             that `build_dataset` wrote (one of such a name is ``./full``), or the Hub id of such data; or data that are
-            opened already, such as what `recorded` makes of recordings, or their splits, which are given back.
+            opened already, such as those that `recorded` makes of recordings, or their splits, returned as they are.
         preset: size of a recipe that is named.
-        recipe: the one to take of data with several that can be learnt from.
+        recipe: the one to take where the data have several training recipes.
         revision: branch, tag or commit of a Hub id.
         changes: to the recipe's settings, such as ``train_rows=1000``.
 
     Raises:
-        TrainingError: none of the data can be learnt from, several can and `recipe` is not given, or changes are asked
-            for of what is not rendered.
+        TrainingError: no recipe of the data is for training, several are and `recipe` is not given, or changes are
+            requested of data that are not rendered.
         InputError: an unknown preset or setting.
         DatasetError: see `open_data`.
     """
@@ -190,7 +190,7 @@ def splits_of(configuration: Configuration) -> TrainingSplits:
     """The rows of opened data, by their splits; each has one clip.
 
     Raises:
-        TrainingError: no row is there to be learnt from, or one is none: names it.
+        TrainingError: there are no training rows, or a row is none: names it.
     """
     rows: dict[str, list[TrainingRow]] = {TRAIN: [], VALIDATION: []}
     for row, number in zip(configuration.rows, _clips_of_rows(configuration), strict=True):
@@ -235,14 +235,14 @@ def _training_row(row: Row, clip: int) -> TrainingRow:
 
 
 def plain_caption(caption: str) -> str:
-    """What a caption says where no expression does: its words, whatever their case and what stands between them."""
+    """The meaning of a caption without an expression: its words, in any case and with any punctuation."""
     return " ".join(caption.lower().rstrip(".!").split())
 
 
 _TEST = "test"
 
 _HELD_OUT = 20
-"""Where the tables have no split for validation, one file in so many is held out."""
+"""Where the tables have no validation split, one file in so many is held out."""
 
 
 def published_training(
@@ -250,8 +250,8 @@ def published_training(
 ) -> TrainingSplits:
     """The rows of published tables, whose negatives do not say their kind; rows of one file share its clip.
 
-    All rows of a file are in one split: in none, where a table has it among those to test with, else in validation,
-    where a table has it there.
+    All rows of a file are in one split: in none, where a table has it in the test split, else in validation, where a
+    table has it there.
 
     Args:
         tables: of ``path, caption, dataset, split_name``; see `read_training_texts`.
@@ -296,9 +296,10 @@ def _configuration(source: str, folder: Path, split_of: Mapping[str, str]) -> Re
 
 
 def _files(folder: Path, named: Iterable[str], source: str, skip_missing: bool) -> dict[str, str]:
-    """The user's file for each path of the tables: that of the same name, of several the one whose folders agree most.
+    """The user's file for each path of the tables: the one of the same name, among several the one with most folders in
+    common.
 
-    Only files that lie in the folder can be taken, whatever a table says.
+    Only files inside the folder can be taken, whatever a table says.
     """
     by_name: dict[str, list[PurePosixPath]] = defaultdict(list)
     for path in sound_files(folder):
@@ -337,7 +338,7 @@ def _agreeing(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _split_of_files(files: Sequence[str], stated: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The split of each file, from what tables call it; a share is held out where none is for validation."""
+    """The split of each file, by the tables' names; a share is held out where no table has a validation split."""
     rank = {TRAIN: 0, VALIDATION: 1, _TEST: 2}
     split_of = dict.fromkeys(files, TRAIN)
     for file, name in stated:
@@ -360,7 +361,7 @@ def _split_named(name: str) -> str:
 
 
 def _says(rows: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """For each row what it says: the same for rows of one file, for those with a caption in common, and so on."""
+    """The meaning of each row: the same for rows of one file, for rows with a caption in common, and so on."""
     leader: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -383,11 +384,11 @@ _SEPARATOR = ";"
 
 @dataclass(frozen=True)
 class TrainingTexts:
-    """What a row says of a clip.
+    """The texts of a table's row about a clip.
 
     Attributes:
         path: of the sound, as the table has it.
-        captions: of the whole clip; one, or several where the table lists some.
+        captions: of the full clip; one, or several where the table lists some.
         parts: captions of parts.
         negatives: texts that are false.
         dataset: that the clip is of.
@@ -405,8 +406,8 @@ class TrainingTexts:
 def read_training_texts(table: str | Path) -> Iterator[TrainingTexts]:
     """The rows of a table: the caption first, then its positives, then its negatives, with semicolons between them.
 
-    Where no columns count positives and negatives, all but the first are negatives. A caption that is a list in
-    brackets is read as one; nothing in a table is ever run.
+    Where no columns count positives and negatives, all texts but the first are negatives. A caption in the form of a
+    list in brackets is read as a list; nothing in a table is ever run.
 
     Raises:
         DatasetError: it is no such table, or a row has not as many texts as it counts: says which row.
@@ -455,7 +456,7 @@ def _count(where: str, name: str, value: str | None) -> int:
 
 
 def _captions(where: str, text: str) -> tuple[str, ...]:
-    """The caption, or those of a list that is written as in Python."""
+    """The caption, or the captions of a list in Python's notation."""
     if not text:
         raise DatasetError(f"{where}: the caption is empty")
     if not text.startswith("["):

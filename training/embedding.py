@@ -1,9 +1,9 @@
-"""The embeddings of a batch, and the module that makes them, which is what several processes share.
+"""The embeddings of a batch, and the module that makes them, which several processes share.
 
 Steps on batches whose embeddings fit into memory and whose activations do not (GradCache, arXiv 2101.06983): a
-contrastive loss compares all rows of a batch, so that accumulating gradients of smaller batches is another loss. Here a
-batch is embedded in chunks without gradient; the loss of all embeddings gives the gradient of each embedding; and each
-chunk is embedded again, with gradient, to carry that to the weights. It costs one more forward pass.
+contrastive loss compares all rows of a batch, so that accumulating gradients over smaller batches changes the loss.
+Here a batch is embedded in chunks without gradient; the loss of all embeddings gives the gradient of each embedding;
+and each chunk is embedded again, with gradient, to carry that to the weights. It costs one more forward pass.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Embeddings:
-    """What a loss is computed of: a batch embedded, of unit length. Texts stand in lists, as in `Batch`.
+    """The embeddings of a batch, of unit length, from which losses are computed. Texts stand in lists, as in `Batch`.
 
     Attributes:
         audio: [B, D], the clips.
@@ -35,7 +35,7 @@ class Embeddings:
         positives: [m, D], texts that are true of the clip of their row.
         positive_row: int64 [m], the row of each, ascending.
         expressions: int64 [B], equal where two rows say the same.
-        scale: what cosines are multiplied by, without dimensions.
+        scale: factor of the cosines, without dimensions.
     """
 
     audio: Tensor
@@ -51,8 +51,8 @@ class Embeddings:
 class BatchEmbedder(nn.Module):
     """A batch embedded by two towers in one call of `forward`.
 
-    One call, since what wraps a model, such as DistributedDataParallel or `Accelerator.prepare`, sees its `forward`
-    alone: this is what to wrap, not the towers.
+    One call, since wrappers of a model, such as DistributedDataParallel or `Accelerator.prepare`, see its `forward`
+    alone: wrap this module, not the towers.
 
     Args:
         towers: the towers.
@@ -80,7 +80,7 @@ class BatchEmbedder(nn.Module):
 
 
 Embed: TypeAlias = Callable[[Batch], Embeddings]
-"""What embeds a batch, such as an `BatchEmbedder`, bare or prepared by accelerate."""
+"""An embedder of batches, such as a `BatchEmbedder`, bare or prepared by accelerate."""
 
 _VARIABLES = ("audio", "captions", "negatives", "positives", "scale")
 """The fields of `Embeddings` that have a gradient."""
@@ -97,9 +97,9 @@ def cached_step(
 ) -> Tensor:
     """Add the gradient of a batch's loss to the weights' gradients.
 
-    The gradient is that of the whole batch in one piece, up to rounding, where a row's embedding does not depend on the
+    The gradient is that of the full batch in one piece, up to rounding, where a row's embedding does not depend on the
     other rows of its batch: batch norm must be in evaluation mode. Dropout draws the same in both passes, and goes on
-    behind the first as if there had been no second. Precision is mixed as `embed` does it.
+    after the first as if there had been no second. Precision is mixed as `embed` does it.
 
     Args:
         embed: embeds a batch. Where it is wrapped for several processes, all must take as many chunks.
@@ -138,7 +138,7 @@ def cached_step(
 
 
 def chunks_of(batch: Batch, rows: int) -> list[Batch]:
-    """A batch in chunks of some rows, the last of them shorter where it does not come out, with the texts of each.
+    """A batch in chunks of some rows, the last of them possibly shorter, with the texts of each.
 
     Args:
         batch: of B rows.
@@ -165,7 +165,7 @@ def chunks_of(batch: Batch, rows: int) -> list[Batch]:
 
 
 def _range_of(row_of: Tensor, start: int, stop: int) -> slice:
-    """Where in an ascending list of rows those from `start` to before `stop` stand."""
+    """The slice of an ascending list of rows that holds the rows from `start` to before `stop`."""
     first, behind = torch.searchsorted(row_of, torch.tensor([start, stop], device=row_of.device)).tolist()
     return slice(first, behind)
 
@@ -198,13 +198,13 @@ def _gradients(loss: Callable[[Embeddings], Tensor], embeddings: Embeddings) -> 
 
 
 def _pulled(chunk: Embeddings, before: Sequence[Embeddings], gradients: Mapping[str, Tensor], last: bool) -> Tensor:
-    """A number whose gradient for the weights is what a chunk adds to that of the loss.
+    """A number whose gradient for the weights is the chunk's contribution to the gradient of the loss.
 
     Args:
         chunk: its embeddings, with gradient.
         before: those of the chunks up to this one.
         gradients: of the loss, for the fields of the whole batch.
-        last: whether this is the last chunk, to which the scale is counted: it is one number for all.
+        last: whether this is the last chunk, which carries the gradient of the scale: it is one number for all.
     """
     total = chunk.audio.new_zeros((), dtype=gradients["audio"].dtype)
     for name, gradient in gradients.items():
@@ -218,7 +218,7 @@ def _pulled(chunk: Embeddings, before: Sequence[Embeddings], gradients: Mapping[
 
 
 def _starts(chunks: Sequence[Embeddings], name: str) -> list[int]:
-    """Where in a field of the whole batch that of each chunk begins."""
+    """The start of each chunk in a field of the full batch."""
     return [0, *accumulate(len(getattr(chunk, name)) for chunk in chunks)][:-1]
 
 

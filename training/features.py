@@ -1,8 +1,8 @@
-"""What a model takes of clips, computed once and kept on the disk: a clip is heard in every epoch, and by every stage.
+"""Features of clips, computed once and kept on disk, since every epoch of every stage uses each clip.
 
-The front end is that of evaluation. Preparing takes one pass over the clips; what a killed process has finished is not
-computed again, and processes of one machine share what one of them prepares. Beside the features of each clip stands
-their digest, which is compared when a process first takes them: what was damaged is computed again, and a line says so.
+The front end is that of evaluation. Preparing takes one pass over the clips; chunks that a killed process has finished
+are not computed again, and processes of one machine share the features that one of them prepares. Each clip's features
+have a digest, which a process compares when it first takes them: damaged ones are computed again, and a line says so.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from .data import TrainingData
 
 VERSION = 2
-"""Of what is stored; it rises with any change of the values."""
+"""Version of the stored features; it rises with any change of the values."""
 
 CHUNK = 32
-"""Clips that are computed, written and noted as done together."""
+"""Clips of a chunk, which are computed, written and noted as done together."""
 
 _DTYPE = np.dtype(np.float16)
 
@@ -58,12 +58,12 @@ _SPARE = 2**26
 
 
 class ClipFrontEnd(Protocol):
-    """What a model computes of a clip before its weights take part.
+    """The front end of a model: everything computed of a clip before weights take part.
 
     Attributes:
         sample_rate: Hz.
         shape: of the features of a clip.
-        settings: what decides them, as JSON values.
+        settings: all that decides the features, as JSON values.
     """
 
     @property
@@ -83,8 +83,8 @@ class ClipFrontEnd(Protocol):
 class ClapFrontEnd:
     """The log-mel spectrogram of a `ClapModel`, ``input_features`` [1, frames, mels] in decibels; see `ClipFrontEnd`.
 
-    As evaluation does, a clip that is shorter than the window is filled as the checkpoint says. Of a longer one its
-    beginning is taken: training has one embedding a clip.
+    As in evaluation, a clip shorter than the window is filled as the checkpoint says. A longer one is cut to its
+    beginning: training has one embedding a clip.
     """
 
     def __init__(self, extractor: ClapFeatureExtractor, name: str) -> None:
@@ -127,11 +127,11 @@ class ClapFrontEnd:
 
 @dataclass(frozen=True)
 class StoredFeatures:
-    """Features of all clips of some data, read from the disk where they are needed; see `batches.FeatureSource`.
+    """Features of all clips of some data, read from disk by need; see `batches.FeatureSource`.
 
     Attributes:
         folder: where they are.
-        values: [clips, ...], mapped into the memory; not compared with their digests.
+        values: [clips, ...], memory-mapped; not compared with their digests.
         compute: computes the features of a clip by its number, float32.
     """
 
@@ -152,8 +152,8 @@ class StoredFeatures:
     def read(self, clips: NDArray[np.int64]) -> NDArray[np.float16]:
         """Features [n, ...] of clips by their numbers, as they are stored.
 
-        What this process reads for the first time is compared with its digest: each clip costs one pass over its own
-        bytes, and nothing before it is needed. What differs is computed again, and a warning says so.
+        Features that this process reads for the first time are compared with their digest: each clip costs one pass
+        over its own bytes alone. Where the digest differs they are computed again, and a warning says so.
         """
         features: NDArray[np.float16] = self.values[clips]
         for place in np.flatnonzero(~self._checked[clips]).tolist():
@@ -172,7 +172,7 @@ class StoredFeatures:
         return torch.from_numpy(self.read(clips).astype(np.float32))
 
     def _again(self, clip: int) -> NDArray[np.float16]:
-        """The features of a clip, computed and written in the place of those that are damaged."""
+        """The features of a clip, computed again and written over the damaged ones."""
         warnings.warn(
             f"{self.folder / _VALUES} or {_DIGESTS} beside it is damaged: the features of clip {clip} are not those of "
             "their digest, and are computed again",
@@ -198,7 +198,7 @@ def _write_at(stream: BinaryIO, place: int, content: bytes) -> None:
 
 
 def features_folder(data: TrainingData, front_end: ClipFrontEnd) -> Path:
-    """Where the features of some data are kept: equal clips, front ends and versions have one folder."""
+    """The folder for the features of some data: one for equal clips, front ends and versions."""
     stated = {"version": VERSION, "fingerprint": data.fingerprint, "clips": data.num_clips, **front_end.settings}
     digest = hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
     return cache_folder() / "training-features" / digest[:32]
@@ -212,9 +212,9 @@ def prepare_features(
     workers: int | None = None,
     progress: bool = False,
 ) -> StoredFeatures:
-    """The features of all clips of some data, of every split; what is not there yet is computed.
+    """The features of all clips of some data, of every split; missing ones are computed.
 
-    While another process prepares the same, this one waits, and goes on where that one ends before it is done.
+    While another process prepares the same, this one waits, and goes on where that one ends unfinished.
 
     Args:
         data: any split of them.
@@ -257,7 +257,7 @@ def _have_sizes(folder: Path, shape: Sequence[int]) -> bool:
 def _prepare(
     data: TrainingData, front_end: ClipFrontEnd, folder: Path, shape: tuple[int, ...], workers: int, progress: bool
 ) -> None:
-    """Compute what is not done yet, and note that all is."""
+    """Compute the unfinished chunks, and note that all are done."""
     from tqdm.auto import tqdm
 
     size = prod(shape[1:]) * _DTYPE.itemsize
@@ -278,7 +278,7 @@ def _prepare(
             for chunk, features in _computed(data, front_end, missing, workers):
                 stored = features.astype(_DTYPE)
                 _write_at(values, chunk * CHUNK * size, stored.tobytes())
-                # What has a digest must be on the disk, even if the machine stops.
+                # Features with a digest must be on disk, even if the machine stops.
                 os.fsync(values.fileno())
                 _write_at(notes, chunk * CHUNK * _DIGEST, b"".join(map(_digest, stored)))
                 bar.update(len(features))
@@ -306,7 +306,7 @@ def _open_files(folder: Path, shape: Sequence[int]) -> NDArray[np.uint8]:
 
 
 def _check_room(folder: Path, needed: int, clips: int) -> None:
-    """Refuse to begin what the disk cannot hold.
+    """Refuse to begin where the disk has not the room.
 
     Raises:
         TrainingError: says how much is needed and free, and what to do.

@@ -1,4 +1,4 @@
-"""What a training says while it works: a table of its steps, events for programs that draw them, a bar for people."""
+"""The log of a training: a table of its steps, events for programs that plot them, a bar for people."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ STEP_COLUMNS = ("step", "stage", "stage_step", "loss", "learning_rate", "scale",
 EVALUATION_COLUMNS = ("step", "stage", "name", "value")
 _SMOOTHED = 0.98
 _LINES = 20
-"""Lines of progress, at most about, where there is no terminal."""
+"""Most lines of progress, about, where there is no terminal."""
 
 
 class Program(Protocol):
-    """What draws curves."""
+    """A program that plots curves."""
 
     def write(self, values: Mapping[str, float], step: int) -> None:
         """Take the numbers of a step."""
@@ -41,7 +41,7 @@ class TensorBoard:
     """Events in a folder, for `tensorboard --logdir`."""
 
     def __init__(self, out: Path, step: int) -> None:
-        """Open the folder; what a run that was killed wrote behind `step` is hidden."""
+        """Open the folder; events that a killed run wrote after `step` are hidden."""
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
@@ -63,7 +63,7 @@ class Trackio:
     """A run of trackio, whose project is the folder's parent and whose name is the folder's."""
 
     def __init__(self, out: Path, step: int) -> None:
-        """Begin, or go on with, the run."""
+        """Begin the run, or go on with it."""
         try:
             trackio: Any = import_module("trackio")
         except ImportError as error:
@@ -105,7 +105,7 @@ class RunLog:
     """The log of a run, written by its main process. Its tables are in every checkpoint, and are not read back."""
 
     def __init__(self, out: Path, settings: TrainingSettings, step: int, tables: Mapping[str, str]) -> None:
-        """Write the tables, without what a run that was killed wrote behind its last checkpoint.
+        """Write the tables, without the rows that a killed run wrote after its last checkpoint.
 
         Args:
             out: folder of the run.
@@ -150,14 +150,14 @@ class _Table:
     """A table in a file that rows are added to, and its text."""
 
     def __init__(self, path: Path, columns: Sequence[str], text: str | None) -> None:
-        """Write what is in it so far: its columns, or the text of a checkpoint."""
+        """Write its content so far: its columns, or the text of a checkpoint."""
         self._kept = io.StringIO(newline="")
         if text is None:
             csv.writer(self._kept).writerow(columns)
         else:
             self._kept.write(text)
         write_whole(path, self.text)
-        # Each line is on its way to the disk when it is written.
+        # Each line is flushed when it is written.
         self._stream = path.open("a", encoding="utf-8", newline="", buffering=1)
 
     @property
@@ -223,7 +223,7 @@ class Progress:
         self._bar.update(steps)
 
     def evaluated(self, stage: str, score: float, best: bool) -> None:
-        """Say what an evaluation came to."""
+        """Report the score of an evaluation."""
         self._score = f", score {score:.3f}"
         if self._lines:
             mark = ", the best so far" if best else ""
@@ -243,7 +243,7 @@ class Progress:
 
 
 def duration_text(seconds: float) -> str:
-    """A duration in its largest unit, about."""
+    """A duration, rounded to its largest unit."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

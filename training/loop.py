@@ -1,4 +1,4 @@
-"""The loop: stages one after the other, steps, evaluations, and a state that a run which was killed goes on from."""
+"""The loop: stages one after the other, steps, evaluations, and a state from which a killed run goes on."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ _joined: Processes | None = None
 def join_training(device: str | None) -> Processes:
     """The processes that a launcher has started, which share gradients; a single one where none has.
 
-    They are joined by NCCL where each has a GPU, else by gloo; what is told in words passes through gloo, so that all
-    may wait for as long as the main process evaluates.
+    They are joined by NCCL where each has a GPU, else by gloo; messages pass through gloo, so that all may wait as long
+    as the main process evaluates.
 
     Args:
         device: torch device that is asked for; None for a GPU where there is one.
@@ -111,7 +111,7 @@ class Computing:
         return torch.autocast(self.device.type, torch.bfloat16 if self.precision == "bf16" else torch.float16)
 
     def backward(self, accumulate: int) -> Callable[[Tensor], object]:
-        """What carries a loss back to the weights, where each step has so many batches."""
+        """The function that carries a loss back to the weights, where each step has so many batches."""
 
         def carry(loss: Tensor) -> None:
             self.scaler.scale(loss / accumulate).backward()  # type: ignore[no-untyped-call]
@@ -119,7 +119,7 @@ class Computing:
         return carry
 
     def mean(self, values: Tensor) -> Tensor:
-        """The mean over all processes of some numbers that each has."""
+        """The mean of some numbers over all processes."""
         if self.processes.count == 1:
             return values
         total = values.clone()
@@ -128,11 +128,11 @@ class Computing:
 
 
 MAX_GRADIENT = 1.0
-"""Norm that the gradient of all weights together is cut to."""
+"""Norm to which the gradient of all weights together is clipped."""
 
 
 BETAS = (0.9, 0.98)
-"""Of AdamW (Radford et al., 2021, arXiv 2103.00020, table 18)."""
+"""Settings of AdamW (Radford et al., 2021, arXiv 2103.00020, table 18)."""
 
 LAST_RATE = 0.1
 """The last learning rate of a stage, as a share of the highest."""
@@ -172,7 +172,7 @@ def average_gradients(weights: Sequence[nn.Parameter]) -> None:
     gradients = [weight.grad for weight in weights if weight.grad is not None]
     if count == 1 or not gradients:
         return
-    # In one message: the order of sums is the same in every process, so that weights stay equal.
+    # In one message: the order of summation is the same in every process, so that weights stay equal.
     flat = torch.cat([gradient.flatten() for gradient in gradients])
     torch.distributed.all_reduce(flat)
     flat /= count
@@ -183,7 +183,7 @@ def average_gradients(weights: Sequence[nn.Parameter]) -> None:
 
 
 def cut_gradients(weights: Sequence[nn.Parameter]) -> Tensor:
-    """Cut the gradient of all weights to `MAX_GRADIENT`; returns its norm before, without dimensions."""
+    """Clip the gradient of all weights to `MAX_GRADIENT`; returns its norm before, without dimensions."""
     return nn.utils.clip_grad_norm_([weight for weight in weights if weight.grad is not None], MAX_GRADIENT)
 
 
@@ -202,19 +202,19 @@ def stage_neighbours(
     """The neighbours of every row in the embedding that the stage begins with.
 
     Args:
-        towers: as they are at the beginning of the stage, where nothing is kept.
+        towers: as at the beginning of the stage, unless neighbours are kept.
         data: the rows.
         features: of their clips.
         count: neighbours of a row.
-        out: folder of the run, through which the main process gives them to the others.
-        processes: of which the main one computes.
-        kept: where a run goes on in the stage, those of its checkpoint: the embedding is another now.
+        out: folder of the run, through which the main process passes them to the others.
+        processes: the main one computes.
+        kept: the neighbours of the checkpoint, where a run goes on within the stage: the embedding has changed since.
 
     Returns:
         int64 [rows, count].
 
     Raises:
-        TrainingError: what the main process gave cannot be read.
+        TrainingError: the main process's file cannot be read.
     """
     if kept is not None:
         return kept
@@ -256,20 +256,20 @@ BEST = "best"
 """Folder of the model with the highest score."""
 
 NORM_CLIPS = 256
-"""Clips that the norm of fresh weights is measured on."""
+"""Clips on which the norm of fresh weights is measured."""
 
 _FLUSHED = 10
-"""Steps whose losses are fetched from the device together: fetching each would make a GPU wait."""
+"""Steps whose losses are fetched from the device together: fetching them singly would make a GPU wait."""
 
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What came of a training.
+    """The outcome of a training.
 
     Attributes:
         out: its folder.
-        position: where it stands: behind all stages.
-        resumed: step that it went on from; None for one that began.
+        position: where it stands: after all stages.
+        resumed: the step from which it went on; None for one that began.
     """
 
     out: Path
@@ -293,17 +293,17 @@ class Trainer:
         on_step: Callable[[int], None] | None = None,
         progress: bool = False,
     ) -> None:
-        """Take what is trained, on what, and how. Nothing is written yet.
+        """Take the model, the data and the settings. Nothing is written yet.
 
         Args:
-            towers: the model that is begun with; it is trained in place.
-            data: rows to learn from.
+            towers: the initial model; it is trained in place.
+            data: the training rows.
             features: of their clips, as the towers take them.
             settings: the same in every process.
             out: folder of the run, on a file system that all processes see.
             computing: device, precision and processes; by default those of a single process, on a GPU if there is one.
             validate: scores a model; called in the main process alone.
-            on_step: called behind each step with its number, counted from 1 over all stages.
+            on_step: called after each step with its number, counted from 1 over all stages.
             progress: show a bar, or lines where there is no terminal.
 
         Attributes:
@@ -325,7 +325,7 @@ class Trainer:
         self.facts = DataFacts(data.source, data.recipe, data.fingerprint, len(data.rows), described)
 
     def run(self) -> TrainingRun:
-        """Go through all stages, from where the folder stands; afterwards the towers have the last weights.
+        """Go through all stages, from the state in the folder; afterwards the towers have the last weights.
 
         Raises:
             TrainingError: the folder holds another training, or a loss is no number.
@@ -345,7 +345,7 @@ class Trainer:
             write_record(self.out, TrainingRecord(self.settings.values(), self.facts), self.settings)
         self._validates = json.loads(self.processes.tell(json.dumps(self._validate is not None)))
         state = find_checkpoint(self.out)
-        # What follows writes into the folder: none looks for a state any more.
+        # From here on the folder is written to: no process looks for a state any more.
         self.processes.wait()
         self._begin() if state is None else self._go_on(state)
         first = self.position.total
@@ -370,7 +370,7 @@ class Trainer:
             return int(self.towers.embed_text(self.towers.tokeniser(["a"]).to(self.computing.device)).shape[1])
 
     def _go_on(self, state: TrainingState) -> None:
-        """Take a state that was found."""
+        """Go on from a state."""
         if self.processes.is_main:
             keep_checkpoint(state)
         self.processes.wait()
@@ -378,9 +378,9 @@ class Trainer:
         load_checkpoint(self.out, self.towers, None)
 
     def _begin(self) -> None:
-        """Measure what fresh weights need, and keep the state before the first step."""
+        """Measure the norm that fresh weights need, and keep the state before the first step."""
         if self.towers.needs_norm:
-            # Evenly spaced over the rows, of which neighbours may be alike.
+            # Evenly spaced over the rows, since adjacent rows may be alike.
             places = np.linspace(0, len(self.data.rows) - 1, min(NORM_CLIPS, len(self.data.rows))).round().astype(int)
             clips = np.unique([self.data.rows[place].clip for place in places.tolist()])
             self.towers.measure_norm(
@@ -418,7 +418,7 @@ class Trainer:
         self._keep(None)
 
     def _step(self, stage: Stage, stream: Iterator[Batch], loss: StageLoss, optimizer: torch.optim.Optimizer) -> None:
-        """One step of the optimizer, on as many batches as are accumulated."""
+        """One step of the optimizer, on all accumulated batches."""
         rate = learning_rate_at(stage, self.position.step)
         set_learning_rate(optimizer, rate)
         optimizer.zero_grad(set_to_none=True)
@@ -447,7 +447,7 @@ class Trainer:
         return embeddings
 
     def _check_batches(self) -> None:
-        """Refuse what a stage cannot make batches of, before an earlier one has been trained."""
+        """Refuse data of which some stage cannot make batches, before an earlier stage is trained."""
         near = self.settings.neighbours
         for number, stage in enumerate(self.settings.stages):
             has_near = near > 0 and stage.kind in (HARD, MODULAR)
@@ -479,7 +479,7 @@ class Trainer:
         return self.position.step == stage.steps or (bool(every) and self.position.step % every == 0)
 
     def _flush(self, stage: Stage) -> None:
-        """Fetch the numbers of the last steps, and say them."""
+        """Fetch the numbers of the last steps, and report them."""
         if not self._waiting:
             return
         numbers = self.computing.mean(torch.stack([values for _, _, values in self._waiting])).tolist()
@@ -510,10 +510,10 @@ class Trainer:
             score = float(next(iter(values.values())))
             assert self.log is not None
             self.log.evaluation(self.position.total, stage.kind, values)
-        # The main process alone has evaluated; what follows from it is the same in all.
+        # The main process alone has evaluated; the consequences are the same in all.
         score = float(json.loads(self.processes.tell(json.dumps(score))))
         best, stage_best = self.position.best, self.position.stage_best
-        # What has nothing to score is no number, and no model is the best by it.
+        # Without anything to score the score is NaN, and no model is the best by it.
         is_number = not math.isnan(score)
         is_best = is_number and (best is None or score > best)
         is_better = is_number and (stage_best is None or score > stage_best)
@@ -539,12 +539,12 @@ class Trainer:
             tables = {} if self.log is None else self.log.tables
             state = TrainingState(self.position, tables, self._near if self.position.step else None)
             save_checkpoint(self.out, state, self.towers, optimizer, self.computing.scaler)
-        # None goes on before there is a state to go back to, and none reads it before it is whole.
+        # No process goes on before there is a state to go back to, and none reads it before it is complete.
         self.processes.wait()
 
 
 def save_model(towers: TwoTowers, folder: Path, record: TrainingRecord) -> None:
-    """Write a model into a folder of its own, in the place of what is there, with a record that has its digests."""
+    """Write a model into a folder of its own, replacing its content, with a record that has its digests."""
     with saved_beside(towers, folder) as (partial, files):
         write_whole(partial / RECORD, replace(record, files=files).to_json())
         if folder.exists():
@@ -554,7 +554,7 @@ def save_model(towers: TwoTowers, folder: Path, record: TrainingRecord) -> None:
 
 @contextmanager
 def saved_beside(towers: TwoTowers, folder: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A folder beside another one that holds a model for the length of a block, and the digests of its files."""
+    """A temporary folder beside another that holds a model for the length of a block, and the digests of its files."""
     partial = partial_path(folder)
     shutil.rmtree(partial, ignore_errors=True)
     try:

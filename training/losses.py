@@ -6,14 +6,14 @@ With ``s`` the scale (the inverse temperature), ``a_i`` a clip, ``t_i`` its capt
 its positives, every logit is ``s a·t``, in float32 or better, also under autocast: a logit is up to 100, and bfloat16
 has three digits.
 
-What stands at a masked place of negatives or positives does not matter. A masked logit is replaced by one that adds
-nothing; the authors' code multiplies it by −100,000, which is right only while all masked logits are positive.
+Values at masked places of negatives or positives do not matter. A masked logit is replaced by one that adds nothing;
+the authors' code multiplies it by −100,000, which is right only while all masked logits are positive.
 
 A loss is the mean over the rows of this process. Where processes have as many rows each, the mean of their gradients is
 the gradient of one process that has all rows, given that `all_audio` and `all_text` carry gradient
 (`gather_with_gradient`). Negatives and positives are used by their own row alone, and are never gathered.
-`Accelerator.gather` and `torch.distributed.all_gather` carry no gradient, and putting a process's own rows back leaves
-out what they do in the losses of others: the gradient is then that of another loss.
+`Accelerator.gather` and `torch.distributed.all_gather` carry no gradient, and putting a process's own rows back omits
+their part in the losses of others: the gradient is then that of another loss.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Reduction: TypeAlias = Literal["mean", "none"]
 """Whether a loss is the mean over the rows, or one number a row."""
 
 DirectionWeights: TypeAlias = tuple[float, float]
-"""What t→a and a→t count, α1 and α2 of equations 4 and 6."""
+"""The weights of t→a and a→t, α1 and α2 of equations 4 and 6."""
 
 EVEN: DirectionWeights = (1.0, 1.0)
 """The paper gives none; its authors' code has these."""
@@ -67,7 +67,7 @@ def contrastive(
         all_audio: [W·B, D], the clips of all processes; by default `audio`.
         all_text: [W·B, D], their captions; by default `text`.
         offset: where in those the rows of this process begin.
-        same: bool [B, W·B], which rows say the same as this one: their clips and captions are right for it too, and
+        same: bool [B, W·B], rows that say the same as this one: their clips and captions are right for it too, and
             are left out of its sums. A row is never left out of its own sums.
         weights: of t→a and a→t, 0 or more: the loss is ½(α1 t→a + α2 a→t).
         reduction: ``mean`` for a loss without dimensions, ``none`` for [B].
@@ -104,7 +104,7 @@ def hard_negative(
         text: as there.
         scale: as there.
         negatives: [B, K, D], texts that are false of each clip; K may differ between processes and may be 0.
-        negative_mask: bool [B, K], which of them there are; by default all. A row without any has the contrastive loss.
+        negative_mask: bool [B, K], which of them exist; by default all. A row without any has the contrastive loss.
         all_audio: as there.
         all_text: as there.
         offset: as there.
@@ -139,7 +139,7 @@ def modular(
 ) -> Tensor:
     """The modular contrastive loss of stage 3 (equations 6 and 7): parts of a caption are true of the clip as well.
 
-    Row i is ½(α1 t→a + α2 a→t). A row without positives has but its caption: there every form is `hard_negative`.
+    Row i is ½(α1 t→a + α2 a→t). A row without positives has its caption alone: there every form is `hard_negative`.
 
     - ``own``: a→t is the mean over q of {t_i} and p_i of −s a_i·q + log(exp(s a_i·q) + Σ_{j≠i} exp(s a_i·t_j) + Σ_k
       exp(s a_i·n_ik)), so that right texts do not compete; t→a is that of `contrastive`, of whole captions, since a
@@ -172,7 +172,7 @@ def modular(
         The loss: 0 or more for ``own`` and ``release``, −2s or more for ``paper``.
 
     Raises:
-        InputError: for a form that there is not.
+        InputError: for an unknown form.
     """
     if form not in get_args(ModularForm):
         raise InputError(f"no form {form!r} of the modular loss; there are {', '.join(get_args(ModularForm))}")
@@ -196,11 +196,11 @@ class _Batch:
     Attributes:
         clips: [W·B, D].
         scale: s.
-        place: int64 [B, 1], where in the columns the rows of this process are.
-        left_out: bool [B, W·B], which columns are not in a row's sums; None for none.
+        place: int64 [B, 1], columns of this process's rows.
+        left_out: bool [B, W·B], columns that are left out of a row's sums; None for none.
         right: [B], s a_i·t_i.
-        to_text: [B, W·B], s a_i·t_j, less what is left out.
-        to_audio: [B, W·B], s t_i·a_j, less what is left out.
+        to_text: [B, W·B], s a_i·t_j, masked where left out.
+        to_audio: [B, W·B], s t_i·a_j, masked where left out.
     """
 
     clips: Tensor
@@ -267,15 +267,15 @@ def _release(batch: _Batch, parts: Tensor, mask: Tensor, wrong: Tensor, positive
 
 
 def _with_caption(batch: _Batch, parts: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits of a row's right texts [B, 1 + P], its caption first, and which there are."""
+    """Logits of a row's right texts [B, 1 + P], its caption first, and their mask."""
     return torch.cat([batch.right[:, None], parts], 1), torch.nn.functional.pad(mask, (1, 0), value=True)
 
 
 def _texts(audio: Tensor, texts: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Texts of each row [B, K, D], zeros where there are none, and which there are [B, K]."""
+    """Texts of each row [B, K, D], zeros where there are none, and their mask [B, K]."""
     if mask is None:
         return texts, torch.ones(texts.shape[:2], dtype=torch.bool, device=audio.device)
-    # What is left out of a sum has no gradient, but 0 times a value that is not finite would have one.
+    # A term left out of a sum has no gradient, but 0 times a value that is not finite would have one.
     return torch.where(mask[..., None], texts, 0), mask
 
 
@@ -285,7 +285,7 @@ def _logits_of_texts(audio: Tensor, texts: Tensor, scale: Tensor | float) -> Ten
 
 
 def _wrong(audio: Tensor, negatives: Tensor | None, mask: Tensor | None, scale: Tensor | float) -> Tensor:
-    """[B, K], logits of each row's own negatives, those that there are."""
+    """[B, K], logits of each row's own negatives, masked where there are none."""
     if negatives is None:
         return _products("id,ikd->ik", audio, audio.new_empty((len(audio), 0, audio.shape[1])))
     negatives, mask = _texts(audio, negatives, mask)
@@ -305,17 +305,17 @@ def _nothing(logits: Tensor) -> float:
 
 
 def _without(logits: Tensor, left_out: Tensor) -> Tensor:
-    """Logits, less those that are left out of sums."""
+    """Logits, masked where they are left out of sums."""
     return logits.masked_fill(left_out, _nothing(logits))
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:
-    """[B], the mean over those [B, K] that there are; 0 where there are none."""
+    """[B], the mean over the unmasked values of [B, K]; 0 where there are none."""
     return torch.where(mask, values, 0).sum(1) / mask.sum(1).clamp(min=1)
 
 
 def _weighted(to_audio: Tensor, to_text: Tensor, weights: DirectionWeights) -> Tensor:
-    """[B], half the sum of both directions, as much of each as its weight says."""
+    """[B], half the weighted sum of both directions."""
     return (weights[0] * to_audio + weights[1] * to_text) / 2
 
 
@@ -334,9 +334,9 @@ def processes() -> tuple[int, int]:
 def gather_with_gradient(tensor: Tensor) -> Tensor:
     """The rows of all processes, in the order of processes.
 
-    Backward, each process receives for its own rows the sum of what all processes' losses say of them. Where every
-    process then takes the mean of its parameters' gradients with the others, as DistributedDataParallel does, that is
-    the gradient of the mean of the losses.
+    Backward, each process receives for its own rows the sum of their gradients in all processes' losses. Where the
+    gradients of parameters are then averaged over processes, as DistributedDataParallel does, the result is the
+    gradient of the mean of the losses.
 
     Args:
         tensor: [B, ...], of the same shape on all W processes, each of which must call this.
@@ -350,7 +350,7 @@ def gather_with_gradient(tensor: Tensor) -> Tensor:
 
 
 def gather(tensor: Tensor) -> Tensor:
-    """The same for what has no gradient, such as numbers of rows."""
+    """The same for tensors without gradient, such as numbers of rows."""
     _, count = processes()
     if count == 1:
         return tensor
@@ -378,7 +378,7 @@ StageLoss: TypeAlias = Callable[[Embeddings], Tensor]
 
 
 MODULAR_WEIGHT = 0.5
-"""What the loss of parts counts beside that with hard negatives: alone, any form of it undid the stage before."""
+"""Weight of the loss of parts beside that with hard negatives: alone, any form of it undid the stage before."""
 
 
 def stage_loss(
@@ -397,10 +397,10 @@ def stage_loss(
         kind: ``contrastive``; ``hard``: with hard negatives; ``modular``: with positives as well.
         form: of the modular loss. ``own`` is added to that with hard negatives; the others stand alone.
         weights: of text to audio and of audio to text, in all losses.
-        modular_weight: what is added of the form ``own``.
+        modular_weight: weight of the form ``own``.
 
     Raises:
-        InputError: for a kind that there is not.
+        InputError: for an unknown kind.
     """
     losses: dict[str, StageLoss] = {
         "contrastive": lambda embeddings: contrastive(**_among_all(embeddings, weights)),
@@ -429,7 +429,7 @@ def _among_all(embeddings: Embeddings, weights: DirectionWeights) -> dict[str, A
     """The arguments that all losses have."""
     rank, _ = processes()
     dim = embeddings.audio.shape[1]
-    # In one go: one message a step each way, and none that processes could send in different orders.
+    # Together: one message a step each way, so that processes cannot send several in different orders.
     pairs = gather_with_gradient(torch.cat([embeddings.audio, embeddings.captions], 1))
     return {
         "audio": embeddings.audio,

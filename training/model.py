@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from audio_compositionality.encoders.loading.checkpoints import BuiltCheckpoint, Checkpoint
 
 MAX_SCALE = 100.0
-"""The most that cosines are multiplied by (Radford et al., 2021, arXiv 2103.00020, section 2.5)."""
+"""The largest scale of cosines (Radford et al., 2021, arXiv 2103.00020, section 2.5)."""
 
 
 class TwoTowers(nn.Module):
-    """What the loop trains, whatever it is made of.
+    """The two towers that the loop trains, whatever networks they are.
 
-    Always in evaluation mode: norms of batches stay as they are, and nothing is dropped at random. So a clip's
-    embedding depends on nothing beside it, and chunks, batches and processes of any size give the same gradients.
+    Always in evaluation mode: batch norms stay as they are, and there is no dropout. So a clip's embedding does not
+    depend on other clips, and chunks, batches and processes of any size give the same gradients.
 
     Attributes:
-        model: the networks; what is trained.
+        model: the networks that are trained.
         tokenizer: of the text tower, of transformers.
         extractor: front end of the audio tower; None where features are made in another way.
         tokeniser: makes batches by the tokenizer.
-        needs_norm: whether `measure_norm` has to be called once before the first step, of all steps that there are.
+        needs_norm: whether `measure_norm` has to be called once, before the very first step.
     """
 
     SCALE: ClassVar = "logit_scale"
@@ -66,7 +66,7 @@ class TwoTowers(nn.Module):
             tokenizer: its tokenizer.
             positions: tokens that its text tower has positions for.
             extractor: its front end.
-            fresh: whether nothing has been learnt yet.
+            fresh: whether its weights are untrained.
         """
         super().__init__()
         self.model: Any = model
@@ -91,7 +91,7 @@ class TwoTowers(nn.Module):
         return embeddings
 
     def scale(self) -> Tensor:
-        """What cosines are multiplied by, without dimensions."""
+        """The scale of cosines, without dimensions."""
         scale: Tensor = self.model.get_parameter(self.SCALE).exp()
         return scale
 
@@ -142,17 +142,17 @@ class TwoTowers(nn.Module):
             )
 
     def open_front_end(self) -> ClipFrontEnd:
-        """What makes features of clips, of towers whose features are not made in another way.
+        """The front end that makes features of clips.
 
         Raises:
-            TrainingError: they are.
+            TrainingError: these towers' features are made in another way.
         """
         if self.extractor is None:
             raise TrainingError(f"{type(self).__name__} has no front end of its own: give features")
         return ClapFrontEnd(self.extractor, "training")
 
     def measure_norm(self, features: Iterable[Tensor]) -> None:
-        """Measure on some clips what their features are like, for a norm whose weights are fresh.
+        """Measure the statistics of the features of some clips, for a norm whose weights are fresh.
 
         Args:
             features: batches [n, ...].
@@ -171,7 +171,7 @@ class TwoTowers(nn.Module):
 
     @property
     def pad_token(self) -> int:
-        """Number of the token that stands for nothing."""
+        """Number of the padding token."""
         return self.tokeniser.pad
 
     @property
@@ -195,7 +195,7 @@ class TowersFamily:
 
     Attributes:
         model_type: of its checkpoints' configurations.
-        name: by which one with fresh weights is begun with, one of `settings.FRESH`.
+        name: of its fresh weights as a start, one of `settings.FRESH`.
         make_fresh: towers with fresh weights of a seed.
         open: towers of a checkpoint, and whether its weights are fresh.
     """
@@ -213,7 +213,7 @@ def _families() -> Registry[TowersFamily]:
 
 
 def open_towers(init: str, *, train: str = "all", seed: int = 0) -> TwoTowers:
-    """The model that a training begins with, on the CPU.
+    """The initial model of a training, on the CPU.
 
     Args:
         init: one of `settings.FRESH`; a folder, a Hub id or a listed name, whose weights are read from safetensors and

@@ -1,4 +1,4 @@
-"""The folder of a training: which one it is of, the card of its model, and its repository on the Hub."""
+"""The folder of a training: its record, the card of its model, and its repository on the Hub."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _MAY_STAND = {".lock", "slurm.out"}
 
 @dataclass(frozen=True)
 class DataFacts:
-    """What rows are learnt from.
+    """The facts of training data.
 
     Attributes:
-        source: where they come from, as their data state it.
-        recipe: its name; None where they are of none.
+        source: of the rows, as their data state it.
+        recipe: its name; None where the rows are of none.
         fingerprint: of the data.
-        rows: of the split that is learnt from.
+        rows: number of rows of the training split.
         described: the data in a few words, for cards of models.
     """
 
@@ -62,13 +62,13 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """What `training.json` says.
+    """The content of `training.json`.
 
     Attributes:
         settings: as `TrainingSettings.values` has them.
-        data: what rows are learnt from.
+        data: the training data.
         finished: whether all stages are done.
-        outcome: what came of it, by name; empty before the end.
+        outcome: results by name; empty before the end.
         files: SHA-256 of the files of the model beside the record, by their names.
     """
 
@@ -113,8 +113,8 @@ def read_record(out: Path) -> dict[str, Any] | None:
     """The values of the record in a folder; None where there is none.
 
     Raises:
-        TrainingError: it cannot be read, or is not what was written.
-        InputError: its settings have lists in one another.
+        TrainingError: it cannot be read, or is not as it was written.
+        InputError: its settings have nested lists.
     """
     path = out / RECORD
     if not path.exists():
@@ -133,7 +133,7 @@ def read_record(out: Path) -> dict[str, Any] | None:
 
 
 def check_model_files(out: Path, values: Mapping[str, Any]) -> None:
-    """Refuse the files of a model that are not those that the training wrote.
+    """Refuse files of a model that differ from those that the training wrote.
 
     Args:
         out: their folder.
@@ -149,12 +149,12 @@ def check_model_files(out: Path, values: Mapping[str, Any]) -> None:
 
 
 def check_out(out: Path, settings: TrainingSettings, data: DataFacts | None = None) -> dict[str, Any] | None:
-    """Refuse a folder that holds something else than this training; returns its record, None of a new one.
+    """Refuse a folder that holds anything but this training; returns its record, None for a new one.
 
     Args:
         out: the folder, which need not be there.
-        settings: of the training that is asked for.
-        data: what it is to learn from; None where that is not open yet.
+        settings: of the requested training.
+        data: of the requested training; None where they are not open yet.
 
     Raises:
         TrainingError: a run with other settings or of other data, which are named, or files that no training wrote.
@@ -254,7 +254,7 @@ def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any]
 
 
 def _again(arguments: str | None) -> str:
-    """How it is trained again: by which command, or that no command says what it was trained on."""
+    """How to train it again: the command, or the remark that no command names its data."""
     if arguments is None:
         return (
             "`settings.yaml` holds all settings. What it was trained on was opened by a program and given to "
@@ -279,7 +279,7 @@ def _begun(init: str) -> str:
 
 
 def _opened(settings: TrainingSettings, is_clap: bool) -> str:
-    """Who else opens it, or what has to be there to open it."""
+    """Other programs that open it, or what has to be there to open it."""
     if is_clap:
         return "`transformers.ClapModel.from_pretrained` opens it as well."
     if not settings.init.startswith(ALIGN):
@@ -342,12 +342,12 @@ _NOT_SENT = (".", "slurm")
 
 @dataclass(frozen=True)
 class ModelPush:
-    """What a push of a model does, or would do.
+    """The effect of a push of a model, done or planned.
 
     Attributes:
         repository: on the Hub.
-        changes: what is sent, and what is there already.
-        commit: what it led to; None of a dry run.
+        changes: files to send, and files that are there already.
+        commit: the resulting commit; None for a dry run.
     """
 
     repository: Repository
@@ -379,7 +379,7 @@ def model_repository(name: str) -> Repository:
 def push_model(
     out: Path, name: str, *, hub: Hub | None = None, private: bool = False, dry_run: bool = False
 ) -> ModelPush:
-    """Bring a repository to the content of the folder of a training that is finished, less its checkpoints.
+    """Bring a repository to the content of a finished training's folder, less its checkpoints.
 
     Args:
         out: the folder.
@@ -389,8 +389,8 @@ def push_model(
         dry_run: change nothing.
 
     Raises:
-        TrainingError: the training is not finished, a file of its model is not what it wrote, the name cannot be one,
-            or the model is aligned with an encoder that others do not have.
+        TrainingError: the training is not finished, a file of its model is not as it was written, the name cannot be
+            one, or the model is aligned with an encoder that others do not have.
         HubError: the Hub refuses, or cannot be reached.
     """
     from audio_compositionality.hub.client import Hub
@@ -438,7 +438,7 @@ def _check_config(path: Path) -> None:
 
 
 def model_files(out: Path) -> dict[str, Content]:
-    """What is published of a run: the model, its card, settings, record and tables."""
+    """The published files of a run: the model, its card, settings, record and tables."""
     paths = sorted(path for path in out.iterdir() if path.is_file() and not path.name.startswith(_NOT_SENT))
     suffixes = {".json", ".yaml", ".md", ".txt", ".safetensors", ".model"}
     return {path.name: path for path in paths if path.suffix in suffixes or path.name in (STEPS, EVALUATIONS)}

@@ -1,4 +1,4 @@
-"""A training from its settings to a folder with a model: data, features, the loop, what is written at the end."""
+"""A training from its settings to a folder with a model: data, features, the loop, the final files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .settings import ALIGN, TrainingError, TrainingSettings
 from .state import Position
 
 POINTS = 200
-"""Losses in the record, at most: each the mean of some steps; the log has all."""
+"""Most losses in the record, each the mean of some steps; the log has all."""
 
 _LAST = 20
 """Steps whose mean is a stage's last loss."""
@@ -36,13 +36,13 @@ def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
     """Write the model of the last step, the record and the cards, in the main process.
 
     Args:
-        trainer: behind its last step.
-        data_arguments: see `train_model`; empty where the settings say what the data are.
+        trainer: after its last step.
+        data_arguments: see `train_model`; empty where the settings name the data.
     """
     trainer.processes.wait()
     if trainer.processes.is_main:
         out, settings, best = trainer.out, trainer.settings, trainer.out / BEST
-        # Before the record says that all is done: a damaged one would be shown no more.
+        # Checked before the record says that all is done: after that no damage would be noticed.
         best_files = _checked_files(best) if best.is_dir() else {}
         files = _write_model(trainer)
         outcome = {**_outcome(trainer), **_where(trainer), "data_arguments": data_arguments}
@@ -55,13 +55,13 @@ def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
                 title = folder.resolve().name if folder is out else f"{out.resolve().name}/{BEST}"
                 write_whole(folder / CARD, model_card(title, settings, values, dim, is_clap=is_clap))
         if best.is_dir():
-            # A folder with weights says by itself what they were trained on; its digests are those of its own files.
+            # A folder with weights states by itself what they were trained on, with digests of its own files.
             write_whole(best / RECORD, replace(record, files=best_files).to_json())
     trainer.processes.wait()
 
 
 def _checked_files(folder: Path) -> dict[str, str]:
-    """The digests in the record of a model, whose files they are those of.
+    """The digests in the record of a model, checked against its files.
 
     Raises:
         TrainingError: a file was changed, or it or the record is missing.
@@ -118,7 +118,7 @@ def _outcome(trainer: Trainer) -> dict[str, Any]:
 
 
 def _stages(rows: list[dict[str, str]], settings: TrainingSettings) -> list[dict[str, Any]]:
-    """Of each stage what it was and its last loss. A stage begins where its steps are counted from 1 again."""
+    """Each stage with its last loss. A stage begins where steps are counted from 1 again."""
     runs: list[list[Mapping[str, str]]] = []
     for row in rows:
         if row["stage_step"] == "1":
@@ -157,26 +157,26 @@ def train_model(
     """Train a model, or go on where a run in the folder was stopped.
 
     Args:
-        settings: what decides it.
+        settings: of the training.
         out: folder, which is made: the model of the last step, `best/`, `settings.yaml`, `training.json`, `log.csv`,
             `evaluations.csv`, README.md and `checkpoint/`.
-        data: what to learn from, opened; by default what the settings name.
-        data_arguments: what names such data on the command line, beside the settings, for the card; None of data that
-            no command opens.
-        validate: scores models while they are trained; by default items of validation of the data's recipe.
+        data: training data, opened; by default those that the settings name.
+        data_arguments: arguments that name such data on the command line, beside the settings, for the card; None for
+            data that no command opens.
+        validate: scores models during training; by default on validation items of the data's recipe.
         device: torch device; by default a GPU where there is one.
         workers: threads that prepare features.
         progress: show bars, or lines where there is no terminal.
-        on_step: called behind each step with its number.
+        on_step: called after each step with its number.
 
     Returns:
-        what came of it; of a folder whose training is finished, nothing is done.
+        the outcome; in a folder whose training is finished, nothing is done.
 
     Raises:
         TrainingError: the folder holds another training, or the settings cannot be used.
         AudioCompositionalityError: the data, the model or the device cannot be had.
     """
-    # What is wrong is said before minutes of rendering.
+    # Errors are raised before minutes of rendering.
     record = check_out(out, settings)
     check_programs(settings.log_to)
     if record is not None and record.get("finished"):
@@ -223,7 +223,7 @@ def _towers(settings: TrainingSettings, computing: Computing) -> TwoTowers:
 def _features(
     towers: TwoTowers, data: TrainingData, settings: TrainingSettings, workers: int | None, progress: bool
 ) -> FeatureSource:
-    """What the towers take of each clip."""
+    """The features of each clip, as the towers take them."""
     if settings.init.startswith(ALIGN):
         from .towers.small_towers import AlignedTowers, frozen_features
 
@@ -249,7 +249,7 @@ def _splits(data: Data | TrainingSplits, settings: TrainingSettings) -> Training
 def _validation(
     splits: TrainingSplits, settings: TrainingSettings, towers: TwoTowers, progress: bool
 ) -> Validate | None:
-    """What scores models; None where nothing is to, or where nothing can and nobody asked for it."""
+    """The validation; None where none is wanted, or where none is possible and none was requested."""
     if not settings.validation_items:
         return None
     from .validation import open_validation
@@ -266,7 +266,7 @@ def _validation(
 
 
 def _finished(record: Mapping[str, Any], settings: TrainingSettings) -> Position:
-    """Where a training stands that its record says is finished: its checkpoint is not needed any more."""
+    """The position of a training that its record calls finished: its checkpoint is not needed any more."""
     best = record.get("best") or {}
     return Position(
         len(settings.stages), total=int(record["steps"]), best=best.get("score"), best_step=best.get("step")

@@ -1,4 +1,4 @@
-"""What decides a training: its stages, model, data and numbers, as one record that is a YAML file too."""
+"""The settings of a training: its stages, model, data and numbers, as one record that is a YAML file too."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ class TrainingError(AudioCompositionalityError):
 
 
 StageKind = Literal["contrastive", "hard", "modular"]
-"""What is learnt: that a clip's caption is its own; that near texts are false; that parts are true as well."""
+"""The kinds of stages: a clip's caption is its own; near texts are false; parts are true as well."""
 
 KINDS: tuple[StageKind, ...] = get_args(StageKind)
 CONTRASTIVE: Literal["contrastive"] = "contrastive"
 HARD: Literal["hard"] = "hard"
 MODULAR: Literal["modular"] = "modular"
-"""What a stage can minimise; see `losses`."""
+"""The losses of a stage; see `losses`."""
 
 TINY, TINY_CLAP = FRESH = ("tiny", "tiny-clap")
-"""The model that is begun with where nothing has been learnt yet: a small CLAP with fresh weights."""
+"""The initial models without training: small CLAPs with fresh weights."""
 
 ALIGN = "align:"
-"""In front of the name of an encoder of sound: fresh weights are begun with beside its frozen embeddings."""
+"""The prefix to the name of an audio encoder whose frozen embeddings are aligned by fresh weights."""
 
 Trained = Literal["all", "last", "projection"]
 TRAINED: tuple[Trained, ...] = get_args(Trained)
 """Which weights can be trained; see `TrainingSettings`."""
 
 FREE = ("checkpoint_every", "chunk", "log_to")
-"""Settings that a run may go on with others of: the weights do not depend on them, but for rounding."""
+"""Settings that may differ when a run goes on: the weights do not depend on them, except by rounding."""
 
 VALIDATION_ITEMS = 100
-"""Items, or rows, of a task for validation where nothing is said: some take a tenth of a second each to draw."""
+"""Default number of validation items, or rows, of a task: some take a tenth of a second each to draw."""
 
 STAGES = "contrastive:450,hard:450"
-"""Where nothing is said. It ends with `HARD`: 200 steps of `MODULAR` more took order group from .647 to .637, and R@1
+"""The default stages. They end with `HARD`: 200 steps of `MODULAR` more took order group from .647 to .637, and R@1
 from audio to text from .86 to .14, as captions of parts come near to every clip of which they are true."""
 
 
 class StageDefaults(NamedTuple):
-    """What a stage takes where nothing is said.
+    """The defaults of a stage.
 
     Attributes:
         fresh: learning rate of fresh weights.
-        trained: learning rate of weights that have learnt before.
+        trained: learning rate of pretrained weights.
         warm_up: steps in which the learning rate rises from 0; of a short stage no more than a third.
     """
 
@@ -85,13 +85,13 @@ class Stage(Spec):
 
 
 class MachineSpec(Spec):
-    """What can be set of a training that decides nothing about its model."""
+    """The settings of a training that do not affect its model."""
 
     workers: int | None = Field(None, ge=1, description="Threads that prepare log-mels; by default one a core.")
 
 
 class TrainingSettings(Spec):
-    """What decides a training; read from YAML, from ``NAME=VALUE``, and written beside what was trained."""
+    """The settings of a training; read from YAML, from ``NAME=VALUE``, and written beside the model."""
 
     stages: Annotated[tuple[Stage, ...], TypedAs("KIND:STEPS with commas between them")] = Field(
         STAGES,  # type: ignore[arg-type]  # a text, which is read below
@@ -201,12 +201,12 @@ class TrainingSettings(Spec):
 
     @property
     def steps(self) -> int:
-        """Of all stages together."""
+        """Steps of all stages together."""
         return sum(stage.steps for stage in self.stages)
 
 
 STAGE_OPTIONS = ("learning_rate", "warm_up")
-"""Values of a stage that may also be given for all, or as a list of one a stage; they come before what stages say."""
+"""Values of a stage that may also be given for all stages, or as a list; they override those of the stages."""
 
 
 def is_fresh(init: str) -> bool:
@@ -262,11 +262,11 @@ def _stage(place: int, given: Mapping[str, Any] | Stage, options: Mapping[str, A
 def setting_differences(
     stored: Mapping[str, Any], asked: Mapping[str, Any], *, free: Sequence[str] = FREE
 ) -> list[str]:
-    """In what two records of settings differ, a phrase each; names in `free` may.
+    """The differences of two records of settings, a phrase each; names in `free` may differ.
 
     Args:
         stored, asked: as `TrainingSettings.values` has them.
-        free: names that are passed over.
+        free: names that are ignored.
     """
     first, second = _flat(stored), _flat(asked)
     names = [name for name in dict.fromkeys((*first, *second)) if name.split(".")[0] not in free]

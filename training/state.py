@@ -1,7 +1,7 @@
-"""Where a training stands, in one file that is always whole: a run that was killed goes on from it.
+"""The state of a training, in one file that is always complete: a killed run goes on from it.
 
-The file states its digest, and the one before it stays beside it: where a bit of the last has changed, the run goes on
-from the one before, and says so. It holds all that a run goes on from, the tables of its log and neighbours, too.
+The file states its digest, and the previous one stays beside it: where a bit of the last has changed, the run goes on
+from the previous one, and says so. The state includes the tables of the log and the neighbours.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from .settings import TrainingError
 FOLDER = "checkpoint"
 FILE, FILE_BEFORE = "state.safetensors", "state-before.safetensors"
 VERSION = 2
-"""Of the file's content; another is refused."""
+"""Version of the file's content; another is refused."""
 
 WEIGHT, MOMENT, TABLE = "weight/", "optimizer/", "table/"
-"""What stands in front of the names of weights and buffers, of what the optimizer keeps of each, and of tables."""
+"""The prefixes of the names of weights and buffers, of the optimizer's state of each, and of tables."""
 
 NEIGHBOURS = "neighbours"
 
@@ -42,17 +42,17 @@ _STATED = "state"
 
 @dataclass(frozen=True)
 class Position:
-    """Where a training stands, between two steps.
+    """The position of a training, between two steps.
 
     Attributes:
-        stage: number of the stage that comes next or goes on, from 0; that of stages where all are done.
-        step: steps of it that are done.
-        total: steps of the optimizer that were made in all stages.
+        stage: number of the current stage, from 0; the number of stages where all are done.
+        step: finished steps of it.
+        total: finished steps of all stages.
         best: the highest score of all evaluations; None before the first.
         best_step: `total` at that time.
         stage_best: the highest score in this stage.
         stale: evaluations of this stage since.
-        seconds: that the training has taken.
+        seconds: duration of the training so far.
     """
 
     stage: int = 0
@@ -67,12 +67,12 @@ class Position:
 
 @dataclass(frozen=True)
 class TrainingState:
-    """What a file holds beside the weights and the optimizer's numbers.
+    """The content of a file beside the weights and the optimizer's state.
 
     Attributes:
-        position: where the training stands.
+        position: of the training.
         tables: of the log, text by the names of their files.
-        neighbours: of every row in the embedding that the stage began with, int64 [rows, count]; None where no stage
+        neighbours: of every row in the embedding at the start of the stage, int64 [rows, count]; None where no stage
             that needs them has begun.
         path: of the file.
     """
@@ -90,14 +90,14 @@ def save_checkpoint(
     optimizer: torch.optim.Optimizer | None,
     scaler: torch.amp.GradScaler | None = None,
 ) -> None:
-    """Write the state; the one before stays beside it.
+    """Write the state; the previous one stays beside it.
 
     Args:
         out: folder of the run.
-        checkpoint: where it stands; its `path` is not looked at.
-        towers: with all weights, also those that are not trained: what a run began with may be gone when it goes on.
+        checkpoint: position, tables and neighbours; its `path` is ignored.
+        towers: with all weights, frozen ones included: the initial model may be gone when the run goes on.
         optimizer: None between two stages.
-        scaler: of float16, whose scale is then to be had again.
+        scaler: of float16, whose scale is kept.
     """
     tensors = {WEIGHT + name: tensor.detach().cpu().contiguous() for name, tensor in _unique(towers).items()}
     names = {id(weight): name for name, weight in towers.named_trained()}
@@ -125,9 +125,9 @@ def save_checkpoint(
 
 
 def find_checkpoint(out: Path) -> TrainingState | None:
-    """Where the training in a folder stands; None where it has not begun.
+    """The state of the training in a folder; None where it has not begun.
 
-    Of a file that is damaged the one before is taken, and a warning says so. Each file is read once from end to end.
+    Where the file is damaged the previous one is taken, and a warning says so. Each file is read once from end to end.
 
     Raises:
         TrainingError: neither can be read, or is of this version.
@@ -154,7 +154,7 @@ def find_checkpoint(out: Path) -> TrainingState | None:
 
 
 def keep_checkpoint(checkpoint: TrainingState) -> None:
-    """Give a checkpoint that was found the name of the last: nothing damaged takes the place of a whole one."""
+    """Give the checkpoint in use the name of the last, so that no damaged file replaces an intact one."""
     if checkpoint.path.name != FILE:
         checkpoint.path.replace(checkpoint.path.with_name(FILE))
 
@@ -163,7 +163,7 @@ _UNREADABLE = (OSError, SafetensorError, KeyError, TypeError, ValueError, Recurs
 
 
 def _read(path: Path) -> TrainingState:
-    """The checkpoint in a file, which is as it was written."""
+    """The checkpoint in a file, verified by its digest."""
     check_sealed_file(path)
     with safe_open(path, "np") as stored:
         stated = json.loads((stored.metadata() or {})[_STATED])
@@ -188,8 +188,8 @@ def load_checkpoint(
     optimizer: torch.optim.Optimizer | None,
     scaler: torch.amp.GradScaler | None = None,
 ) -> None:
-    """Give the towers, the optimizer and the scaler the state in a folder, bit for bit: that which `find_checkpoint`
-    has found to be whole, and `keep_checkpoint` has kept.
+    """Give the towers, the optimizer and the scaler the state in a folder, bit for bit: the one that `find_checkpoint`
+    has verified and `keep_checkpoint` has kept.
 
     Args:
         out: folder of the run.

@@ -1,6 +1,6 @@
-"""Scores of a model in training on what is never learnt from: tasks of captions, and texts that are nearly true.
+"""Scores of a model in training on the validation split: tasks of captions, and texts that are nearly true.
 
-Is what is true of a clip nearer to it than what is nearly true? Of captions, and of parts of three events.
+Is a true text nearer to its clip than nearly true ones? Asked of captions, and of parts of mixtures of three events.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ NEAR = 1e-6
 """Cosines that differ by no more are a tie, which is wrong (as in the metric of captions of the same words)."""
 
 LEAST_EVENTS = 3
-"""Of a clip that has parts which are put together themselves."""
+"""Fewest events of a clip whose parts are compositions themselves."""
 
 MOST_FALSE = 8
-"""False texts beside one that is true."""
+"""Most false texts beside a true one."""
 
 SAME, CAPTION, PART = "same_words", "caption", "part"
 
@@ -50,8 +50,8 @@ class Trial:
     """A text that is true of a clip, and texts that are false of it.
 
     Attributes:
-        what: of which kind: ``caption.KIND`` with the kind of the false texts, or ``part``.
-        clip: number of the clip among those that are embedded.
+        what: its kind: ``caption.KIND`` with the kind of the false texts, or ``part``.
+        clip: number of the clip among the embedded clips.
         true: text.
         false: texts, one at least.
     """
@@ -63,7 +63,7 @@ class Trial:
 
 
 def caption_trials(row: Row, clip: int) -> Iterator[Trial]:
-    """The first caption of a training row against its false texts: of each kind, and of all kinds of the same words."""
+    """The first caption of a training row against its false texts: by kind, and all of the same words together."""
     by_kind: dict[str, list[str]] = {}
     for negative in row.get("negatives") or ():
         by_kind.setdefault(negative["kind"] or "", []).append(negative["text"])
@@ -78,12 +78,12 @@ def caption_trials(row: Row, clip: int) -> Iterator[Trial]:
 def part_trials(row: Row, clip: int, rng: np.random.Generator) -> Iterator[Trial]:
     """Parts of two events or more of a training row of three or more, each against its own false variants.
 
-    The row's first caption is read; a row that has no events, or whose caption is not certain, has no parts.
+    The row's first caption is parsed; a row without events, or with an ambiguous caption, has no parts.
 
     Args:
         row: with ``captions`` and ``events``.
         clip: see `Trial`.
-        rng: draws wordings, of those that training has.
+        rng: draws wordings, from those of training.
     """
     events = [HeardEvent.of(event) for event in row.get("events") or ()]
     if len(events) < LEAST_EVENTS:
@@ -106,8 +106,8 @@ def nearer(true: ArrayLike, false: ArrayLike, of_trial: ArrayLike) -> NDArray[np
 
     Args:
         true: [n], the cosine of the true text of each trial with its clip.
-        false: [m], those of false texts.
-        of_trial: [m], the number of the trial of each; every trial has one at least.
+        false: [m], the cosines of false texts.
+        of_trial: [m], the number of each false text's trial; every trial has one at least.
 
     Returns:
         [n], 1 or 0.
@@ -147,16 +147,16 @@ def _unit(embeddings: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 MOST_CLIPS = 100
-"""Clips that one is to be found among: as many, so that scores of other data have the same chance."""
+"""Candidates of a retrieval: always as many, so that scores on different data have the same chance level."""
 
 BATCH = 32
 """Clips that a model is given at a time."""
 
 MOST_LABELS = 4
-"""Of a grouping; scores of one with more are not told apart."""
+"""Most groups of a grouping; with more, scores are not split by it."""
 
 SCORE = "score"
-"""The number that decides which weights are the best."""
+"""The score that decides which weights are the best."""
 
 
 @dataclass
@@ -168,8 +168,8 @@ class Validation:
         rows: tasks whose rows are those of the split ``validation`` of the training data, with their clips.
         trials: texts that are true and nearly true of these clips.
         clips: of the rows.
-        progress: show a bar where clips are made ready.
-        left_out: why there are no items of a task, a phrase each.
+        progress: show a bar where clips are prepared.
+        left_out: reasons why tasks have no items, a phrase each.
     """
 
     items: tuple[OpenedTask, ...]
@@ -191,13 +191,13 @@ class Validation:
         """Score a model.
 
         Args:
-            encoder: the model as it is now; from call to call its front end is the same.
-            step: that it was trained for; nothing depends on it.
+            encoder: the model as it is now; its front end is the same in all calls.
+            step: of the training; nothing depends on it.
 
         Returns:
-            numbers by name: first `SCORE`, the mean over the tasks with items of what each ranks by or, where there is
-            none, the share of captions that are nearer to their clip than all false texts of the same words; then
-            ``TASK.MEASURE``, ``TASK.MEASURE.GROUPING=LABEL`` and ``caption.KIND``, ``part``.
+            numbers by name: first `SCORE`, the mean over the tasks with items of the measure that each ranks by or,
+            without such tasks, the share of captions that are nearer to their clip than all false texts of the same
+            words; then ``TASK.MEASURE``, ``TASK.MEASURE.GROUPING=LABEL`` and ``caption.KIND``, ``part``.
         """
         listed = self.texts
         texts = dict(zip(listed, encoder.embed_text(listed), strict=True)) if listed else {}
@@ -228,17 +228,17 @@ class Validation:
 def open_validation(
     data: TrainingSplits | Data, *, most: int = VALIDATION_ITEMS, seed: int = 0, progress: bool = False
 ) -> Validation:
-    """What a model in training is scored on; nothing of it is learnt from.
+    """The validation of a model in training; nothing of it is trained on.
 
     Tasks with items are those for models that embed text whose recipe draws items of the split ``validation`` that are
     like the training rows (`ValidatedRecipe`). Other tasks for such models are scored on the rows of that split, where
     these have what they need.
 
     Args:
-        data: that are learnt from, or opened data that have a recipe to learn from.
+        data: training data, or opened data with a recipe for training.
         most: items, or rows, of a task.
-        seed: of wordings that are drawn.
-        progress: show a bar where clips are made ready.
+        seed: of the wordings that are drawn.
+        progress: show a bar where clips are prepared.
 
     Raises:
         TrainingError: there is nothing to score.
@@ -281,7 +281,7 @@ def _text_tasks() -> list[Task]:
 
 
 def _item_tasks(train: TrainingData, most: int) -> tuple[tuple[OpenedTask, ...], tuple[str, ...]]:
-    """The tasks with items like the training rows, and why others have none."""
+    """The tasks with items like the training rows, and the reasons why others have none."""
     opened, left_out = [], []
     if not isinstance(train.configuration, RenderedConfiguration):
         return (), ()
@@ -301,7 +301,7 @@ def _item_tasks(train: TrainingData, most: int) -> tuple[tuple[OpenedTask, ...],
 
 
 def _rows_of(data: TrainingData, most: int) -> tuple[list[Row], tuple[Clip, ...]]:
-    """Rows of a split of which no two say the same, as the recipe has them, and their clips."""
+    """Rows of a split with different meanings, as the recipe has them, and their clips."""
     by_id = {row["id"]: row for row in data.configuration.rows if row.get("split") == data.split}
     taken = list({row.says: row for row in reversed(data.rows)}.values())[::-1][:most]
     raw = [
@@ -317,7 +317,7 @@ def _rows_of(data: TrainingData, most: int) -> tuple[list[Row], tuple[Clip, ...]
 
 
 def _row_tasks(data: TrainingData, raw: Sequence[Row]) -> Iterator[OpenedTask]:
-    """The tasks for models that embed text that can be scored on training rows, of each its first caption."""
+    """The tasks for models that embed text that can be scored on training rows, by each row's first caption."""
     rows = tuple({**row, "captions": row["captions"][:1]} for row in raw)
     names = {clip_id.rpartition("/")[2] for clip_id in data.configuration.clip_ids[:1]}
     for task in _text_tasks():
@@ -333,7 +333,7 @@ def _row_tasks(data: TrainingData, raw: Sequence[Row]) -> Iterator[OpenedTask]:
 def _scores_of(
     opened: OpenedTask, clips: NDArray[np.float32], texts: dict[str, NDArray[np.float32]]
 ) -> dict[str, float]:
-    """The measures of a task that are shown, and those to trust by the groups of its samples."""
+    """The shown measures of a task, and its measures to trust by the groups of its samples."""
     info = opened.task.info
     scores = opened.score(Outputs(clips=clips, texts=np.stack([texts[text] for text in opened.texts])))
     values = {

@@ -1,4 +1,4 @@
-"""Models in the form of other people: HEAR, X-ARES, mteb, and classes of one's own; and ours in the form of theirs.
+"""Models of other suites (HEAR, X-ARES, mteb) and users' classes as ours, and ours as models of other suites.
 
-A new form is a new file, whose `ADAPTER` says with which prefix names of it begin.
+A new form is a new file, whose `ADAPTER` states the prefix of its names.
 """

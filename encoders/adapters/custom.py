@@ -48,20 +48,20 @@ if TYPE_CHECKING:
 
 
 class ModelCodeError(ModelError):
-    """An error in a user's own code: which, and in which line of which file."""
+    """An error in a user's own code, with its line and file."""
 
 
 class Embedder(Protocol):
-    """What a class must have to be run as an encoder.
+    """The interface of a class that is run as an encoder.
 
     With `embed_text(texts)`, which takes a list of str and returns floating [n, output_dim], it embeds texts and clips
     into one space.
 
     It may also have `id` (default: the name of the class), `revision` (default: of a file its digest, of a package
     its version, either with the digest of the weights of its torch modules), `output_dim` (default: learnt from a
-    second of noise), `device`, and `to(device)`, which is called when a device is asked for. What it says in `paradigm`
-    (how it was trained), `trained_on` (the data) and `licence` (of its weights) stands in its results. What `network`
-    and `untrained()` are for, `custom_loading` says.
+    second of noise), `device`, and `to(device)`, which is called when a device is requested. Its `paradigm` (how it was
+    trained), `trained_on` (the data) and `licence` (of its weights) stand in its results. For `network` and
+    `untrained()` see `custom_loading`.
 
     Attributes:
         sample_rate: rate in Hz of the clips that `embed` is given; they are resampled to it before.
@@ -79,22 +79,22 @@ class Embedder(Protocol):
 
 
 class CustomModel(WaveformEncoder):
-    """A user's object run as a model that can do what the object can.
+    """A user's object run as a model with the object's abilities.
 
-    Its clips are checked and brought to its own rate, what it embeds is checked, its errors name their line. Its card
-    is made of what it says of itself; see `Embedder`.
+    Its clips are checked and resampled to its own rate, its embeddings are checked, its errors name their line. Its
+    card is made of its attributes; see `Embedder`.
 
     Attributes:
         made: the object.
     """
 
     def __init__(self, made: Any, *, name: str, source: str) -> None:
-        """Read what the object says of itself; of one that embeds, embed a second of noise.
+        """Read the object's attributes; where it embeds, embed a second of noise.
 
         Args:
             made: the object.
-            name: what messages call it.
-            source: the revision where it has none: what code it is.
+            name: for messages.
+            source: identity of its code, the revision where it states none.
 
         Raises:
             ModelError: if it lacks `sample_rate`, or neither embeds nor answers, or `embed` returns no embeddings.
@@ -120,11 +120,11 @@ class CustomModel(WaveformEncoder):
 
     @property
     def abilities(self) -> frozenset[str]:
-        """What the object can do, by its methods."""
+        """The object's abilities, by its methods."""
         return self._abilities
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> FloatArray:
-        """As `StagedEncoder.prepare`, of an object that embeds."""
+        """As `StagedEncoder.prepare`, for an object that embeds."""
         self.require("audio")
         return super().prepare(waveforms, sample_rate)
 
@@ -143,7 +143,7 @@ class CustomModel(WaveformEncoder):
         return check_text_embeddings(embeddings, self, listed)
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
-        """As the object's, about clips at its rate, one a prompt; of one that is told labels, from the rows.
+        """As the object's, about clips at its rate, one a prompt; from the rows where it reads labels.
 
         Raises:
             ModelError: a prompt is about several clips.
@@ -204,18 +204,18 @@ class CustomModel(WaveformEncoder):
 
 
 def _abilities_of(made: Any) -> frozenset[str]:
-    """What a user's object can do, by its methods; what goes with answering only where it answers."""
+    """The abilities of a user's object, by its methods; those that go with answering only where it answers."""
     methods = {word: method for word, (method, _) in ABILITIES.items() if method and word != "frames"}
     able = {word for word, method in methods.items() if callable(getattr(made, method, None))}
     if callable(getattr(made, "answer_from_labels", None)):
-        # It hears nothing, of which no likelihood could be.
+        # It gets no sound, so that it has no likelihoods.
         able = able - {"score"} | {"answer", "labels"}
     return frozenset(able if "answer" in able else able & {"audio", "text", "events"})
 
 
 def stated_card(made: Any, name: str, source: str) -> ModelCard:
-    """What a user's object says of itself, and what its weights are; without the length of its embeddings. `name` is
-    what messages call it, `source` the revision where it has none.
+    """The card of a user's object, by its attributes and weights; without the length of its embeddings. `name` is for
+    messages, `source` the revision where it states none.
 
     Raises:
         ModelError: its sample rate is none.
@@ -242,7 +242,7 @@ def stated_card(made: Any, name: str, source: str) -> ModelCard:
 
 @contextmanager
 def user_code(name: str) -> Iterator[None]:
-    """Say of an error in a user's code where it is; ours, and those about memory, pass.
+    """Add the location to an error in a user's code; our own errors, and those about memory, pass.
 
     Raises:
         ModelCodeError: instead of any other error.
@@ -307,7 +307,7 @@ def load_attribute(path: Path, attribute: str) -> Any:
 
 
 def call_without_arguments(factory: Callable[[], Any], name: str) -> Any:
-    """What a class or function makes when it is called without arguments.
+    """The result of a class or function called without arguments.
 
     Raises:
         ModelError: if it cannot be called, or needs arguments, which are named.
@@ -350,7 +350,7 @@ def check_module(model: Any, attributes: Sequence[str], name: str, suite: str) -
 
 
 def to_array(output: Any, name: str) -> np.ndarray[Any, Any]:
-    """What a model returned as a NumPy array; a torch tensor of any device is taken, bfloat16 becomes float32.
+    """A model's output as a NumPy array; a torch tensor on any device is converted, bfloat16 to float32.
 
     Raises:
         ModelError: if it is neither.
@@ -367,7 +367,7 @@ def to_array(output: Any, name: str) -> np.ndarray[Any, Any]:
 
 
 def device_of(embedder: Any) -> str:
-    """Where an object computes: its `device`, else that of the first weight of a torch module, else the CPU."""
+    """The device of an object: its `device`, else that of the first weight of a torch module, else the CPU."""
     import torch
 
     device = getattr(embedder, "device", None)

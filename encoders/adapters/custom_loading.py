@@ -1,9 +1,9 @@
 """From a user's class to a model, or to one of its two twins, `untrained:` and `shuffled:`.
 
-A class has both without further words where it is a `torch.nn.Module`, or names the attribute that holds one:
-``network = "encoder"``. Fresh weights are those that its modules give themselves by ``reset_parameters()``, models of
-transformers those of a new one of the same configuration. Any other says what its untrained twin is: ``def
-untrained(self)`` or ``def untrained(self, seed)`` returns it.
+A class has both by itself where it is a `torch.nn.Module`, or names the attribute that holds one: ``network =
+"encoder"``. Fresh weights are drawn by its modules' ``reset_parameters()``; a model of transformers gets those of a new
+one of the same configuration. Any other class provides its untrained twin: ``def untrained(self)`` or ``def
+untrained(self, seed)`` returns it.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ _OWN_WAY = "untrained"
 """The method that returns the untrained twin."""
 
 _NAMES_NETWORK = "network"
-"""The attribute that names the one that holds the network."""
+"""The attribute with the name of the attribute that holds the network."""
 
 
 def can_make_twin(factory: Any, kind: TwinKind) -> bool:
-    """Whether a class says of itself that it has a twin of a kind; nothing is made.
+    """Whether a class declares a twin of a kind; nothing is made.
 
     Args:
-        factory: a class, or a function that makes the object, of which nothing is known before it is called.
+        factory: a class, or a function that makes the object, which declares nothing before it is called.
         kind: of the twin.
     """
-    # What has not been imported no class is derived from.
+    # No class is derived from a module that has not been imported.
     torch = sys.modules.get("torch")
     has_network = isinstance(factory, type) and (
         isinstance(getattr(factory, _NAMES_NETWORK, None), str)
@@ -65,10 +65,10 @@ def can_make_twin(factory: Any, kind: TwinKind) -> bool:
 
 
 def twin_problem(model: Model, prefix: str) -> str | None:
-    """Why a model that is loaded has no twin although its class looks as if it had, in words; None where it may have.
+    """The reason why a loaded model has no twin although its class seems to have one; None where it may have.
 
     Args:
-        model: any; all but users' classes are as their names say.
+        model: any; only users' classes can differ from their declaration.
         prefix: of the twin.
     """
     import torch
@@ -83,17 +83,17 @@ def twin_problem(model: Model, prefix: str) -> str | None:
 def twin_of(made: Any, name: str, twin: Twin) -> Any:
     """The twin of a user's object; its network is changed in place.
 
-    The random numbers of torch, NumPy and Python begin with the seed of the twin in ``untrained()``, which is given the
-    seed where it takes one; those of torch where its modules draw fresh weights.
+    The random numbers of torch, NumPy and Python start from the seed of the twin in ``untrained()``, which is given the
+    seed where it takes one; those of torch do where its modules draw fresh weights.
 
     Args:
         made: the object, on any device.
-        name: what messages call it.
-        twin: which.
+        name: for messages.
+        twin: kind and seed.
 
     Raises:
-        ModelError: it has no network and does not say how, its ``untrained()`` returns the same weights, or weights of
-            the network have no known way to be fresh.
+        ModelError: it has neither a network nor ``untrained()``, its ``untrained()`` returns the same weights, or there
+            is no known way to draw some weights of the network.
         ModelCodeError: its code raises an error.
     """
     import torch
@@ -101,7 +101,7 @@ def twin_of(made: Any, name: str, twin: Twin) -> Any:
     if twin.kind.is_fresh and callable(getattr(made, _OWN_WAY, None)):
         return _own_twin(made, name, twin)
     network = _network_of(made, name, twin.kind)
-    # What is drawn on the CPU is the same on every machine.
+    # Numbers drawn on the CPU are the same on every machine.
     device = next((weight.device for weight in network.parameters()), torch.device("cpu"))
     network.to("cpu")
     if twin.kind.change is None:
@@ -126,7 +126,7 @@ def twin_card(card: ModelCard, made: ModelCard, twin: Twin) -> ModelCard:
 
 
 def _own_twin(made: Any, name: str, twin: Twin) -> Any:
-    """What ``untrained()`` returns, known to have other weights, or else other embeddings, than the model."""
+    """The result of ``untrained()``, verified to have other weights, or else other embeddings, than the model."""
     before = _identity(made, name)
     with _seeded(twin.seed), user_code(name):
         other = made.untrained(**({"seed": twin.seed} if _takes_seed(made.untrained) else {}))
@@ -145,7 +145,7 @@ def _own_twin(made: Any, name: str, twin: Twin) -> Any:
 
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Global random numbers of torch, NumPy and Python that begin with a seed, and go on afterwards as if unused."""
+    """Global random numbers of torch, NumPy and Python from a seed; afterwards their former states are restored."""
     import torch
 
     of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
@@ -165,13 +165,13 @@ def _takes_seed(method: Callable[..., object]) -> bool:
     try:
         return "seed" in inspect.signature(method).parameters
     except (TypeError, ValueError):
-        # What is not written in Python may not say what it takes.
+        # A method that is not written in Python may have no signature.
         return False
 
 
 def _identity(made: Any, name: str) -> str | None:
-    """A digest of the weights of an object, of one without torch modules of what it embeds of a second of noise; None
-    of one that has neither."""
+    """A digest of the weights of an object; without torch modules, of its embedding of a second of noise; None where it
+    has neither."""
     digest = weights_digest(made)
     if digest is not None or not callable(getattr(made, "embed", None)):
         return digest
@@ -182,8 +182,8 @@ def _identity(made: Any, name: str) -> str | None:
 
 
 def _named_network(made: Any) -> tuple[str | None, Any]:
-    """The attribute that the class of an object names as its network, and what is there; where it names none, None and
-    the object itself."""
+    """The attribute that the class of an object names as its network, and its value; where it names none, None and the
+    object itself."""
     attribute = getattr(type(made), _NAMES_NETWORK, None)
     return (attribute, getattr(made, attribute, None)) if isinstance(attribute, str) else (None, made)
 
@@ -210,7 +210,7 @@ def _give_fresh_weights(network: torch.nn.Module, name: str, seed: int) -> None:
     """Give a network on the CPU fresh weights, in place.
 
     Raises:
-        ModelError: some have no known way to be fresh; they are named.
+        ModelError: there is no known way to draw some weights; they are named.
     """
     import torch
 
@@ -218,7 +218,7 @@ def _give_fresh_weights(network: torch.nn.Module, name: str, seed: int) -> None:
         torch.manual_seed(seed)
         for weight in network.parameters():
             if weight.is_floating_point():
-                # What still is none afterwards was not drawn.
+                # A weight that is still NaN afterwards was not drawn.
                 weight.fill_(float("nan"))
         _reset(network)
     left = [key for key, weight in network.named_parameters() if bool(torch.isnan(weight).any())]
@@ -227,7 +227,7 @@ def _give_fresh_weights(network: torch.nn.Module, name: str, seed: int) -> None:
 
 
 def _reset(module: torch.nn.Module) -> None:
-    """Draw the weights of a module: first those of its parts, then its own."""
+    """Draw the weights of a module: those of its parts first, then its own."""
     if _is_of_transformers(module):
         # It draws the weights of all its parts.
         make: Any = type(module)
@@ -240,7 +240,7 @@ def _reset(module: torch.nn.Module) -> None:
 
 
 def _undrawn(module: torch.nn.Module, prefix: str = "") -> list[str]:
-    """The names of weights in a module of which nothing says how they are drawn."""
+    """The names of weights in a module without a known way to draw them."""
     if _is_of_transformers(module):
         return []
     names = [] if _way_of(module) else [f"{prefix}{name}" for name, _ in module.named_parameters(recurse=False)]
@@ -293,7 +293,7 @@ def load_installed(
 
 
 def class_has_twins(spec: str, point: EntryPoint | None, kind: TwinKind) -> bool:
-    """Whether a class has twins of a kind, as far as the class itself says; see `can_make_twin`.
+    """Whether a class declares twins of a kind; see `can_make_twin`.
 
     Args:
         spec: ``path/to/file.py:ClassName``, whose file is run.
@@ -303,7 +303,7 @@ def class_has_twins(spec: str, point: EntryPoint | None, kind: TwinKind) -> bool
     try:
         return can_make_twin(load_attribute(*split_file(spec)) if point is None else _imported(point), kind)
     except ModelError:
-        # Whoever loads it is told why.
+        # Loading it raises the reason.
         return False
 
 

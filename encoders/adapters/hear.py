@@ -50,7 +50,7 @@ HOP_SECONDS = 0.05
 """Distance of timestamps of an encoder without frames: the longest that HEAR suggests for its tasks in time."""
 
 WINDOW_SECONDS = 1.0
-"""What is embedded around a timestamp by an encoder without frames."""
+"""Seconds that an encoder without frames embeds around a timestamp."""
 
 WINDOWS_AT_A_TIME = 64
 
@@ -65,7 +65,7 @@ class HearEncoder(WaveformEncoder):
 
         Args:
             module: a HEAR module of PyTorch.
-            weights: what its ``load_model`` is given; None for nothing.
+            weights: argument of its ``load_model``; None for none.
             device: device of the model.
 
         Raises:
@@ -147,9 +147,9 @@ class HearModel(torch.nn.Module):
 
     Attributes:
         encoder: the encoder.
-        sample_rate: of the rates of HEAR the lowest that is not below the encoder's own; it resamples.
+        sample_rate: the lowest rate of HEAR that is not below the encoder's own, which resamples.
         scene_embedding_size: length of the embedding of a clip.
-        timestamp_embedding_size: length of that of a timestamp.
+        timestamp_embedding_size: length of the embedding of a timestamp.
     """
 
     def __init__(self, encoder: Model) -> None:
@@ -190,7 +190,7 @@ def get_scene_embeddings(audio: torch.Tensor, model: HearModel) -> torch.Tensor:
 
 
 def get_timestamp_embeddings(audio: torch.Tensor, model: HearModel) -> tuple[torch.Tensor, torch.Tensor]:
-    """Embeddings of moments: the encoder's frames; of one without frames, embeddings of windows of a second.
+    """Embeddings of moments: the encoder's frames; without frames, embeddings of windows of a second.
 
     Args:
         audio: [n, samples] within [-1, 1], at `model.sample_rate`.

@@ -33,7 +33,7 @@ from .custom import count_parameters, device_of, to_array, user_code, weights_di
 PREFIX = "mteb"
 
 USUAL_RATE = 32_000
-"""Rate in Hz at which a model is given clips that does not say its own; it resamples them itself."""
+"""Rate in Hz of the clips for a model that does not state its own; it resamples them itself."""
 
 
 class MtebEncoder(WaveformEncoder):
@@ -45,8 +45,8 @@ class MtebEncoder(WaveformEncoder):
         Args:
             model: anything with mteb's `encode` that takes audio. Where it has a `sampling_rate`, clips are resampled
                 to it; else it is given clips at 32 kHz, as mteb's models resample their input.
-            name: what it is called.
-            revision: which version of it.
+            name: of the model.
+            revision: of the model.
 
         Raises:
             ModelError: if mteb is not installed, or the model returns no embeddings.
@@ -204,7 +204,7 @@ class MtebModel:
         prompt_type: Any = None,
         **_: Any,
     ) -> FloatArray:
-        """Embed the audio of a `DataLoader`; what task it is for makes no difference.
+        """Embed the audio of a `DataLoader`; the task makes no difference.
 
         Args:
             inputs: batches, which hold under "audio" a list of {"array": [samples] or [channels, samples],
@@ -251,7 +251,7 @@ class MtebModel:
 
 
 def _task_metadata() -> Any:
-    """What mteb is told of the task: some of its models look a prompt up by it."""
+    """The metadata of the task for mteb: some of its models look up a prompt by it."""
     _import_mteb()
     return import_module("mteb.abstasks.task_metadata").TaskMetadata(
         name="AudioCompositionality",

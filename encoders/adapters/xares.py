@@ -40,12 +40,12 @@ class XaresModelEncoder(ModelEncoder[FloatArray]):
     """An encoder of X-ARES run as ours: the mean over its frames, as X-ARES pools clips."""
 
     def __init__(self, model: Any, *, name: str, source: str, options: EncoderOptions) -> None:
-        """Read what the model says of itself.
+        """Read the model's attributes.
 
         Args:
             model: the encoder of X-ARES, a torch module on its device.
-            name: what it is called.
-            source: what code it is, for the revision.
+            name: of the model.
+            source: identity of its code, for the revision.
             options: pooling and arithmetic.
 
         Raises:
@@ -107,7 +107,7 @@ class XaresEncoder(torch.nn.Module):
     device that it was loaded on, by default CUDA where there is one.
 
     Attributes:
-        model_name: what `load_model` takes; set by the subclass.
+        model_name: as for `load_model`; set by the subclass.
         options: layer and precision; may be set by the subclass.
         sampling_rate: rate in Hz of the audio.
         output_dim: length of a frame.

@@ -30,7 +30,7 @@ SIZES = ("input_dim", "projection_dim", "vocab_size", "max_tokens")
 _TEXTS = ("encoder", "encoder_revision")
 
 _is_inner: ContextVar[bool] = ContextVar("_is_inner", default=False)
-"""Whether what is loaded is the encoder of such a model: a configuration may name itself."""
+"""Whether the encoder of such a model is being loaded: a configuration may name itself."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class FrozenEncoder:
 
     @property
     def described(self) -> str:
-        """How what is aligned with it came about, for cards."""
+        """The origin of a model aligned with it, for cards."""
         card = self.model.card
         return f"linear map and text tower aligned with the frozen embeddings of {card.id} ({card.revision[:19]})"
 
@@ -88,10 +88,10 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
     """Embeddings of a frozen encoder under a linear map, and of texts in the same space, of unit length.
 
     The frozen encoder is loaded by its name and must have the revision that was aligned. It computes in the first
-    stage, `prepare`: what it gives of a clip are the features of the map.
+    stage, `prepare`: its embeddings of clips are the features for the map.
 
-    Its twin `untrained:` has fresh weights in the map and the text tower, and is of the untrained twin of the encoder.
-    What was learnt from is a twin's embeddings only where that was aligned: ``train --align untrained:ENCODER``.
+    Its twin `untrained:` has fresh weights in the map and the text tower, over the untrained twin of the encoder. To
+    train map and tower on a twin's embeddings, align the twin: ``train --align untrained:ENCODER``.
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
@@ -120,7 +120,7 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
     def of_parts(
         cls, card: Any, frozen: FrozenEncoder, network: AlignedModel, tokenizer: Any, device: str
     ) -> AlignedEncoder:
-        """An encoder of what stands in memory."""
+        """An encoder of parts in memory."""
         encoder = cls.__new__(cls)
         encoder.set_parts(card, frozen, network, tokenizer, device)
         return encoder
@@ -185,10 +185,10 @@ def _check(checkpoint: Checkpoint) -> None:
 def _frozen(
     checkpoint: Checkpoint, config: AlignedConfig, device: torch.device, options: EncoderOptions
 ) -> FrozenEncoder:
-    """The encoder that a configuration names, or its untrained twin where that of the whole is asked for.
+    """The encoder that a configuration names, or its untrained twin where the full model's twin is requested.
 
     Raises:
-        ModelError: it is not there, or is another.
+        ModelError: it is not there, or has another revision.
     """
     from ..loading.registry import has_twins
     from ..loading.twins import UNTRAINED

@@ -1,8 +1,8 @@
 """Audio Flamingo 3 (Goel et al., 2025, arXiv 2507.08128), Music Flamingo (Ghosh et al., 2025, arXiv 2511.10289), and
 AF-Whisper, the audio encoder of the first.
 
-They hear a clip in windows of 30 s, as many as the processor's `max_audio_len` has (10 and 20 minutes); what is longer,
-which the processor cuts, is refused.
+They process a clip in windows of 30 s, up to the processor's `max_audio_len` (10 and 20 minutes); longer clips, which
+the processor cuts, are refused.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class AfWhisperEncoder(WhisperEncoder):
         return layer in (None, self.num_layers)
 
     def _mask(self, features: WhisperFeatures) -> dict[str, Any]:
-        """What keeps the model from attending to padding."""
+        """The mask that keeps the model from attending to padding."""
         import torch
 
         clips, _, steps = features.log_mel.shape

@@ -1,9 +1,9 @@
 """Baselines, which are not trained: the two of the paper, and plain statistics of a clip.
 
 "Downsample" and "Random" are rows of the results in arXiv 2603.13685; both embed a clip in 768 values here. The
-log-mel statistics are the simplest embedding that describes a sound, so that a network can be seen to add to it. Those
-of cepstra and of levels, and the plain level of a clip, are further controls, scored where they are asked for: what a
-smooth spectrum alone, and what loudness alone, would reach.
+log-mel statistics are the simplest embedding that describes a sound, a reference for the gain of a network. Statistics
+of cepstra and of levels, and the plain level of a clip, are further controls, scored on request: they show the scores
+that a smooth spectrum alone, and loudness alone, reach.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def card_of(name: str, output_dim: int) -> ModelCard:
 
 
 class Downsample(WaveformEncoder):
-    """The waveform of the whole clip, band-limited and resampled to 768 values (see `fourier_resample`).
+    """The waveform of the full clip, band-limited and resampled to 768 values (see `fourier_resample`).
 
     It is linear: nothing is normalised by clip.
     """
@@ -153,7 +153,7 @@ class MfccStatistics(WaveformEncoder):
 
 
 class LevelStatistics(WaveformEncoder):
-    """How loud a clip is, and how that changes: 8 values in decibels of full scale, none below -100.
+    """The level of a clip and its course: 8 values in decibels of full scale, none below -100.
 
     The level of the clip (root mean square), its highest sample; then, of the levels of its frames, the mean, the
     standard deviation, the 10th, 50th and 90th percentile, and the mean absolute difference between one frame and the
@@ -348,8 +348,8 @@ class BagOfWords(LogMelStatistics):
 
     Words are those of `words_of`: upper and lower case are one, punctuation is none. Texts of the same words have the
     same vector to the last bit, whatever the order. A clip is its log-mel statistics (`LogMelStatistics`), multiplied
-    by a random matrix. Words and matrix are standard normal variates of fixed seeds, so that nothing of the one side
-    tells of the other.
+    by a random matrix. Words and matrix are standard normal variates of fixed seeds, so that the two sides are
+    independent.
     """
 
     card = card_of("bag-of-words", DIM)

@@ -1,4 +1,4 @@
-"""Gemma 4, where it hears: the sizes whose configuration has an `audio_config` (E2B and E4B).
+"""Gemma 4 with audio: the sizes whose configuration has an `audio_config` (E2B and E4B).
 
 Its processor of transformers needs torchvision for pictures and films; here the tokenizer, the chat template and the
 model's own feature extractor take its place, and the audio token is repeated as often as the processor does. Clips of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 LIMIT_SECONDS = 30
-"""Behind which the feature extractor cuts."""
+"""Seconds after which the feature extractor cuts."""
 
 
 class Gemma4FrontEnd(TokenFrontEnd):

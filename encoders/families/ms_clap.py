@@ -2,8 +2,8 @@
 al., 2022, arXiv 2206.04769), Cnn14 and a projection.
 
 The published package (msclap) cuts 7 s, that of 2022 5 s, out of a longer clip at random. The models need not: in
-evaluation mode HTSAT is averaged over overlapping windows, and Cnn14 takes the maximum and the mean over time, of
-however many frames. That is what is done here, so that a clip is embedded whole and always the same.
+evaluation mode HTSAT is averaged over overlapping windows, and Cnn14 takes the maximum and the mean over time, of any
+number of frames. So it is done here: a clip is embedded in full, and always the same.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class MsClapEncoder(_MsClapOfAnyYear):
 
     A clip shorter than 7 s is repeated up to 7 s, as in training. One of more than 1,024 frames (7.4 s) is embedded in
     windows of 5 s that begin every 2.5 s, of which HTSAT's outputs are averaged before the projection. As in the model,
-    what lies behind the last whole window is not heard: 4 ms of 10 s, of other lengths up to 2.5 s.
+    the rest after the last full window is left out: 4 ms of 10 s, of other lengths up to 2.5 s.
 
     Layers are HTSAT's stages, of which all but the last halve the number of frames and double their dimension. Frames
     that overlapping windows have of one moment are averaged; those of repetitions are left out.

@@ -1,4 +1,4 @@
-"""The thinkers of Qwen2.5-Omni (Xu et al., 2025, arXiv 2503.20215) and Qwen3-Omni (arXiv 2509.17765): what writes.
+"""The thinkers, which write, of Qwen2.5-Omni (Xu et al., 2025, arXiv 2503.20215) and Qwen3-Omni (arXiv 2509.17765).
 
 Their processor of transformers needs torchvision for pictures; here the tokenizer, the chat template and Whisper's
 log-mel spectrogram take its place, and the audio token is repeated as often as the processor does.
@@ -27,13 +27,13 @@ class Omni3FrontEnd(LogMelFrontEnd):
     """13 tokens for each whole second, and a token for each 80 ms that are left or have begun."""
 
     window = 100
-    """Frames that the audio encoder hears at a time; 13 tokens come of them."""
+    """Frames that the audio encoder takes at a time; they give 13 tokens."""
 
     def kind(self, samples: int) -> int:
-        """See `FrontEnd.kind`: clips that do not fill a window are heard otherwise beside longer ones.
+        """See `FrontEnd.kind`: clips that do not fill a window are encoded differently beside longer ones.
 
-        The encoder fills the last window of each clip up to the longest of the batch, and its convolutions make
-        something of that.
+        The encoder pads the last window of each clip to the longest of the batch, and its convolutions spread the
+        padding.
         """
         frames = samples // self._extractor.hop_length
         return frames if frames < self.window else 0

@@ -1,4 +1,4 @@
-"""Models that hear and answer in words: how they are run by transformers, and asked over a network.
+"""Audio language models, run by transformers or asked over a network.
 
-What is asked, and how an answer is read, does not belong here.
+Questions, and the reading of answers, do not belong here.
 """

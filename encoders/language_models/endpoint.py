@@ -1,8 +1,8 @@
-"""A model that hears and answers behind any OpenAI-compatible server: vLLM, a Space, a vendor.
+"""An audio language model behind any OpenAI-compatible server: vLLM, a Space, a vendor.
 
 `load_endpoint("endpoint:MODEL@URL")` makes one. Its key, where the server wants one, is that of the environment
 variable AUDIO_COMPOSITIONALITY_ENDPOINT_KEY (`names.KEY_VARIABLE`). It is read when questions are sent, kept in
-no model, and masked in whatever the server says.
+no model, and masked in everything that the server says.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from .endpoint_calls import (
 from .endpoint_settings import DEFAULT_SETTINGS, MOST_THREADS, SERVER, EndpointSettings, answer_without_key, read_key
 
 _SPACES = " \t\n\r▁Ġ"
-"""Space, and the signs that tokens of SentencePiece and of GPT-2 have in its place."""
+"""Space, and its replacements in tokens of SentencePiece and of GPT-2."""
 
 
 @dataclass(frozen=True)
@@ -82,16 +82,16 @@ class SoundClip:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a server answered to one question.
+    """A server's answer to one question.
 
     Attributes:
         text: the answer as it is; empty where there is none.
-        finish_reason: why it ended, as the server says; None where it does not.
+        finish_reason: why it ended, by the server's statement; None without one.
         is_refused: whether the server marks it as refused or filtered.
-        model: what the server says it runs; None where it does not.
+        model: the model that the server states to run; None where it states none.
         fingerprint: its `system_fingerprint`; likewise.
         first_tokens: natural log-probabilities of the likeliest first tokens, by token; empty where there are none.
-        tokens: how many the answer has, as the server counts; None where it does not say.
+        tokens: the server's count of the answer's tokens; None without one.
     """
 
     text: str
@@ -104,7 +104,7 @@ class Reply:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is known beside the text, as JSON values; see `OnAnswer`."""
+        """The facts beside the text, as JSON values; see `OnAnswer`."""
         facts = {
             "finish_reason": self.finish_reason,
             "tokens": self.tokens,
@@ -118,7 +118,7 @@ def wav_bytes(waveform: FloatArray, sample_rate: int) -> bytes:
     """A clip as a WAV file of one channel, 16 bits a sample, rounded to the nearest.
 
     Args:
-        waveform: [samples] in [-1, 1]; what is beyond full scale is clipped.
+        waveform: [samples] in [-1, 1]; samples beyond full scale are clipped.
         sample_rate: Hz.
     """
     samples = np.clip(np.rint(waveform * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
@@ -146,7 +146,7 @@ def question_json(
     """One question as JSON, to be answered by the likeliest tokens.
 
     Args:
-        model: what the server calls it.
+        model: its name on the server.
         prompt: the text.
         waveform: see `messages_of`.
         sample_rate: likewise.
@@ -158,7 +158,7 @@ def question_json(
 
 
 def reply_of(body: bytes, masked: Callable[[str], str]) -> Reply | Failure:
-    """What an answer says, whatever the server has left out.
+    """The content of an answer, however much of it the server has left out.
 
     Args:
         body: of the server's reply.
@@ -203,7 +203,7 @@ def letter_scores(tokens: Mapping[str, float], count: int) -> tuple[list[float],
     left = 1.0 - math.fsum(math.exp(value) for value in tokens.values())
     least = min(tokens.values())
     bound = min(least, math.log(left)) if left > 0 else least
-    # Rounded, the probabilities of a letter with and without a space may have a sum above 1.
+    # By rounding, the probabilities of a letter with and without a space may have a sum above 1.
     scores = [min(float(np.logaddexp.reduce(values)), 0.0) if values else bound for values in listed.values()]
     return scores, sum(not values for values in listed.values())
 
@@ -246,7 +246,7 @@ def _text_of(content: Any) -> str | None:
 
 
 def _text(value: Any) -> str | None:
-    # JSON can have halves of characters, which no file can.
+    # JSON can have lone surrogates, which no file can.
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
 
 
@@ -255,28 +255,28 @@ def _masked(value: str | None, masked: Callable[[str], str]) -> str | None:
 
 
 def _constant(name: str) -> float:
-    """Infinity, which is no JSON either, stands for the logarithm of 0 in what some servers say."""
+    """Infinity, which is no JSON either, is the logarithm of 0 in some servers' answers."""
     if name == "NaN":
         raise ModelError("it holds NaN, which is no number")
     return float(name)
 
 
 UNKNOWN = "unknown"
-"""The revision of a model of which the server says none."""
+"""The revision of a model where the server states none."""
 
 _HELLO = "Answer with the letter A."
-"""What is asked about a second of silence, to learn what the server says that it runs."""
+"""The question about a second of silence by which the server's model is identified."""
 
 
 class EndpointModel(Model):
     """A model behind a server; it answers, also prompts without a clip, and scores letters.
 
     Attributes:
-        card: its id is that of its address; the revision is the name that the server has for what it runs, where
-            that is another than it was asked for, else ``unknown``.
+        card: its id is that of its address; the revision is the server's name for the model, where that differs from
+            the requested name, else ``unknown``.
         device: ``server``.
         settings: how the server is asked.
-        scorings: a server tells no likelihoods of given texts.
+        scorings: letters alone, since a server gives no likelihoods of given texts.
     """
 
     device = SERVER
@@ -299,7 +299,7 @@ class EndpointModel(Model):
             clock: for the waits between tries; None for that of the machine.
 
         Raises:
-            ModelError: on options that a server does not know of, or a key that is none.
+            ModelError: on options that a server does not have, or a malformed key.
         """
         asked = language_options(options, address.id)
         if asked.precision != LanguageOptions().precision or asked.spread:
@@ -308,8 +308,8 @@ class EndpointModel(Model):
         self.settings = settings
         self.new_tokens, self.limit_seconds = asked.max_new_tokens, settings.limit_seconds
         self.batch_size = settings.concurrency
-        # Several times those that are under way, so that outside of a `window` all but a few are, until the slowest
-        # answer of a call has come.
+        # Several times the number under way, so that outside of a `window` few connections idle while the slowest
+        # answer of a call is awaited.
         self.questions_per_call = 8 * settings.concurrency
         self.card = ModelCard(
             id=address.id + asked.suffix,
@@ -366,10 +366,10 @@ class EndpointModel(Model):
         self._warn_of_changes()
 
     def check_questions(self, count: int) -> None:
-        """Refuse so many further questions, where they are too many; nothing is sent.
+        """Refuse so many further questions where they exceed the limit; nothing is sent.
 
         Raises:
-            EndpointError: with those of before they are more than `EndpointSettings.max_questions`.
+            EndpointError: with earlier questions they are more than `EndpointSettings.max_questions`.
         """
         most = self.settings.max_questions
         if most is not None and self._questions + count > most:
@@ -382,7 +382,7 @@ class EndpointModel(Model):
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """Answer prompts, each about a clip or, with an empty list, about none; see `Model.answer`.
 
-        Empty answers, refusals and answers that were cut come as they are; `on_answers` is told which they are.
+        Empty answers, refusals and answers that were cut come as they are; the facts for `on_answers` mark them.
 
         Raises:
             InputError: there are not as many prompts as clips, or an empty one.
@@ -393,7 +393,7 @@ class EndpointModel(Model):
         return [reply.text for reply in self.replies(clips, prompts)]
 
     def replies(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[Reply]:
-        """As `answer`, with what the server says beside the text."""
+        """As `answer`, with the server's facts beside the text."""
         return self._ask(clips, prompts, lambda place, reply: (reply.text, reply.facts), max_tokens=self.new_tokens)
 
     def score_options(
@@ -401,9 +401,9 @@ class EndpointModel(Model):
     ) -> list[list[float]]:
         """The log-likelihood of each option's letter as the first token of the answer; see `Model.score_options`.
 
-        A letter with and without a space in front of it is one. Of a letter that is not among the likeliest tokens,
-        which are all that a server tells of, it is an upper bound: the least of theirs, or what they leave over. All
-        options of a question that the server marks as refused have NaN.
+        A letter with and without a space in front of it is one. A server gives the likeliest tokens alone: for a letter
+        that is not among them it is an upper bound, the least of theirs or the remaining probability. All options of a
+        question that the server marks as refused have NaN.
 
         Raises:
             ModelError: `by` is ``options``, or the server gives no log-probabilities.
@@ -423,7 +423,7 @@ class EndpointModel(Model):
 
         def scored(place: int, reply: Reply) -> tuple[list[float], dict[str, Any]]:
             scores[place], bounds = self._letter_scores(reply, len(options[place]))
-            # One token was asked for, so that nothing was cut.
+            # One token was requested, so that nothing was cut.
             facts = {name: value for name, value in reply.facts.items() if name in ("refused", "fingerprint")}
             return scores[place], {**facts, "unlisted": bounds} if bounds else facts
 
@@ -431,12 +431,12 @@ class EndpointModel(Model):
         return [scores[place] for place in range(len(replies))]
 
     def identify(self, *, hears: bool = True) -> None:
-        """Ask the server one thing, about a second of silence, to learn what it runs; the card says it from then on.
+        """Ask the server one question, about a second of silence, to identify its model; the card then states it.
 
-        A wrong key, URL or name shows then, and not after the data are made. It does not count as a question.
+        So a wrong key, URL or name shows at once, and not after the data are made. It does not count as a question.
 
         Args:
-            hears: whether the model takes sound; else it is asked without.
+            hears: whether the model takes sound; else it is asked without a clip.
 
         Raises:
             EndpointError: the server does not answer.
@@ -465,10 +465,10 @@ class EndpointModel(Model):
         answer_of: Callable[[int, Reply], tuple[str | list[float], dict[str, Any]]],
         **parameters: Any,
     ) -> list[Reply]:
-        """The replies to some questions, in order, none yet where a window is open; all is checked before one is sent.
+        """The replies to some questions, in order; none yet where a window is open. All is checked before one is sent.
 
-        Each is told of as soon as it is there: `answer_of` says what the answer is, and what is known of
-        it beside, by its place and the reply.
+        Each is passed on as soon as it is finished: `answer_of` gives the answer and its facts, from its place and the
+        reply.
         """
         listener = self.on_answers
         texts = check_texts(prompts) if len(prompts) else []
@@ -545,7 +545,7 @@ class EndpointModel(Model):
         parameters: Mapping[str, Any],
         stopped: threading.Event,
     ) -> Reply:
-        # Made by the thread that sends it, so that no more sound is held as text than is under way.
+        # Encoded by the thread that sends it, so that only questions under way are held as text.
         rate, left = self.settings.sample_rate, self.settings.deadline
         samples = None if clip is None else _at_rate(clip, rate)
         question = question_json(self.address.model, prompt, samples, rate, parameters)
@@ -565,7 +565,7 @@ class EndpointModel(Model):
         return reply
 
     def _try(self, server: Server, key: str | None, question: bytes, seconds: float) -> Reply | Failure:
-        """One try. The client's error ends here: what is raised of a `Failure` has no request in its context."""
+        """One try. The client's error ends here: an error raised from a `Failure` has no request in its context."""
         try:
             reply = server.post(question, key, seconds)
             if reply.status // 100 != 2:
@@ -573,7 +573,7 @@ class EndpointModel(Model):
             return reply_of(reply.body, partial(answer_without_key, key=key))
         except Exception as error:
             if isinstance(error, (RedirectError, TooLargeError)):
-                # No server to get answers from: what is under way is not waited for.
+                # There is no server to answer: questions under way are not waited for.
                 server.abandon()
             failure = failure_of(error, key, self.address.model, self.settings)
             if failure is None:
@@ -595,7 +595,7 @@ def load_endpoint(
     hears: bool = True,
     clock: Clock | None = None,
 ) -> EndpointModel:
-    """The model that `endpoint:MODEL@URL` names; the server is asked what it runs, unless the settings say it.
+    """The model that `endpoint:MODEL@URL` names; the server is asked for its model, unless the settings state it.
 
     Args:
         name: see `parse_endpoint`.

@@ -1,4 +1,4 @@
-"""Calls to a server: the connection, what went wrong, tried again where that can help, by many threads at one pace."""
+"""Calls to a server: connection, failures, retries where they can help, many threads at one pace."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from ..loading.names import ENDPOINT, KEY_VARIABLE
 from .endpoint_settings import EndpointSettings, without_key
 
 MOST_BYTES = 1_000_000
-"""Bytes of a reply when it is decompressed. An answer of 1,024 tokens with what is told of each has a tenth of it."""
+"""Most bytes of a decompressed reply. An answer of 1,024 tokens with log-probabilities has a tenth of it."""
 
 MOST_REDIRECTS = 3
-"""Redirects within a server that are followed for one question."""
+"""Most redirects within a server that are followed for one question."""
 
 REPEATED = frozenset({307, 308})
-"""Redirects after which the same request is sent again; after others a GET is, which asks nothing (RFC 9110, 15.4)."""
+"""Redirects that keep the request; others turn it into a GET, which asks nothing (RFC 9110, 15.4)."""
 
 _SUFFIX = "/chat/completions"
 
@@ -65,8 +65,8 @@ class RedirectError(Exception):
     Attributes:
         status: of the reply.
         source: scheme, host and port of the server that was asked.
-        target: those of the one that it names; None where it names none.
-        endpoint: the URL to give where the other server is meant, up to /v1; None where it cannot be told.
+        target: scheme, host and port of the server that it names; None where it names none.
+        endpoint: the URL to give where the other server is meant, up to /v1; None where it is unknown.
     """
 
     def __init__(self, status: int, source: str, target: str | None, endpoint: str | None = None) -> None:
@@ -102,16 +102,16 @@ class HttpReply:
 class Server:
     """Sends questions to one server from any number of threads, until it is closed; connections are kept meanwhile.
 
-    All that is sent and received is so in the event loop of one thread. Only there an exchange ends when its time is
-    over whatever it waits for: a connection, or the next byte of a head or of a body.
+    The event loop of one thread sends and receives everything. Only so does an exchange end at its deadline whatever it
+    waits for: a connection, or the next byte of a head or of a body.
     """
 
     def __init__(self, url: str, silence: float) -> None:
         """Nothing is sent.
 
         Args:
-            url: up to what `/chat/completions` is appended to.
-            silence: seconds without a sign of the server after which an exchange fails.
+            url: without `/chat/completions`, which is appended.
+            silence: seconds without a byte from the server after which an exchange fails.
         """
         self._url = completions_url(url)
         self._client = httpx2.AsyncClient(
@@ -132,14 +132,14 @@ class Server:
         Args:
             question: JSON.
             key: for the header Authorization; None where there is none.
-            seconds: that all of it may take.
+            seconds: limit for the exchange.
 
         Raises:
             OfflineError: HF_HUB_OFFLINE is set.
-            DeadlineError: there is no whole reply after so many seconds.
+            DeadlineError: there is no complete reply after so many seconds.
             TooLargeError: it has more than `MOST_BYTES`.
-            RedirectError: it sends on to another server, or in a way in which the question gets lost.
-            httpx2.HTTPError: the server is not there, broke the connection, or speaks otherwise.
+            RedirectError: it redirects to another server, or in a way that loses the question.
+            httpx2.HTTPError: the server is not there, broke the connection, or breaks the protocol.
             CancelledError: it was closed meanwhile.
         """
         if constants.is_offline_mode():
@@ -151,7 +151,7 @@ class Server:
         return exchange.result()
 
     def abandon(self) -> None:
-        """End all exchanges that are under way, each with CancelledError, and begin none: it is a server to be left."""
+        """End all exchanges under way, each with CancelledError, and begin no more."""
         with self._lock:
             self._is_closed = True
         asyncio.run_coroutine_threadsafe(self._cancel(), self._loop).result()
@@ -195,7 +195,7 @@ class Server:
 
 
 def completions_url(url: str) -> str:
-    """Where a server takes questions: `/v1` is added to a URL that does not end in it, then `/chat/completions`."""
+    """The URL for questions to a server: `/v1` is added to a URL that does not end in it, then `/chat/completions`."""
     if url.endswith(_SUFFIX):
         return url
     return f"{url if url.endswith('/v1') else url + '/v1'}{_SUFFIX}"
@@ -203,7 +203,7 @@ def completions_url(url: str) -> str:
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Made once: reading them takes a good part of the time of a short exchange."""
+    """The certificates, read once: that takes a good part of the time of a short exchange."""
     return httpx2.create_ssl_context()
 
 
@@ -211,15 +211,15 @@ async def _whole(response: httpx2.Response) -> HttpReply:
     """The reply, read to its end.
 
     Raises:
-        TooLargeError: it says that it is larger than it may be, or turns out to be.
-        httpx2.HTTPError: it breaks off, and it is no error; what an error says is worth what has come of it.
+        TooLargeError: it is too large, by its own statement or in fact.
+        httpx2.HTTPError: it breaks off and its status is no error; of an error the part received is kept.
     """
     length = response.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > MOST_BYTES:
         raise TooLargeError(response.status_code)
     body = bytearray()
     try:
-        # A server may compress a gigabyte into a megabyte: what is here comes bit by bit.
+        # A server may compress a gigabyte into a megabyte: the content is read in pieces.
         async with aclosing(response.aiter_bytes()) as parts:
             async for part in parts:
                 body += part
@@ -248,24 +248,24 @@ def _redirected(response: httpx2.Response) -> httpx2.Request:
 
 def _origin(url: httpx2.URL) -> str:
     """Scheme, host and port of a URL (RFC 6454); a user and a password are left out."""
-    # httpx2 takes away the port that is the scheme's own.
+    # httpx2 removes the default port of the scheme.
     return f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
 
 
 def _endpoint(url: httpx2.URL) -> str | None:
-    """What is given as the URL of an endpoint whose questions go to a URL; None where that holds more than the usual
-    path, in which keys may stand."""
+    """The endpoint's URL, from the URL of its questions; None where that holds more than the usual path, since the rest
+    may be a key."""
     is_usual = url.scheme in ("http", "https") and url.path == f"/v1{_SUFFIX}" and not url.query
     return f"{_origin(url)}/v1" if is_usual else None
 
 
 RETRIED = frozenset({429, 500, 502, 503, 504})
-"""Statuses after which the same question may be answered."""
+"""Statuses after which the same question may still be answered."""
 
 TOO_MANY = 429
 
 LONGEST_WORDS = 200
-"""Letters of a server's words that a message shows."""
+"""Most characters of a server's words in a message."""
 
 Answer = TypeVar("Answer")
 
@@ -285,7 +285,7 @@ class EndpointError(ModelError):
 
 
 class Clock:
-    """The time, for the waits between tries; tests have one that stands still but for them."""
+    """The time, for the waits between tries; in tests only these move it."""
 
     def now(self) -> float:
         """Seconds since some moment."""
@@ -298,10 +298,10 @@ class Clock:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a question has no answer. Made of the client's error, which holds the request and with it the key.
+    """The reason why a question has no answer, without the client's error, which holds the request and so the key.
 
     Attributes:
-        reason: what went wrong, in words; without the key.
+        reason: in words; without the key.
         advice: what to do about it.
         status: HTTP status of the server's answer; None where there was none.
         is_transient: whether the same question may be answered later.
@@ -320,26 +320,26 @@ class Stopped(Exception):  # noqa: N818, no error: nobody sees it
 
 
 class Pace:
-    """When the next question may be sent: one for all threads, so that a server that asks one to wait is left alone.
+    """The time of the next question, common to all threads, so that a server that asks one to wait is left alone.
 
-    Nothing is drawn at random: the same failures make the same waits.
+    Waits are not random: the same failures make the same waits.
     """
 
     def __init__(self, name: str, clock: Clock, threads: int) -> None:
         """Take the model's name, for messages, the clock, and how many threads there are at most."""
         self._name = name
         self._clock = clock
-        # Where a server lets one question through at a time, each thread may be refused as often as there are others.
+        # Where a server admits one question at a time, each thread may be refused as often as there are others.
         self._most_tries = threads * (len(WAITS) + 1)
         self._lock = threading.Lock()
         self._resume = clock.now()
         self._answered = 0
 
     def call(self, ask: Callable[[], Answer | Failure], stopped: threading.Event) -> Answer:
-        """What a server answers; failures that can pass are tried again, five times in all.
+        """The server's answer; transient failures are retried, five tries in all.
 
         Tries after a rate limit are counted anew where another question was answered meanwhile: then the server works,
-        and has only given its answers to others. That goes on for five tries for each thread.
+        and only others had its answers. That goes on for five tries for each thread.
 
         Raises:
             EndpointError: the question failed for good.
@@ -394,12 +394,12 @@ class Pace:
 
 
 def failure_of(error: Exception, key: str | None, model: str, settings: EndpointSettings) -> Failure | None:
-    """What an error of the client says; None of one that is none of the client's.
+    """The failure behind an error of the client; None for any other error.
 
     Args:
         error: of `Server.post`, or of reading what it returns.
         key: that was sent, to be masked.
-        model: what the server calls it.
+        model: its name on the server.
         settings: how the server was asked.
     """
     if isinstance(error, OfflineError):
@@ -457,7 +457,7 @@ def _redirect(error: RedirectError, key: str | None, model: str) -> Failure:
 
 
 def no_completion(what: str) -> Failure:
-    """The failure of an answer that is none; `what` it is instead, without the key."""
+    """The failure of a reply that is no answer; `what` it is instead, without the key."""
     return Failure(
         f"the server's answer is no chat completion ({shortened(what, LONGEST_WORDS)})",
         "check that the URL is that of an OpenAI-compatible server, up to /v1",
@@ -465,9 +465,9 @@ def no_completion(what: str) -> Failure:
 
 
 def refusal_of(reply: HttpReply, key: str | None) -> Failure:
-    """The failure of a reply that is no success; the server's words are in it, without the key."""
+    """The failure of a reply with an error status; it has the server's words, without the key."""
     status = reply.status
-    # Cut after it is masked: a part of the key could not be recognised.
+    # Cut only after masking: a part of the key could not be recognised.
     words = shortened(without_key(" ".join(_words_of(reply).split()), key), LONGEST_WORDS)
     if status in (401, 403):
         advice = (
@@ -486,7 +486,7 @@ def refusal_of(reply: HttpReply, key: str | None) -> Failure:
 
 
 def _words_of(reply: HttpReply) -> str:
-    """What a server says of what went wrong, in its own words; empty where they are a page or cannot be read."""
+    """The server's own words about a failure; empty where they are a page or cannot be read."""
     try:
         return server_words(json.loads(reply.body))
     except RecursionError:
@@ -511,7 +511,7 @@ def _cause_of(error: BaseException) -> str:
     """The first line of an error; of several, as of the addresses of one name, of the first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    # The words of asyncio, in place of those in which the system says why.
+    # The words of asyncio, in place of the system's own reason.
     if isinstance(error, OSError) and error.errno is not None and "Connect call failed" in str(error):
         return os.strerror(error.errno)
     return first_line(error)
@@ -520,11 +520,11 @@ def _cause_of(error: BaseException) -> str:
 class QuestionWindow:
     """A window that moves over questions: so many are under way, and the next one is asked when any is answered.
 
-    A question that takes long keeps one thread from the others, whichever it was put together with.
+    A slow question occupies one thread alone, whatever call it came with.
     """
 
     def __init__(self, threads: int) -> None:
-        """Take how many questions are under way at a time, at most."""
+        """Take the most questions that are under way at a time."""
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="endpoint")
         self._stopped = threading.Event()
@@ -538,15 +538,15 @@ class QuestionWindow:
         questions: Sequence[Callable[[threading.Event], Answer]],
         on_answer: Callable[[int, Answer], object] | None = None,
     ) -> list[Future[Answer]]:
-        """Take questions, to be asked in order behind those that are there.
+        """Accept questions, to be asked in order after earlier ones.
 
         Args:
             questions: each is given an event that is set when there is nothing more to ask.
             on_answer: called with the place of each question and its answer as soon as that is there, by any thread,
-                never by two at a time. What it raises is taken for an error of the question.
+                never by two at a time. An error that it raises counts as the question's.
 
         Returns:
-            an answer to come of each.
+            a future answer for each.
         """
         futures = []
         for place, question in enumerate(questions):
@@ -568,10 +568,10 @@ class QuestionWindow:
         self.wait(2 * self._threads)
 
     def wait(self, most: int = 0) -> None:
-        """Wait until no more than so many questions are left, of those under way and those not begun.
+        """Wait until no more than so many questions are left, under way or not begun.
 
         Raises:
-            Exception: that of the first question in order that failed. Those that are under way then are waited for,
+            Exception: that of the first question in order that failed. Questions under way at that time are waited for,
                 and no further one is asked.
         """
         with self._change:
@@ -595,7 +595,7 @@ class QuestionWindow:
             raise Stopped
         answer = question(self._stopped)
         if on_answer is not None:
-            # By this thread: what is answered is kept whatever the one that put the questions is busy with.
+            # By this thread: answers are kept whatever the calling thread is busy with.
             with self._telling:
                 on_answer(place, answer)
         return answer
@@ -612,10 +612,10 @@ class QuestionWindow:
 
 @contextmanager
 def open_window(threads: int) -> Iterator[QuestionWindow]:
-    """A window until the end of the block, where what is left is waited for.
+    """A window until the end of the block, which waits for the remaining questions.
 
     Raises:
-        Exception: see `QuestionWindow.wait`; what the block raises, after those under way have been answered.
+        Exception: see `QuestionWindow.wait`; as the block raises, after questions under way have been answered.
     """
     window = QuestionWindow(threads)
     try:
@@ -625,7 +625,7 @@ def open_window(threads: int) -> Iterator[QuestionWindow]:
         window.stop(wait=True)
         raise
     except BaseException:
-        # The user has interrupted it: what is under way is not waited for.
+        # Interrupted by the user: questions under way are not waited for.
         window.stop(wait=False)
         raise
     window.stop(wait=True)

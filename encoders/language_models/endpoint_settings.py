@@ -67,11 +67,11 @@ SERVER = "server"
 """The device of a model that runs elsewhere."""
 
 _SHORTEST_SECRET = 8
-"""Letters of the shortest key that is masked in what a model answers: shorter ones are words, as vLLM's EMPTY is."""
+"""Length of the shortest key that is masked in a model's answers: shorter ones may be words, as vLLM's EMPTY."""
 
 
 class ServerKey(str):
-    """A key, which shows itself to nobody who prints what it is in."""
+    """A key that is hidden when an object that holds it is printed."""
 
     __slots__ = ()
 
@@ -83,7 +83,7 @@ def read_key() -> ServerKey | None:
     """The key of the environment; None where none is set.
 
     Raises:
-        ModelError: it holds what no header can; the message does not show it.
+        ModelError: it holds characters that no header can; the message does not show it.
     """
     key = os.environ.get(KEY_VARIABLE, "").strip()
     if not re.fullmatch(r"[!-~]*", key):
@@ -95,7 +95,7 @@ def read_key() -> ServerKey | None:
 
 
 def without_key(text: str, key: str | None) -> str:
-    """A text of a server's without the key, also where it stands quoted as in URLs or in JSON."""
+    """A server's text without the key, even where it is quoted as in URLs or in JSON."""
     if key is None:
         return text
     for form in sorted({key, quote(key), quote(key, safe=""), json.dumps(key)[1:-1]}, key=len, reverse=True):
@@ -104,5 +104,5 @@ def without_key(text: str, key: str | None) -> str:
 
 
 def answer_without_key(text: str, key: str | None) -> str:
-    """As `without_key`, of what a model says, which stays as it is where the key is short enough for a word."""
+    """As `without_key`, for a model's answer, which stays unchanged where the key is short enough to be a word."""
     return text if key is None or len(key) < _SHORTEST_SECRET else without_key(text, key)

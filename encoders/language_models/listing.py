@@ -1,4 +1,4 @@
-"""Families of models that answer: what each declares, where they are found, and the front ends that they share.
+"""Families of models that answer: their declarations, the search for them, and shared front ends.
 
 A front end turns clips and prompts into the input of a model: chat template, tokens, features of the sound.
 """
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 ModelInputs = dict[str, "torch.Tensor"]
-"""What a model is called with, on the CPU: `input_ids` and `attention_mask`, [n, tokens], padded on the left, and the
-features of the sound by the names that the model gives them."""
+"""The input of a model, on the CPU: `input_ids` and `attention_mask`, [n, tokens], padded on the left, and the features
+of the sound by the model's names for them."""
 
 
 _THOUGHT = re.compile(r"<think>\s*\Z")
@@ -40,7 +40,7 @@ class FrontEnd(ABC):
     Attributes:
         tokenizer: of transformers.
         sample_rate: of the clips that it takes, in Hz.
-        limit_seconds: of a clip; a longer one would be cut in silence.
+        limit_seconds: of a clip; a longer one would be cut without a warning.
         placeholder: token that stands in a chat for the clip.
     """
 
@@ -50,7 +50,7 @@ class FrontEnd(ABC):
     placeholder: str
 
     def chat(self, prompt: str) -> str:
-        """The conversation up to where the model's answer begins: the clip, then the prompt, no words of ours.
+        """The conversation up to the model's answer: the clip, then the prompt, without words of ours.
 
         Raises:
             InputError: the prompt holds the token that stands for a clip.
@@ -69,12 +69,12 @@ class FrontEnd(ABC):
         return text
 
     def opening(self, chat: str) -> str:
-        """The mark that begins thoughts, where a chat ends with it, as templates of models that always reason do."""
+        """The mark that begins a reasoning, where a chat ends with it, as in templates of models that always reason."""
         mark = _THOUGHT.search(chat)
         return mark[0] if mark else ""
 
     def tokens(self, text: str) -> list[int]:
-        """Numbers of the tokens of a text that holds all special tokens itself, as a chat does."""
+        """Numbers of the tokens of a text that contains all special tokens, such as a chat."""
         numbers: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         return numbers
 
@@ -82,7 +82,7 @@ class FrontEnd(ABC):
         """Numbers of the tokens by which a chat with an answer differs from the chat alone.
 
         Raises:
-            ModelError: the answer changes tokens of the chat, so that its own cannot be told.
+            ModelError: the answer changes tokens of the chat, so that its own cannot be separated.
         """
         before, both = self.tokens(chat), self.tokens(chat + text)
         if both[: len(before)] != before or len(both) == len(before):
@@ -93,7 +93,7 @@ class FrontEnd(ABC):
         return both[len(before) :]
 
     def kind(self, samples: int) -> int:
-        """The kind of a clip of so many samples: a batch is of one kind. Those of a kind lie side by side by length."""
+        """The kind of a clip of so many samples: a batch is of one kind. In order of length a kind is contiguous."""
         return 0
 
     @abstractmethod
@@ -107,7 +107,7 @@ class FrontEnd(ABC):
 
 
 class ProcessorFrontEnd(FrontEnd):
-    """The processor of transformers, called as its documentation says; what it would cut is refused before."""
+    """The processor of transformers, called as documented; clips that it would cut are refused before."""
 
     def __init__(self, checkpoint: LanguageCheckpoint, limit_seconds: float | None = None) -> None:
         """Read the processor of a checkpoint.
@@ -117,7 +117,7 @@ class ProcessorFrontEnd(FrontEnd):
             limit_seconds: see `FrontEnd`; None for one window of the feature extractor.
 
         Raises:
-            ModelError: there is none, or it cannot be read.
+            ModelError: there is no processor, or it cannot be read.
         """
         self.processor = checkpoint.load_processor()
         if getattr(self.processor, "chat_template", None) is None:
@@ -131,8 +131,8 @@ class ProcessorFrontEnd(FrontEnd):
 
     def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> ModelInputs:
         """See `FrontEnd.encode`."""
-        # A `padding=True` beside these would reach the feature extractor too, whose window is then that of the longest
-        # clip: the encoder of Audio Flamingo 3 fails on it.
+        # A `padding=True` beside these would reach the feature extractor too, whose window would then be as long as the
+        # longest clip: the encoder of Audio Flamingo 3 fails on it.
         inputs = self.processor(
             text=list(chats),
             audio=list(clips),
@@ -151,7 +151,7 @@ class ProcessorFrontEnd(FrontEnd):
 class TokenFrontEnd(FrontEnd):
     """A tokenizer and a feature extractor, without the processor, which would need packages for pictures.
 
-    A subclass says how a clip becomes features, and how many tokens stand for it.
+    A subclass computes the features of a clip, and the number of its tokens.
     """
 
     tokenizer: Any
@@ -174,22 +174,22 @@ class TokenFrontEnd(FrontEnd):
         return {"input_ids": ids, "attention_mask": mask, **features}
 
     def _stand_in(self, count: int) -> str:
-        """What stands in the text for a clip of so many tokens."""
+        """The placeholder in the text for a clip of so many tokens."""
         return self.placeholder * count
 
     @abstractmethod
     def _features(self, clips: Sequence[FloatArray]) -> tuple[ModelInputs, list[int]]:
-        """The features of clips by the model's names, and how many tokens stand for each clip."""
+        """The features of clips by the model's names, and the number of tokens of each clip."""
 
 
 class LogMelFrontEnd(TokenFrontEnd):
     """A tokenizer and Whisper's log-mel spectrogram, a clip at a time: no clip changes the frames of another.
 
-    Clips of different lengths are padded behind their frames, which `feature_attention_mask` tells apart.
+    Clips of different lengths are padded after their frames; `feature_attention_mask` marks the frames.
 
     Attributes:
-        silence: samples behind each clip where the model's own processor fills up a fixed length, so many that every
-            frame which reaches into the clip is the processor's; else none.
+        silence: samples of silence after each clip where the model's own processor pads to a fixed length: enough for
+            every frame that reaches into the clip to equal the processor's; else 0.
     """
 
     def __init__(self, checkpoint: LanguageCheckpoint, *, limit_seconds: float | None, pads: bool) -> None:
@@ -198,7 +198,7 @@ class LogMelFrontEnd(TokenFrontEnd):
         Args:
             checkpoint: of a model whose configuration has `audio_token_id`.
             limit_seconds: see `FrontEnd`; None for the window of the feature extractor.
-            pads: whether the model's own processor fills clips up with silence to a fixed length.
+            pads: whether the model's own processor pads clips with silence to a fixed length.
 
         Raises:
             ModelError: one of them is missing, or cannot be read.
@@ -223,7 +223,7 @@ class LogMelFrontEnd(TokenFrontEnd):
             log_mel = self._extractor(
                 padded, sampling_rate=self.sample_rate, padding="do_not_pad", truncation=False, return_tensors="pt"
             )["input_features"][0]
-            # As many as the processor's mask has, also where a hop at the end is not whole.
+            # As many as the processor's mask has, even where the last hop is incomplete.
             count = len(clip) // self._extractor.hop_length
             whole = -(-len(clip) // self._extractor.hop_length)
             frames.append(log_mel[:, : whole if self.silence else count])
@@ -236,11 +236,11 @@ class LogMelFrontEnd(TokenFrontEnd):
 
     @abstractmethod
     def token_count(self, frames: int) -> int:
-        """How many tokens stand for a clip of so many frames of the spectrogram."""
+        """The number of tokens for a clip of so many frames of the spectrogram."""
 
 
 def with_padding(tokenizer: Any) -> Any:
-    """A tokenizer that pads on the left, with its token for that, or the one that ends a text."""
+    """A tokenizer that pads on the left, with its padding token, or else the one that ends a text."""
     tokenizer.padding_side = "left"
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -254,11 +254,10 @@ class LanguageFamily:
     Attributes:
         name: for messages.
         architectures: the class of transformers that is run, by the name that a config.json states in `architectures`.
-        front_end: makes what turns clips and prompts into the model's input.
-        part: attribute of the configuration that is that of the class, where it is not the whole; None where it is.
-        packages: what has to be installed beside the dependencies of this package: how pip names it, by the name that
-            is imported.
-        unused: prefixes of weights that sound does not pass, which are not counted.
+        front_end: makes the front end, which turns clips and prompts into the model's input.
+        part: attribute of the configuration that belongs to the class; None where the full configuration does.
+        packages: packages needed beside the dependencies of this package: pip's name by the imported name.
+        unused: prefixes of weights that process no sound, which are not counted.
     """
 
     name: str
@@ -272,7 +271,7 @@ class LanguageFamily:
         """Refuse to go on without the packages that the family needs.
 
         Raises:
-            ModelError: with all that are missing, and how they are installed.
+            ModelError: with all missing packages, and how to install them.
         """
         missing = [name for name in self.packages if importlib.util.find_spec(name) is None]
         if missing:
@@ -290,7 +289,7 @@ LEFT_OUT = {
     "GraniteSpeechPlusForConditionalGeneration": "it needs torchaudio for its sound",
     "Gemma3nForConditionalGeneration": "it cannot be built without timm and torchvision",
 }
-"""Why there is no runner for models that transformers has: none could be tried where this was written."""
+"""The reason why some models of transformers have no runner: none could be tried where this was written."""
 
 _families: Registry[LanguageFamily] = Registry(
     f"{__package__.rpartition('.')[0]}.families",
@@ -307,13 +306,13 @@ def families() -> dict[str, LanguageFamily]:
 
 
 def family_of(config: Any) -> LanguageFamily | None:
-    """The family that a configuration of transformers belongs to; None of any other model."""
+    """The family that a configuration of transformers belongs to; None for any other model."""
     stated = _stated(config)
     return next(filter(None, map(_families.find, sorted(stated))), None)
 
 
 def check_architecture(config: Any, name: str) -> None:
-    """Refuse a model that hears and answers, but is of no family that is listed here.
+    """Refuse an audio language model that is of no family listed here.
 
     Args:
         config: of transformers, of a model for which `family_of` has nothing.

@@ -1,4 +1,4 @@
-"""Questions in batches: how these are formed and run, the likelihood of given answers, and what a batch may change."""
+"""Batches of questions: their formation and run, the likelihood of given answers, and the tolerance between batches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ChatQuestion:
     Attributes:
         chat: see `FrontEnd.chat`.
         clip: float32 [samples] at the model's rate.
-        continuations: tokens of the answers whose likelihood is asked for, of each a list; none where it writes itself.
+        continuations: token lists of the answers whose likelihood is wanted; none where the model writes its answer.
     """
 
     chat: str
@@ -39,15 +39,15 @@ class ChatQuestion:
 
     @property
     def length(self) -> tuple[int, int]:
-        """What it is sorted by: samples, then letters."""
+        """The sort key: samples, then characters."""
         return len(self.clip), len(self.chat)
 
 
 class QuestionBatches(Generic[PerQuestion]):
-    """Does work on questions, so many at a time.
+    """Work on questions in batches.
 
     Attributes:
-        size: how many at a time; it is halved whenever memory does not suffice, and stays so.
+        size: questions a batch; it is halved whenever memory does not suffice, and stays so.
     """
 
     def __init__(self, front_end: FrontEnd, name: str, size: int) -> None:
@@ -64,7 +64,7 @@ class QuestionBatches(Generic[PerQuestion]):
     ) -> list[PerQuestion]:
         """The outcomes of work on questions, in their order.
 
-        Questions of similar length go together, the longest first: what memory does not suffice for shows at once.
+        Questions of similar length go together, the longest first, so that lack of memory shows at once.
         A second thread prepares the next batch while the model works; it alone uses the front end meanwhile.
 
         Args:
@@ -103,7 +103,7 @@ class QuestionBatches(Generic[PerQuestion]):
         return [outcomes[place] for place in range(len(questions))]
 
     def _first(self, questions: Sequence[ChatQuestion], order: Sequence[int]) -> Sequence[int]:
-        """The places of the first batch of those in an order: all of one kind, see `FrontEnd.kind`."""
+        """The places of the first batch in an order: all of one kind, see `FrontEnd.kind`."""
         kinds = [self._front_end.kind(len(questions[place].clip)) for place in order[: self.size]]
         return [place for place, kind in zip(order, kinds, strict=False) if kind == kinds[0]]
 
@@ -117,7 +117,7 @@ class QuestionBatches(Generic[PerQuestion]):
         inputs: ModelInputs,
         work: Callable[[Sequence[ChatQuestion], ModelInputs], Sequence[PerQuestion]],
     ) -> Sequence[PerQuestion] | None:
-        """What work makes of a batch; None, with a warning, where memory does not suffice for it.
+        """The result of work on a batch; None, with a warning, where memory does not suffice for it.
 
         Raises:
             MemoryError: it does not suffice for a single question.
@@ -128,7 +128,7 @@ class QuestionBatches(Generic[PerQuestion]):
             if not is_out_of_memory(error):
                 raise
             reason = first_line(error)
-        # Here the caught error is gone, whose traceback would keep the tensors that have to go.
+        # Here the caught error is gone; its traceback would keep alive the tensors to be freed.
         if len(batch) == 1:
             raise MemoryError(f"'{self._name}' runs out of memory with a single question: {reason}")
         warnings.warn(
@@ -152,11 +152,11 @@ def log_likelihoods(
     Args:
         forward: the model.
         inputs: of prompts, padded on the left, where the model is.
-        continuations: of each prompt some, of each the numbers of its tokens, one or more.
-        pad: number of the token that fills up a batch.
+        continuations: some for each prompt, each the numbers of its tokens, one or more.
+        pad: number of the padding token.
 
     Returns:
-        natural logarithms; of a continuation of one token that of the token.
+        natural logarithms; for a continuation of one token that of the token.
     """
     import torch
 
@@ -170,7 +170,7 @@ def log_likelihoods(
     if places:
         tails = [continuations[row][place] for row, place in places]
         rows = torch.tensor([row for row, _ in places])
-        # Of a model over several GPUs each layer's part of the cache is on its own; those on the CPU go with all.
+        # In a model over several GPUs each layer's part of the cache is on its own; indices on the CPU suit all.
         output.past_key_values.batch_select_indices(rows)
         rest = _of_tails(forward, output.past_key_values, mask[rows], tails, pad)
         for (row, place), value in zip(places, rest.tolist(), strict=True):
@@ -193,7 +193,7 @@ def _of_tails(
         ids[row, : len(tokens)] = ids.new_tensor(tokens)
     lengths = ids.new_tensor([len(tokens) for tokens in continuations])[:, None]
     there = torch.arange(longest, device=ids.device) < lengths
-    # The last token of a continuation is read by nobody.
+    # The last token of a continuation is never an input.
     given, wanted, counted = ids[:, :-1], ids[:, 1:], there[:, 1:]
     steps = torch.arange(longest - 1, device=ids.device)
     output = forward(
@@ -210,7 +210,7 @@ def _of_tails(
 
 
 SECONDS = (0.5, 2.0, 5.0, 10.0)
-"""Lengths of the clips, which the model's limit may cut."""
+"""Lengths of the clips, at most the model's limit."""
 
 _PROMPTS = (
     "Is anything heard?",
@@ -221,10 +221,10 @@ _PROMPTS = (
 
 
 def tolerance(precision: str) -> float:
-    """How much of the probability of the next token may move between alone and together.
+    """The tolerated change of the next token's distribution between alone and together.
 
-    The total variation distance, so that of so many answers at most one in 1/tolerance can change; rounding alone moves
-    about 1e-6 in float32 and some hundredths in bfloat16, and what is heard wrongly moves tenths.
+    It is the total variation distance, so that at most one answer in 1/tolerance can change; rounding alone moves about
+    1e-6 in float32 and some hundredths in bfloat16, and sound that is processed wrongly moves tenths.
     """
     return {"float32": 1e-3, "float16": 0.02}.get(precision, 0.1)
 

@@ -1,4 +1,4 @@
-"""Models of transformers that hear and answer: their files, greedy answers, and the likelihood of given ones."""
+"""Audio language models of transformers: their files, greedy answers, and the likelihood of given ones."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class LanguageCheckpoint(Checkpoint):
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """See `Checkpoint`; tokens, template and what ends an answer decide as well."""
+        """See `Checkpoint`; tokens, template and the tokens that end an answer decide as well."""
         return (*super().settings, *TOKENIZER_FILES, *TEMPLATES, "generation_config.json", "tekken.json")
 
     @cached_property
     def chat_template(self) -> str | None:
-        """The chat template that stands in a file of its own; None where there is none.
+        """The chat template from a file of its own; None where there is none.
 
         Raises:
             ModelError: the file cannot be had or read.
@@ -116,7 +116,7 @@ class LanguageCheckpoint(Checkpoint):
             model_class: of transformers.
             precision: ``float32``, ``bfloat16`` or ``float16``.
             device: where it computes.
-            spread: lay it over all devices that there are instead.
+            spread: distribute it over all devices instead.
 
         Raises:
             ModelError: as `Checkpoint.load_model`.
@@ -130,7 +130,7 @@ class LanguageCheckpoint(Checkpoint):
 
 
 SHORTEST_SECONDS = 0.1
-"""Of a clip: less is a token or none to some models, which then hear something else or fail."""
+"""Shortest clip: below, some models get one token or none, and answer about something else or fail."""
 
 CPU_BATCH_SIZE, GPU_BATCH_SIZE = 4, 16
 
@@ -140,16 +140,16 @@ BATCHES_PER_CALL = 8
 class TransformersLanguageModel(Model):
     """A model of transformers that answers questions about clips.
 
-    Decoding is greedy: the likeliest token each time, whatever generation_config.json says; of that only the tokens
-    that end an answer are taken. Penalties for repeating would act on the letters that the prompt holds.
+    Decoding is greedy: the likeliest token each time; of generation_config.json only the tokens that end an answer are
+    used. Penalties for repeating would act on the letters in the prompt.
 
     Before the first batch of more than one question, four clips of different lengths are put to the model alone and
     together; where that makes a difference beyond rounding, it goes on one question at a time, and warns.
 
     Attributes:
-        card: what it is.
-        device: torch device that it computes on; of a model that is spread over several the first.
-        options: how it is run, the precision resolved.
+        card: its identity.
+        device: torch device that it computes on; the first where it is spread over several.
+        options: its options, the precision resolved.
         front_end: turns clips and prompts into its input.
     """
 
@@ -190,12 +190,12 @@ class TransformersLanguageModel(Model):
 
     @property
     def batch_size(self) -> int:  # type: ignore[override]
-        """How many questions it is asked at a time."""
+        """The number of questions of a batch."""
         return self._batches.size
 
     @property
     def questions_per_call(self) -> int:  # type: ignore[override]
-        """How many questions it wants in a call: several batches, so that those of similar length go together."""
+        """The number of questions wanted in a call: several batches, so that similar lengths go together."""
         return BATCHES_PER_CALL * self.batch_size
 
     def with_new_tokens(self, count: int) -> TransformersLanguageModel:
@@ -214,9 +214,9 @@ class TransformersLanguageModel(Model):
         """Answer one prompt about each clip; see `Model.answer`.
 
         Returns:
-            what the model writes, special tokens left out and else unchanged: at most `options.max_new_tokens` tokens.
-            Where its chat template begins a thought, the mark that does stands in front, so that a thought which does
-            not end is not taken for an answer.
+            the texts that the model writes, less special tokens and else unchanged: at most `options.max_new_tokens`
+            tokens. Where its chat template begins a reasoning, its mark stands in front, so that an unfinished
+            reasoning is not taken for an answer.
 
         Raises:
             InputError: there are not as many clips as prompts, or a prompt is no text.
@@ -226,7 +226,7 @@ class TransformersLanguageModel(Model):
         texts: dict[int, str] = {}
 
         def decode(places: Sequence[int], written: Sequence[list[int]]) -> None:
-            # By the thread that prepares questions: a tokenizer is used by one thread at a time.
+            # In the thread that prepares questions: a tokenizer is used by one thread at a time.
             texts.update(
                 (place, openings[place] + self.front_end.tokenizer.decode(one, skip_special_tokens=True))
                 for place, one in zip(places, written, strict=True)
@@ -251,8 +251,8 @@ class TransformersLanguageModel(Model):
         Raises:
             InputError: as `answer`, or a prompt has less than two options, one without text, more than there are
                 letters, or `by` is neither of the two.
-            ModelError: two letters begin with the same token, so that they cannot be told apart, an option has no
-                tokens of its own behind the prompt, or the chat template has the model reason first.
+            ModelError: two letters begin with the same token, so that they cannot be distinguished, an option has no
+                tokens of its own after the prompt, or the chat template has the model reason first.
             ClipError, MemoryError: as `answer`.
         """
         _check_options(prompts, options, by)
@@ -271,7 +271,7 @@ class TransformersLanguageModel(Model):
             self.on_answers(answers)
 
     def _facts_of(self, written: Sequence[int]) -> dict[str, Any]:
-        """Why an answer ended, and of how many tokens it is, that which ends it among them."""
+        """Why an answer ended, and its number of tokens, the final one included."""
         ending = self._ending["eos_token_id"]
         ends = set(ending if isinstance(ending, list) else [ending])
         count = next((place for place, token in enumerate(written, 1) if token in ends), None)
@@ -304,7 +304,7 @@ class TransformersLanguageModel(Model):
         if seconds < SHORTEST_SECONDS:
             raise ClipError(f"it lasts {seconds:g} s; at least {SHORTEST_SECONDS:g} s are needed", row)
         waveform: FloatArray = resample(given, rate, front_end.sample_rate)[0]
-        # Resampled, a clip may be a sample longer than what the model hears.
+        # Resampled, a clip may be a sample longer than the model's limit.
         return waveform[: round(front_end.limit_seconds * front_end.sample_rate)]
 
     def _continuations(self, chat: str, texts: Sequence[str], by: By) -> tuple[list[int], ...]:
@@ -332,7 +332,7 @@ class TransformersLanguageModel(Model):
         return self._batches.run(questions, work, on_outcomes)
 
     def _check_batches(self) -> None:
-        """Go on one question at a time where a batch changes what the model hears."""
+        """Go on one question at a time where a batch changes answers."""
         self._checked = True
         difference = difference_alone_and_together(self.front_end, self._batches, self._next_token)
         allowed = tolerance(self.options.precision)
@@ -377,7 +377,7 @@ class TransformersLanguageModel(Model):
         return probabilities
 
     def _check_numbers(self, numbers: Any) -> None:
-        """Refuse NaN, of which `generate` makes tokens, and whoever is told a likelihood a refusal."""
+        """Refuse NaN, which `generate` would turn into tokens, and readers of likelihoods into a refusal."""
         if np.isnan(np.asarray(numbers)).any():
             raise ModelError(
                 f"'{self.card.id}' computes no numbers (NaN) in {self.options.precision}; another precision may do"
@@ -396,9 +396,9 @@ class TransformersLanguageModel(Model):
 
     @contextmanager
     def _last_logits(self) -> Iterator[None]:
-        """Let the head see the last token only, where transformers does not do so itself: Qwen2-Audio, Qwen-Omni.
+        """Apply the head to the last token only, where transformers does not do so itself: Qwen2-Audio, Qwen-Omni.
 
-        Their logits of all tokens of a batch, of which one each is needed, are gigabytes.
+        Logits of all tokens of a batch, of which one each is needed, are gigabytes.
         """
         if self.model._supports_logits_to_keep():
             yield
@@ -411,7 +411,7 @@ class TransformersLanguageModel(Model):
             hook.remove()
 
     def _on_device(self, inputs: ModelInputs) -> ModelInputs:
-        """Inputs where the model is, what is floating in its precision."""
+        """Inputs on the model's device, floating ones in its precision."""
         return {
             name: value.to(self.model.device, self.model.dtype if value.is_floating_point() else None)
             for name, value in inputs.items()
@@ -434,7 +434,7 @@ def _check_options(prompts: Sequence[str], options: Sequence[Sequence[str]], by:
 
 
 def _ending_tokens(model: Any, tokenizer: Any) -> dict[str, Any]:
-    """The tokens that end an answer and that fill up a batch; all else that generation_config.json says is dropped."""
+    """The tokens that end an answer and the padding token; all else in generation_config.json is dropped."""
     from transformers import GenerationConfig
 
     text_config = model.config.get_text_config()
@@ -443,7 +443,7 @@ def _ending_tokens(model: Any, tokenizer: Any) -> dict[str, Any]:
         "eos_token_id": next((one for one in stated if one is not None), None),
         "pad_token_id": tokenizer.pad_token_id,
     }
-    # What `generate` is not told it would take from here.
+    # `generate` would take missing values from here.
     model.generation_config = GenerationConfig(**tokens)  # type: ignore[no-untyped-call]
     return tokens
 

@@ -1,4 +1,4 @@
-"""Files that lie beside weights: those of the tokenizer, and the record of what `train` has trained them on."""
+"""Files beside weights: those of the tokenizer, and the record of the data that `train` has trained them on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..base import ModelError
 from .downloads import download_from_hub
 
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "sentencepiece.bpe.model", "spiece.model")
-"""Files of which a tokenizer has one. Without any, transformers makes one that knows no words, and says nothing."""
+"""Files of which a tokenizer has one. Without any, transformers silently makes one that knows no words."""
 
 TOKENIZER_FILES = (
     *VOCABULARIES,
@@ -24,7 +24,7 @@ TOKENIZER_FILES = (
     "special_tokens_map.json",
     "added_tokens.json",
 )
-"""What decides which tokens a text has."""
+"""Files that decide the tokens of a text."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PublishedTokenizer:
         repository: of the Hub that has it.
         class_name: of transformers.
         probe: a text.
-        tokens: the numbers of its tokens, by which another tokenizer is told from this one.
+        tokens: the numbers of its tokens, by which another tokenizer is recognised.
     """
 
     repository: str
@@ -85,7 +85,7 @@ def has_vocabulary(folder: Path) -> bool:
 
 
 def tokenise_with(tokenizer: Any, suffix: str = "") -> Callable[[list[str]], list[list[int]]]:
-    """The function of texts to the numbers of their tokens, special tokens among them, nothing padded or cut.
+    """The function from texts to the numbers of their tokens, special tokens included, nothing padded or cut.
 
     Args:
         tokenizer: of transformers.
@@ -99,7 +99,7 @@ def tokenise_with(tokenizer: Any, suffix: str = "") -> Callable[[list[str]], lis
             padding=False,
             truncation=False,
             return_attention_mask=False,
-            # Of texts that are too long the encoder tells itself.
+            # The encoder itself refuses texts that are too long.
             verbose=False,
         )
         return [list(numbers) for numbers in encoded["input_ids"]]
@@ -108,24 +108,24 @@ def tokenise_with(tokenizer: Any, suffix: str = "") -> Callable[[list[str]], lis
 
 
 def longest_text(tokenizer: Any, positions: int) -> int:
-    """Tokens that a text may have: what the tokenizer states, and no more than the network has positions for."""
+    """Most tokens of a text: as the tokenizer states, and no more than the network has positions for."""
     return min(int(tokenizer.model_max_length), positions)
 
 
 RECORD = "training.json"
 
 RECORD_VERSION = 2
-"""Of the record; another has other names in it."""
+"""Version of the record; another version has other names in it."""
 
 LONGEST = 300
-"""Characters that a card takes of it."""
+"""Most of its characters on a card."""
 
 Find = Callable[[str], Path | None]
 """The local path of a file beside the weights, None where there is none; see `Checkpoint.find`."""
 
 
 def recorded_data(find: Find, *, fresh: bool = False) -> str | None:
-    """What weights were trained on, in words, with the name of the recipe of the rows; None where nothing is recorded.
+    """The training data of weights, in words, with the name of the rows' recipe; None where nothing is recorded.
 
     Args:
         find: files beside the weights.
@@ -137,7 +137,7 @@ def recorded_data(find: Find, *, fresh: bool = False) -> str | None:
     try:
         path = find(RECORD)
     except ModelError:
-        # Without network, what is in the cache is run all the same.
+        # Without network, cached files are run all the same.
         return None
     if path is None:
         return None
@@ -156,14 +156,14 @@ def read_record_values(path: Path) -> dict[str, Any]:
     """The values of a record.
 
     Raises:
-        DamagedError: it is not what was written.
+        DamagedError: it is not as it was written.
         OSError: it cannot be read.
     """
     return parsed_sealed_json(path.read_bytes(), path)
 
 
 def check_recorded_files(values: Mapping[str, Any], find: Find, folder: Path, *, fresh: bool = False) -> None:
-    """Refuse files of a model that are not those that were written with its record.
+    """Refuse files of a model that differ from those written with its record.
 
     Args:
         values: of the record.

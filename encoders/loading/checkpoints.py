@@ -39,7 +39,7 @@ WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 
 SETTINGS = ("config.json", "preprocessor_config.json", "processor_config.json")
-"""What decides, beside the weights, what a model computes of a clip."""
+"""Files that decide, beside the weights, a model's output for a clip."""
 
 UNUSED_WEIGHTS = ("masked_spec_embed",)
 """Weights that only training uses, which published checkpoints often lack."""
@@ -62,7 +62,7 @@ HOW_TO_WRAP = (
     "to embed with it anyway, write a class with `sample_rate` (Hz) and `embed(waveforms, sample_rate)`, which returns "
     "[clips, dim], and pass path/to/file.py:ClassName"
 )
-"""What an error about a model that is not supported ends with."""
+"""The end of an error about a model that is not supported."""
 
 
 Rename = Callable[[str], "str | None"]
@@ -108,7 +108,7 @@ class Checkpoint(ModelSource):
 
     @property
     def revision(self) -> str:
-        """What exactly is run: see `ModelCard`."""
+        """The exact revision: see `ModelCard`."""
         if self.commit is not None:
             return self.commit if self.twin is None else f"seed-{self.twin.seed}-{self.commit[:12]}"
         files = [path for name in self.settings if (path := Path(self.source) / name).is_file()]
@@ -144,7 +144,7 @@ class Checkpoint(ModelSource):
         if self.commit is None:
             path = Path(self.source) / name
             return path if path.is_file() else None
-        # A commit does not change, so what the cache knows of it needs no network.
+        # A commit does not change, so its cached files need no network.
         cached = try_to_load_from_cache(self.source, name, revision=self.commit)
         if cached is not None:
             return Path(cached) if isinstance(cached, str) else None
@@ -407,7 +407,7 @@ def open_checkpoint(
 
 @contextmanager
 def quiet(source: str | Path) -> Iterator[None]:
-    """Keep transformers from reporting what is checked here; the bars of a download stay."""
+    """Silence transformers' reports of things that are checked here; the bars of a download stay."""
     verbosity = transformers_logging.get_verbosity()
     bars = transformers_logging.is_progress_bar_enabled()
     local = Path(source).is_dir()
@@ -487,7 +487,7 @@ class BuiltCheckpoint(Checkpoint):
         model: of transformers.
         extractor: its feature extractor.
         tokenizer: its tokenizer.
-        stated_revision: what its cards call it: see `ModelCard`.
+        stated_revision: for its cards: see `ModelCard`.
     """
 
     model: Any = None
@@ -520,7 +520,7 @@ class BuiltCheckpoint(Checkpoint):
 
     @property
     def revision(self) -> str:
-        """What the cards say."""
+        """The stated revision."""
         return self.stated_revision
 
     @cached_property
@@ -547,13 +547,13 @@ class BuiltCheckpoint(Checkpoint):
 
 
 MOST_WEIGHTS = 100_000_000
-"""Of such a network, 0.4 GB; those that are trained here have a hundredth of it."""
+"""Most weights of such a network, 0.4 GB; networks trained here have a hundredth of it."""
 
 _SHOWN = 40
 
 
 def check_network(checkpoint: Checkpoint, network: Any, sizes: Sequence[str]) -> None:
-    """Refuse a configuration of which no network can be built, or none of a size that there is.
+    """Refuse a configuration from which no network can be built, or none of a plausible size.
 
     Args:
         checkpoint: with the configuration.

@@ -1,4 +1,4 @@
-"""Files of weights that are fetched: what is known of them, their hashes, and whether a host can be reached at all."""
+"""Downloads of weights: the facts of their files, their hashes, and the test whether a host can be reached at all."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from audio_compositionality.support.text import first_line
 from ..base import ModelError
 
 CONNECT_SECONDS = 5
-"""How long a host is given to answer, before it is taken to be out of reach."""
+"""Seconds for a host to answer before it is taken to be out of reach."""
 
 REPLY_SECONDS = 30
-"""How long a host that was reached may say nothing."""
+"""Seconds of silence allowed to a host that was reached."""
 
 PIECE = 1 << 20
 """Bytes of a file that are held in memory at once."""
@@ -36,7 +36,7 @@ class WeightsFile:
             browser can get it.
         size: bytes, about.
         digest: hash of the file, ``md5:...`` or ``sha256:...``; None where none is on record.
-        page: where a person gets it, of a file without a source.
+        page: where a person gets a file without a source.
     """
 
     name: str
@@ -62,7 +62,7 @@ class WeightsFile:
             model: the model's name, for the message.
 
         Raises:
-            ModelError: if it cannot be had, or what comes has another hash than is on record.
+            ModelError: if it cannot be had, or has another hash than is on record.
         """
         if not self.source:
             raise ModelError(
@@ -99,7 +99,7 @@ class WeightsFile:
 
 
 def _download(address: str, path: Path, digest: str | None) -> None:
-    """Fetch a file, which gets its name when it is there whole and has the hash on record; a progress bar is shown.
+    """Fetch a file, which gets its name when it is complete and has the hash on record; a progress bar is shown.
 
     Raises:
         httpx2.HTTPError: it cannot be had.
@@ -111,7 +111,7 @@ def _download(address: str, path: Path, digest: str | None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_partial_files(path.parent)
     partial = partial_path(path)
-    # As it is, so that the length that the host states is that of what is written.
+    # Without compression, so that the length that the host states is that of the file.
     plain = {"Accept-Encoding": "identity"}
     try:
         with httpx2.stream("GET", address, headers=plain, follow_redirects=True, timeout=REPLY_SECONDS) as reply:
@@ -134,11 +134,11 @@ class HubUnreachableError(ModelError):
 
 
 def download_from_hub(repository: str, name: str, revision: str | None = None) -> Path:
-    """A file of a Hub repository; what the cache has of it where the Hub cannot be reached.
+    """A file of a Hub repository; from the cache where the Hub cannot be reached.
 
     Raises:
         HubUnreachableError: at once, without the client's retries.
-        Exception: whatever the client raises otherwise.
+        Exception: any other error of the client.
     """
     from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import LocalEntryNotFoundError

@@ -1,4 +1,4 @@
-"""What is known of a model before it is loaded, and where families, architectures and adapters are found."""
+"""Listings: the facts of a model before it is loaded, and the search for families, architectures and adapters."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class ModelListing:
     """A model that has a name here. A family's module lists its own as `MODELS`, a tuple.
 
     Attributes:
-        name: what `load_model` takes.
-        output_dim: length of an embedding; None where only loading it would tell.
+        name: as for `load_model`.
+        output_dim: length of an embedding; None where it is unknown before loading.
         sample_rate: rate in Hz that it works at; None likewise.
         paradigm: how it was trained.
         licence: of the weights, as their publisher states it.
         description: one line.
         source: a Hub repository in transformers' format, or a file of weights; None for a model without weights.
-        make: makes the model; None of a Hub repository, whose architecture says what does. Of a file of weights it is
-            called with `Weights`, the torch device and `EncoderOptions`; of a model without weights, without arguments.
-        is_baseline: whether `run` scores it beside whatever it is asked for.
-        is_reference: whether it describes a sound so plainly that a model which adds nothing to it has learnt nothing.
+        make: makes the model; None for a Hub repository, whose architecture decides. For a file of weights it is called
+            with `Weights`, the torch device and `EncoderOptions`; for a model without weights, without arguments.
+        is_baseline: whether `run` always scores it beside the requested models.
+        is_reference: whether it describes a sound so plainly that a model which adds nothing has learnt nothing.
         is_linear: whether embeddings are linear in the waveform, which fixes some scores by construction.
-        is_level: whether it hears nothing but how loud a clip is, and how that changes.
+        is_level: whether it represents only the level of a clip and its course.
         embeds_text: whether it also embeds texts, into the same space.
         embeds_sound: whether it embeds sound.
         answers: whether it answers questions about sound.
@@ -64,30 +64,30 @@ class ModelListing:
 
     @property
     def gives(self) -> str:
-        """What it gives, for lists: embeddings of sound, of text, answers."""
+        """Its outputs, for lists: embeddings of sound, of text, answers."""
         abilities = {"sound": self.embeds_sound, "text": self.embeds_text, "answers": self.answers}
         return ", ".join(name for name, is_able in abilities.items() if is_able)
 
     def can_do(self, needs: frozenset[str]) -> bool:
-        """Whether it has all of some abilities, as far as a listing says."""
+        """Whether it has all of some abilities, by its listing."""
         stated = {"audio": self.embeds_sound, "text": self.embeds_text, "answer": self.answers}
         return all(is_able for word, is_able in stated.items() if word in needs)
 
     @property
     def weights(self) -> str:
-        """Where the weights come from: a Hub repository, or a file and its place; empty where there are none."""
+        """The source of the weights: a Hub repository, or a file and its place; empty where there are none."""
         return str(self.source or "")
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """How models in the form of another suite are loaded. A module of `adapters` has its own as `ADAPTER`.
+    """The loader of another suite's models. A module of `adapters` has its own as `ADAPTER`.
 
     Attributes:
-        prefix: what their names begin with, up to the colon.
+        prefix: of their names, up to the colon.
         load: from the rest of the name, the device (None where the user named none) and the options to the model.
         answers: whether its models answer, so that it is given `LanguageOptions` as they are.
-        check: refuses a rest of a name for what it is, before anything is loaded or shown.
+        check: refuses the rest of a name by its form, before anything is loaded or shown.
     """
 
     prefix: str
@@ -135,7 +135,7 @@ def named_models() -> dict[str, ModelListing]:
 
 
 def find_model(name: str) -> ModelListing | None:
-    """The listing of a name, None where no model has it; of the families that of the name alone is imported."""
+    """The listing of a name, None where no model has it; only the family with that name is imported."""
     return next((listing for listing in _models.find(name) or () if listing.name == name), None)
 
 

@@ -34,10 +34,10 @@ from .listing import ModelListing, find_adapter, find_model, named_models
 from .twins import TWINS, TwinKind
 
 TOWER = "tower:"
-"""Stands in front of the name of a model that hears and answers, where its audio encoder is meant."""
+"""The prefix that means the audio encoder of an audio language model."""
 
 ENDPOINT = "endpoint:"
-"""What the name of a model behind a server begins with."""
+"""The prefix of the name of a model behind a server."""
 
 KEY_VARIABLE = "AUDIO_COMPOSITIONALITY_ENDPOINT_KEY"
 """The environment variable that holds the key for such a server, and the only place where one is looked for.
@@ -80,7 +80,7 @@ class ModelName:
 
     @property
     def front(self) -> str:
-        """What stands in front of the name of the model."""
+        """The prefixes to the name of the model."""
         return self.text[: len(self.text) - len(self.model)]
 
     @property
@@ -90,26 +90,26 @@ class ModelName:
 
     @property
     def listing(self) -> ModelListing | None:
-        """Of a listed model what is known of it."""
+        """The listing of a listed model."""
         return find_model(self.model.partition("=")[0]) if self.form == "listed" else None
 
     @property
     def path(self) -> str:
-        """Where the weights of one's own of a listed model are; empty where there are none."""
+        """The path of a user's weights for a listed model; empty where there is none."""
         return self.model.partition("=")[2] if self.form == "listed" else ""
 
     @property
     def prefix(self) -> str:
-        """Of a model of an adapter its prefix."""
+        """The adapter's prefix."""
         return self.model.partition(":")[0]
 
     @property
     def rest(self) -> str:
-        """Of a model of an adapter what stands behind the prefix."""
+        """The rest of the name after the adapter's prefix."""
         return self.model.partition(":")[2]
 
     def check(self) -> None:
-        """Refuse a name that `load_model` would refuse whatever it holds, without importing what runs models.
+        """Refuse a name that `load_model` would refuse by its form, without importing anything that runs models.
 
         Raises:
             ModelError: nothing has that name: no listed model, file, folder, installed class or Hub id.
@@ -147,8 +147,8 @@ class ModelName:
         )
 
     def _near(self) -> list[str]:
-        """Names that are taken and near to this one, less its controls: its words corrected, or ``tower:`` moved behind
-        the twin or left out."""
+        """Existing names near to this one, less its controls: its words corrected, or ``tower:`` moved after the twin
+        or left out."""
         front = self.uncontrolled[: len(self.uncontrolled) - len(self.model)]
         near = [front + name for name in _corrected(self.model)]
         if self.is_tower:
@@ -159,10 +159,9 @@ class ModelName:
 
 
 def _corrected(text: str) -> list[str]:
-    """Corrections of a name: each word in front by the nearest that can stand there, the model's by the nearest
-    names."""
+    """Corrections of a name: each prefix replaced by the nearest valid one, the model by the nearest names."""
     *words, model = text.split(":")
-    # Without the forms of other suites: to ask for them imports torch.
+    # Without other suites' prefixes: their lookup imports torch.
     fronts = [*CONTROLS, *TWINS, TOWER.removesuffix(":")]
     nearest_words = [[word] if word in fronts else difflib.get_close_matches(word, fronts, n=1) for word in words]
     if not all(nearest_words):
@@ -173,7 +172,7 @@ def _corrected(text: str) -> list[str]:
 
 
 def _near_models(model: str) -> list[str]:
-    """The listed names that are near to one, else those that begin so."""
+    """The listed names near to one, else those with it as a prefix."""
     listed = [listing.name for listing in list_models()]
     near = difflib.get_close_matches(model, listed, n=3, cutoff=0.6)
     return near or [name for name in listed if model and name.startswith(model)][:3]
@@ -191,8 +190,8 @@ def parse_name(text: str) -> ModelName:
     """A name, taken apart.
 
     Raises:
-        ModelError: it asks for a twin of a twin or of a control, or for a part or a twin of a model behind a server, or
-            names such a model wrongly.
+        ModelError: it means a twin of a twin or of a control, or a part or a twin of a model behind a server, or names
+            such a model wrongly.
     """
     control, inside = split_control(text)
     if control is not None:
@@ -219,7 +218,7 @@ def _form_of(model: str) -> NameForm:
     listed, is_local, path = model.partition("=")
     if is_endpoint(model):
         return "endpoint"
-    # A file first: to ask for an adapter imports it.
+    # A file first: the lookup of an adapter imports it.
     if is_file(first):
         return "file"
     if colon and find_adapter(first) is not None:
@@ -236,20 +235,20 @@ def _form_of(model: str) -> NameForm:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that `load_model` would refuse whatever it holds; see `parse_name` and `ModelName.check`."""
+    """Refuse a name that `load_model` would refuse by its form; see `parse_name` and `ModelName.check`."""
     parse_name(name).check()
 
 
 def split_control(name: str) -> tuple[ControlKind | None, str]:
-    """The first control that a name asks for, and the name of the model; None of a model as it is."""
+    """The first control of a name, and the name of the model; None where there is no control."""
     return _split(name, CONTROLS)
 
 
 def split_twin(name: str) -> tuple[TwinKind | None, str]:
-    """The twin that a name asks for, and the name of the model; None of a model as it is.
+    """The twin of a name, and the name of the model; None where there is no twin.
 
     Raises:
-        ModelError: it asks for a twin of a twin.
+        ModelError: it means a twin of a twin.
     """
     kind, rest = _split(name, TWINS)
     if kind is not None and _split(rest, TWINS)[0] is not None:
@@ -264,7 +263,7 @@ def _split(name: str, kinds: Mapping[str, FrontKind]) -> tuple[FrontKind | None,
 
 
 def is_twin(name: str) -> bool:
-    """Whether a name asks for a twin, be it under controls: what `load_model` makes of it depends on the seed."""
+    """Whether a name means a twin, be it under controls: then the model that `load_model` makes depends on the seed."""
     return parse_name(name).twin is not None
 
 
@@ -277,7 +276,7 @@ def hub_id_of(name: str) -> str | None:
 
 
 def is_public(name: str) -> bool:
-    """Whether `load_model` takes a name anywhere: a listed one or a Hub id, with or without what may stand in front.
+    """Whether `load_model` takes a name on any machine: a listed one or a Hub id, with or without prefixes.
 
     Raises:
         ModelError: see `parse_name`.
@@ -287,7 +286,7 @@ def is_public(name: str) -> bool:
 
 
 def absolute_name(name: str) -> str:
-    """A name by which a model is found from any folder: its own folder or file by the whole path.
+    """A name by which a model is found from any folder: its own folder or file by the absolute path.
 
     Raises:
         ModelError: see `parse_name`.
@@ -350,8 +349,8 @@ def installed_classes() -> Mapping[str, EntryPoint]:
 
 @lru_cache(maxsize=1)
 def _installed_classes(places: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:
-    """Read once for the places that packages lie in: the descriptions of all packages take 7 ms and more, and every
-    model that is loaded is looked for among them."""
+    """The entry points, read once for the folders of packages: all packages' descriptions take 7 ms and more, and every
+    loaded model is looked up among them."""
     return MappingProxyType({point.name: point for point in entry_points(group=GROUP)})
 
 
@@ -373,8 +372,8 @@ class Address:
     """A model behind a server.
 
     Attributes:
-        model: what the server calls it.
-        url: of the server, up to what `/chat/completions` is appended to; holds no credentials.
+        model: its name on the server.
+        url: of the server, without `/chat/completions`, which is appended; holds no credentials.
     """
 
     model: str
@@ -387,9 +386,9 @@ class Address:
 
     @property
     def id(self) -> str:
-        """What results call the model, and what its answers are kept under.
+        """The model's id in results and in the store of answers.
 
-        Servers of one host are told apart by a digest of their paths, where these are not the usual ones.
+        Servers of one host are distinguished by a digest of their paths, where these are not the usual ones.
         """
         path = urlsplit(self.url).path
         digest = "" if path in _USUAL_PATHS else f"~{hashlib.sha256(path.encode()).hexdigest()[:8]}"
@@ -397,7 +396,7 @@ class Address:
 
     @property
     def is_open_to_listeners(self) -> bool:
-        """Whether what is sent goes to another machine unencrypted."""
+        """Whether questions go to another machine unencrypted."""
         parts = urlsplit(self.url)
         if parts.scheme == "https" or parts.hostname == "localhost":
             return False
@@ -419,7 +418,7 @@ def parse_endpoint(name: str) -> Address:
         ModelError: it is none, or the URL is of another scheme than http and https, or has a place for credentials: a
             user, a query, a fragment. The message shows nothing of the URL but its scheme.
     """
-    # Everything after the first @ may hold a password, where somebody has mistyped it.
+    # In a mistyped name, everything after the first @ may hold a password.
     match = _ENDPOINT.fullmatch(name.removeprefix(ENDPOINT))
     if match is None:
         raise ModelError(f"the name of a model behind a server is {_ENDPOINT_FORM}")

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def has_twins(name: str, prefix: str = UNTRAINED) -> bool:
     """Whether the prefix of one of `TWINS` may stand in front of a name.
 
-    Not of a twin, a control, a baseline, a model behind a server or one in the form of another suite. A class of one's
-    own has twins where it says how, or has a network (`adapters.custom_loading`); of one in a file this runs the file.
+    Twins, controls, baselines, models behind a server and those in the form of another suite have none. A user's class
+    has twins where it declares them, or has a network (`adapters.custom_loading`); for a class in a file this runs the
+    file.
     """
     try:
         parsed = parse_name(name)
@@ -58,32 +59,31 @@ def load_model(
     - a listed name (`list_models`), or `NAME=PATH` for its weights in a local file or folder;
     - `hear:MODULE`, `hear:MODULE:WEIGHTS`, `xares:path/to/file.py:ClassName` or `mteb:NAME`: a model in the form of
       another suite, whose code is run;
-    - `path/to/file.py:ClassName`: a class of one's own (`adapters.custom.Embedder` says what it needs), or the name of
+    - `path/to/file.py:ClassName`: a user's class (for its interface see `adapters.custom.Embedder`), or the name of
       the entry point of an installed package in the group `audio_compositionality.encoders`; both run that code;
-    - `endpoint:MODEL@URL`: a model that hears and answers behind an OpenAI-compatible server, which is asked what it
-      runs (`language_models.endpoint`);
-    - `heard-as-text:DETECTOR:MODEL`: a model that answers and reads what a detector has heard, as text;
+    - `endpoint:MODEL@URL`: an audio language model behind an OpenAI-compatible server, which is asked what it runs
+      (`language_models.endpoint`);
+    - `heard-as-text:DETECTOR:MODEL`: a model that answers from the events of a detector, as text;
     - a local folder with config.json, preprocessor_config.json and safetensors weights;
     - a Hub id (`org/name`) of a transformers audio model.
 
-    A folder or a Hub id whose config.json states an architecture that hears and answers (`language_models`) is that
-    model; with `tower:` in front it is its audio encoder.
+    A folder or a Hub id whose config.json states the architecture of an audio language model (`language_models`) is
+    that model; with the prefix `tower:` it is its audio encoder.
 
-    One of `TWINS` with a colon in front of any but a baseline, a server or another suite's form gives a twin of that
-    model: `untrained:NAME`, the same architecture with fresh weights, for which a folder needs none, or
-    `shuffled:NAME`, with the entries of each weight matrix permuted. Of a class of one's own see
-    `adapters.custom_loading`.
+    One of `TWINS` as a prefix, with a colon, to any name but a baseline, a server or another suite's form gives a twin
+    of that model: `untrained:NAME`, the same architecture with fresh weights, for which a folder needs none, or
+    `shuffled:NAME`, with the entries of each weight matrix permuted. For a user's class see `adapters.custom_loading`.
 
-    One of `CONTROLS` with a colon in front of any of these, twins, baselines and other people's code too, gives that
+    One of `CONTROLS` as a prefix, with a colon, to any of these, including twins, baselines and users' code, gives that
     model under a control: `sorted-words:NAME`, `reversed-audio:NAME`, `shuffled-audio:NAME`, `padded-audio:NAME`,
-    `without-audio:NAME`, `noise-audio:NAME`, `without-text:NAME`, and of one that answers `other-audio:NAME` and
+    `without-audio:NAME`, `noise-audio:NAME`, `without-text:NAME`, and for a model that answers `other-audio:NAME` and
     `events-as-text:NAME`.
 
     Args:
-        name: which model.
+        name: of the model.
         device: torch device of the model; by default CUDA where there is one, else the CPU.
-        options: layer, pooling, precision, compilation; `LanguageOptions` says how a model that answers is run, and of
-            one that embeds the same things.
+        options: layer, pooling, precision, compilation; `LanguageOptions` for a model that answers, also accepted for
+            one that embeds.
         seed: seed of the weights of a twin; every other model is fixed and ignores it.
 
     Raises:
@@ -96,10 +96,10 @@ def load_model(
 def _load(
     name: ModelName, device: str | torch.device | None, options: EncoderOptions, seed: int, hears_only: bool
 ) -> Model:
-    """As `load_model`; of a model that answers its audio encoder, where that alone will do."""
+    """As `load_model`; the audio encoder of a model that answers, where an encoder is required."""
     name.check()
     twin = None if name.twin is None else Twin(name.twin, seed)
-    # One that is told as text what is heard need not take sound.
+    # A model that reads the events as text need not take sound.
     is_told = any(kind.tells for kind in name.controls)
     model = _load_plain(name, twin, device, options, hears_only or name.is_tower, is_told)
     for kind in reversed(name.controls):
@@ -190,7 +190,7 @@ def load_encoder(
     options: EncoderOptions = DEFAULT_OPTIONS,
     seed: int = 0,
 ) -> Model:
-    """As `load_model`, where only an audio encoder will do.
+    """As `load_model`, where an audio encoder is required.
 
     Raises:
         ModelError: as `load_model`, or if the model embeds no sound.

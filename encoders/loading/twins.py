@@ -1,6 +1,6 @@
-"""Twins of a model: its architecture with weights that no training has made, as controls beside it.
+"""Twins of a model: its architecture with untrained weights, as controls.
 
-A kind of twin is a line of `TWINS`. Its name, with a colon, stands in front of the model's.
+A kind of twin is a line of `TWINS`. Its name, with a colon, is a prefix to the model's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 Change = Callable[["torch.nn.Module", int, tuple[str, ...]], None]
-"""What is done to stored weights: of a module, by a seed, to the parameters whose names have one of some prefixes."""
+"""A change of stored weights: of a module, by a seed, for the parameters whose names have one of some prefixes."""
 
 POSITIONS = {"pos", "position", "positions", "positional", "rel", "relative", "distance"}
 """Words in the names of tables of positions, and of distances between them."""
@@ -31,11 +31,11 @@ class TwinKind:
     """A way to make a twin.
 
     Attributes:
-        name: what stands in front of the model's name, up to the colon.
-        paradigm: what cards say of the training. The first word, "untrained", is what tells a twin from a model.
-        meaning: what it is, for lists.
-        deed: what is done to a model: "give it fresh weights". For messages.
-        change: what is done to stored weights; None where fresh ones are drawn, so that stored ones are not read.
+        name: prefix to the model's name, up to the colon.
+        paradigm: of the training, for cards. Its first word, "untrained", distinguishes a twin from a model.
+        meaning: its description, for lists.
+        deed: the deed in words: "give it fresh weights". For messages.
+        change: change of stored weights; None where fresh ones are drawn, so that stored ones are not read.
     """
 
     name: str
@@ -51,17 +51,17 @@ class TwinKind:
 
     @property
     def prefix(self) -> str:
-        """What stands in front of the model's name."""
+        """The prefix to the model's name."""
         return f"{self.name}:"
 
 
 @dataclass(frozen=True)
 class Twin:
-    """Which twin of a model.
+    """A twin of a model.
 
     Attributes:
-        kind: how it is made.
-        seed: of the random numbers that make it.
+        kind: of the twin.
+        seed: of its random numbers.
     """
 
     kind: TwinKind
@@ -73,8 +73,8 @@ def shuffle_matrices(module: torch.nn.Module, seed: int, prefixes: tuple[str, ..
 
     A matrix is a parameter with two dimensions or more that are longer than 1: of a linear or recurrent layer, a
     convolution, an embedding. Biases, norms (with the magnitudes of weight normalisation), class tokens and tables of
-    positions or distances stay, as do buffers. So every matrix has the same values as before, and no structure. What
-    is drawn for one depends on the seed and on its name only.
+    positions or distances stay, as do buffers. So every matrix has the same values as before, and no structure. The
+    permutation of a matrix depends on the seed and on its name only.
 
     Args:
         module: whose parameters are changed in place; they are on the CPU.
@@ -102,7 +102,7 @@ def _is_matrix(module: torch.nn.Module, name: str, parameter: torch.Tensor) -> b
     owner_name, _, last = name.rpartition(".")
     owner = module.get_submodule(owner_name)
     if isinstance(owner, (nn.Linear, nn.modules.conv._ConvNd, ParametrizationList)):
-        # Of some of these the input is a position; they are layers all the same.
+        # Some of these take positions as input; they are layers all the same.
         return True
     if isinstance(owner, (nn.LayerNorm, nn.RMSNorm)) or "bias" in last.split("_"):
         return False
@@ -131,15 +131,15 @@ TWINS = {
 """Every kind of twin, by name."""
 
 UNTRAINED = TWINS["untrained"].prefix
-"""Stands in front of the name of the twin that a model is judged beside."""
+"""The prefix of the twin with which a model is compared first."""
 
 
 class ModelSource(ABC):
-    """What a model is made of: a `Checkpoint`, or `Weights`.
+    """The source of a model: a `Checkpoint`, or `Weights`.
 
     Attributes:
         name: of the model, without options.
-        twin: None for the model itself, else which twin of it.
+        twin: None for the model itself, else its twin.
         paradigm: how the weights were trained; None where it is not known.
         licence: of the weights; None where it is not known.
         trained_on: data that the weights were trained on; None where it is not stated.
@@ -164,15 +164,15 @@ class ModelSource(ABC):
     @property
     @abstractmethod
     def revision(self) -> str:
-        """What exactly is run: see `ModelCard`."""
+        """The exact revision: see `ModelCard`."""
 
     @property
     @abstractmethod
     def weights_sha256(self) -> str | None:
-        """SHA-256 of the stored weights; None of a twin, which has others."""
+        """SHA-256 of the stored weights; None for a twin, which has others."""
 
     def change(self, module: torch.nn.Module, prefixes: tuple[str, ...] = ("",)) -> None:
-        """Do to stored weights, in place, what makes a twin of them; nothing where none is asked for.
+        """Turn stored weights into the twin's, in place; nothing for the model itself.
 
         Args:
             module: with the stored weights, on the CPU.
@@ -188,7 +188,7 @@ class ModelSource(ABC):
 
         Args:
             sample_rate, output_dim, options: see `ModelCard`.
-            modules: those that are run, whose weights are counted.
+            modules: the modules that are run; their weights are counted.
         """
         card = ModelCard(
             id=self.id + options.suffix,
@@ -206,7 +206,7 @@ class ModelSource(ABC):
 
 
 def untrained_card(card: ModelCard, twin: Twin) -> ModelCard:
-    """A card less what holds of trained weights alone, with how the twin came about."""
-    # Fresh weights are nobody's; permuted ones are still somebody's work.
+    """A card without the facts of trained weights, and with the origin of the twin."""
+    # Fresh weights have no licence; permuted ones are still somebody's work.
     licence = None if twin.kind.is_fresh else card.licence
     return replace(card, paradigm=twin.kind.paradigm, licence=licence, trained_on=None)

@@ -55,7 +55,7 @@ class Weights(ModelSource):
 
     @property
     def revision(self) -> str:
-        """What exactly is run: see `ModelCard`."""
+        """The exact revision: see `ModelCard`."""
         if self.path is None:
             return f"seed-{self.fresh_seed}"
         if self.twin is not None:
@@ -111,7 +111,7 @@ def read_tensors(path: Path) -> State:
     except (OSError, RuntimeError, EOFError, ValueError, SafetensorError, ImportError) as error:
         raise ModelError(f"cannot read the weights in {path}: {error}") from error
     except Exception as error:
-        # What the restricted unpickler refuses.
+        # Refused by the restricted unpickler.
         raise ModelError(
             f"{path} holds something other than tensors, which could run code when read, and is refused: "
             f"{(str(error).splitlines() or [''])[0]}"
@@ -135,7 +135,7 @@ def _find_tensors(content: Any) -> State | None:
 
 
 def weight_problems(missing: Sequence[str], reshaped: Sequence[str], unexpected: Sequence[str]) -> list[str]:
-    """What is wrong with the names of some weights, a phrase each; empty where nothing is."""
+    """The problems with the names of some weights, a phrase each; empty where there are none."""
     kinds = (("missing", missing), ("of another shape", reshaped), ("unexpected", unexpected))
     return [f"{len(names)} {what}: {shown(sorted(names))}" for what, names in kinds if names]
 

@@ -1,4 +1,4 @@
-"""What the CLAP models need of HTSAT (Chen et al., 2022, arXiv 2202.00874), and the networks of MS-CLAP.
+"""The parts of HTSAT (Chen et al., 2022, arXiv 2202.00874) for the CLAP models, and the networks of MS-CLAP.
 
 HTSAT is a Swin transformer of four stages. Its input is a square image that a spectrogram of 64 bands and 1,024 frames
 is folded into: four segments of 256 frames, one below the other.
@@ -48,7 +48,7 @@ def overlap_mean(windows: torch.Tensor) -> torch.Tensor:
     """Frames [n, (windows + 1) / 2 · frames, dim] of a clip, from those of windows that overlap by half.
 
     Args:
-        windows: [n, windows, frames, dim]; what two windows have of one moment is averaged.
+        windows: [n, windows, frames, dim]; the frames of two windows for one moment are averaged.
     """
     clips, count, frames, dim = windows.shape
     hop = frames // 2

@@ -1,4 +1,4 @@
-"""What a PE-Audio model (Vyas et al., 2025, arXiv 2512.19687) has for sound, and what it has for text."""
+"""The audio tower and the text tower of a PE-Audio model (Vyas et al., 2025, arXiv 2512.19687)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from transformers.models.pe_audio.modeling_pe_audio import PeAudioContrastiveHea
 
 
 class PeAudioTower(PeAudioPreTrainedModel):  # type: ignore[no-untyped-call]
-    """What a PE-Audio model has for sound: the encoder, and the projection to the space shared with text."""
+    """The audio tower of a PE-Audio model: the encoder, and the projection to the space shared with text."""
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
@@ -20,7 +20,7 @@ class PeAudioTower(PeAudioPreTrainedModel):  # type: ignore[no-untyped-call]
 
 
 class PeTextTower(PeAudioPreTrainedModel):  # type: ignore[no-untyped-call]
-    """What a PE-Audio model has for text: the network, and the projection to the space shared with sound."""
+    """The text tower of a PE-Audio model: the network, and the projection to the space shared with sound."""
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)

@@ -139,7 +139,7 @@ def save_clap(model: ClapModel, folder: Path, words: Iterable[str] | None = None
 
 
 WIDTH = 128
-"""Of the vectors of words."""
+"""Width of the vectors of words."""
 
 HEADS = 4
 POSITION_DEVIATION = 0.05
@@ -207,14 +207,14 @@ class _TextedModel(PreTrainedModel):  # type: ignore[no-untyped-call]
 
 
 INITIAL_SCALE = 1 / 0.07
-"""Cosines are multiplied by it at first (Radford et al., 2021, arXiv 2103.00020, section 2.5)."""
+"""The initial scale of cosines (Radford et al., 2021, arXiv 2103.00020, section 2.5)."""
 
 LEAST_DEVIATION = 1e-4
-"""Of a dimension, as a share of the largest of all: one that hardly varies is not blown up."""
+"""Least deviation of a dimension, as a share of the largest: a dimension that hardly varies is not blown up."""
 
 
 class AlignedConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
-    """What the frozen encoder is, and how large map and text tower are."""
+    """The frozen encoder, and the sizes of map and text tower."""
 
     model_type = "audio_text_aligned"
 
@@ -254,7 +254,7 @@ class AlignedConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
 
 
 class AlignedModel(_TextedModel):
-    """The map and the text tower; what goes in as sound are embeddings of the frozen encoder."""
+    """The map and the text tower; the input for sound is embeddings of the frozen encoder."""
 
     config_class = AlignedConfig
     config: AlignedConfig
@@ -293,7 +293,7 @@ def fresh_aligned(config: AlignedConfig, seed: int) -> AlignedModel:
 SMALL_MELS = 64
 
 LEAST_DECIBELS = 1e-3
-"""Decibels; a band that hardly varies is not blown up."""
+"""Least deviation of a band in decibels: a band that hardly varies is not blown up."""
 
 
 def small_extractor() -> ClapFeatureExtractor:
@@ -317,7 +317,7 @@ def _extractor(bands: int, hop: int) -> ClapFeatureExtractor:
 
 
 class SmallClapConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
-    """How large the towers are."""
+    """The sizes of the towers."""
 
     model_type = "small_clap"
 

@@ -1,6 +1,5 @@
-"""Models that answer questions about sounds that overlap and need no weights: what a model has to be above, and how
-far labels go.
+"""Answerers of questions about overlapping sounds, without weights: bars for models, and the reach of labels.
 
-They know the prompts of `tasks.question_prompts` and the wordings of `dataset_builder.texts.questions`; a model
-that hears and reads by itself belongs to `encoders`.
+They know the prompts of `tasks.shapes.asking` and the wordings of `dataset_builder.texts.questions`; a model that
+listens and reads by itself belongs to `encoders`.
 """

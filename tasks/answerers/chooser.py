@@ -1,4 +1,4 @@
-"""What answerers have in common: their cards, and a prompt as they read it."""
+"""The common part of answerers: their cards, and a prompt as they read it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from audio_compositionality.encoders.base import LETTERS, By, Model, ModelCard
 from ..shapes.asking import read_prompt
 
 SAMPLE_RATE = 32_000
-"""Hz, to which those that hear bring a clip; it is the rate of the project's own scenes."""
+"""Hz, to which answerers that listen resample a clip; it is the rate of the project's own scenes."""
 
 UNPARSED = "unparsed"
-"""What is answered to a question that cannot be read: a text that names no option."""
+"""The answer to a question that cannot be read: a text that names no option."""
 
 
 def answerer_card(name: str, paradigm: str, revision: str = "v1", *, kind: str = "baseline") -> ModelCard:
     """The card of an answerer; the paradigm begins with the word by which comparisons know its kind.
 
-    A ``baseline`` is what a score must be above; a ``control`` shows what can be reached by who is told more, or was
-    made for these very data, and is no bar.
+    A ``baseline`` is a bar for scores. A ``control`` is none: it is given more than a model is, or was made for these
+    very data, and shows what can be reached so.
     """
     return ModelCard(name, revision, SAMPLE_RATE, None, paradigm=f"{kind} ({paradigm})", licence="Apache-2.0")
 
@@ -69,15 +69,15 @@ def letters(prompts: Sequence[str], place_of: Callable[[Prompted, str], int | No
 
     Args:
         prompts: to answer.
-        place_of: the place of an option, counted from 0, or None; of a prompt as it is read, and as it was.
+        place_of: gives the place of an option, counted from 0, or None, for a prompt as read and its text.
     """
     places = [place_of(prompted(prompt), prompt) for prompt in prompts]
     return [UNPARSED if place is None else LETTERS[place] for place in places]
 
 
 def certain(texts: Sequence[str], options: Sequence[Sequence[str]]) -> list[list[float]]:
-    """The log-likelihoods of options to who takes one without a doubt: 0 of it, minus infinity of the others; NaN of
-    all where none is taken."""
+    """The log-likelihoods of options where one is taken without a doubt: 0 for it, minus infinity for the others; NaN
+    for all where none is taken."""
     return [
         [0.0 if letter == text else -math.inf for letter, _ in zip(LETTERS, of_prompt, strict=False)]
         if text != UNPARSED
@@ -87,7 +87,7 @@ def certain(texts: Sequence[str], options: Sequence[Sequence[str]]) -> list[list
 
 
 class Chooser(Model, ABC):
-    """An answerer that writes nothing but the letter of the option that it takes, so that any scoring is the same."""
+    """An answerer that writes only the letter of the option that it takes, so that every scoring gives the same."""
 
     @abstractmethod
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
@@ -101,6 +101,6 @@ class Chooser(Model, ABC):
 
 
 def drawn(count: int, *words: str) -> int:
-    """A number below `count`, the same for the same words, and any for others."""
+    """A pseudo-random number below `count`, determined by the words."""
     digest = hashlib.blake2b("\0".join(words).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") % count

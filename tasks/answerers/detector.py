@@ -1,4 +1,4 @@
-"""A detector that answers: what it hears when, and the rules by which questions are made."""
+"""A detector that answers: the events that it detects, and the rules by which questions are made."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 
 class DetectorAnswerer(Chooser):
-    """A detector of sounds that answers questions about when they are heard, by rules and without language.
+    """A detector of sound events that answers questions about them by rules, without language.
 
     A subclass sets `labels` and `frame_rate` and implements `detect`; ``path/to/file.py:ClassName`` is then a model.
-    Labels are compared with those of the questions as they are spoken: in small letters. What `detect` gives is
-    smoothed by a median over `median_seconds`, and what exceeds `threshold` is heard.
+    Labels are compared with those of the questions as they are spoken: in small letters. The likelihoods of `detect`
+    are smoothed by a median over `median_seconds`; a label is present where they exceed `threshold`.
 
-    Its card says what the class says: `id` (default: its name), `revision` (default: the digest of its file and of the
-    weights of its torch modules), `paradigm`, `licence`, `trained_on`.
+    Its card has the attributes of the class: `id` (default: its name), `revision` (default: the digest of its file and
+    of the weights of its torch modules), `paradigm`, `licence`, `trained_on`.
 
     Attributes:
-        labels: what can be heard.
+        labels: the labels that can be detected.
         frame_rate: frames a second that `detect` gives; the first begins with the clip.
-        sample_rate: Hz, to which clips are brought before.
-        threshold: of what is heard, 0–1.
+        sample_rate: Hz, to which clips are resampled before.
+        threshold: likelihood above which a label is present, 0–1.
         median_seconds: see above; 0 takes the frames as they are.
         device: torch device that it computes on.
     """
@@ -57,7 +57,7 @@ class DetectorAnswerer(Chooser):
 
     @abstractmethod
     def detect(self, waveforms: FloatArray, rate: int) -> Any:
-        """How likely each label is heard.
+        """The likelihood of each label in each frame.
 
         Args:
             waveforms: float32 [n, samples] in [-1, 1].
@@ -69,7 +69,7 @@ class DetectorAnswerer(Chooser):
 
     @cached_property
     def card(self) -> ModelCard:  # type: ignore[override]
-        """What it is.
+        """Its card.
 
         Raises:
             ModelError: the class lacks `labels` or `frame_rate`, or an attribute is not what it should be.
@@ -81,7 +81,7 @@ class DetectorAnswerer(Chooser):
         return replace(card, front_end_version=RULES_VERSION)
 
     def _check(self) -> None:
-        """Refuse what the class does not say, or says wrong."""
+        """Refuse attributes that are missing or wrong."""
         name, labels = type(self).__name__, getattr(self, "labels", None)
         if (
             isinstance(labels, str)
@@ -104,13 +104,13 @@ class DetectorAnswerer(Chooser):
         """See `Model.answer`.
 
         Raises:
-            ModelError: what `detect` gives is not what it should be.
+            ModelError: the output of `detect` is not as documented.
         """
         heard = iter(self.events(self.single_clips(clips)))
         return letters(prompts, lambda asked, prompt: place_of_answer(asked, next(heard)))
 
     def events(self, clips: Sequence[Any]) -> list[Annotation]:
-        """What is heard when in each clip.
+        """The events of each clip.
 
         Raises:
             ModelError: see `answer`.
@@ -154,7 +154,7 @@ class DetectorAnswerer(Chooser):
         return values
 
     def _annotation(self, values: NDArray[np.floating], duration: float) -> Annotation:
-        """What is heard when, from values [frames, labels] of a clip of so many seconds."""
+        """The events of a clip of this duration in seconds, from values [frames, labels]."""
         heard = smoothed(values, round(self.median_seconds * self.frame_rate)) > self.threshold
         events = [
             LabelledEvent(start / self.frame_rate, min(stop / self.frame_rate, duration), label)
@@ -188,30 +188,30 @@ CASCADE_HOP, WINDOW = 640, 4096
 CASCADE_MELS = 128
 
 CONTEXT = 4
-"""Frames on each side that the network hears beside one."""
+"""Frames of context on each side that the network sees beside one."""
 
 HIDDEN = (256, 128)
 
 _DROPOUT = 0.3
 
 STEPS, _BATCH, RATE = 3_000, 512, 2e-3
-"""Of training: steps, frames of each, and the highest learning rate; the time does not depend on the data."""
+"""Training steps, frames of a step, and the highest learning rate; the time does not depend on the data."""
 
 _TRAINING_VERSION = 1
-"""It rises with any change of the training: stored answers are another's then."""
+"""It rises with any change of the training, so that stored answers are not mixed up."""
 
 _SEED = 0
 
 
 class Cascade(DetectorAnswerer):
-    """Log-mel frames with four on each side, a network of 256 and 128 units, a median over 0.3 s, symbolic rules.
+    """Log-mel frames with four of context on each side, a network of 256 and 128 units, a median over 0.3 s, rules.
 
     128 mel bands of 128-ms frames every 20 ms, standardised band by band; rectified units, of which 0.3 are dropped in
     training; Adam with a learning rate that falls to 0 along half a cosine; binary cross-entropy of each label. One
     thread trains, so that the number of cores does not change the result.
 
-    Finer bands and longer frames than a first attempt had (64 and 64 ms) count better: of 200 questions of own scenes
-    .88 instead of .76.
+    It counts better than a first attempt with coarser bands and shorter frames (64 and 64 ms): .88 instead of .76 of
+    200 questions about the project's own scenes.
     """
 
     frame_rate = SAMPLE_RATE / CASCADE_HOP
@@ -224,7 +224,7 @@ class Cascade(DetectorAnswerer):
 
     @property
     def card(self) -> ModelCard:  # type: ignore[override]
-        """What it is; the network is not part of it: what it learns from is part of what answers are stored under."""
+        """Its card, without the network: the key of stored answers has the training data."""
         return answerer_card(
             "cascade",
             "detector trained on the split train, then rules",
@@ -233,7 +233,7 @@ class Cascade(DetectorAnswerer):
         )
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Model.learn`. A clip that several rows have is learnt from once.
+        """See `Model.learn`. A clip shared by several rows is learnt from once.
 
         Raises:
             ModelError: the rows have no events.
@@ -273,7 +273,7 @@ class Cascade(DetectorAnswerer):
         return np.stack(heard)
 
     def _targets(self, events: Sequence[Mapping[str, Any]], frames: int) -> FloatArray:
-        """Whether each label is heard in the middle of each frame, [frames, labels]."""
+        """Whether each label is present in the middle of each frame, [frames, labels]."""
         middles = (np.arange(frames) + 0.5) / self.frame_rate
         targets = np.zeros((frames, len(self.labels)), np.float32)
         for event in events:
@@ -299,7 +299,7 @@ def log_mel(clip: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def _mel_filters() -> Any:
-    """[MELS, bins], for power of full scale 1; sparse, whose products do not depend on the number of cores."""
+    """[MELS, bins], for power of full scale 1; sparse, since its products do not depend on the number of cores."""
     import librosa
     import scipy.sparse
 
@@ -316,14 +316,14 @@ def _moments(features: Sequence[NDArray[np.float16]]) -> tuple[FloatArray, Float
 
 
 def _padded(frames: NDArray[Any]) -> NDArray[Any]:
-    """Frames of a clip with `CONTEXT` on both sides, which repeat the ends."""
+    """Frames of a clip, padded by `CONTEXT` repeats of the ends on both sides."""
     return np.pad(frames, ((CONTEXT, CONTEXT), (0, 0)), mode="edge")
 
 
 def _trained(
     features: Sequence[NDArray[np.float16]], targets: Sequence[FloatArray], mean: FloatArray, deviation: FloatArray
 ) -> torch.nn.Module:
-    """A network that tells the labels [frames, labels] of standardised frames [frames, MELS], a pair of them a clip."""
+    """A network trained to give labels [frames, labels] for standardised frames [frames, MELS], one pair a clip."""
     import torch
     from torch import nn
 

@@ -1,7 +1,7 @@
 """The answerers by their names, as `load_model` and the command `models` have them.
 
-The package's own entry point of the group ``audio_compositionality.models`` leads here: so the room of encoders knows
-them, which imports nothing of this one.
+The package's own entry point of the group ``audio_compositionality.models`` leads here: so the room of encoders, which
+imports nothing of this one, knows them.
 """
 
 from __future__ import annotations

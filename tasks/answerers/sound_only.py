@@ -1,7 +1,7 @@
-"""Statistics of the whole sound, and what follows from them: an answerer that hears no labels and no times.
+"""Statistics of the mixture, and answers from them: an answerer without labels and without times.
 
-Where labels alone decide which answer is right, as among twins, it is at chance. It is the alarm for scenes whose
-answers can be told from how loud or how bright they are.
+Where labels alone decide which answer is right, as among twins, it is at chance level. It is the alarm for scenes whose
+loudness or brightness gives answers away.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 STATISTICS = ("level", "crest", "centroid", "bandwidth", "rolloff", "flatness", "crossings", "deviation", "change")
-"""Of the statistics of a clip."""
+"""Names of the statistics of a clip."""
 
 _FRAME = 1024
 _POWER_FLOOR = 1e-10
 _FAMILIES = ("option", "wording", "anchor", "rank")
-"""What of the text statistics are combined with: a coefficient each."""
+"""The text features with which statistics are combined: a coefficient each."""
 
 
 def clip_statistics(clip: FloatArray) -> NDArray[np.float64]:
@@ -67,10 +67,10 @@ def clip_statistics(clip: FloatArray) -> NDArray[np.float64]:
 
 
 class Statistics(Chooser):
-    """Nine statistics of the sound, and a logistic regression a kind of question over its options.
+    """Nine statistics of the clip, and a logistic regression over the options for each kind of question.
 
-    Each option is described by its text, its rank, the anchor and the polarity, and by each of these with each
-    statistic. Of a kind that it has not learnt it draws an option.
+    Features of an option are its text, its rank, the anchor and the polarity, and the products of each with each
+    statistic. For a kind that it has not learnt it draws an option at random.
     """
 
     card = answerer_card("statistics", "nine statistics of the whole sound and logistic regression")
@@ -108,7 +108,7 @@ class Statistics(Chooser):
 
     def _place(self, asked: Prompted, prompt: str, clip: Any) -> int:
         if asked.kind not in self._models:
-            # As `Blind`: below chance it would be no bar.
+            # As `Blind`: below chance level it would be no bar.
             return drawn(len(asked.options), prompt)
         vectorizer, model = self._models[asked.kind]
         return most_likely(
@@ -153,7 +153,7 @@ def band_statistics(clip: FloatArray) -> NDArray[np.float64]:
 
 
 def moment_statistics(clip: FloatArray) -> NDArray[np.float64]:
-    """`band_statistics` of a clip [samples] at `SAMPLE_RATE`, and what its bands have in common at each moment.
+    """`band_statistics` of a clip [samples] at `SAMPLE_RATE`, and the covariation of its bands within frames.
 
     That is the covariances over time of the means of each `_JOINED` neighbouring bands, and the deciles of the log
     of each frame's power.
@@ -188,9 +188,9 @@ def _mel_filters() -> NDArray[np.float64]:
 class TimeBlind(Chooser):
     """Mean and deviation of log-mel bands, and a random forest a kind of question.
 
-    A forest learns the answer from the statistics, the anchor and the polarity: the text that is right, of intervals
-    its place by time. Asked, it takes the option that most of its trees vote for, and draws one of those that are
-    equal, or of a kind that it has not learnt. It learns what stands in the split ``train`` alone; its seed is fixed.
+    A forest learns the answer from the statistics, the anchor and the polarity: the right text, or an interval's place
+    by time. It takes the option that most of its trees vote for; among equal ones, or for a kind that it has not
+    learnt, it draws one at random. It learns from the split ``train`` alone; its seed is fixed.
     """
 
     card = answerer_card("time-blind", "mean and deviation over time of log-mel bands and a random forest")
@@ -223,7 +223,7 @@ class TimeBlind(Chooser):
         single = self.single_clips(clips)
         given = [(prompted(prompt), self._heard(clip)) for clip, prompt in zip(single, prompts, strict=True)]
         votes: dict[int, dict[str, float]] = {}
-        # A forest is slow to start: each is asked once.
+        # A forest is slow to start: each predicts once.
         for kind, (forest, places) in self._forests.items():
             asked = [k for k, (one, values) in enumerate(given) if one.kind == kind and np.isfinite(values).all()]
             if asked:
@@ -244,22 +244,22 @@ class TimeBlind(Chooser):
 
 
 class OrderBlind(TimeBlind):
-    """As `TimeBlind`, with statistics of all bands of a frame together: what sounds at one moment, whenever that is."""
+    """As `TimeBlind`, with joint statistics of all bands of a frame: the sounds of one moment, whenever that is."""
 
     card = answerer_card("order-blind", "statistics of all log-mel bands of a frame together and a random forest")
     _statistics = staticmethod(moment_statistics)
 
 
 def _most_voted(asked: Prompted, votes: Mapping[str, float], prompt: str) -> int:
-    """The place of the option with most votes; one drawn for the prompt of those that have as many."""
+    """The place of the option with most votes; a tie is broken by a draw that depends on the prompt."""
     scores = np.round([votes.get(name, 0.0) for name in _names(asked)], 9)
     best = np.flatnonzero(scores == scores.max())
     return int(best[drawn(len(best), prompt)])
 
 
 def _names(asked: Prompted) -> list[str]:
-    """What each option is called when it is learnt: its text; of an interval, whose text seldom comes again, its place
-    by time."""
+    """The class of each option for the forest: its text; for an interval, whose text seldom recurs, its place by
+    time."""
     if asked.kind != "detection/first":
         return list(asked.options)
     times = [float(match[0]) if (match := _NUMBER.search(option)) else 0.0 for option in asked.options]
@@ -271,7 +271,7 @@ def _anchor(asked: Prompted) -> str:
 
 
 def _features(asked: Prompted, values: NDArray[np.float64], places: Mapping[str, int]) -> NDArray[np.float64]:
-    """Statistics, which anchor it is, and what Yes says."""
+    """The statistics, the anchor, and the polarity of Yes."""
     which = np.zeros(len(places) + 1)
     which[places.get(_anchor(asked), len(places))] = 1
     says = asked.wording is not None and YES in asked.options and asked.wording.asked.polarity in _FIRST_STATES

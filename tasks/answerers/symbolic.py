@@ -1,8 +1,9 @@
-"""From what is heard when to an answer, by the rules by which questions are made.
+"""Answers from events, by the rules by which questions are made.
 
-It takes the activities of intervals (`annotations.intervals`): the rules of the questions, but for what they leave
-open. A question is only asked where its answer is beyond doubt in the labels; a detector hears what lies between, and
-is given the nearest option. So the answer to a question is right wherever the events are, and never missing.
+Activities are those of intervals (`annotations.intervals`). The rules are those of the questions, extended to the cases
+that these leave open: a question is asked only where the labels decide its answer beyond doubt, while a detector's
+events may lie in between, and get the nearest option. So the answer is right wherever the events are, and never
+missing.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ from audio_compositionality.dataset_builder.texts.questions import YES, Question
 from .chooser import Chooser, Prompted, answerer_card, drawn, letters
 
 RULES_VERSION = 2
-"""It rises with any change that changes an answer."""
+"""It rises with any change of an answer."""
 
 _OVERLAP = "overlap"
-"""What Yes says of concurrency, or else the opposite."""
+"""The polarity by which Yes means concurrency; otherwise it means the opposite."""
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def place_of_answer(asked: Prompted, annotation: Annotation) -> int | None:
-    """The place of the option that is right of what is heard, or the nearest; None where the question cannot be read.
+    """The place of the right option given the events, or of the nearest; None where the question cannot be read.
 
     Args:
         asked: the question and its options.
-        annotation: what is heard; labels are compared as they are spoken.
+        annotation: the events; labels are compared as they are spoken.
     """
     if asked.wording is None:
         return None
@@ -60,12 +61,12 @@ Heard = Mapping[str, Activity]
 
 
 def _plainly(heard: Heard, rules: Rules) -> dict[str, Activity]:
-    """What is heard for long enough to be asked about."""
+    """The sounds that last long enough to be asked about."""
     return {label: activity for label, activity in heard.items() if total(activity) >= rules.min_event}
 
 
 def _least(rules: Rules) -> float:
-    """Steps from which two sounds are taken to overlap: halfway from never, which is apart, to what is an overlap."""
+    """Fewest shared steps that count as overlap: halfway between none and the overlap that questions require."""
     return rules.min_overlap / 2
 
 
@@ -103,13 +104,13 @@ def _state_of_clip(asked: QuestionMeaning, options: Sequence[str], heard: Heard,
 
 
 def _is_there(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int:
-    # Halfway from never to what is asked about.
+    # Halfway between none and the least that questions are asked about.
     is_present = total(heard.get(asked.anchor, ())) >= rules.min_event / 2
     return _yes_or_no(options, is_present == (asked.polarity == PRESENT))
 
 
 def _begins_first(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int:
-    """What is not heard begins after what is."""
+    """An absent sound counts as beginning after a present one."""
     onsets = [
         min((start for start, _ in heard.get(label, ())), default=math.inf) for label in (asked.anchor, asked.compared)
     ]
@@ -121,8 +122,8 @@ def _yes_or_no(options: Sequence[str], says_yes: bool) -> int:
 
 
 def _partner(asked: QuestionMeaning, options: Sequence[str], heard: Heard, rules: Rules) -> int:
-    """The option that is longest with the anchor; where none is, the one that comes nearest to it, then one that is
-    heard at all."""
+    """The option that overlaps the anchor longest; where none does, the one nearest to it, then one that is present at
+    all."""
     anchor = heard.get(asked.anchor, ())
 
     def nearness(option: str) -> tuple[int, int, int]:
@@ -140,7 +141,7 @@ def _first_window(asked: QuestionMeaning, options: Sequence[str], heard: Heard, 
         return None
     regions = [region for region in together(heard.values()) if region[1] - region[0] >= _least(rules)]
     if not regions:
-        # Two sounds that come near are the best that there is.
+        # Without an overlap, two sounds that come near are the best guess.
         regions = list(together([widened(activity, STEPS // 2) for activity in heard.values()])) or [(0, 0)]
     onset = regions[0][0]
     return min(range(len(windows)), key=lambda place: abs(onset - sum(windows[place]) / 2))
@@ -175,7 +176,7 @@ _ANSWERS = {
 
 
 class _LabelReader(Chooser):
-    """An answerer that is told labels: of a row, what is heard when is read, and not its answer."""
+    """An answerer with labels: it reads the events of a row, and not its answer."""
 
     @property
     def abilities(self) -> frozenset[str]:
@@ -197,7 +198,7 @@ class _LabelReader(Chooser):
 
 
 class Oracle(_LabelReader):
-    """Knows what is heard when; answers by the symbolic rules."""
+    """Knows the events; answers by the symbolic rules."""
 
     card = answerer_card("oracle", "told the labels with their times", kind="control")
 
@@ -206,10 +207,10 @@ class Oracle(_LabelReader):
 
 
 class Present(_LabelReader):
-    """Knows what is heard, and not when: draws from the options that this leaves.
+    """Knows which sounds are present, and not when: draws from the options that this leaves.
 
-    A number of kinds is known, no more of which can be heard at once, and whether one is heard. What is not heard
-    neither overlaps nor lasts. The only kind that is heard overlaps nothing.
+    It knows the number of kinds, which bounds how many can sound at once, and whether a kind is present. An absent kind
+    neither overlaps nor lasts. The only kind that is present overlaps nothing.
     """
 
     card = answerer_card("present", "told the labels without their times", kind="control")

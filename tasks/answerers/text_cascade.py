@@ -1,7 +1,7 @@
-"""The text cascade by its name, ``heard-as-text:DETECTOR:MODEL``: a language model reads what a detector has heard.
+"""The text cascade, by the name ``heard-as-text:DETECTOR:MODEL``: a language model reads the events of a detector.
 
-The package's own entry point of the group ``audio_compositionality.adapters`` leads here: so the room of encoders knows
-it, which imports nothing of this one.
+The package's own entry point of the group ``audio_compositionality.adapters`` leads here: so the room of encoders,
+which imports nothing of this one, knows it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _FORM = (
 
 
 def check_cascade(spec: str) -> None:
-    """Refuse a name for what it is; nothing is loaded, and no message shows what may hold a password.
+    """Refuse a name by its form; nothing is loaded, and no message shows a text that may hold a password.
 
     Raises:
-        ModelError: it has no two parts, or one of them is the name of nothing.
+        ModelError: it has no two parts, or one of them names no model.
     """
     for name in split_cascade(spec):
         check_name(name)
@@ -63,7 +63,7 @@ def load_cascade(spec: str, device: torch.device | None, options: EncoderOptions
         raise ModelError(f"'{name}' detects no events (detect_events); the form is {_FORM}")
     reader: Model
     if is_endpoint(reader_name):
-        # Imported only where it is needed: the client takes a second.
+        # Imported by need: the client takes a second.
         from audio_compositionality.encoders.language_models.endpoint import load_endpoint
 
         reader = load_endpoint(reader_name, options, hears=False)

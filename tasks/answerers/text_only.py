@@ -1,7 +1,7 @@
-"""Answerers that hear nothing: what words alone give away.
+"""Text-only answerers: they show how much the words alone give away.
 
 `majority` and `blind` learn from the questions of the split ``train`` and their answers. Where the questions are
-balanced, all of them are at chance.
+balanced, all of them are at chance level.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class First(Chooser):
 
 
 class Longest(Chooser):
-    """Takes the option with most characters; of several the first."""
+    """Takes the option with most characters; in a tie the first."""
 
     card = answerer_card("longest", "takes the longest option")
 
@@ -49,8 +49,8 @@ def _length(options: Sequence[str]) -> Any:
 class Majority(Chooser):
     """Gives the text that was right most often among questions of the same kind with the same options.
 
-    Where no question had these options, the text that was right most often of all times that it stood among the options
-    of the kind; where none of them ever did, the place that was right most often.
+    Where no question had these options, it gives the text with the highest share of right answers among its appearances
+    in options of the kind; where none of them ever appeared, the place that was right most often.
     """
 
     card = answerer_card("majority", "the text that was right most often among questions to learn from")
@@ -93,10 +93,10 @@ class Majority(Chooser):
 
 
 class Blind(Chooser):
-    """Logistic regression over what the text of a question says of each of its options.
+    """Logistic regression over text features of each option of a question.
 
-    The features are those of the control that questions have to pass (`questions.controls.option_features`), a model
-    a kind of question; it takes the option that is most likely right, and draws from those that are as likely.
+    The features are those of the control that questions have to pass (`questions.controls.option_features`), with one
+    model for each kind of question; it takes the likeliest option, and draws one of several that are equally likely.
     """
 
     card = answerer_card("blind", "logistic regression over the text of questions")
@@ -134,7 +134,7 @@ class Blind(Chooser):
 
 
 def text_features(asked: Prompted, families: Iterable[str] = FAMILIES) -> list[Features]:
-    """For each option what the text of the question says of it, by families; less of one that cannot be read."""
+    """Text features of each option, by families; fewer for a question that cannot be read."""
     template, anchor, polarity = "", "", ""
     if asked.wording is not None:
         template = asked.wording.template.name
@@ -144,7 +144,7 @@ def text_features(asked: Prompted, families: Iterable[str] = FAMILIES) -> list[F
 
 
 def most_likely(scores: Any, prompt: str) -> int:
-    """The place of the highest score; one drawn for the prompt where several differ by less than a fit tells apart."""
+    """The place of the highest score; one drawn for the prompt where several differ by less than a fit's precision."""
     rounded = np.round(np.asarray(scores, np.float64), 3)
     best = np.flatnonzero(rounded == rounded.max())
     return int(best[drawn(len(best), prompt)])

@@ -1,1 +1,1 @@
-"""The benchmarks, a file each: what the tasks of one ask together, and the figures that show several of them."""
+"""The benchmarks, a file each: the common question of a benchmark's tasks, and the figures that show several."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Measures = tuple[tuple[str, str], ...]
-"""Task and name of measures, whose mean is shown."""
+"""A cell: task and name of the measures whose mean it shows."""
 
 COLUMNS = ("Informativeness", "R-equivariance", "P gain", "Disentanglement", "Invariance (ABX)")
 
@@ -54,13 +54,13 @@ ROWS: dict[str, tuple[Measures, ...]] = {
 """What each cell of the heat map shows, by the heading of its row."""
 
 MOST_MODELS = 6
-"""Trained models in the heat map."""
+"""Most trained models in the heat map."""
 
 MATTERS = 0.05
 """A smaller difference from a twin counts as none."""
 
 FEWEST_MODELS = 5
-"""Models that a correlation over models needs."""
+"""Fewest models for a correlation over models."""
 
 SCATTER = tuple(
     ScatterPanel(
@@ -137,7 +137,7 @@ def _scatter(models: Sequence[DrawnModel], sheet: Sheet) -> Figure:
 
 
 def _beside(models: Sequence[DrawnModel]) -> list[DrawnModel]:
-    """Models without the baselines that describe nothing: their points at 0 would take the room of all others."""
+    """Models less the baselines that represent nothing: their points at 0 would squeeze all others together."""
     kept = [place for place, model in enumerate(models) if model.kind != "baseline" or model.is_reference]
     places = {place: number for number, place in enumerate(kept)}
     return [replace(models[place], twins=tuple(places[twin] for twin in models[place].twins)) for place in kept]

@@ -1,4 +1,4 @@
-"""CompA: are order and attributes heard, and told by captions of the same words (arXiv 2310.08753)?"""
+"""CompA: are order and attributes recognised, given captions of the same words (arXiv 2310.08753)?"""
 
 from __future__ import annotations
 

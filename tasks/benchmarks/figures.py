@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 COLOURS = "PuOr"
-"""Orange below zero and purple above: apart also to eyes that do not tell red from green."""
+"""Orange below zero and purple above: distinct in red–green colour blindness too."""
 
 MISSING = "#D9D9D9"
-"""Of a cell without a number."""
+"""Colour of a cell without a number."""
 
 CELL = 0.17
 """Inches, the height of a cell."""
@@ -36,9 +36,9 @@ class HeatPanel:
     """A panel of a heat map.
 
     Attributes:
-        name: what stands above it.
-        values: [rows, columns], NaN for what is missing; None for a panel that is left empty.
-        note: what stands in an empty one.
+        name: title above it.
+        values: [rows, columns], NaN for missing ones; None for a panel that is left empty.
+        note: text in an empty panel.
     """
 
     name: str
@@ -47,7 +47,7 @@ class HeatPanel:
 
 
 def drawn_values(model: DrawnModel, cells: Sequence[Sequence[Sequence[tuple[str, str]]]]) -> Floats:
-    """Numbers of a model, [rows, columns]: of each cell the mean of some measures, NaN where there is none.
+    """Numbers of a model, [rows, columns]: for each cell the mean of some measures, NaN where there is none.
 
     Args:
         model: the model.
@@ -71,14 +71,14 @@ def draw_heat_maps(
     groups: Sequence[int] = (),
     scale: str = "",
 ) -> Figure:
-    """A figure of heat maps that share a scale of colours from −1 to 1, at which colours end and numbers do not.
+    """A figure of heat maps with a common scale from −1 to 1: colours saturate at its ends, numbers do not.
 
     Args:
         panels: rows of panels, of one length.
         rows, columns: headings of the rows and columns of all panels.
-        sheet: what it is drawn on.
+        sheet: to draw on.
         groups: rows before which there is a gap.
-        scale: what stands below the scale of colours.
+        scale: label below the scale of colours.
     """
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
@@ -131,7 +131,7 @@ def _draw_cells(axes: Axes, panel: HeatPanel, norm: Normalize, rows: int, column
 
 
 def heat_map_text(value: float) -> str:
-    """A number on as little room as it needs; a dash for what is missing."""
+    """A number in as few characters as it needs; a dash for a missing one."""
     if np.isnan(value):
         return "–"
     return (f"{value:z.2f}" if abs(value) < 9.995 else f"{value:.0f}").replace("-", "−")
@@ -153,13 +153,13 @@ MARKER = 4
 """Points (1/72 inch), the size of a model's marker."""
 
 KIND_NAMES = {"trained": "model", "untrained": "untrained network", "baseline": "baseline", "control": "control"}
-"""What kinds of models are called, in the order of legends."""
+"""Names of the kinds of models, in the order of legends."""
 
 JOINED: dict[str, Any] = {"color": "#999999", "linewidth": 0.8, "zorder": 1}
 """The line between a model and its untrained twin."""
 
 FLOOR_DASH: dict[str, Any] = {"color": "#D55E00", "marker": "_", "markersize": 9, "markeredgewidth": 1.2, "zorder": 2}
-"""The dash at what a model has to be above by its own numbers."""
+"""The dash at a model's floor, given by its own numbers."""
 
 _HIGH, _GAP, _LEFT, _RIGHT = 1.45, 0.12, 0.46, 0.06  # inches of panels, between and beside them
 
@@ -169,11 +169,11 @@ class ScatterPanel:
     """A panel of a scatter plot.
 
     Attributes:
-        name: what stands above it.
+        name: title above it.
         x, y: task and name of the measures.
-        chance: of both, where lines are drawn; None for none.
-        floor: task and name of the measure that a model's own numbers put in the place of the chance of `y`, where it
-            is larger; None for none.
+        chance: level of both, where lines are drawn; None for none.
+        floor: task and name of the measure that replaces the chance level of `y` where it is larger, by a model's own
+            numbers; None for none.
     """
 
     name: str
@@ -183,12 +183,12 @@ class ScatterPanel:
     floor: tuple[str, str] | None = None
 
     def point(self, model: DrawnModel) -> tuple[float, float] | None:
-        """Where a model lies; None where it lacks a measure."""
+        """The point of a model; None where it lacks a measure."""
         x, y = model.value(*self.x), model.value(*self.y)
         return None if x is None or y is None else (x, y)
 
     def raised(self, model: DrawnModel) -> float | None:
-        """The floor of a model, where it is above chance."""
+        """The floor of a model, where it is above the chance level."""
         value = None if self.floor is None else model.value(*self.floor)
         return value if value is not None and value > (self.chance[1] or 0.0) else None
 
@@ -201,8 +201,8 @@ def draw_twin_scatter(
     Args:
         panels: beside each other.
         models: all of them; one without a point in any panel is left out.
-        sheet: what it is drawn on.
-        x, y: what the axes are.
+        sheet: to draw on.
+        x, y: labels of the axes.
 
     Raises:
         TaskError: no model has a point.
@@ -247,7 +247,7 @@ def draw_twin_scatter(
 def _limits(
     panels: Sequence[ScatterPanel], models: Sequence[DrawnModel]
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Of both axes, so that all panels show all points."""
+    """Limits of both axes, such that all panels show all points."""
     points = np.array([point for panel in panels for model in models if (point := panel.point(model)) is not None])
     margin = 0.08 * np.maximum(np.ptp(points, axis=0), 0.1)
     low, high = points.min(axis=0) - margin, points.max(axis=0) + margin

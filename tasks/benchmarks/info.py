@@ -1,4 +1,4 @@
-"""What a benchmark of several tasks is, and what its figures are drawn from: one with figures a module beside this."""
+"""Benchmarks of several tasks, and the material of their figures; one with figures is a module beside this."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DrawnModel:
-    """A model in a figure of a benchmark, with all that its tasks say of it.
+    """A model in a figure of a benchmark, with its measures in all tasks.
 
     Attributes:
         label: its name for people.
-        kind: what its scores can be evidence of.
+        kind: the kind of evidence that its scores are.
         measures: its measures by their names, by the name of the task; tasks without a result are left out.
-        is_reference: whether it is a baseline that describes a sound plainly, or its level alone.
-        twins: places, among the models that are drawn, of its untrained twins.
-        colour, marker: that its kind has in all figures.
+        is_reference: whether it is a baseline of plain descriptors of a sound, or of its level alone.
+        twins: places of its untrained twins among the drawn models.
+        colour, marker: of its kind in all figures.
     """
 
     label: str
@@ -54,11 +54,11 @@ class Key(Protocol):
 
 
 class Sheet(Protocol):
-    """What a figure is drawn on: the sizes of paper, and how names are written. Lengths are in inches.
+    """The sheet that a figure is drawn on: the sizes of paper, and how names are written. Lengths are in inches.
 
     Attributes:
         column, page: widths of a column and of a page of text; a figure has one of them.
-        line: from one line of the smallest text to the next.
+        line: distance of two lines of the smallest text.
     """
 
     @property
@@ -71,7 +71,7 @@ class Sheet(Protocol):
     def line(self) -> float: ...  # noqa: D102
 
     def text_width(self, text: str) -> float:
-        """How wide a line of the smallest text is."""
+        """The width of a line of the smallest text."""
         ...
 
     def title(self, axes: Axes, name: str, width: float) -> None:
@@ -83,7 +83,7 @@ class Sheet(Protocol):
         ...
 
     def key(self, names: Sequence[str], width: float) -> Key:
-        """A key of numbers from 1, for the foot of a figure so wide."""
+        """A key of numbers from 1, for the foot of a figure of this width."""
         ...
 
 
@@ -95,8 +95,8 @@ class BenchmarkDrawing:
         name: of its files.
         title: caption, what it shows and how it is read.
         alternative: what it shows, for people who cannot see it.
-        draw: draws it of models; raises TaskError, saying why, where it cannot be drawn of them.
-        finding: what it shows of these models, sentences that are set behind the caption; empty for none.
+        draw: draws it from models; raises TaskError with the reason where these do not suffice.
+        finding: the result for these models, in sentences behind the caption; empty for none.
     """
 
     name: str
@@ -111,7 +111,7 @@ class BenchmarkInfo:
     """A benchmark: a module of this folder, or of an installed package, has one by the name ``BENCHMARK``.
 
     Attributes:
-        name: that `TaskInfo.benchmark` of its tasks has.
+        name: as in `TaskInfo.benchmark` of its tasks.
         title: the name for people.
         question: what it asks of a model, one sentence.
         drawings: its figures, beside those of its tasks.
@@ -142,7 +142,7 @@ _PLAIN = (
         "Does an audio language model hear that a sound is there, and which of two begins first?",
     ),
 )
-"""Benchmarks without a figure of their own (arXiv 2603.13685, and 2603.05128 with what is beside it)."""
+"""Benchmarks without a figure of their own (arXiv 2603.13685, and 2603.05128 with its additions)."""
 
 _BENCHMARKS: Registry[BenchmarkInfo] = Registry(
     __package__,
@@ -161,5 +161,5 @@ def register_benchmark(benchmark: BenchmarkInfo) -> None:
 
 
 def benchmark_info(name: str) -> BenchmarkInfo:
-    """What a benchmark is; of one that nothing says, its name is all."""
+    """The facts of a benchmark; for an unregistered one, its name alone."""
     return _BENCHMARKS.find(name) or BenchmarkInfo(name, name, "")

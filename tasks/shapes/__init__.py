@@ -1,4 +1,4 @@
-"""Shapes of tasks: what those have in common that put the same question to other rows.
+"""Shapes of tasks: the common part of tasks that put one question to different rows.
 
-A registered task takes a shape and says what is its own.
+A registered task takes a shape and adds its own facts.
 """

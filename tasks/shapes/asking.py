@@ -1,4 +1,4 @@
-"""How questions with options are asked: in which words, in which orders of the options, and how the answer is taken."""
+"""Asking questions with options: the words of the prompt, the orders of the options, and the scoring of answers."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class PromptStyle:
     """A way to ask for the answer.
 
     Attributes:
-        last_line: what is asked for below the options.
+        last_line: instruction below the options.
         version: it rises with any change of the prompt's words: answers to other words are other answers.
         reasons: whether the model writes down its reasons first, so that its answer is long.
-        scorings: ways to take an answer that the words go with; see `Inputs.scoring`.
+        scorings: the scorings that go with the words; see `Inputs.scoring`.
     """
 
     last_line: str
@@ -39,7 +39,7 @@ TEXT: Literal["text"] = "text"
 
 PROMPTS = {
     DIRECT: PromptStyle("Answer with one letter only.", scorings=("generate", "letters")),
-    # Where the likelihood of an option's text is taken, a letter must not be what is asked for.
+    # Where the likelihood of an option's text is taken, the prompt must not ask for a letter.
     TEXT: PromptStyle("Answer with the text of one option only, without its letter.", scorings=("generate", "options")),
     "reason": PromptStyle("Explain, then <answer>letter</answer>.", reasons=True),
 }
@@ -47,7 +47,7 @@ PROMPTS = {
 
 ONE_ORDER: Literal[1] = 1
 CYCLIC: Literal["cyclic"] = "cyclic"
-"""In which orders a question's options are shown: as they are, or turned until each has stood at each position."""
+"""Orders of a question's options: as given, or rotated until each has stood at each position."""
 
 
 def prompt_style(name: object) -> PromptStyle:
@@ -63,7 +63,7 @@ def prompt_style(name: object) -> PromptStyle:
 
 
 def direct_prompt(question: str, options: Sequence[str]) -> str:
-    """The question, its options with a letter each, and that one letter is wanted: a line each.
+    """The question, its options with a letter each, and the request for one letter: a line each.
 
     >>> print(direct_prompt("Which of these is heard longest in total?", ["dog", "rain"]))
     Which of these is heard longest in total?
@@ -83,7 +83,7 @@ def direct_prompt(question: str, options: Sequence[str]) -> str:
 
 
 def question_prompt(question: str, options: Sequence[str], style: str) -> str:
-    """The question, its options with a letter each, and what is wanted: a line each; see `direct_prompt`.
+    """The question, its options with a letter each, and the instruction: a line each; see `direct_prompt`.
 
     Args:
         question: one line.
@@ -100,7 +100,7 @@ def question_prompt(question: str, options: Sequence[str], style: str) -> str:
 
 
 def cyclic_orders(options: Sequence[str]) -> list[tuple[str, ...]]:
-    """The options turned by 0, 1 and so on, so that each stands once at each position.
+    """The options rotated by 0, 1 and so on, so that each stands once at each position.
 
     >>> cyclic_orders(["dog", "rain", "bell"])
     [('dog', 'rain', 'bell'), ('rain', 'bell', 'dog'), ('bell', 'dog', 'rain')]
@@ -109,7 +109,7 @@ def cyclic_orders(options: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def shown_orders(options: Sequence[str], orders: int | str) -> list[tuple[str, ...]]:
-    """The orders in which the options of a question are shown, that in which they are given first.
+    """The orders in which the options of a question are shown, the given order first.
 
     Args:
         options: of the question.
@@ -140,7 +140,7 @@ def _check(question: str, options: Sequence[str]) -> None:
     if not 2 <= len(options) <= len(LETTERS):
         raise InputError(f"a question has 2 to {len(LETTERS)} options, not {len(options)}: {question!r}")
     for text in (question, *options):
-        # A letter behind the text, so that a line end at its own end counts.
+        # With a letter appended, a line break at the end of the text counts too.
         if not text.strip() or len(f"{text}x".splitlines()) > 1:
             raise InputError(f"a question and its options are one line of text each, not {text!r}")
     for option in options:
@@ -176,7 +176,7 @@ class AskingSpec(Spec):
     @model_validator(mode="before")
     @classmethod
     def _of_options(cls, values: Any) -> Any:
-        """Where the likelihood of an option's text is taken, that text is what is asked for."""
+        """Where the likelihood of an option's text is taken, the prompt asks for that text."""
         return {"prompt": TEXT, **values} if values.get("scoring") == "options" else values
 
     @model_validator(mode="after")

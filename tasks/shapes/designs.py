@@ -1,7 +1,7 @@
-"""Designs: what is varied in clips, which clips differ in it alone, and what is learnt from and tested apart.
+"""Designs: the variable of some clips, the orbits that differ in it alone, and the folds of training and test.
 
-A task that fits probes takes one. A factor has levels, and its orbits are the contexts that all other factors make; a
-transform has strengths, and an orbit is a clip and its copies.
+A task that fits probes takes one. A factor has levels, and each combination of all other factors, its context, is an
+orbit; a transform has strengths, and a clip with its copies is an orbit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FOLDS = 5
 FACTORS = ATTRIBUTES
 
 IN_SCENES = tuple(f"{factor}_in_scene" for factor in FACTORS)
-"""What the factors are called where they are varied in a scene."""
+"""Names of the factors where they are varied in a scene."""
 
 CLASSES = ("timbre",)
 """The factors whose levels have no order."""
@@ -38,13 +38,13 @@ CLASSES = ("timbre",)
 TRANSFORMS = tuple(list_transforms())
 
 UNSEEN, SEEN = "unseen", "seen"
-"""Timbres of two sources that are tested: never learnt from, or with other notes."""
+"""Test timbres of two sources: absent from training, or present with other notes."""
 
 _FEWEST_GROUPS = 3
-"""Of timbres."""
+"""Fewest groups of timbres."""
 
 METERS = ("level-statistics", "rms")
-"""Controls that hear how loud a clip is, and nothing else: what they reach needs no more than that."""
+"""Energy controls, which represent the level of a clip alone: a score that they reach needs no more than that."""
 
 PAPER = {"probes": ["slp", "mlp"], "scaled": False}
 """Settings that follow arXiv 2505.06224: both of its probes, on features and targets as they come."""
@@ -62,7 +62,7 @@ TRANSFORM_WARNING = (
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeInfo(TaskInfo):
-    """What a task of the four axes of arXiv 2505.06224 is."""
+    """The facts of a task of the four axes of arXiv 2505.06224."""
 
     benchmark: str = "axes"
     needs: frozenset[str] = ENCODER
@@ -73,7 +73,7 @@ class ProbeInfo(TaskInfo):
 
 @dataclass(frozen=True, kw_only=True)
 class FactorInfo(ProbeInfo):
-    """What a task of factors is."""
+    """The facts of a task of factors."""
 
     recipe: str = "factors"
     samples: str = "clips"
@@ -82,7 +82,7 @@ class FactorInfo(ProbeInfo):
 
 @dataclass(frozen=True, kw_only=True)
 class TransformInfo(ProbeInfo):
-    """What a task of transforms is."""
+    """The facts of a task of transforms."""
 
     recipe: str = "transforms"
     samples: str = "clips with copies"
@@ -91,7 +91,7 @@ class TransformInfo(ProbeInfo):
 
 @dataclass(frozen=True, kw_only=True)
 class OnsetInfo(TransformInfo):
-    """What a task of onsets is: it needs sounds that can be moved in time."""
+    """The facts of a task of onsets, which needs sounds that can be moved in time."""
 
     samples: str = "scenes"
     captions: Mapping[str, str] = field(default_factory=lambda: {"audio": "a scene"})
@@ -108,15 +108,15 @@ class VariedClips:
     """The clips in which one factor, or one transform, is varied.
 
     Attributes:
-        places: of the n clips among those that are embedded.
-        levels: of the factor or of the transform's strength in each clip, a number, or the name of a class; NaN for an
-            original. Empty where there is none.
+        places: of the n clips among the embedded clips.
+        levels: the factor's level or the transform's strength in each clip, a number, or the name of a class; NaN for
+            an original. Empty where there is none.
         orbits: [n], equal for clips that differ in nothing else.
-        blocks: [n], equal for clips that are never both learnt from and tested; empty where these are the orbits.
+        blocks: [n], equal for clips that are never split between training and test; empty where orbits are the blocks.
         folds: [n] in which each clip is tested; empty where nothing is fitted.
-        samples: of each clip the place of its sample among `Design.scored`; empty where clips are no samples.
-        originals: [n], whether a clip is the one of its orbit that nothing was done to; empty where there is none.
-        same, different: of each original the place, among the embedded clips, of a clip of its content and of one of
+        samples: the place of each clip's sample among `Design.scored`; empty where clips are no samples.
+        originals: [n], whether a clip is its orbit's untransformed one; empty where there is none.
+        same, different: for each original the place, among the embedded clips, of a clip of its content and of one of
             another content; empty where there are none.
     """
 
@@ -132,7 +132,7 @@ class VariedClips:
 
 
 class Design(ABC):
-    """What is varied in the rows of a recipe."""
+    """The variables of a recipe's rows."""
 
     @abstractmethod
     def is_given(self, row: Row) -> bool:
@@ -143,7 +143,7 @@ class Design(ABC):
         """Refuse rows that cannot be scored.
 
         Raises:
-            TaskError: they are too few, or miss something.
+            TaskError: they are too few, or incomplete.
         """
 
     @abstractmethod
@@ -151,7 +151,7 @@ class Design(ABC):
         """Names of factors or transforms and their clips.
 
         Args:
-            rows: of all clips that are embedded, which may be more than those of this design.
+            rows: of all embedded clips, which may be more than this design has.
         """
 
     @abstractmethod
@@ -160,11 +160,11 @@ class Design(ABC):
 
     @abstractmethod
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """What is known of these."""
+        """The facts of these samples."""
 
 
 class FactorDesign(Design):
-    """Single sources of all combinations of levels, which differ in one factor; a fold is of contexts."""
+    """Single sources of all combinations of levels; an orbit differs in one factor, and a fold is a set of contexts."""
 
     def is_given(self, row: Row) -> bool:
         """Whether a row is one of the single sources of all combinations."""
@@ -174,7 +174,7 @@ class FactorDesign(Design):
         """Refuse rows whose single sources cannot be scored.
 
         Raises:
-            TaskError: a factor has one level, or too few contexts to be tested apart from where it is learnt.
+            TaskError: a factor has one level, or too few contexts for separate training and test.
         """
         crossed = self.scored(rows)
         for factor in FACTORS:
@@ -200,7 +200,7 @@ class FactorDesign(Design):
         return [row for row in rows if is_crossed(row)]
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The single sources; those that differ in the timbre alone are not independent."""
+        """The single sources; sources that differ in the timbre alone are not independent."""
         crossed = self.scored(rows)
         return Samples(
             rows=tuple(crossed),
@@ -212,17 +212,17 @@ class FactorDesign(Design):
 
 
 class SceneFactorDesign(FactorDesign):
-    """As `FactorDesign`, and beside them stars: a scene, and clips that differ from it in one factor of one source.
+    """As `FactorDesign`, with stars beside: a scene, and clips that differ from it in one factor of one source.
 
-    The samples are the single sources. Of stars a fold is of scenes.
+    The samples are the single sources. A fold of stars is a set of scenes.
     """
 
     def is_given(self, row: Row) -> bool:
-        """Whether a row is a single source or of a star, but for a star's clips of other onsets."""
+        """Whether a row is a single source or part of a star, other than a star's clip of other onsets."""
         return is_crossed(row) or row["factor"] in (*FACTORS, "")
 
     def check(self, rows: Sequence[Row], task: str) -> None:
-        """As of `FactorDesign`.
+        """As `FactorDesign`.
 
         Raises:
             TaskError: likewise, or there are fewer stars than folds.
@@ -245,7 +245,7 @@ class SceneFactorDesign(FactorDesign):
 class TwoSourceDesign(Design):
     """Two sources, of which one has the faster rate; a clip's context is the timbres and notes of both.
 
-    It is learnt from timbres other than those that are tested, `UNSEEN`, and from other notes of the same, `SEEN`.
+    Training has other timbres than the test, `UNSEEN`, or the same with other notes, `SEEN`.
     """
 
     def is_given(self, row: Row) -> bool:
@@ -256,14 +256,14 @@ class TwoSourceDesign(Design):
         """Refuse too few timbres.
 
         Raises:
-            TaskError: too few groups of timbres to learn from some, choose by another and be tested on a third.
+            TaskError: too few groups of timbres for training, validation and test.
         """
         groups = len({row["group"] for row in rows})
         if groups < _FEWEST_GROUPS:
             raise TaskError(f"{task} has {groups} groups of timbres; it needs at least {_FEWEST_GROUPS}")
 
     def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
-        """Both ways to learn which is faster, each with all clips."""
+        """Both ways to learn which source is faster, each with all clips."""
         contexts = [_timbres_and_notes(row) for row in rows]
         folds = {UNSEEN: np.array([row["group"] for row in rows], np.int64), SEEN: dealt_folds(contexts)}
         levels, places = [row["faster"] for row in rows], range(len(rows))
@@ -275,7 +275,7 @@ class TwoSourceDesign(Design):
         return list(rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All clips; those of the same timbres and notes are not independent."""
+        """All clips; clips of the same timbres and notes are not independent."""
         return Samples(
             rows=tuple(rows),
             clusters=numbered([_timbres_and_notes(row) for row in rows]),
@@ -286,7 +286,7 @@ class TwoSourceDesign(Design):
 
 
 class TransformDesign(Design):
-    """Clips and what transforms made of them; the rows state their folds."""
+    """Clips and their copies by transforms; the rows state the folds."""
 
     def is_given(self, row: Row) -> bool:
         """Whether a row's clip is a base or a copy."""
@@ -297,7 +297,7 @@ class TransformDesign(Design):
         check_orbits(rows, task)
 
     def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
-        """Each transform that there are copies by, with these and their originals."""
+        """Each transform with its copies and their originals."""
         sample_of = {row["base"]: place for place, row in enumerate(self.scored(rows))}
         for transform in transforms_of(rows):
             places = orbit_places(rows, transform)
@@ -321,7 +321,7 @@ class TransformDesign(Design):
         return [row for row in rows if is_original(row) and row["base"] in copied]
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The originals that have copies; those of one group are not independent."""
+        """The originals that have copies; originals of one group are not independent."""
         originals = self.scored(rows)
         groups: dict[str, tuple[str, ...]] = {}
         if any(row.get("label") for row in originals):
@@ -350,7 +350,7 @@ class LabelledTransformDesign(TransformDesign):
 
 
 class ComparedTransformDesign(TransformDesign):
-    """As `TransformDesign`, of clips that there are two others beside: one of the same content, and one of another."""
+    """As `TransformDesign`, of clips with two candidates each: one of the same content, and one of another."""
 
     def is_given(self, row: Row) -> bool:
         """Every clip."""
@@ -360,7 +360,7 @@ class ComparedTransformDesign(TransformDesign):
         """See `check_orbits`.
 
         Raises:
-            TaskError: likewise, or a clip has none that copies could be compared with.
+            TaskError: likewise, or a clip has no candidates to compare its copies with.
         """
         check_orbits(rows, task)
         if not compared(rows):
@@ -368,7 +368,7 @@ class ComparedTransformDesign(TransformDesign):
         check_orbits(compared(rows), task)
 
     def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
-        """Each transform, with the originals, their copies and the clips that these are compared with."""
+        """Each transform, with the originals, their copies and the candidates."""
         kept = {row["id"] for row in compared(rows)}
         places = [place for place, row in enumerate(rows) if row["id"] in kept]
         of_kept = [rows[place] for place in places]
@@ -386,11 +386,11 @@ class ComparedTransformDesign(TransformDesign):
             )
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
-        """The originals that have copies and clips that these are compared with."""
+        """The originals that have copies and candidates."""
         return super().scored(compared(rows))
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """These, and what the clip of another content differs in."""
+        """These originals, and the difference of the candidate of another content."""
         samples = super().samples(rows)
         differs = {row["base"]: row["candidate"] for row in rows if is_candidate(row) and row["candidate"] != SAME}
         groups = {"what the other clip differs in": tuple(differs[row["base"]] for row in samples.rows)}
@@ -400,8 +400,7 @@ class ComparedTransformDesign(TransformDesign):
 class OnsetDesign(Design):
     """Scenes, each beside one whose sources begin at other times and one that differs in one factor of one source.
 
-    Which of two clips is called the original makes no difference but to the comparison: the scene is the copy, and the
-    clip of other onsets its original.
+    For the comparison the scene counts as the copy, and the clip of other onsets as its original.
     """
 
     def is_given(self, row: Row) -> bool:
@@ -412,7 +411,7 @@ class OnsetDesign(Design):
         """Refuse recordings, and too few scenes.
 
         Raises:
-            TaskError: there are such.
+            TaskError: rows are recordings, or scenes are too few.
         """
         if any(row["recording"] for row in rows):
             raise TaskError(f"{task} has recordings, whose sounds cannot be moved in time; it needs scenes")
@@ -466,7 +465,7 @@ class OnsetDesign(Design):
 
 
 def dealt_folds(groups: Sequence[Hashable]) -> NDArray[np.int64]:
-    """A fold for each row, equal for rows of one group; groups are dealt out in the order of digests of their names."""
+    """A fold for each row, equal for rows of one group; groups take turns in the order of digests of their names."""
     names = {group: repr(group) for group in dict.fromkeys(groups)}
     order = sorted(names, key=lambda group: hashlib.sha256(names[group].encode()).digest())
     folds = {group: place % FOLDS for place, group in enumerate(order)}
@@ -489,22 +488,22 @@ def factor_levels(rows: Sequence[Row], factor: str) -> list[Any]:
 
 
 def contexts_of(rows: Sequence[Row], factor: str) -> list[Hashable]:
-    """What rows have beside a factor: the levels of all others."""
+    """The context of each row for a factor: the levels of all others."""
     return [tuple(row["levels"][other] for other in FACTORS if other != factor) for row in rows]
 
 
 def is_original(row: Row) -> bool:
-    """Whether a row's clip is a base: nothing was done to it, and it is no candidate."""
+    """Whether a row's clip is a base: neither transformed nor a candidate."""
     return not row["transform"] and not is_candidate(row)
 
 
 def is_candidate(row: Row) -> bool:
-    """Whether a row's clip is there to be compared with copies alone."""
+    """Whether a row's clip is a candidate, which copies are compared with."""
     return bool(row["candidate"])
 
 
 def compared(rows: Sequence[Row]) -> list[Row]:
-    """The rows of bases that are there with both candidates: one of the same content and one of another."""
+    """The rows of bases with both candidates: one of the same content and one of another."""
     kinds = ("base", "same", "other")
     bases: dict[str, set[str]] = {kind: set() for kind in kinds}
     for row in rows:
@@ -520,7 +519,7 @@ def candidate_places(rows: Sequence[Row]) -> tuple[list[int], list[int]]:
 
 
 def transforms_of(rows: Sequence[Row]) -> list[str]:
-    """The transforms that there are copies by, in the order of `TRANSFORMS`; others come last."""
+    """The transforms that have copies, in the order of `TRANSFORMS`; unlisted ones come last."""
     names = {row["transform"] for row in rows} - {""}
     return [name for name in TRANSFORMS if name in names]
 
@@ -547,7 +546,7 @@ def parameters_of(rows: Sequence[Row]) -> list[float]:
 
 
 def blocks_of(rows: Sequence[Row]) -> list[str]:
-    """What is never both learnt from and tested: the group of a recording, else the original."""
+    """The block of each row, never split between training and test: the group of a recording, else the original."""
     return [str(row.get("group") or row["base"]) for row in rows]
 
 
@@ -583,7 +582,7 @@ def _content(row: Row) -> list[Mapping[str, str]]:
 
 
 def _timbres_and_notes(row: Row) -> Hashable:
-    """What a clip of two sources is but for its rates: the timbre and the note of either."""
+    """A clip of two sources without its rates: the timbre and the note of either."""
     return (*row["timbres"], *row["notes"])
 
 

@@ -1,4 +1,4 @@
-"""What is known of scenes beside their scores: how diverse their sources are, how many there are, what differs."""
+"""Facts of scenes beside their scores: the diversity and number of their sources, and differences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def entropies(rows: Sequence[Row], parts: Sequence[Sequence[Scene]]) -> dict[str
     """Entropy of the classes of the sources of each row, ``total`` first, then by attribute.
 
     It is the sum over the row's scenes, each in units of the logarithm of the number of classes (arXiv 2603.13685,
-    section 4.2). Rows that state their entropies are believed, else it is computed from the labels.
+    section 4.2). Entropies that rows state are taken; others are computed from the labels.
 
     Args:
         rows: [n] rows.
@@ -73,7 +73,7 @@ def numbered(names: Sequence[Hashable]) -> NDArray[np.int64]:
 
 
 def differing(first: Scene, second: Scene) -> str:
-    """The attributes whose classes in two scenes are not the same ones equally often, joined by " + "; or "none"."""
+    """The attributes whose counts of classes differ between two scenes, joined by " + "; or "none"."""
     names = [
         label.removesuffix("_label")
         for label in first[0]

@@ -32,17 +32,17 @@ FULL_STEPS, FEW_STEPS, FEW_SCENES = 2_500, 600, 2_000
 fewer than 2,000 training scenes, as in the preset mini, whose 512 it passes 75 times."""
 
 SEEDS = 3
-"""Fits, from the seeds 0, 1 and 2, so that their spread can be told from that of the scenes."""
+"""Fits, from the seeds 0, 1 and 2, so that their spread can be separated from that of the scenes."""
 
 BATCH, EPOCHS = 64, 20
-"""Training scenes of a step, and passes over them, where the paper is followed to the letter (section 4.4)."""
+"""Training scenes of a step, and epochs, where the paper is followed to the letter (section 4.4)."""
 
 POST_NORM: Literal["post-norm"] = "post-norm"
-"""The block of ``torch.nn.TransformerEncoderLayer`` as it comes; the paper names no other. The metric's argument is
-``layer``, which of a model (``--layer``) is another thing."""
+"""The block of ``torch.nn.TransformerEncoderLayer`` as it comes; the paper names no other. The metric calls it
+``layer``, a name that ``--layer`` has for the layer of a model."""
 
 WIDTH, DROPOUT = 2_048, 0.1
-"""Of that block: PyTorch's defaults."""
+"""Width and dropout of that block: PyTorch's defaults."""
 
 ATTRIBUTE_PAIRS = {f"{first}_{second}": (first, second) for first, second in combinations(ATTRIBUTES, 2)}
 """The attributes of each pair, by its name."""
@@ -53,16 +53,16 @@ COUNTS = ("n", "n_train")
 Curve = Mapping[str, Sequence[float]]
 
 FITS = ("", "_centred")
-"""Ends of the names of the lists: of the fits to the embeddings, and of those to the centred ones."""
+"""Endings of the lists' names: fits to the embeddings, and fits to the centred embeddings."""
 
 CURVES = tuple(
     f"{name}{kind}" for kind in FITS for name in ("steps", "curve_steps", "curve_training", "curve_validation")
 )
-"""Lists of `Scores.training`: the step that was kept of each seed, and all points of the first seed, then those of the
-next: a curve begins where the step is no larger than the one before."""
+"""Lists of `Scores.training`: the kept step of each seed, and the points of all seeds one after the other: a curve
+begins where the step is no larger than the one before."""
 
 _DECIMALS = 5
-"""Enough for a figure; a result with three seeds and 20 validations stays below 20 kB."""
+"""Digits that suffice for a figure; a result with three seeds and 20 validations stays below 20 kB."""
 
 
 def flat_curves(raw: Sequence[Mapping[str, Any]], centred: Sequence[Mapping[str, Any]]) -> dict[str, list[int | float]]:
@@ -136,7 +136,7 @@ TRAINING_CURVES = Drawing(
 
 @dataclass(frozen=True, kw_only=True)
 class FitInfo(TaskInfo):
-    """What a task of fits to scenes is."""
+    """The facts of a task of fits to scenes."""
 
     benchmark: str = "coat"
     recipe: str = "a_tre"
@@ -157,7 +157,7 @@ def _read_seeds(seeds: Any) -> Any:
 
 
 class FitSpec(Spec):
-    """What can be set of the task; what is none is decided by the block and the number of training scenes."""
+    """The settings of the task; those left None follow from the block and the number of training scenes."""
 
     seeds: Annotated[
         tuple[int, ...] | None,
@@ -217,9 +217,9 @@ class FitTask:
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """``seeds`` of the fits, a list or how many, and their ``max_steps``.
 
-        Where ``block`` is requested, the settings have it too: ``pre-norm``, which is that of the metric, or
-        ``post-norm``, which brings the rest of the paper's text with it: one seed, 20 epochs, ``validate_every`` epoch,
-        ``width`` and ``dropout`` of PyTorch's layer, all of which can be requested to be others.
+        Where ``block`` is requested, the settings have it too: ``pre-norm``, that of the metric, or ``post-norm``,
+        which brings the rest of the paper's protocol as defaults: one seed, 20 epochs, ``validate_every`` epoch,
+        ``width`` and ``dropout`` of PyTorch's layer.
 
         Raises:
             TaskError: a split has too few scenes, or a test scene has a label that no training scene has.
@@ -232,7 +232,7 @@ class FitTask:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Fit on the training scenes, score the test scenes."""
-        # Importing the metric imports torch, which takes seconds that only the process that scores has to spend.
+        # The metric imports torch, which takes seconds: only the process that scores loads it.
         from audio_compositionality.metrics.a_tre import a_tre
 
         of_metric = {"layer" if name == "block" else name: value for name, value in settings.items()}
@@ -262,7 +262,7 @@ class FitTask:
 
 
 class HeldOutSpec(Spec):
-    """What can be set of the task."""
+    """The settings of the task."""
 
     pairs: tuple[str, ...] | None = Field(
         None,
@@ -295,8 +295,8 @@ class HeldOutSpec(Spec):
 class HeldOutTask:
     """The task of models that are fitted without combinations of two classes, and rebuild scenes with one; see `Task`.
 
-    No measure is `fitted`, since ridge regression is exact. Results of the Transformer, which is not, have other
-    settings than the default ones, so that they can be neither submitted nor verified.
+    No measure is `fitted`, since ridge regression is exact. The Transformer is not, but its results have other settings
+    than the default ones, so that they can be neither submitted nor verified.
     """
 
     spec = HeldOutSpec
@@ -320,12 +320,12 @@ class HeldOutTask:
         """``pairs`` of attributes by the names of `ATTRIBUTE_PAIRS`, the ``split_seed``, and the ``composition``:
         ``pairs``, ridge regression on pairs of classes, or ``transformer``, the paper's model.
 
-        With the Transformer, of which there are 16 fits a pair, ``pairs`` is the first pair alone by default, and there
-        are ``max_steps``.
+        With the Transformer, whose fits are 16 a pair, ``pairs`` is the first pair alone by default, and ``max_steps``
+        is a setting too.
 
         Raises:
             DatasetError: a row lacks its sources.
-            TaskError: the scenes are too few for their labels to stay in training whatever is held out, or no two
+            TaskError: the scenes are too few for all labels to stay in training under every hold-out, or no two
                 attributes have two labels each.
             InputError: a requested setting is not one of `HeldOutSpec`.
         """
@@ -364,7 +364,7 @@ class HeldOutTask:
         )
         by_pair = dict(zip(settings["pairs"], result["by_pair"], strict=True))
         values = self._by_pair.values(by_pair)
-        # A share of means is no mean of shares.
+        # The ratio of means is not the mean of ratios.
         values |= {name: result[name] for name in (*self._by_pair.averaged, *COUNTS)}
         columns = {"score": result["scores"], "score_held_out": result["scores_held_out"]}
         columns["score_random"] = result["scores_random"]
@@ -447,7 +447,7 @@ def _labels_of(pair: str) -> tuple[str, str]:
 
 def _check_splits(rows: Sequence[Row], settings: Mapping[str, Any]) -> None:
     """Refuse scenes that cannot be split, before they are embedded."""
-    # Importing the metric imports torch, which takes seconds that a mere listing of tasks need not spend.
+    # The metric imports torch, which takes seconds: a mere listing of tasks does not load it.
     from audio_compositionality.metrics.a_tre_held_out import draw_splits
 
     pairs = [_labels_of(pair) for pair in settings["pairs"]]

@@ -1,4 +1,4 @@
-"""Across instances: is a class the same one by another recording, and is it told which condition goes with which label?
+"""Across instances: is a class the same in another recording, and does an embedding bind conditions to labels?
 
 Both tasks are on recordings in blocks and trials at one level.
 """
@@ -25,15 +25,15 @@ _LISTS = ("B", "D", "alone_b", "alone_d")
 
 _SCENES = ("X1", "Y1", "X2", "Y2")
 _ACROSS = ("X3/0", "Y3/0")
-"""Clips of a trial, and those under other conditions, where there are any."""
+"""Clips of a trial, and its clips under other conditions, where there are any."""
 
 _MEASURES_ACROSS = ("across", "across_cosine")
 
 LADDER = {"score_alone_top1": "alone", "score_part_top1": "part", "score": "scene"}
-"""Columns of the samples, from none of two contexts to both, and what they are called."""
+"""Columns of the samples, from neither of two contexts to both, and their names."""
 
 INTERVALS = ("alone_top1", "part_top1", "top1")
-"""The measures that are their means."""
+"""The measures that are the means of these columns."""
 
 _COLOUR = "#0072B2"
 """Blue of Okabe and Ito 2008, "Color universal design"."""
@@ -49,7 +49,7 @@ def draw_ladder(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str
     """
     means = np.array([columns[name].mean() for name in LADDER])
     low, high = np.stack([columns[name] for name in INTERVALS], axis=1)
-    # Rounding may put an end on the wrong side of a mean that is the same for all blocks.
+    # Rounding may put an end of the interval on the wrong side of a mean that is the same for all blocks.
     lengths = np.maximum([means - low, high - means], 0)
     axes.errorbar(range(len(LADDER)), means, lengths, color=_COLOUR, marker="o", markersize=4, capsize=2)
     _finish(axes, measures)
@@ -80,7 +80,7 @@ def _finish(axes: Axes, measures: Mapping[str, Number]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceInfo(TaskInfo):
-    """What a task across instances is."""
+    """The facts of a task across instances."""
 
     benchmark: str = "coat"
     needs: frozenset[str] = ENCODER
@@ -91,7 +91,7 @@ class InstanceInfo(TaskInfo):
 
 @dataclass(frozen=True, kw_only=True)
 class BlockInfo(InstanceInfo):
-    """What a task of blocks is: the headline on recordings."""
+    """The facts of a task of blocks, the headline on recordings."""
 
     samples: str = "blocks"
 
@@ -102,7 +102,7 @@ class BlockInfo(InstanceInfo):
 
     @property
     def is_headline(self) -> bool:
-        """No level, no number of sources and no memory of a mixture tells a class across instances."""
+        """Neither level nor number of sources nor the memory of a mixture gives a class away across instances."""
         return True
 
 
@@ -155,7 +155,7 @@ class BlockTask:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings [n (2 + 4 K), dim] of n blocks; what is fitted is a control."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.a_coat_instances import a_coat_instances
 
         classes = len(rows[0]["labels"])
@@ -176,14 +176,14 @@ class BlockTask:
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All blocks, each on its own: blocks are drawn anew, though conditions and recordings come again in others."""
+        """All blocks, each its own: they are drawn independently, though conditions and recordings recur in others."""
         return Samples(
             rows=tuple(rows), clusters=np.arange(len(rows)), contents=tuple(_contents_of_block(row) for row in rows)
         )
 
 
 def _contents_of_block(row: Row) -> dict[str, list[dict[str, str]]]:
-    """What a block holds, for people."""
+    """The contents of a block, for people."""
     contents = {
         part: [
             {"label": label, "recording": instance}
@@ -203,7 +203,7 @@ def _contents_of_block(row: Row) -> dict[str, list[dict[str, str]]]:
 
 
 class TrialTask:
-    """The task of trials, of which two conditions and two labels are the same and who has which differs; see `Task`."""
+    """The task of trials, with the same two conditions and two labels in two bindings; see `Task`."""
 
     spec = Spec
     drawings: tuple[Drawing, ...] = ()
@@ -229,8 +229,8 @@ class TrialTask:
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score the embeddings of the scenes of n trials; `across` is of those that have other conditions."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        """Score the embeddings of the scenes of n trials; `across` is over the trials with other conditions."""
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.binding import binding
 
         places = np.cumsum([0, *(len(self.inputs(row, settings).clips) for row in rows)])
@@ -248,14 +248,14 @@ class TrialTask:
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All trials, each on its own, though conditions, labels and recordings come again in others."""
+        """All trials, each its own, though conditions, labels and recordings recur in others."""
         return Samples(
             rows=tuple(rows), clusters=np.arange(len(rows)), contents=tuple(_contents_of_trial(row) for row in rows)
         )
 
 
 def _contents_of_trial(row: Row) -> dict[str, list[dict[str, str]]]:
-    """Who says what in X and in Y, for people."""
+    """The labels and conditions of X and Y, for people."""
     w, other = row["labels"]
     scenes = {}
     for number, conditions, instances in (

@@ -34,34 +34,34 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _GROUPINGS = ("subset", "swapped", "mention", "template", "origin", "writer", "domain")
-"""Fields of rows by which scores are told apart, where they have several values."""
+"""Fields of rows by which scores are grouped, where they have several values."""
 
 _DIALS = {"gap": "gap in s", "overlap": "overlap in s", "distance": "distance in classes"}
-"""Fields of rows that scores are set against, where they vary, and what they are called."""
+"""Fields of rows against which scores are plotted, where they vary, and their names."""
 
 _BARS = {"score_text": "text", "score_audio": "audio", "score": "group", "score_match": "match"}
-"""Columns of the samples that are drawn, and the measures that are their means."""
+"""The drawn columns of the samples, and the measures that are their means."""
 
 _COLOUR, _CHANCE, _FLOOR, _PRINTED = "#0072B2", "#555555", "#D55E00", "#888888"
-"""Of Okabe and Ito 2008, "Color universal design", and grey."""
+"""Colours of Okabe and Ito 2008, "Color universal design", and grey."""
 
 FEWEST_CLIPS = 2
-"""Clips: of one there is nothing to be found among."""
+"""Fewest clips: retrieval from a single one means nothing."""
 
 CATEGORY = "category"
 BY_WORDS = "category by the words of captions"
 FREQUENCY = "items that have the rarer sound"
 
 LEAST_RATIO = 2
-"""A set in which no sound is met so many times as often as another has no frequent ones and no rare ones."""
+"""Ratio of the most frequent to the rarest sound from which a set has frequent and rare ones."""
 
 SPANS = 3
-"""Groups of about as many samples each, of the rarest sounds to the most frequent ones."""
+"""Groups of about equal size, from the rarest sounds to the most frequent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextInfo(TaskInfo):
-    """What a task of clips and texts is."""
+    """The facts of a task of clips and texts."""
 
     benchmark: str = "comp_a"
     needs: frozenset[str] = TEXT_ENCODER
@@ -70,18 +70,18 @@ class TextInfo(TaskInfo):
 
     @property
     def floor(self) -> str:
-        """Who knows nothing is at chance; energy has no text."""
+        """Energy alone has no text, so that chance is the floor."""
         return "chance"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairInfo(TextInfo):
-    """What a task of captions of the same words is."""
+    """The facts of a task of captions of the same words."""
 
     samples: str = "items"
     ranks_by: str = "group"
     trusted: Mapping[str, float | str | None] = field(
-        # Group has a floor beside its chance, which is each model's own: it has to be above the larger.
+        # The group score has a floor of each model's own beside its chance level: it has to exceed the larger.
         default_factory=lambda: {"match": "chance_match", "group": "chance_group"}
     )
     captions: Mapping[str, str] = field(
@@ -101,23 +101,23 @@ class PairInfo(TextInfo):
 
     @property
     def judged_by(self) -> str:
-        """Match has a chance of 1/2 exactly."""
+        """The match score, whose chance level is exactly 1/2."""
         return "match"
 
     @property
     def heard_by(self) -> str:
-        """By how much an item is told."""
+        """The margin of an item."""
         return "margin"
 
     @property
     def training(self) -> str:
-        """Captions of the same words, to learn from."""
+        """The recipe of training captions of the same words."""
         return "comp_a_train"
 
 
 @dataclass(frozen=True, kw_only=True)
 class WholeClipInfo(TextInfo):
-    """What a task of whole clips and all texts is."""
+    """The facts of a task in which each clip meets all texts."""
 
     samples: str = "clips"
 
@@ -129,11 +129,11 @@ class WholeClipInfo(TextInfo):
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalInfo(WholeClipInfo):
-    """What a task of captions to find clips by is."""
+    """The facts of a retrieval task."""
 
     @property
     def heard_by(self) -> str:
-        """How early the clip of a caption comes."""
+        """The rank of a caption's clip."""
         return "text_to_audio_map10"
 
 
@@ -143,7 +143,7 @@ class CaptionPairTask:
     spec = Spec
 
     def __init__(self, info: PairInfo) -> None:
-        """What it is; its bars have grey marks of what somebody printed of it."""
+        """Its facts; its bars have grey marks of published figures."""
         self.info = info
         self.drawings: tuple[Drawing, ...] = (_drawing(info.printed),)
 
@@ -172,7 +172,7 @@ class CaptionPairTask:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of n items."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.comp_a import comp_a
 
         counts = [len(row["captions"]) for row in rows]
@@ -186,7 +186,7 @@ class CaptionPairTask:
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All items; those of the same two sources belong together."""
+        """All items; items of the same two sources belong together."""
         groups = {name: tuple(_named(row.get(name)) for row in rows) for name in _GROUPINGS}
         groups["captions"] = tuple(str(len(row["captions"])) for row in rows)
         groups |= label_groupings(rows)
@@ -233,7 +233,7 @@ class RetrievalTask:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of n clips and their captions."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.audio_text_retrieval import audio_text_retrieval
 
         clip_of_text = np.repeat(np.arange(len(rows)), [len(row["captions"]) for row in rows])
@@ -256,14 +256,14 @@ class ZeroShotTask:
         self.info = info
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clip, and the prompts of its classes; those of all rows are those of all classes."""
+        """The clip, and the prompts of its classes; the rows together have the prompts of all classes."""
         return Inputs(clips=("audio",), texts=tuple(prompt for prompts in row["prompts"] for prompt in prompts))
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """None: the score depends on the embeddings and the classes alone.
 
         Raises:
-            TaskError: there are no two classes.
+            TaskError: there are fewer than two classes.
         """
         classes = {label for row in rows for label in row["labels"]}
         if len(classes) < 2:
@@ -275,7 +275,7 @@ class ZeroShotTask:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of n clips and of the prompts of all classes."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.zero_shot_audio import zero_shot_audio
 
         places: dict[tuple[str, str], int] = {}
@@ -303,11 +303,11 @@ def _classes_of(row: Row) -> list[tuple[str, Sequence[str]]]:
 
 
 def whole_clip_samples(rows: Sequence[Row], texts: Sequence[str]) -> Samples:
-    """All rows, each a clip; those of one group belong together, those without are their own.
+    """All rows, each a clip; rows of one group belong together, a row without a group is its own.
 
     Args:
         rows: each with a clip ``audio``, and its ``group``.
-        texts: what is said of each, for people.
+        texts: text of each, for people.
     """
     groups = [row.get("group") or f"row {place}" for place, row in enumerate(rows)]
     codes = np.unique(groups, return_inverse=True)[1].astype(np.int64)
@@ -329,7 +329,7 @@ def draw_scores(
         axes: an empty panel.
         columns: those of `_BARS`, each [n].
         measures: with their ``chance_`` and ``floor_``.
-        printed: what is marked in grey beside them.
+        printed: published figures, marked in grey beside them.
     """
     places = range(len(_BARS))
     means = np.array([columns[name].mean() for name in _BARS])
@@ -350,7 +350,7 @@ def draw_scores(
 
 
 def _drawing(printed: Printed | None) -> Drawing:
-    """The bars of a task, with grey marks of what somebody printed of it."""
+    """The bars of a task, with grey marks of published figures."""
     marks = "" if printed is None else f" Grey ticks: people and models as printed, not comparable. {printed.sentence}"
     return replace(_SCORES, title=_SCORES.title + marks, panel=partial(draw_scores, printed=printed))
 
@@ -370,21 +370,21 @@ _SCORES = Drawing(
 
 
 def heard_labels(row: Row) -> tuple[str, ...]:
-    """The labels of what is heard in the clips of a row, each once; none where its events are not known."""
+    """The labels of the events in the clips of a row, each once; none where its events are not known."""
     clips = row.get("events") or ()
     return tuple(dict.fromkeys(event["label"] for events in clips for event in events if event.get("label")))
 
 
 def label_groupings(rows: Sequence[Row]) -> dict[str, tuple[str, ...]]:
-    """Groupings of samples by their labels; those of published items, which state none, by the words of captions.
+    """Groupings of samples by their labels; published items, which state none, are grouped by the words of captions.
 
     Args:
         rows: of the samples.
 
     Returns:
-        the group of each sample by the name of a grouping: the kinds of sounds that meet in it, and in how many of
-        these samples the rarer one of its labels is heard, where that differs by `LEAST_RATIO` or more. Empty where
-        labels are not known of all.
+        the group of each sample by the name of a grouping: the kinds of sounds that meet in it, and the number of these
+        samples that have the rarer of its labels, where these numbers differ by a factor of `LEAST_RATIO` or more.
+        Empty where the labels of a sample are not known.
     """
     labels = [heard_labels(row) for row in rows]
     if rows and all(labels):
@@ -394,17 +394,17 @@ def label_groupings(rows: Sequence[Row]) -> dict[str, tuple[str, ...]]:
             groupings[FREQUENCY] = spans([min(counts[label] for label in of_row) for of_row in labels], "items")
         return groupings
     if rows and all(row.get("origin") == "published" for row in rows):
-        # Captions of an item have the same words, but for the preposition of a third.
+        # Captions of an item have the same words, except for the preposition of a third caption.
         return {BY_WORDS: tuple(_joined(categories_in(row["captions"][0])) for row in rows)}
     return {}
 
 
 def frequency_groups(rows: Sequence[Row], captions: Sequence[str]) -> tuple[str, ...]:
-    """The group of each sample by how often the rarer one of its labels is said in some captions.
+    """The group of each sample by the frequency of the rarer of its labels in some captions.
 
     Args:
         rows: of the samples; empty groups where one has no label.
-        captions: of a training, each text counted once for a label that it names.
+        captions: training captions; each text counts once for a label that it names.
     """
     labels = [heard_labels(row) for row in rows]
     if not all(labels):
@@ -414,7 +414,7 @@ def frequency_groups(rows: Sequence[Row], captions: Sequence[str]) -> tuple[str,
 
 
 def said_in(labels: set[str], captions: Sequence[str]) -> Mapping[str, int]:
-    """In how many captions each label is said, its words one after the other and whole."""
+    """The number of captions that contain each label, as whole words in sequence."""
     words = {label: f" {spoken(label)} " for label in labels}
     counts = dict.fromkeys(labels, 0)
     for caption in captions:
@@ -429,7 +429,7 @@ def spans(counts: Sequence[int], unit: str) -> tuple[str, ...]:
 
     Args:
         counts: [n].
-        unit: of what, a plural.
+        unit: the counted things, in the plural.
     """
     values = np.asarray(counts, np.int64)
     different = np.unique(values)
@@ -461,7 +461,7 @@ def _numbers(rows: Sequence[Row], name: str) -> Floats | None:
 
 
 def _contents(row: Row) -> dict[str, list[dict[str, str]]]:
-    """What sounds in each clip and when, for people; clips of which nothing is known are left out."""
+    """The events of each clip, for people; clips without known events are left out."""
     return {
         f"audio/{place}": [{name: _shown(value) for name, value in event.items()} for event in events]
         for place, events in enumerate(row["events"])

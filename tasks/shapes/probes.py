@@ -1,7 +1,7 @@
-"""Probes: the four axes of arXiv 2505.06224 as tasks, each of which takes a design of what is varied.
+"""Probes: the four axes of arXiv 2505.06224 as tasks, each with a design.
 
-Is a factor read from an embedding, is its change read and foretold, does a transform leave the embedding where it is,
-and is a thing read whatever else is varied?
+Informativeness: can a factor be read from an embedding? Equivariance: can its change be read and predicted? Invariance:
+does a transform leave the embedding where it is? Disentanglement: is a factor read whatever the others are?
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PROBES: tuple[Probe, ...] = get_args(Probe)
 
 
 class ProbeSpec(Spec):
-    """What can be set of a task that fits probes; its values are stored as they are."""
+    """The settings of a task that fits probes; their values are stored as they are."""
 
     probes: tuple[Probe, ...] = Field(("ridge", "kernel"), min_length=1, description="That are fitted.")
     scaled: bool = Field(
@@ -55,7 +55,7 @@ class ProbeSpec(Spec):
 
 
 class DisentanglementSpec(ProbeSpec):
-    """What can be set of disentanglement."""
+    """The settings of disentanglement."""
 
     literature: bool = Field(
         False, description="Whether scores of the literature (DCI, MIG, SAP) are computed as well."
@@ -63,17 +63,17 @@ class DisentanglementSpec(ProbeSpec):
 
 
 class DesignedTask(ABC):
-    """A task over clips in which something is varied, of which a design says what; see `Task`."""
+    """A task over the varied clips of a design; see `Task`."""
 
     spec: type[Spec] = ProbeSpec
     drawings: tuple[Drawing, ...] = ()
 
     def __init__(self, info: TaskInfo, design: Design, *measures: PartedMeasures) -> None:
-        """What it scores.
+        """Its facts, design and measures.
 
         Args:
-            info: what it is.
-            design: of what is varied.
+            info: the facts of the task.
+            design: of the varied clips.
             measures: those of each part, and means over parts; the first have columns of the samples.
         """
         self.info = info
@@ -85,7 +85,7 @@ class DesignedTask(ABC):
         return Inputs(clips=("audio",)) if self._design.is_given(row) else Inputs()
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """The probes, whether features are scaled, and what else is a field of `spec`.
+        """The probes, whether features are scaled, and the other fields of `spec`.
 
         Raises:
             TaskError: the design refuses the rows.
@@ -119,13 +119,13 @@ class DesignedTask(ABC):
 
 
 class InformativenessTask(DesignedTask):
-    """A factor is read by a probe in contexts that it was not learnt in; scored by the metric `informativeness`."""
+    """A factor is read by a probe in contexts unseen in training; scored by the metric `informativeness`."""
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings [n, dim] of n clips."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.informativeness import informativeness
 
         embeddings = np.asarray(outputs.clips, np.float64)
@@ -141,16 +141,16 @@ class InformativenessTask(DesignedTask):
 
 
 class EquivarianceTask(DesignedTask):
-    """A change is read from two embeddings, and the second foretold from it; scored by the metric `equivariance`."""
+    """A change is read from two embeddings, and the second predicted from it; scored by the metric `equivariance`."""
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score the embeddings [n, dim] of n clips; orbits are tested whole where they were not learnt from."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        """Score the embeddings [n, dim] of n clips; each orbit is tested as a unit by a fit to other orbits."""
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.equivariance import equivariance
 
-        embeddings = np.asarray(outputs.clips)  # the metric makes float64 of what it is given, part by part
+        embeddings = np.asarray(outputs.clips)  # the metric converts its input to float64, part by part
         ids = self._ids(rows)
         results: dict[str, dict[str, Any]] = {}
         scores: dict[str, dict[str, Floats]] = {"score": {}, "score_p": {}, "score_p_gain": {}}
@@ -196,8 +196,8 @@ class InvarianceTask(DesignedTask):
         return Scores(self._values(results), self._ids(rows), columns)
 
     def _results(self, rows: Sequence[Row], embeddings: Floats) -> dict[str, dict[str, Any]]:
-        """What the metric gives for each part."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        """The metric's result for each part."""
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.invariance import invariance
 
         return {
@@ -216,10 +216,10 @@ class InvarianceTask(DesignedTask):
 
 
 class OnsetTask(InvarianceTask):
-    """As `InvarianceTask`, of scenes and others whose sources begin at other times; also by the factor that differs."""
+    """As `InvarianceTask`, of scenes and their copies with other onsets; also by the factor that differs."""
 
     def __init__(self, info: TaskInfo) -> None:
-        """What it is: of its measures ``FACTOR_abx`` and ``FACTOR_selectivity`` are by the factor that differs."""
+        """Its facts; its measures ``FACTOR_abx`` and ``FACTOR_selectivity`` are by the factor that differs."""
         super().__init__(info, OnsetDesign())
 
     def score(
@@ -247,7 +247,7 @@ class OnsetTask(InvarianceTask):
 
 
 class DisentanglementTask(DesignedTask):
-    """A factor is found where another has levels that were never heard; scored by the metric `disentanglement`."""
+    """A factor is read where another has levels unseen in training; scored by the metric `disentanglement`."""
 
     spec = DisentanglementSpec
 
@@ -266,7 +266,7 @@ class DisentanglementTask(DesignedTask):
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings [n, dim] of n single sources."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.disentanglement import disentanglement
 
         crossed = self._design.scored(rows)
@@ -278,7 +278,7 @@ class DisentanglementTask(DesignedTask):
         )
         by_pair = {(numbers["factor"], numbers["over"]): numbers for numbers in result["by_pair"]}
         values = self._values({part: by_pair.get(pair, {}) for part, pair in self._pairs.items()})
-        # What the metric gives is no mean over pairs alone: shares of variance are of all factors together.
+        # Not all results of the metric are means over pairs: shares of variance are of all factors together.
         values |= {name: result[name] for name in self._measures[0].averaged}
         lists = {f"{part}_score": by_pair[pair]["scores"] for part, pair in self._pairs.items() if pair in by_pair}
         columns = {name: np.array(scores) for name, scores in {"score": result["scores"], **lists}.items()}
@@ -286,7 +286,7 @@ class DisentanglementTask(DesignedTask):
 
 
 class LabelTask(DesignedTask):
-    """What is read from a clip is still read after a transform; scored by the metric `disentanglement`."""
+    """A label that is read from a clip is still read after a transform; scored by the metric `disentanglement`."""
 
     def __init__(self, info: TaskInfo, *measures: PartedMeasures) -> None:
         """What it scores.
@@ -322,7 +322,7 @@ class LabelTask(DesignedTask):
     ) -> Scores:
         """Score the embeddings [n, dim] of originals and copies whose labels are known: probes learn from originals of
         other folds."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.disentanglement import disentanglement
 
         labelled = self._embedded(rows)
@@ -332,7 +332,7 @@ class LabelTask(DesignedTask):
         for transform in transforms_of(labelled):
             places = [place for place, row in enumerate(labelled) if row["transform"] in ("", transform)]
             orbits = [labelled[place] for place in places]
-            # Only what is known after a transform can be asked for.
+            # Only labels known after a transform can be tested.
             factors = [factor for factor in _factors(labelled) if factor not in load_transform(transform).alters]
             if not factors:
                 continue
@@ -355,7 +355,7 @@ class LabelTask(DesignedTask):
 
 
 LABEL = "label"
-"""What stands for a factor where recordings have labels."""
+"""The name in place of a factor where recordings have labels."""
 
 
 def columns_of_parts(scores: Mapping[str, Sequence[float] | Floats], column: str = "score") -> dict[str, Floats]:
@@ -365,13 +365,13 @@ def columns_of_parts(scores: Mapping[str, Sequence[float] | Floats], column: str
 
 
 def _means(scores: Floats, samples: NDArray[np.int64], count: int) -> Floats:
-    """The mean score of the clips of each sample, so weighted that the mean of means is that of all clips."""
+    """The mean score of the clips of each sample, weighted such that the mean of means is the mean of all clips."""
     totals: Floats = np.bincount(samples, scores, count).astype(np.float64)
     return totals * (count / len(scores))
 
 
 def _original_places(part: VariedClips) -> list[int]:
-    """Of each clip of a part the place of its original among them, −1 of an original."""
+    """For each clip of a part the place of its original among them, −1 for an original."""
     clips = list(zip(part.orbits, part.originals, strict=True))
     originals: dict[Hashable, int] = {orbit: place for place, (orbit, is_first) in enumerate(clips) if is_first}
     return [-1 if is_first else originals[orbit] for orbit, is_first in clips]

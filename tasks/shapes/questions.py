@@ -1,4 +1,4 @@
-"""Questions with options about a clip: which rows are asked, how answers are read, and what is drawn of them."""
+"""Questions with options about a clip: the test rows, the reading of answers, and the figures."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ if TYPE_CHECKING:
 METRIC = describe_metric("polybench")
 
 TASKS = tuple(measure.name for measure in METRIC.measures if measure.null == f"chance_{measure.name}")
-"""What questions are about, in the order of the paper, then with time; a sample's column ``task`` has the place."""
+"""Tasks of questions, in the order of the paper, then those with time; a sample's column ``task`` has the place."""
 
 KINDS = {name: name.replace("_", "/") for name in TASKS}
-"""The kind of question of each, as `questions` call it."""
+"""The kind of question of each task, as `questions` call it."""
 
 _NEEDS = {NO_TIME: "no time", SIMULTANEITY: "what is heard at one moment", ORDER: "the order in time"}
-"""What of time a kind of question needs, in words."""
+"""The need for time of a kind of question, in words."""
 
 NO_OPTION, REFUSED = -1, -2
-"""In the column ``choice``, where no option was taken."""
+"""Value of the column ``choice`` where no option was taken."""
 
 LEAST_OF_A_WORDING = 10
-"""Questions of each wording, on average, from which on scores are told apart by wording."""
+"""Mean number of questions a wording from which scores are grouped by wording."""
 
 UNLIKE_GROUPS = "Scores of single questions are weighted, so that groups count the same."
 
@@ -75,11 +75,11 @@ _TWINS = ("without-audio:", "shuffled-audio:", "events-as-text:")
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionInfo(TaskInfo):
-    """What a task of questions with options is.
+    """The facts of a task of questions with options.
 
     Attributes:
-        profile_measure: name of the measure, a mean over all samples, that is given of groups of samples; the samples
-            to listen to are chosen by it.
+        profile_measure: name of the measure, a mean over all samples, that is reported by groups of samples and by
+            which the samples to listen to are chosen.
         tallies: tables of measures of each model.
         parts: names of the measures of single kinds of questions.
     """
@@ -111,7 +111,7 @@ class QuestionInfo(TaskInfo):
 
     @property
     def profile(self) -> Profile:
-        """Scores by kind of question, polyphony and overlap, and what was answered."""
+        """Scores by kind of question, polyphony and overlap, and the answers given."""
         return Profile(
             measure=self.profile_measure,
             groupings=("task", "polyphony", "overlap"),
@@ -131,13 +131,13 @@ class QuestionInfo(TaskInfo):
 
 @dataclass(frozen=True)
 class ReadAnswers:
-    """Answers to n questions, some of which may be asked in several orders of their options, as they are read.
+    """Answers to n questions as they are read; a question may be asked in several orders of its options.
 
     Attributes:
-        texts: of each answer the option that it names; None where it names none.
-        choices: of each answer the place of that option in the row, or `NO_OPTION` or `REFUSED`.
-        correct: of each question the share of its orders that are right, [n].
-        usual: of each question the choice that its answers make most often, see `usual_choices`, [n].
+        texts: for each answer the option that it names; None where it names none.
+        choices: for each answer the place of that option in the row, or `NO_OPTION` or `REFUSED`.
+        correct: for each question the share of its orders that are answered rightly, [n].
+        usual: for each question the most frequent choice among its answers, see `usual_choices`, [n].
     """
 
     texts: tuple[str | None, ...]
@@ -166,8 +166,8 @@ class AnswerTask(ABC):
         self.drawings = drawings
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clip of a test question, and the question as a prompt for each order of its options; nothing of one to
-        learn from."""
+        """The clip of a test question, and the question as a prompt for each order of its options; nothing for a
+        training question."""
         if row["split"] != "test":
             return Inputs()
         how = settings_among(AskingSpec, settings)
@@ -181,10 +181,10 @@ class AnswerTask(ABC):
         )
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """How questions are put in words, in which orders of their options, and how answers are taken.
+        """The words of prompts, the orders of options, and the scoring of answers.
 
         Raises:
-            TaskError: there are no questions to test by, or one cannot be asked.
+            TaskError: there are no test questions, or one cannot be asked.
             InputError: a requested setting is not one of `spec`.
         """
         how = settings_among(self.spec, requested)
@@ -200,20 +200,20 @@ class AnswerTask(ABC):
         """Refuse a question that cannot be asked or scored.
 
         Raises:
-            TaskError: it is such.
+            TaskError: it cannot be asked or scored.
         """
 
     @abstractmethod
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score the answers to the questions of the split test, of each one for every order of its options."""
+        """Score the answers to the test questions, each asked in every order of its options."""
 
     def check_words(self, row: Row) -> None:
         """Refuse a question whose row is incomplete, or whose words make no prompt.
 
         Raises:
-            TaskError: it is such.
+            TaskError: the row or its words are such.
         """
         try:
             check_question_row(row)
@@ -223,7 +223,7 @@ class AnswerTask(ABC):
 
     def read(self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any]) -> ReadAnswers:
         """The answers to the questions of the split test, read by the rules of the metric `polybench`."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.answers import REFUSED as REFUSALS
         from audio_compositionality.metrics.answers import match_answer
 
@@ -243,7 +243,7 @@ class AnswerTask(ABC):
         return ReadAnswers(tuple(texts), tuple(taken), correct, np.array(usual_choices(ids, taken), np.float64))
 
     def means(self, columns: Mapping[str, Floats]) -> dict[str, Number]:
-        """The measures that are means of columns; None of one that no sample has."""
+        """The measures that are means of columns; None for a column that no sample has."""
         values: dict[str, Number] = {}
         for measure in self.info.with_intervals:
             of_measure = columns[str(measure.column)][measure.places(columns)]
@@ -251,7 +251,7 @@ class AnswerTask(ABC):
         return values
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The questions of the split test; those of a group, be it twins or one recording, belong together."""
+        """The test questions; questions of a group, be it twins or one recording, belong together."""
         tested = tested_rows(rows)
         groups = {
             "task": tuple(kind_of_row(row) for row in tested),
@@ -275,7 +275,7 @@ class AnswerTask(ABC):
             asked=tuple(ShownQuestion(row["question"], tuple(row["options"]), row["answer"]) for row in tested),
             without_listening={
                 "chance": lambda places: float(np.mean([1 / len(tested[k]["options"]) for k in places])),
-                # Of these alone: who always says 1 is right wherever one sound is heard.
+                # Only for these: the constant answer 1 is right wherever one sound is present.
                 "the best constant answer": lambda places: constant_answers([tested[k] for k in places]),
             },
         )
@@ -293,38 +293,38 @@ def asked_questions(tested: Sequence[Row], settings: Mapping[str, Any]) -> list[
 
 
 def groups_of(rows: Sequence[Row]) -> NDArray[np.int64]:
-    """A number for each question, [n], equal for those of one group."""
+    """A number for each question, [n], equal within a group."""
     return np.unique([row["group"] for row in rows], return_inverse=True)[1].astype(np.int64)
 
 
 def task_of(row: Row) -> str:
-    """Which of `TASKS` a question is of: its variant, where that is one of its own."""
+    """The question's entry of `TASKS`: its variant, where that is an entry of its own."""
     name = f"{row['task']}_{row['variant']}"
     return name if name in TASKS else str(row["task"])
 
 
 def kind_of_row(row: Row) -> str:
-    """The kind of question of a row, in words; of another recipe's its task."""
+    """The kind of question of a row, in words; its task for a row of another recipe."""
     name = task_of(row)
     return KINDS.get(name, name)
 
 
 def needs_of(task: str) -> str:
-    """What of time a task needs, in words."""
+    """A task's need for time, in words."""
     return _NEEDS[time_of(KINDS[task], question_tasks())]
 
 
 def kind_with_needs(task: str) -> str:
-    """The kind of question of a task, and what of time it needs, in words."""
+    """The kind of question of a task, and its need for time, in words."""
     return f"{KINDS[task]} ({needs_of(task)})"
 
 
 def mean_of_parts(correct: Floats, parts: NDArray[np.int64]) -> Floats:
-    """Scores, [n], whose mean is the mean over parts of the share of right ones: that, and by how much a question is
-    off the share of its part, weighted so that parts count the same.
+    """Scores, [n], whose mean is the mean over parts of the share of right answers. A score is that mean plus the
+    question's deviation from the share of its part, weighted such that parts count the same.
 
-    The plain weights have the same mean. Theirs would vary with how many questions of each part are drawn again, and
-    an interval of who is always right would not be 1.
+    Plainly weighted scores have the same mean, but it would vary with the number of questions of each part in a
+    bootstrap draw, and the interval of an always right model would not be 1.
     """
     sizes = np.bincount(parts)
     shares = np.bincount(parts, correct) / np.maximum(sizes, 1)
@@ -334,8 +334,8 @@ def mean_of_parts(correct: Floats, parts: NDArray[np.int64]) -> Floats:
 
 
 def all_right(correct: Floats, groups: NDArray[np.int64], parts: NDArray[np.int64]) -> Floats:
-    """Scores, [n], whose mean over the questions of a part is the share of its groups that are all right: that, and by
-    how much a group is off it, weighted so that groups count the same; see `mean_of_parts`."""
+    """Scores, [n], whose mean over the questions of a part is the share of its groups that are all right. A score is
+    that share plus the group's deviation from it, weighted such that groups count the same; see `mean_of_parts`."""
     scores = np.zeros(len(correct))
     for part in np.unique(parts):
         members = np.flatnonzero(parts == part)
@@ -347,12 +347,12 @@ def all_right(correct: Floats, groups: NDArray[np.int64], parts: NDArray[np.int6
 
 
 def of_all(scores: Floats, counted: NDArray[np.bool_]) -> Floats:
-    """Scores, [n], of all questions, from those of the questions that count, with the same mean: the others stand at
-    it, and change nothing however often they are drawn.
+    """Scores, [n], of all questions, from the scores of the questions that count, with the same mean: the others are
+    set to that mean, and change nothing in any bootstrap draw.
 
     Args:
         scores: of the questions that count.
-        counted: which do, [n].
+        counted: whether each question counts, [n].
     """
     mean = scores.mean()
     every: Floats = np.full(len(counted), mean)
@@ -361,12 +361,12 @@ def of_all(scores: Floats, counted: NDArray[np.bool_]) -> Floats:
 
 
 def usual_choices(ids: Sequence[str], choices: Sequence[int]) -> list[int]:
-    """What is chosen most often in the answers to each question, of several the first: of each id, in the order in
-    which ids first come.
+    """The most frequent choice among the answers to each question, in a tie the first; in the order in which ids first
+    appear.
 
     Args:
-        ids: of the question of each answer.
-        choices: what each answer chooses, as many.
+        ids: question id of each answer.
+        choices: choice of each answer, as many.
     """
     by_question: dict[str, list[int]] = {}
     for id, choice in zip(ids, choices, strict=True):
@@ -375,8 +375,8 @@ def usual_choices(ids: Sequence[str], choices: Sequence[int]) -> list[int]:
 
 
 def constant_answers(rows: Sequence[Row]) -> float:
-    """The share of questions that are answered rightly by always giving the text, or always taking the position, that
-    is right most often in their task: the better of the two, chosen when all answers are known."""
+    """The share of questions answered rightly by a constant: the text, or the position, that is right most often in
+    their task; the better of the two, chosen when all answers are known."""
     right = 0
     for task in dict.fromkeys(row["task"] for row in rows):
         answers = [(row["answer"], row["options"].index(row["answer"])) for row in rows if row["task"] == task]
@@ -385,7 +385,7 @@ def constant_answers(rows: Sequence[Row]) -> float:
 
 
 def overlap_quartiles(seconds: Sequence[float]) -> tuple[str, ...]:
-    """Names of quartiles of the overlap, by what they span; without overlap is a group of its own."""
+    """Names of quartiles of the overlap, by their span; no overlap is a group of its own."""
     values = np.array(seconds, np.float64)
     positive = values[values > 0]
     if not len(positive):
@@ -402,7 +402,7 @@ def overlap_quartiles(seconds: Sequence[float]) -> tuple[str, ...]:
 
 
 def _contents(row: Row) -> dict[str, list[dict[str, str]]]:
-    """What sounds when, for people, in the order of the onsets."""
+    """The events, for people, in the order of the onsets."""
     events = sorted(row["events"], key=lambda event: (event["onset"], event["offset"]))
     return {
         CLIP: [
@@ -413,7 +413,7 @@ def _contents(row: Row) -> dict[str, list[dict[str, str]]]:
 
 
 _BAR, _EDGE, _CHANCE, _MAJORITY, _STRICT = "#80B9D9", "#0072B2", "#555555", "#D55E00", "#000000"
-"""Of Okabe and Ito 2008, "Color universal design", and grey."""
+"""Colours of Okabe and Ito 2008, "Color universal design", and grey."""
 
 _PRINTED = "#888888"
 
@@ -424,9 +424,9 @@ class QuestionBar:
 
     Attributes:
         measure: name of the measure that it shows.
-        name: what stands in it.
-        chance, majority: names of measures that are dashed and dotted lines; empty for none.
-        strict: name of the measure that is a diamond; likewise.
+        name: text inside it.
+        chance, majority: names of the measures drawn as dashed and dotted lines; empty for none.
+        strict: name of the measure drawn as a diamond; likewise.
     """
 
     measure: str
@@ -443,14 +443,14 @@ def draw_question_bars(
     bars: Sequence[QuestionBar],
     printed: Printed | None = None,
 ) -> None:
-    """Draw one model's shares with 95 % intervals; what the result does not state is left out.
+    """Draw one model's shares with 95 % intervals; measures that the result lacks are left out.
 
     Args:
         axes: an empty panel.
         columns: the ends of the interval of each bar's measure, by its name.
         measures: of the result.
         bars: from left to right.
-        printed: what is marked in grey beside them.
+        printed: published figures, marked in grey beside them.
     """
     from matplotlib.patheffects import withStroke
 

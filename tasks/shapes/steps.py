@@ -1,4 +1,4 @@
-"""Steps between scenes: quadruples, of whose scenes two have the same sources added, and the figure of the steps."""
+"""Steps between scenes: quadruples, in which the same sources are added to two scenes, and the figure of the steps."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _COLUMNS = ("score", "score_centred", "score_adjusted", "score_top1")
 """Columns of samples of the metric, in the order in which results store them."""
 
 ROUNDING = 1e-12
-"""An axis whose share of the variance is at most this has none: the eigenvalues of a Gram matrix are rounded at about
-1e-15 of the largest. So have steps that lie no farther from their mean than this times their own length."""
+"""Share of the variance up to which an axis counts as having none: the eigenvalues of a Gram matrix are rounded at
+about 1e-15 of the largest. The same holds for steps no farther from their mean than this times their own length."""
 
 MOST_JOINED = 64
-"""Quadruples whose two steps are joined by a line in a drawing."""
+"""Most quadruples whose two steps are joined by a line in a drawing."""
 
 
 STEP_VARIANCES = tuple(
@@ -44,7 +44,7 @@ STEP_VARIANCES = tuple(
     )
     for number in (1, 2)
 )
-"""Measures that a task of quadruples has beside those of its metric."""
+"""Measures of a task of quadruples beside those of its metric."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ QUADRUPLE_CAPTIONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class QuadrupleInfo(TaskInfo):
-    """What a task of quadruples is."""
+    """The facts of a task of quadruples."""
 
     benchmark: str = "coat"
     needs: frozenset[str] = ENCODER
@@ -203,11 +203,11 @@ class QuadrupleTask:
     drawings: tuple[Drawing, ...] = (STEP_PLANE,)
 
     def __init__(self, info: QuadrupleInfo, *, added: str, has_attributes: bool) -> None:
-        """What it scores.
+        """Its facts and its data.
 
         Args:
-            info: what it is; its measures are those of the metric and `STEP_VARIANCES`.
-            added: what T is made of, in the plural.
+            info: the facts of the task; its measures are those of the metric and `STEP_VARIANCES`.
+            added: the added sources T, in the plural.
             has_attributes: whether each source has a class of several attributes, whose entropy is a diversity.
         """
         self.info = info
@@ -228,7 +228,7 @@ class QuadrupleTask:
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings [4 n, dim] of n quadruples; nothing is fitted."""
-        # Importing the metric imports `evaluate`, which takes seconds that only the process that scores has to spend.
+        # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.a_coat import a_coat
 
         a, b, c, d = quadruple_embeddings(outputs.clips)
@@ -242,10 +242,10 @@ class QuadrupleTask:
         return Scores(scores.measures, scores.ids, columns)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All quadruples; those with the same T are not independent.
+        """All quadruples; quadruples with the same T are not independent.
 
-        Where sources have no attributes, whose entropy could be a diversity, the chance of who hears nothing but
-        numbers of sources rises with these as well: they are held fixed.
+        Where sources have no attributes, whose entropy could be a diversity, numbers of sources are held fixed: the
+        chance level of a model that represents these alone rises with them too.
         """
         parts = {part: [row["metadata"][part] for row in rows] for part in ("A", "C", "T")}
         counts = {part: diversity.counts(sources) for part, sources in parts.items()}
@@ -272,13 +272,13 @@ class QuadrupleTask:
 
 
 def quadruple_embeddings(embeddings: NDArray[np.floating]) -> NDArray[np.floating]:
-    """The embeddings of A, B, C and D, [4, n, dim], of those of the clips of n quadruples, [4 n, dim]."""
+    """The embeddings of A, B, C and D, [4, n, dim], from the clip embeddings of n quadruples, [4 n, dim]."""
     return embeddings.reshape(len(embeddings) // 4, 4, -1).transpose(1, 0, 2)
 
 
 def _matching(rows: Sequence[Row]) -> dict[str, Any]:
-    """What the matched null is matched by, where the rows state the gains of their sources: the number of sources of T,
-    and its level in dB, by the sum of the powers of its sources, each the square of its gain."""
+    """The matching variables of the matched null, where the rows state the gains of their sources: the number of
+    sources of T, and its level in dB, by the sum of the powers of its sources, each the square of its gain."""
     if not all(row.get("gains") for row in rows):
         return {}
     gains = [row["gains"]["T"] for row in rows]
