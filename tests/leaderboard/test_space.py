@@ -221,5 +221,5 @@ def test_the_log_says_at_the_start_why_nothing_is_checked(secret, checks, told, 
 
 @pytest.mark.parametrize("page", ["docs/hub.md", "leaderboard/README.md", "push_scripts/reports.py"])
 def test_pages_say_how_long_a_secret_is(page):
-    text = (Path(__file__).parents[2] / page).read_text("utf-8")
-    assert f"{LEAST_SECRET} characters or more" in text
+    words = (Path(__file__).parents[2] / page).read_text("utf-8").split()
+    assert f"{LEAST_SECRET} characters or more" in " ".join(words)
