@@ -395,7 +395,7 @@ class Inputs:
         options: for each of `prompts` the texts to choose from, in their order in the prompt; empty where the answer is
             free.
         scoring: how an answer is taken: `GENERATE`, the text that the model writes; or the log-likelihood that decides
-            among `options`, ``letters`` or ``options``, see `OptionScorer`.
+            among `options`, ``letters`` or ``options``, see `Model.score_options`.
         new_tokens: tokens that an answer may need; None for as many as the model gives by itself.
         group: name shared by rows whose clips are of the same sounds, so that none serves as another clip for the
             others; empty where the clusters of samples say that.

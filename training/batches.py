@@ -173,10 +173,6 @@ class Tokeniser:
         Raises:
             TrainingError: a text has too many tokens.
         """
-        import torch
-
-        pass  # merged
-
         numbers = self._numbers(texts)
         lengths = np.array([len(one) // _NUMBER.itemsize for one in numbers], np.int64)
         mask = np.arange(lengths.max(initial=0))[None] < lengths[:, None]

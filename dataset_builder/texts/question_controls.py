@@ -276,7 +276,7 @@ def _number(option: str) -> float | None:
 
 
 def _form(option: str) -> str:
-    """The written form of an option: letters all alike, numbers by whether their decimals end in 0."""
+    """The written form of an option: its number of words, and of each number its decimals, "whole" where they are 0."""
     decimals = [match[1] or "" for match in _NUMBER.finditer(option)]
     return f"{len(option.split())} words, decimals {[('whole' if not d.strip('0') else len(d)) for d in decimals]}"
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from .transformers_model import LanguageCheckpoint
 
-    pass  # merged
-
 
 ModelInputs = dict[str, "torch.Tensor"]
 """The input of a model, on the CPU: `input_ids` and `attention_mask`, [n, tokens], padded on the left, and the features
@@ -54,6 +52,7 @@ class FrontEnd(ABC):
 
         Raises:
             InputError: the prompt holds the token that stands for a clip.
+            ModelError: the chat template does not place the clip exactly once.
         """
         content = [{"type": "audio", "audio": "clip.wav"}, {"type": "text", "text": prompt}]
         text = self._render([{"role": "user", "content": content}])

@@ -279,7 +279,7 @@ def _draw_scale(figure: Figure, norm: CenteredNorm, left: float, wide: float) ->
 
 
 def dots_of(tests: Sequence[PairedTest], order: Sequence[int]) -> Integers:
-    """How many of LEVELS each pair's corrected p reaches, [m, m], rows and columns in an order of the results."""
+    """How many of P_LEVELS each pair's corrected p reaches, [m, m], rows and columns in an order of the results."""
     dots = np.zeros((len(order), len(order)), np.int64)
     for test in tests:
         if test.p_adjusted is not None:

@@ -275,9 +275,6 @@ class SampleTable:
 
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
-MEAN_ROUNDING = 1e-9
-"""Largest distance between a mean and the same mean added in another order."""
-
 
 def check_samples(result: Result, content: bytes) -> SampleTable:
     """The samples of a result, from the bytes of their file.

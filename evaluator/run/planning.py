@@ -49,8 +49,10 @@ class Named:
         return task.info.needs <= ENCODER if parsed.listing is None else parsed.listing.can_do(task.info.needs)
 
     def takes(self, prefix: str) -> bool:
-        """Whether its twin or control is informative: a model that learnt to answer from sound, or that reads labels,
-        gets no list of events."""
+        """Whether it has that twin, of which weights can be drawn, or takes that control; a control takes none.
+
+        Warns where a twin cannot be drawn.
+        """
         if prefix not in _OF_INPUT:
             return has_twins(self.name, prefix) and not self._lacks(prefix)
         kind, _ = split_control(f"{prefix}{self.name}")

@@ -95,7 +95,7 @@ class Majority(Chooser):
 class Blind(Chooser):
     """Logistic regression over text features of each option of a question.
 
-    The features are those of the control that questions have to pass (`questions.controls.option_features`), with one
+    The features are those of the control that questions have to pass (`question_controls.option_features`), with one
     model for each kind of question; it takes the likeliest option, and draws one of several that are equally likely.
     """
 

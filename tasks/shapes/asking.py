@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -148,10 +148,6 @@ def _check(question: str, options: Sequence[str]) -> None:
             raise InputError(f"an option must not start with a letter as if it were lettered: {option!r}")
     if len(set(options)) < len(options):
         raise InputError(f"two options are equal: {list(options)}")
-
-
-SCORINGS: tuple[Scoring, ...] = get_args(Scoring)
-"""How an answer is taken; the setting ``scoring``."""
 
 
 class AskingSpec(Spec):
