@@ -7,9 +7,10 @@ fails, the launcher ends the others.
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -154,7 +155,17 @@ def _join() -> Processes:
     from accelerate import PartialState
     from torch.distributed import new_group
 
+    atexit.register(_leave)
     with _connected():
         state = PartialState(cpu=True)
         # A separate group: the default one would wait half an hour at most for the slowest process.
         return Processes(state, new_group(timeout=LONGEST_WAIT, backend="gloo"))
+
+
+def _leave() -> None:
+    """End the groups before the interpreter ends, which now and then aborts where gloo's threads still run."""
+    from torch.distributed import destroy_process_group, is_initialized
+
+    with suppress(RuntimeError):
+        if is_initialized():
+            destroy_process_group()
