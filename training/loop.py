@@ -22,9 +22,8 @@ from torch import Tensor, nn
 
 from audio_compositionality.encoders.inference import resolve_device
 from audio_compositionality.encoders.loading.beside_weights import RECORD
-from audio_compositionality.evaluator.run.processes import LONGEST_WAIT, Processes
+from audio_compositionality.evaluator.run.processes import Processes, join_launched
 from audio_compositionality.support.checked_files import DIGEST, NO_DIGEST, digests_of, read_sealed, sealed
-from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import locked, partial_path, write_whole
 from audio_compositionality.support.text import first_line
 
@@ -56,26 +55,13 @@ def join_training(device: str | None) -> Processes:
 
     Raises:
         InputError: variables of the launcher are missing.
+        ProcessError: the others cannot be reached.
     """
     global _joined
     if _joined is None:
-        _joined = _join(device) if int(os.environ.get("WORLD_SIZE") or 1) > 1 else Processes()
+        on_gpu = torch.cuda.is_available() and (device is None or device.startswith("cuda"))
+        _joined = join_launched(cpu=not on_gpu) if int(os.environ.get("WORLD_SIZE") or 1) > 1 else Processes()
     return _joined
-
-
-def _join(device: str | None) -> Processes:
-    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
-    if missing:
-        raise InputError(
-            f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, but {', '.join(missing)} is not set: start the processes with "
-            "torchrun or accelerate launch, or unset WORLD_SIZE for a single one"
-        )
-    from accelerate import PartialState
-    from torch.distributed import new_group
-
-    on_gpu = torch.cuda.is_available() and (device is None or device.startswith("cuda"))
-    state = PartialState(cpu=not on_gpu)
-    return Processes(state, new_group(timeout=LONGEST_WAIT, backend="gloo"))
 
 
 class Computing:

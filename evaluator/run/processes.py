@@ -141,11 +141,20 @@ def join_processes() -> Processes:
     """
     global _processes
     if _processes is None:
-        _processes = _join() if int(os.environ.get("WORLD_SIZE") or 1) > 1 else Processes()
+        _processes = join_launched(cpu=True) if int(os.environ.get("WORLD_SIZE") or 1) > 1 else Processes()
     return _processes
 
 
-def _join() -> Processes:
+def join_launched(*, cpu: bool) -> Processes:
+    """The processes of a launcher, where there are several.
+
+    Args:
+        cpu: whether they share what they compute by gloo, on CPUs; else by what their GPUs have. Messages pass by gloo.
+
+    Raises:
+        InputError: variables of the launcher are missing.
+        ProcessError: the others cannot be reached.
+    """
     missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
     if missing:
         raise InputError(
@@ -157,7 +166,7 @@ def _join() -> Processes:
 
     atexit.register(_leave)
     with _connected():
-        state = PartialState(cpu=True)
+        state = PartialState(cpu=cpu)
         # A separate group: the default one would wait half an hour at most for the slowest process.
         return Processes(state, new_group(timeout=LONGEST_WAIT, backend="gloo"))
 
