@@ -280,6 +280,12 @@ class TaskInfo:
         return UNTRAINED_TWIN
 
     @property
+    def bars(self) -> Mapping[str, str]:
+        """Further bars, in words: twins and controls by their prefix, baselines by their name, that a model has to
+        exceed where they are among the results, beside `twin`, the plain descriptions and the floor."""
+        return {"shuffled:": "its weights shuffled"}
+
+    @property
     def is_headline(self) -> bool:
         """Whether this task decides the verdict on a model where there are results of other tasks too: on recordings,
         not on presets. Its score shows training, provided the training was for what the task asks."""

@@ -1,10 +1,21 @@
-"""Conclusions over all tasks: the models whose scores are evidence of something learnt, and which of them leads."""
+"""The verdict on each model over all tasks, and the sentence over all models: computed here, printed everywhere.
+
+The sentence about a model follows from the standing of each of its deciding tasks (`TaskVerdict`), by these rules:
+
+1. Where most answers to a task name no option, this comes first: such a score tells how a model writes.
+2. A model with the same score as its twin in every sample: "the same scores as its twin: are these weights trained?".
+3. Above all bars of a task: "above" and the bars.
+4. Else the bars that it is below, then those that it is not shown to be above, then the missing results with the way to
+   get them.
+5. Tasks of which the same is said stand together; tasks above all bars come first.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.support.text import listed, shortened
@@ -14,37 +25,66 @@ from .loading import ModelKind, asked_of
 from .statistics import SIGNIFICANT
 from .tables import versioned_title
 from .verdicts import (
+    DESCRIPTION,
     LONGEST_NAME,
-    QUESTIONS,
-    Verdict,
-    VerdictAnswer,
-    VerdictCheck,
-    VerdictQuestion,
+    Bar,
+    Standing,
+    TaskVerdict,
+    bar_words,
     combined,
     paired_check,
-    question_words,
-    verdicts,
+    task_verdicts,
 )
 
-MOST_UNREAD = 0.5
-"""Share of answers without a choice above which a score measures the format of answers, not perception."""
+MOST_NAMED = 3
+"""Most models that a sentence names of one kind; of more, their number."""
+
+NOTHING_TO_JUDGE = (
+    "There is nothing to judge: no result is of a trained model, which `audio-compositionality run MODEL` adds."
+)
+"""The sentence over results of baselines and untrained networks alone."""
 
 
 @dataclass(frozen=True)
-class TaskVerdict:
-    """A verdict with its comparison."""
+class BarLine:
+    """The standing of a model against one bar, over tasks.
 
-    comparison: Comparison
-    verdict: Verdict
+    Attributes:
+        name: of the bar, see `Bar`.
+        words: the bar, in words.
+        bars: of each deciding task that has it, with the task's title.
+    """
+
+    name: str
+    words: str
+    bars: tuple[tuple[str, Bar], ...]
+
+    @property
+    def standing(self) -> Standing:
+        """Over the tasks."""
+        return combined([bar.standing for _, bar in self.bars])
+
+    @property
+    def text(self) -> str:
+        """The standing by task, with its figure or what is missing: "above by A-COAT +0.20 [0.15, 0.25]"."""
+        parts: dict[tuple[Standing, str], list[str]] = {}
+        for title, bar in self.bars:
+            check = bar.deciding
+            figures = () if check is None else (check.difference_text, check.interval_text)
+            parts.setdefault((bar.standing, bar.missing), []).append(" ".join(filter(None, (title, *figures))))
+        return "; ".join(
+            f"{standing.value} by {', '.join(said)}{f', {missing}' if missing else ''}"
+            for (standing, missing), said in parts.items()
+        )
 
 
 @dataclass(frozen=True)
 class ModelVerdict:
-    """The verdict on one model over all tasks.
+    """The verdict on one model over all tasks of one kind of model.
 
     Attributes:
         label: the model's.
-        tasks: the deciding tasks: `TaskInfo.is_headline`, or all where none is. All need the same kind of model.
+        tasks: the deciding tasks: `TaskInfo.is_headline`, or all where none is.
         beside: the other tasks, reported beside these.
     """
 
@@ -58,155 +98,90 @@ class ModelVerdict:
         return asked_of(self.tasks[0].comparison.info)
 
     @property
-    def words(self) -> dict[str, str]:
-        """The reference of each of `QUESTIONS`, in words."""
-        return question_words(self.tasks[0].comparison.info)
-
-    @property
-    def questions(self) -> dict[str, VerdictAnswer]:
-        """The answer to each of `QUESTIONS` over the deciding tasks; `told` has the answers by task."""
-        return {
-            name: combined([task.verdict.questions[number].answer for task in self.tasks])
-            for number, name in enumerate(QUESTIONS)
-        }
-
-    def told(self, name: str) -> tuple[Told, ...]:
-        """The answers of the deciding tasks to one of `QUESTIONS`; tasks with the same answer together."""
-        number = QUESTIONS.index(name)
-        said: dict[tuple[VerdictAnswer, bool], list[str]] = {}
-        for title, task in zip(self.titles, self.tasks, strict=True):
-            question = task.verdict.questions[number]
-            said.setdefault((question.answer, question.is_below), []).append(title)
-        return tuple(
-            Told(listed(titles) if len(said) > 1 else "", answer, is_below)
-            for (answer, is_below), titles in said.items()
-        )
-
-    def references(self, name: str) -> str:
-        """The references of one of `QUESTIONS`, in words: those present, or the missing ones where none is."""
-        questions = [task.verdict.questions[QUESTIONS.index(name)] for task in self.tasks]
-        return listed(list(dict.fromkeys(one.words for one in questions if one.checks))) or questions[0].words
-
-    @property
     def titles(self) -> tuple[str, ...]:
         """Titles of the deciding tasks, with their data where two titles are equal."""
         return _titles([task.comparison for task in self.tasks])
 
     @property
+    def standing(self) -> Standing:
+        """Over the deciding tasks: above where it is above all bars of each."""
+        standings = {task.standing for task in self.tasks}
+        for standing in (Standing.BELOW, Standing.NOT_SHOWN, Standing.UNKNOWN):
+            if standing in standings:
+                return standing
+        return Standing.ABOVE
+
+    @property
     def is_evidence(self) -> bool:
         """Whether no score of a deciding task is explained by something that needs no learning."""
-        return all(task.verdict.is_evidence for task in self.tasks)
+        return self.standing is Standing.ABOVE
+
+    @property
+    def lines(self) -> tuple[BarLine, ...]:
+        """The bars of the deciding tasks, those that every task has first."""
+        words: dict[str, dict[str, None]] = {}
+        bars: dict[str, list[tuple[str, Bar]]] = {}
+        for title, task in zip(self.titles, self.tasks, strict=True):
+            for bar in task.bars:
+                words.setdefault(bar.name, {})[bar.words] = None
+                bars.setdefault(bar.name, []).append((title, bar))
+        return tuple(BarLine(name, listed(list(words[name])), tuple(bars[name])) for name in bars)
 
     @property
     def unread(self) -> tuple[str, ...]:
         """For each task with a majority of answers that name no option, refusals included: their share, in words."""
-        return tuple(filter(None, (_unread(task) for task in (*self.tasks, *self.beside))))
+        return tuple(
+            f"{task.unread} ({task.comparison.info.title})" for task in (*self.tasks, *self.beside) if task.unread
+        )
 
     @property
-    def conclusion(self) -> str:
-        """The conclusion of the deciding tasks in one sentence, and of the other tasks in another. Where most answers
-        cannot be read, this comes first."""
-        unread = f"Most answers name no option: {listed(self.unread)}. " if self.unread else ""
-        return unread + self._of_all
-
-    @property
-    def _of_all(self) -> str:
+    def sentence(self) -> str:
+        """The verdict in words, after the name of the model and "is"; see the rules of this module."""
+        sentence = _said(self.titles, self.tasks)
         if not self.beside:
-            return self._conclusion
+            return f"{sentence}."
         titles = _titles([task.comparison for task in (*self.tasks, *self.beside)])
-        by, beside = titles[: len(self.tasks)], titles[len(self.tasks) :]
-        evident = [title for title, task in zip(beside, self.beside, strict=True) if task.verdict.is_evidence]
-        rest = [title for title in beside if title not in evident]
-        said = []
-        if evident and self.is_evidence:
-            said.append(f"{listed(evident)} {'says' if len(evident) == 1 else 'say'} so too")
-        elif evident:
-            said.append(f"by {listed(evident)} it is above all three")
-        if rest:
-            said.append(f"by {listed(rest)} it is not shown to have learnt anything")
-        return f"By {listed(by)}: {self._conclusion} Beside it: {'; '.join(said)}."
+        return f"{sentence}. Beside that, {_said(titles[len(self.tasks) :], self.beside)}."
 
     @property
-    def _conclusion(self) -> str:
-        """One sentence where all deciding tasks agree, else one for each group that does."""
-        said: dict[tuple[str, str], list[str]] = {}
-        for title, task in zip(self.titles, self.tasks, strict=True):
-            said.setdefault((_kind(task.verdict), _found(task.verdict)), []).append(title)
-        kinds = [kind for kind, _ in said]
-        if len(said) == 1:
-            return "".join(f"{kind}: {reason}." for kind, reason in said)
-        if _ABOVE in kinds:
-            parts = [
-                f"By {listed(titles)}: {kind[0].lower()}{kind[1:]}: {reason}."
-                for (kind, reason), titles in said.items()
-            ]
-            return " ".join(parts)
-        lead = _NOTHING if _NOTHING in kinds else _OPEN
-        return " ".join((f"{lead}.", *(f"By {listed(titles)}: {reason}." for (_, reason), titles in said.items())))
+    def missing(self) -> tuple[str, ...]:
+        """The missing results with the way to get each, each once."""
+        return tuple(dict.fromkeys(bar.missing for task in self.tasks for bar in task.bars if bar.missing))
 
 
-@dataclass(frozen=True)
-class Told:
-    """One answer to one of `QUESTIONS`, with the tasks that give it.
-
-    Attributes:
-        tasks: their titles, in words; empty where all tasks give it.
-        answer: to the question.
-        is_below: whether the model is surely below the reference.
-    """
-
-    tasks: str
-    answer: VerdictAnswer
-    is_below: bool
-
-    @property
-    def text(self) -> str:
-        """In words: "no, below"; with the tasks behind it where they are not all."""
-        return f"{self.answer.value}{', below' if self.is_below else ''}{f' ({self.tasks})' if self.tasks else ''}"
+def _said(titles: Sequence[str], tasks: Sequence[TaskVerdict]) -> str:
+    """The standing of a model in several tasks, in one sentence without its end."""
+    groups: dict[tuple[int, str, str], list[str]] = {}
+    for title, task in zip(titles, tasks, strict=True):
+        rank = -1 if task.unread else list(Standing).index(task.standing)
+        groups.setdefault((rank, *_clause(task)), []).append(title)
+    return "; ".join(f"{before} by {listed(by)}{after}" for (_, before, after), by in sorted(groups.items()))
 
 
-_ABOVE, _NOTHING, _OPEN = (
-    "Above all three",
-    "No evidence of learning in these scores",
-    "Not shown to have learnt anything",
-)
+def _clause(task: TaskVerdict) -> tuple[str, str]:
+    """The standing of a model in one task: the words before the task's title and those after it."""
+    flags = f" ({'; '.join(task.flags)})" if task.flags else ""
+    if task.unread:
+        return "not to be judged", f", where most answers name no option ({task.unread})"
+    if task.is_same_as_twin:
+        twin = task.bars[0].words
+        return f"no more than {twin}", ", with the same score in every sample: are these weights trained?"
+    of = {standing: [_reference(bar) for bar in task.bars if bar.standing is standing] for standing in Standing}
+    if task.standing is Standing.ABOVE:
+        return f"above {listed(of[Standing.ABOVE])}", ""
+    parts = [f"below {listed(of[Standing.BELOW])}"] if of[Standing.BELOW] else []
+    if of[Standing.NOT_SHOWN]:
+        parts.append(f"not shown to be above {' or '.join(of[Standing.NOT_SHOWN])}")
+    if parts:
+        return " and ".join(parts), flags
+    missing = [bar.missing or bar.sentence.rstrip(".") for bar in task.bars if bar.standing is Standing.UNKNOWN]
+    return ("not to be judged yet", f": {'; '.join(missing)}{flags}") if missing else ("not to be trusted", flags)
 
 
-def _kind(verdict: Verdict) -> str:
-    """The beginning of a conclusion."""
-    if verdict.is_evidence:
-        return _ABOVE
-    return _NOTHING if verdict.flags or any(one.answer is VerdictAnswer.NO for one in verdict.questions) else _OPEN
-
-
-def _found(verdict: Verdict) -> str:
-    """One task's conclusion on a model: the references that it is below or not above, else the open ones."""
-    if verdict.is_evidence:
-        return f"neither {', nor '.join(question.words for question in verdict.questions)} explains its scores"
-    below = [name for question in verdict.questions for name in _references(question, is_below=True)]
-    level = [name for question in verdict.questions for name in _references(question, is_below=False)]
-    placed = [f"below {listed(below)}"] if below else []
-    placed += [f"not above {' nor above '.join(level)}"] if level else []
-    reasons = (*([f"it is {' and '.join(placed)}"] if placed else []), *verdict.flags)
-    if reasons:
-        return "; ".join(reasons)
-    open_ = [question.words for question in verdict.questions if question.answer is VerdictAnswer.UNKNOWN]
-    return f"whether it is above {' and above '.join(open_)} cannot be told"
-
-
-def _references(question: VerdictQuestion, *, is_below: bool) -> list[str]:
-    """References of one question, in words: those that the model is surely below by every check, or else the others
-    that it is not above."""
-    checks: dict[str, list[VerdictCheck]] = {}
-    for check in question.checks:
-        if check.decides:
-            checks.setdefault(_reference(question, check), []).append(check)
-    failed = {name: alike for name, alike in checks.items() if any(check.answer is VerdictAnswer.NO for check in alike)}
-    return [name for name, alike in failed.items() if all(check.is_lower for check in alike) == is_below]
-
-
-def _reference(question: VerdictQuestion, check: VerdictCheck) -> str:
-    return question.words if question.name == "floor" else check.reference
+def _reference(bar: Bar) -> str:
+    """The side of a bar that decides, in words: of several descriptions those with the bar's standing."""
+    names = [check.reference for check in bar.checks if check.decides and check.standing is bar.standing]
+    return listed(list(dict.fromkeys(names))) if names and bar.name == DESCRIPTION else bar.words
 
 
 def _titles(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
@@ -223,24 +198,13 @@ def _titles(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
     )
 
 
-def model_verdicts(comparisons: Sequence[Comparison]) -> tuple[ModelVerdict, ...]:
-    """The verdicts of all models over all comparisons, in order of first appearance; one each for the tasks of audio
-    encoders, the tasks of audio–text encoders and so on."""
-    groups: dict[str, dict[str, list[TaskVerdict]]] = {}
-    for comparison in comparisons:
-        by_label = groups.setdefault(asked_of(comparison.info), {})
-        for verdict in verdicts(comparison):
-            by_label.setdefault(verdict.label, []).append(TaskVerdict(comparison, verdict))
-    return tuple(_of_tasks(label, tasks) for by_label in groups.values() for label, tasks in by_label.items())
-
-
 @dataclass(frozen=True)
-class Judged:
+class KindVerdicts:
     """The verdicts by the tasks of one kind of model.
 
     Attributes:
         kind: of model, in words.
-        words: the references, in words, by the names of `QUESTIONS`.
+        words: the bars that every task has, in words, by their names.
         models: a verdict each; empty where all results are of baselines and untrained networks.
     """
 
@@ -254,101 +218,138 @@ class Judged:
         return [model.label for model in self.models if model.is_evidence]
 
     @property
-    def unread(self) -> list[ModelVerdict]:
-        """Models most of whose answers to the prompts of a task name no option."""
-        return [model for model in self.models if model.unread]
-
-    @property
-    def headline(self) -> str:
-        """The conclusion on all models, in sentences: the references that the `evident` models, whose names stand
-        before it, are above; where no model is `evident`, that, and the references that models are below."""
-        if self.evident:
-            return self._of_evident
-        tasks = list(dict.fromkeys(title for model in self.models for title in model.titles))
-        partly = [(model, task) for model in self.models for task in zip(model.titles, model.tasks, strict=True)]
-        ahead: dict[str, list[str]] = {}
-        for model, (title, task) in partly:
-            if task.verdict.is_evidence:
-                ahead.setdefault(title, []).append(shortened(model.label, LONGEST_NAME))
-        if len(self.models) > 1:
-            by = f" by all of {listed(tasks)}" if ahead else ""
-            said = f"None of the {len(self.models)} models is shown to be above what needs no learning{by}, "
-            said += "so no order among them says that one is better."
-        elif ahead:
-            said = f"Not by all of {listed(tasks)} the one model here is shown to be above what needs no learning."
-        else:
-            said = "The score of the one model here is no evidence that it learnt anything."
-        more = [f"By {title} alone {listed(names)} {_is(names)}." for title, names in ahead.items()]
-        return " ".join((said, *more, *self._below))
-
-    @property
-    def _of_evident(self) -> str:
-        models = [model for model in self.models if model.is_evidence]
-        questions = [question for model in models for task in model.tasks for question in task.verdict.questions]
-        words = list(dict.fromkeys(question.words for question in questions))
-        if len(models) > 1:
-            words = [word.replace("its untrained twin", "their untrained twins") for word in words]
-        titles = {model.titles for model in models}
-        by = f" by {listed(next(iter(titles)))}" if len(titles) == 1 and len(next(iter(titles))) > 1 else ""
-        said = f"{_is(models)} above {listed(words)}{by}."
-        rest = len(self.models) - len(models)
-        if rest:
-            more = "The other" if rest == 1 else "The others"
-            said += f" {more} of {len(self.models)} models {'is' if rest == 1 else 'are'} not shown to be."
-        return said
-
-    @property
-    def _below(self) -> list[str]:
-        """Untrained twins and plain descriptions: how many models are surely below them, by which tasks."""
-        counts: dict[str, Counter[str]] = {}
-        for model in self.models:
-            for title, task in zip(model.titles, model.tasks, strict=True):
-                for question in task.verdict.questions[:2]:
-                    for name in _references(question, is_below=True):
-                        counts.setdefault(name, Counter())[title] += 1
-        many = len({title for model in self.models for title in model.titles}) > 1
+    def sentence(self) -> str:
+        """The conclusion on all models."""
+        if not self.models:
+            return NOTHING_TO_JUDGE
         if len(self.models) == 1:
-            said = [f"below {name}{f' by {listed(list(tasks))}' if many else ''}" for name, tasks in counts.items()]
-            return [f"It is significantly {', and '.join(said)}."] if said else []
-        return [
-            f"Significantly below {name}: "
-            + ", ".join(f"{n} of {len(self.models)}{f' by {title}' if many else ''}" for title, n in tasks.items())
-            + "."
-            for name, tasks in counts.items()
-        ]
+            return f"{shortened(self.models[0].label, LONGEST_NAME)} is {self.models[0].sentence}"
+        by = {standing: [m.label for m in self.models if m.standing is standing] for standing in Standing}
+        above = by[Standing.ABOVE]
+        number = str(len(above)) if above else "None"
+        said = [f"{number} of {len(self.models)} models {_is(above)} above every bar"]
+        said[0] += f": {_named(above)}" if above else ""
+        for standing, words in _REST.items():
+            if by[standing]:
+                said.append(f"{words}: {_named(by[standing])}")
+        order = (
+            "" if len(above) == len(self.models) else " Among models that are not above every bar, order says nothing."
+        )
+        return f"{'; '.join(said)}.{order}"
+
+
+_REST = {
+    Standing.BELOW: "below one at least",
+    Standing.NOT_SHOWN: "not shown to be above all",
+    Standing.UNKNOWN: "not to be judged yet, since results are missing",
+}
+"""The words for the models of each standing but `Standing.ABOVE`."""
 
 
 def _is(members: Sequence[object]) -> str:
-    return "is" if len(members) == 1 else "are"
+    return "is" if len(members) < 2 else "are"
 
 
-def judged_by_kind(comparisons: Sequence[Comparison], judged: Sequence[ModelVerdict]) -> list[Judged]:
-    """Verdicts by the kind of model that tasks ask for, in the order of the comparisons."""
-    first: dict[str, Comparison] = {}
+def _named(labels: Sequence[str]) -> str:
+    """Names of models, the first `MOST_NAMED` of many."""
+    names = [shortened(label, LONGEST_NAME) for label in labels]
+    return listed(names if len(names) <= MOST_NAMED else [*names[:MOST_NAMED], f"{len(names) - MOST_NAMED} more"])
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The verdicts on all models of some comparisons: what terminal, report, tables and Python print.
+
+    Attributes:
+        comparisons: the comparisons, one a task and data.
+        models: in order of first appearance; one each for the tasks of audio encoders, of audio–text encoders and so
+            on.
+    """
+
+    comparisons: tuple[Comparison, ...]
+    models: tuple[ModelVerdict, ...]
+
+    @property
+    def kinds(self) -> tuple[KindVerdicts, ...]:
+        """The verdicts by the kind of model that tasks need, in the order of the comparisons."""
+        first: dict[str, Comparison] = {}
+        for comparison in self.comparisons:
+            first.setdefault(asked_of(comparison.info), comparison)
+        return tuple(
+            KindVerdicts(kind, bar_words(one.info), tuple(model for model in self.models if model.kind == kind))
+            for kind, one in first.items()
+        )
+
+    @property
+    def judged(self) -> tuple[KindVerdicts, ...]:
+        """The kinds with models; one without where no result is of a trained model."""
+        kinds = self.kinds
+        return tuple(kind for kind in kinds if kind.models) or kinds[:1]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The conclusion by each kind of model, which is named where there are several."""
+        judged = self.judged
+        return tuple(
+            f"By the tasks of {kind.kind}: {kind.sentence}" if len(judged) > 1 else kind.sentence for kind in judged
+        )
+
+    def evident(self, comparison: Comparison) -> list[str]:
+        """Labels of the models whose scores are evidence, by the tasks of the comparison's kind."""
+        return [model.label for model in self.models if model.is_evidence and model.kind == asked_of(comparison.info)]
+
+    @property
+    def text(self) -> str:
+        """For a terminal: the sentences, and below them for each model its bars, in at most five lines a model."""
+        lines = list(self.sentences)
+        for model in self.models:
+            if len(self.models) > 1:
+                lines.append(f"{shortened(model.label, LONGEST_NAME)}: {model.standing.value}")
+            lines += [f"  {line.words}: {line.text}" for line in model.lines[:MOST_LINES]]
+        return "\n".join(lines)
+
+    def records(self) -> list[dict[str, Any]]:
+        """For programs: a record a model, deciding task and bar, with the figures behind it."""
+        return [
+            {
+                "model": model.label,
+                "task": task.comparison.info.name,
+                "data": task.comparison.fingerprint,
+                "bar": bar.name,
+                "reference": bar.words,
+                "standing": bar.standing.value,
+                "difference": None if check is None else check.difference,
+                "low": None if check is None or check.interval is None else check.interval[0],
+                "high": None if check is None or check.interval is None else check.interval[1],
+                "p": None if check is None else check.p,
+                "missing": bar.missing,
+            }
+            for model in self.models
+            for task in (*model.tasks, *model.beside)
+            for bar in task.bars
+            for check in [bar.deciding]
+        ]
+
+
+MOST_LINES = 4
+"""Most bars of a model in a terminal."""
+
+
+def verdicts_of(comparisons: Sequence[Comparison]) -> Verdicts:
+    """The verdicts on all models that are neither baselines nor untrained, over all comparisons."""
+    groups: dict[str, dict[str, list[TaskVerdict]]] = {}
     for comparison in comparisons:
-        first.setdefault(asked_of(comparison.info), comparison)
-    return [
-        Judged(kind, question_words(comparison.info), tuple(model for model in judged if model.kind == kind))
-        for kind, comparison in first.items()
-    ]
-
-
-def _unread(task: TaskVerdict) -> str:
-    """How many answers of a model name no option, where most do; else empty."""
-    info = task.comparison.info
-    measures = task.comparison.results[task.verdict.place].result.measures
-    # The first share counts all answers that name no option, refusals among them.
-    for name, whole in () if info.profile is None else info.profile.shares[:1]:
-        part, every = measures.get(name), measures.get(whole)
-        if part and every and part > every * MOST_UNREAD:
-            return f"{part:,.0f} of {every:,.0f} ({info.title})"
-    return ""
+        by_label = groups.setdefault(asked_of(comparison.info), {})
+        for verdict in task_verdicts(comparison):
+            by_label.setdefault(verdict.label, []).append(verdict)
+    models = tuple(_of_tasks(label, tasks) for by_label in groups.values() for label, tasks in by_label.items())
+    return Verdicts(tuple(comparisons), models)
 
 
 def _of_tasks(label: str, tasks: Sequence[TaskVerdict]) -> ModelVerdict:
-    headline = tuple(task for task in tasks if _decides(task.comparison))
+    deciding = tuple(task for task in tasks if _decides(task.comparison))
     beside = tuple(task for task in tasks if not _decides(task.comparison))
-    return ModelVerdict(label, headline, beside) if headline else ModelVerdict(label, beside)
+    return ModelVerdict(label, deciding, beside) if deciding else ModelVerdict(label, beside)
 
 
 def _decides(comparison: Comparison) -> bool:

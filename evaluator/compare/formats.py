@@ -21,7 +21,7 @@ from audio_compositionality.support.table import (
 from audio_compositionality.support.text import nearest
 
 from .comparison import Comparison
-from .conclusions import model_verdicts
+from .conclusions import verdicts_of
 from .frame import tidy_frame
 from .perception import perception_tables
 from .summary import layer_table, short_table, size_table, summary_table, verdict_tables
@@ -47,7 +47,7 @@ def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
     series = {series: make(comparisons) for series, (make, _) in SERIES.items()}
     if name in SERIES and series[name] is None:
         raise InputError(f"there is no table {name!r} of these results: {SERIES[name][1]}")
-    tables = [summary_table(comparisons), *verdict_tables(comparisons, model_verdicts(comparisons))]
+    tables = [summary_table(comparisons), *verdict_tables(verdicts_of(comparisons))]
     tables += [table for table in series.values() if table is not None]
     for comparison in comparisons:
         tables += [short_table(comparison), *comparison_tables(comparison)]

@@ -10,7 +10,7 @@ from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
 from .comparison import Comparison
-from .conclusions import Judged, ModelVerdict, judged_by_kind
+from .conclusions import KindVerdicts, Verdicts
 from .frame import model_scores
 from .loading import ComparedResult, ModelKind
 from .tables import (
@@ -25,6 +25,7 @@ from .tables import (
     training_note,
     versioned_title,
 )
+from .verdicts import FLOOR
 
 MOST_COLUMNS = 5
 """Most columns of the table of the measures to trust."""
@@ -96,37 +97,33 @@ def trusted_measures(
     )
 
 
-def verdict_tables(comparisons: Sequence[Comparison], judged: Sequence[ModelVerdict]) -> list[Table]:
+def verdict_tables(verdicts: Verdicts) -> list[Table]:
     """Verdicts on all models: a table for each kind of model that tasks need."""
-    groups = judged_by_kind(comparisons, judged)
-    with_models = [group for group in groups if group.models] or groups[:1]
-    return [_verdict_table(group, with_models) for group in with_models]
+    return [_verdict_table(kind, len(verdicts.judged) > 1) for kind in verdicts.judged]
 
 
-def _verdict_table(judged: Judged, groups: Sequence[Judged]) -> Table:
+def _verdict_table(verdicts: KindVerdicts, is_one_of_many: bool) -> Table:
+    names = dict.fromkeys(name for model in verdicts.models for name in (line.name for line in model.lines))
+    words = {line.name: line.words for model in verdicts.models for line in model.lines} | verdicts.words
     columns = (
         MODEL,
-        *(Column(f"above {words}?", numeric=False) for words in judged.words.values()),
-        Column("so", numeric=False),
+        Column("verdict", "above: above every bar by every task", numeric=False),
+        *(Column(f"above {words[name]}?", numeric=False) for name in names or verdicts.words),
+        Column("in words", numeric=False),
     )
     rows = []
-    for model in judged.models:
-        cells = [Cell(model.label)]
-        for number, name in enumerate(model.questions):
-            figures = [
-                f"{task.comparison.info.title}, {check.measure}: {check.figure}"
-                for task in (*model.tasks, *model.beside)
-                for check in task.verdict.questions[number].checks
-                if check.figure
-            ]
-            cells.append(Cell("; ".join(told.text for told in model.told(name)), note="\n".join(figures)))
-        rows.append(Row((*cells, Cell(model.conclusion))))
+    for model in verdicts.models:
+        lines = {line.name: line for line in model.lines}
+        cells = [
+            Cell(lines[name].standing.value, note=lines[name].text) if name in lines else Cell(None) for name in names
+        ]
+        rows.append(Row((Cell(model.label), Cell(model.standing.value), *cells, Cell(model.sentence))))
     note = (
-        "Behind an answer: the difference, its 95 % interval, and p of the paired test, corrected over all pairs; of "
-        f"{judged.words['floor']}, where no result is of it, p of the test against what it reaches, corrected over all "
-        "models."
+        "Behind a standing: the difference and its 95 % interval; p of the paired test, corrected over all pairs, "
+        f"decides. Of {verdicts.words[FLOOR]}, where no result is of it, the test is against its known level, corrected "
+        "over all models."
     )
-    which = f" By the tasks of {judged.kind}" if len(groups) > 1 else ""
+    which = f" By the tasks of {verdicts.kind}" if is_one_of_many else ""
     return Table(f"Is each model above what needs no learning?{which}", columns, tuple(rows), (note,), "verdicts")
 
 

@@ -1,7 +1,8 @@
-"""Verdicts: whether the scores of a model are above those of its twin, of plain descriptions and of floors."""
+"""Verdicts: where the score of a model stands against the bars of a task: its twin, plain descriptions, floors."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -28,30 +29,41 @@ LONGEST_NAME = 60
 """Characters of a stranger's name in a sentence."""
 
 
-class VerdictAnswer(Enum):
-    """The answer to a question; the value is for people."""
+class Standing(Enum):
+    """Where the score of a model stands against a bar; the value is for people.
 
-    YES = "yes"
-    NO = "no"
+    `ABOVE`: significantly higher, by a difference that counts. `BELOW`: significantly lower. `NOT_SHOWN`: compared, and
+    neither. `UNKNOWN`: there is nothing to compare with, or there are too few samples.
+    """
+
+    ABOVE = "above"
+    BELOW = "below"
+    NOT_SHOWN = "not shown"
     UNKNOWN = "cannot tell"
+
+    @property
+    def answer(self) -> str:
+        """The answer to "Is it shown to be above?": yes, no or cannot tell."""
+        return {Standing.ABOVE: "yes", Standing.UNKNOWN: "cannot tell"}.get(self, "no")
 
 
 @dataclass(frozen=True)
-class VerdictCheck:
-    """A measure of a model against a reference.
+class BarCheck:
+    """A measure of a model against a bar.
 
     Attributes:
-        answer: whether it is higher.
-        measure: the measure.
+        standing: of the measure.
+        measure: its heading.
         reference: the other side, in words.
         difference: of the means, the model's less the reference's; None where there is none.
         interval: 95 %, of the difference; None where there are too few samples.
         p: of the paired test, corrected.
         words: the outcome without figures.
-        decides: whether the answer to its question depends on it; other trusted measures are shown beside it.
+        decides: whether the standing against the bar depends on it; other trusted measures are shown beside it.
+        is_same: whether both sides have the same score in every sample.
     """
 
-    answer: VerdictAnswer
+    standing: Standing
     measure: str
     reference: str
     difference: float | None
@@ -59,12 +71,7 @@ class VerdictCheck:
     p: float | None
     words: str
     decides: bool = True
-
-    @property
-    def is_lower(self) -> bool:
-        """Whether the model is surely below the reference."""
-        is_less = self.difference is not None and self.difference < 0
-        return self.answer is VerdictAnswer.NO and is_less and self.p is not None and self.p <= SIGNIFICANT
+    is_same: bool = False
 
     @property
     def sentence(self) -> str:
@@ -102,62 +109,93 @@ class VerdictCheck:
 
 
 @dataclass(frozen=True)
-class VerdictQuestion:
-    """Whether a model is above a reference.
+class Bar:
+    """A score that a model has to exceed before its own is evidence of learning.
 
     Attributes:
-        name: ``twin``, ``description`` or ``floor``.
-        words: the reference: "its untrained twin".
-        answer: over all checks.
-        sentence: why.
+        name: ``twin``, ``description`` or ``floor``; of a further twin or control its prefix (``shuffled:``), of a
+            further baseline its name.
+        words: the bar, in words: "its untrained twin".
+        standing: of the model, over all checks.
         checks: the comparisons behind it; empty where there is nothing to compare with.
+        missing: the missing result and the way to get it, as a clause; empty where none is missing.
     """
 
     name: str
     words: str
-    answer: VerdictAnswer
-    sentence: str
-    checks: tuple[VerdictCheck, ...]
+    standing: Standing
+    checks: tuple[BarCheck, ...]
+    missing: str = ""
 
     @property
-    def is_below(self) -> bool:
-        """Whether the model is surely below the reference, and below each where there are several."""
+    def sentence(self) -> str:
+        """The reason for the standing: the deciding comparisons, or the missing result."""
+        if not self.checks:
+            return f"{self.missing[:1].upper()}{self.missing[1:]}."
+        telling = [check for check in self.checks if check.decides and check.standing is self.standing]
+        return " ".join(check.sentence for check in telling or self.checks)
+
+    @property
+    def deciding(self) -> BarCheck | None:
+        """The check whose figure stands for the bar; None where there is none."""
         deciding = [check for check in self.checks if check.decides]
-        return self.answer is VerdictAnswer.NO and all(check.is_lower for check in deciding)
+        return next((check for check in deciding if check.standing is self.standing), next(iter(deciding), None))
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TaskVerdict:
     """The verdict of one task on one model that is neither a baseline nor untrained.
 
     Attributes:
+        comparison: of the results of the task.
         label: of the model.
         place: of its result in the comparison.
-        questions: three, in the order of `QUESTIONS`.
+        bars: the twin, plain descriptions and the floor; then the further ones of `TaskInfo.bars` that have results.
         flags: meanings of the flags that count against the model.
+        unread: the number of answers that name no option, in words, where most do; else empty.
     """
 
+    comparison: Comparison
     label: str
     place: int
-    questions: tuple[VerdictQuestion, ...]
+    bars: tuple[Bar, ...]
     flags: tuple[str, ...]
+    unread: str
 
     @property
-    def is_evidence(self) -> bool:
-        """Whether nothing that needs no learning explains the score."""
-        return not self.flags and all(question.answer is VerdictAnswer.YES for question in self.questions)
+    def standing(self) -> Standing:
+        """Against all bars: above where it is above each; below where it is below one; a flag shows nothing."""
+        standings = {bar.standing for bar in self.bars}
+        for standing in (Standing.BELOW, Standing.NOT_SHOWN):
+            if standing in standings:
+                return standing
+        if self.flags or self.unread:
+            return Standing.NOT_SHOWN
+        return Standing.UNKNOWN if Standing.UNKNOWN in standings else Standing.ABOVE
+
+    @property
+    def is_same_as_twin(self) -> bool:
+        """Whether the model and its twin have the same score in every sample."""
+        return any(check.is_same for bar in self.bars if bar.name == TWIN for check in bar.checks)
+
+    def bar(self, name: str) -> Bar | None:
+        """A bar by its name; None where the task has none of that name."""
+        return next((bar for bar in self.bars if bar.name == name), None)
 
 
-QUESTIONS = ("twin", "description", "floor")
-"""Names of the questions: is the model above this reference?"""
+TWIN, DESCRIPTION, FLOOR = "twin", "description", "floor"
+"""Names of the bars that every task has."""
+
+MOST_UNREAD = 0.5
+"""Share of answers without a choice above which a score measures the format of answers, not perception."""
 
 
-def question_words(info: TaskInfo) -> dict[str, str]:
-    """The references of a task, in words, by the names of `QUESTIONS`."""
-    return dict(zip(QUESTIONS, (info.twin[1], description_names(info), info.floor), strict=True))
+def bar_words(info: TaskInfo) -> dict[str, str]:
+    """The bars that every task has, in words, by their names."""
+    return {TWIN: info.twin[1], DESCRIPTION: description_names(info), FLOOR: info.floor}
 
 
-def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
+def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
     """A verdict on each model that is neither a baseline nor untrained, in the order of the results.
 
     A model is above another where the measure that the task judges by is significantly higher in the paired tests of
@@ -165,28 +203,42 @@ def verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
     floor, such as energy alone, where each trusted measure with a known value of the floor is significantly above that
     value, corrected over all models (where the task names a measure to judge by, that one decides, and the others are
     reported beside it). It is above energy only if it is also above every baseline among the results whose only input
-    is the level, as above any other model. Where there is neither such a value nor such a baseline, the answer is
-    unknown."""
+    is the level, as above any other model. Where there is neither such a value nor such a baseline, nothing can be
+    told."""
     levels = levels_in(comparison.results) if comparison.info.floor == ENERGY else []
     floor = _floor_checks(comparison, levels)
     return tuple(
-        Verdict(
+        TaskVerdict(
+            comparison=comparison,
             label=result.label,
             place=place,
-            questions=(
-                _twin_question(comparison, place),
-                _description_question(comparison, place),
-                _floor_question(comparison, [*_level_checks(comparison, place, levels), *floor[place]]),
+            bars=(
+                _twin_bar(comparison, place),
+                _description_bar(comparison, place),
+                _floor_bar(comparison, [*_level_checks(comparison, place, levels), *floor[place]]),
+                *_further_bars(comparison, place),
             ),
             flags=tuple(
                 measure.meaning.removeprefix("whether ")
                 for measure in comparison.info.measures
                 if result.result.measures.get(measure.name) is True
             ),
+            unread=_unread(comparison, place),
         )
         for place, result in enumerate(comparison.results)
         if result.kind is ModelKind.TRAINED
     )
+
+
+def _unread(comparison: Comparison, place: int) -> str:
+    """The number of a model's answers that name no option, where most do; else empty."""
+    info, measures = comparison.info, comparison.results[place].result.measures
+    # The first share counts all answers that name no option, refusals among them.
+    for name, total in () if info.profile is None else info.profile.shares[:1]:
+        part, every = measures.get(name), measures.get(total)
+        if part and every and part > every * MOST_UNREAD:
+            return f"{part:,.0f} of {every:,.0f}"
+    return ""
 
 
 def twins_of(comparison: Comparison, place: int) -> list[int]:
@@ -200,22 +252,21 @@ def twins_of(comparison: Comparison, place: int) -> list[int]:
     ]
 
 
-def combined(answers: Sequence[VerdictAnswer]) -> VerdictAnswer:
-    """Yes where all answers are yes, no where one is no."""
-    if VerdictAnswer.NO in answers:
-        return VerdictAnswer.NO
-    return VerdictAnswer.YES if answers and set(answers) == {VerdictAnswer.YES} else VerdictAnswer.UNKNOWN
+def combined(standings: Sequence[Standing]) -> Standing:
+    """One standing of several: above where all are, below where all are, unknown where one is and none is worse."""
+    if standings and all(one is Standing.BELOW for one in standings):
+        return Standing.BELOW
+    if Standing.BELOW in standings or Standing.NOT_SHOWN in standings:
+        return Standing.NOT_SHOWN
+    return Standing.ABOVE if standings and Standing.UNKNOWN not in standings else Standing.UNKNOWN
 
 
-def _twin_question(comparison: Comparison, place: int) -> VerdictQuestion:
-    twins, words = twins_of(comparison, place), question_words(comparison.info)["twin"]
+def _twin_bar(comparison: Comparison, place: int) -> Bar:
+    twins, words = twins_of(comparison, place), comparison.info.twin[1]
     if not twins:
-        missing = f"The results of {words} are missing: it may score as high."
-        untrained = "No untrained twin is among the results: an untrained network may score as high."
-        sentence = untrained if comparison.info.twin[0] == UNTRAINED else missing
-        return VerdictQuestion("twin", words, VerdictAnswer.UNKNOWN, sentence, ())
-    return _of_checks(
-        "twin",
+        return _missing_bar(TWIN, words, _way_to_twin(comparison, place))
+    return _bar_of(
+        TWIN,
         words,
         [
             # With several draws of fresh weights, the label says which one.
@@ -226,28 +277,59 @@ def _twin_question(comparison: Comparison, place: int) -> VerdictQuestion:
     )
 
 
-def _description_question(comparison: Comparison, place: int) -> VerdictQuestion:
+def _way_to_twin(comparison: Comparison, place: int) -> str:
+    """The way to the missing twin of a model: the method of an own class, or the name to score."""
+    prefix, model = comparison.info.twin[0], comparison.results[place].result.model.id
+    if prefix == UNTRAINED and _OWN_CLASS.search(model):
+        return "give the class the method `def untrained(self)`, and score it again"
+    return f"score `{shortened(prefix + model, LONGEST_NAME)}` beside it"
+
+
+_OWN_CLASS = re.compile(r"\.py:\w+")
+"""An id that names a class in a file of the user's."""
+
+
+def _description_bar(comparison: Comparison, place: int) -> Bar:
     references = descriptions_in(comparison.results, comparison.info)
     if not references:
-        words = question_words(comparison.info)["description"]
-        sentence = f"The results of {words} are missing: it may score as high."
-        return VerdictQuestion("description", words, VerdictAnswer.UNKNOWN, sentence, ())
+        words = description_names(comparison.info)
+        return _missing_bar(DESCRIPTION, words, f"score {words} beside it")
     words = listed([comparison.labels[k] for k in references])
     checks = [check for k in references for check in _against(comparison, place, k, comparison.labels[k])]
-    return _of_checks("description", words, checks)
+    return _bar_of(DESCRIPTION, words, checks)
 
 
-def _floor_question(comparison: Comparison, checks: Sequence[VerdictCheck]) -> VerdictQuestion:
+def _floor_bar(comparison: Comparison, checks: Sequence[BarCheck]) -> Bar:
     words = comparison.info.floor
-    if not checks:
-        sentence = f"The results have no measure that {words} does not raise."
-        if words == ENERGY:
-            sentence = f"What {words} reaches is not known: no result of {level_names()} is here; score one beside it."
-        return VerdictQuestion("floor", words, VerdictAnswer.UNKNOWN, sentence, ())
-    return _of_checks("floor", words, checks)
+    if checks:
+        return _bar_of(FLOOR, words, checks)
+    way = (
+        f"score {level_names()} beside it" if words == ENERGY else "no measure of these results has a known value of it"
+    )
+    return _missing_bar(FLOOR, words, way)
 
 
-def _level_checks(comparison: Comparison, place: int, levels: Sequence[int]) -> list[VerdictCheck]:
+def _further_bars(comparison: Comparison, place: int) -> list[Bar]:
+    """The bars of `TaskInfo.bars` that have results; a missing one is no reason to withhold a verdict."""
+    info, model = comparison.info, comparison.results[place].result.model.id
+    others = {(result.result.model.id): k for k, result in enumerate(comparison.results)}
+    bars = []
+    for name, words in info.bars.items():
+        other = others.get(f"{name}{model}" if name.endswith(":") else name)
+        if other is not None and other != place:
+            bars.append(_bar_of(name, words, _against(comparison, place, other, words)))
+    return bars
+
+
+def _missing_bar(name: str, words: str, way: str) -> Bar:
+    return Bar(name, words, Standing.UNKNOWN, (), f"no result of {words}: {way}")
+
+
+def _bar_of(name: str, words: str, checks: Sequence[BarCheck]) -> Bar:
+    return Bar(name, words, combined([check.standing for check in checks if check.decides]), tuple(checks))
+
+
+def _level_checks(comparison: Comparison, place: int, levels: Sequence[int]) -> list[BarCheck]:
     """Checks against the baselines whose only input is the level of a clip."""
     return [
         replace(check, words=f"{check.words} ({comparison.info.floor}: {comparison.labels[k]})")
@@ -256,47 +338,41 @@ def _level_checks(comparison: Comparison, place: int, levels: Sequence[int]) -> 
     ]
 
 
-def _of_checks(name: str, words: str, checks: Sequence[VerdictCheck]) -> VerdictQuestion:
-    answer = combined([check.answer for check in checks if check.decides])
-    telling = [check for check in checks if check.decides and check.answer is answer]
-    return VerdictQuestion(name, words, answer, " ".join(check.sentence for check in telling), tuple(checks))
-
-
-def _against(comparison: Comparison, place: int, other: int, words: str) -> list[VerdictCheck]:
+def _against(comparison: Comparison, place: int, other: int, words: str) -> list[BarCheck]:
     """A model against another one: by the measure that the task judges by, which decides, and by the other trusted
-    measures, which can turn a yes into a no."""
+    measures: where one is lower, being above is not shown."""
     info = comparison.info
     first = info.judge
     more = [measure for measure in info.recommended if measure is not first]
     view = comparison.views.get(first.name)
     if view is None:
         said = f"not all results have {first.heading} by sample, so nothing can be tested"
-        return [VerdictCheck(VerdictAnswer.UNKNOWN, first.heading, words, None, None, None, said)]
+        return [BarCheck(Standing.UNKNOWN, first.heading, words, None, None, None, said)]
     check = paired_check(view, place, other, words)
     views = [comparison.views[measure.name] for measure in more if measure.name in comparison.views]
     beside = [_unless_a_floor_explains(comparison, another, place, other, words) for another in views]
-    lower = next((one for one in beside if one.is_lower), None)
-    if check.answer is VerdictAnswer.YES and lower is not None:
-        return [replace(lower, words=f"{check.words}, but {lower.words}")]
-    return [check, *(replace(one, decides=False) for one in beside)]
+    lower = next((one for one in beside if one.standing is Standing.BELOW), None)
+    if check.standing is Standing.ABOVE and lower is not None:
+        return [replace(lower, standing=Standing.NOT_SHOWN, words=f"{check.words}, but {lower.words}")]
+    is_same = bool(np.array_equal(view.values[:, place], view.values[:, other]))
+    return [replace(check, is_same=is_same), *(replace(one, decides=False) for one in beside)]
 
 
-def _unless_a_floor_explains(comparison: Comparison, view: View, place: int, other: int, words: str) -> VerdictCheck:
+def _unless_a_floor_explains(comparison: Comparison, view: View, place: int, other: int, words: str) -> BarCheck:
     """`paired_check`, but a measure with a floor is higher only where the model is also above its floor."""
     check, measure = paired_check(view, place, other, words), view.measure
     least = least_of(measure, comparison.info, comparison.results[place].result.measures)
-    if check.answer is not VerdictAnswer.YES or measure.floor is None or least is None:
+    if check.standing is not Standing.ABOVE or measure.floor is None or least is None:
         return check
     interval, _ = _above(view, place, least[1])
     if interval is not None and interval[0] > 0:
         return check
     reached = f"{least[0].heading} ({number_text(least[1], minus='−')})"
-    return replace(
-        check, answer=VerdictAnswer.NO, words=f"{check.words}, but is not shown to be above its own {reached}"
-    )
+    words = f"{check.words}, but is not shown to be above its own {reached}"
+    return replace(check, standing=Standing.NOT_SHOWN, words=words)
 
 
-def paired_check(view: View, place: int, other: int, words: str) -> VerdictCheck:
+def paired_check(view: View, place: int, other: int, words: str) -> BarCheck:
     """One result against another by a measure; "higher" and "lower" are said of the first."""
     (test,) = (t for t in view.tests if {t.first, t.second} == {place, other})
     sign = 1 if test.first == place else -1
@@ -304,7 +380,7 @@ def paired_check(view: View, place: int, other: int, words: str) -> VerdictCheck
     return _check(view.measure, words, sign * test.difference, interval, test.p_adjusted, LEAST_DIFFERENCE)
 
 
-def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[VerdictCheck]]:
+def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[BarCheck]]:
     """For each result its checks against the known values of the floor; all p are corrected together.
 
     Args:
@@ -330,7 +406,7 @@ def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[Ve
     reaches = assumed if of_levels else by_chance
     p_values = [p for *_, p, _, _ in drawn if p is not None]
     corrected = iter(stats.false_discovery_control(p_values).tolist() if p_values else [])
-    checks: list[list[VerdictCheck]] = [[] for _ in comparison.results]
+    checks: list[list[BarCheck]] = [[] for _ in comparison.results]
     for place, measure, difference, interval, p, margin, least in drawn:
         adjusted = None if p is None else next(corrected)
         floor, reached = comparison.info.floor, reaches.format(number_text(least, minus="−"))
@@ -367,20 +443,19 @@ def _above(view: View, place: int, least: float) -> tuple[Interval | None, float
 
 def _check(
     measure: Measure, words: str, difference: float, interval: Interval | None, p: float | None, margin: float
-) -> VerdictCheck:
+) -> BarCheck:
     """The check of a difference. `margin`: the smallest difference that counts."""
     heading = measure.heading
     if interval is None or p is None:
-        answer, said = VerdictAnswer.UNKNOWN, f"{heading} is of too few samples to tell"
+        standing, said = Standing.UNKNOWN, f"{heading} is of too few samples to tell"
     elif p <= SIGNIFICANT and difference >= margin and difference > 0:
-        answer, said = VerdictAnswer.YES, f"{heading} is higher"
+        standing, said = Standing.ABOVE, f"{heading} is higher"
     elif p <= SIGNIFICANT and difference < 0:
-        answer, said = VerdictAnswer.NO, f"{heading} is lower"
+        standing, said = Standing.BELOW, f"{heading} is lower"
     elif p <= SIGNIFICANT:
-        answer = VerdictAnswer.NO if interval[1] <= margin else VerdictAnswer.UNKNOWN
-        said = f"{heading} is higher, but by less than the {margin:g} that counts"
+        standing, said = Standing.NOT_SHOWN, f"{heading} is higher, but by less than the {margin:g} that counts"
     elif interval[1] <= margin:
-        answer, said = VerdictAnswer.NO, f"{heading} is no higher"
+        standing, said = Standing.NOT_SHOWN, f"{heading} is no higher"
     else:
-        answer, said = VerdictAnswer.UNKNOWN, f"{heading} cannot be told apart"
-    return VerdictCheck(answer, heading, shortened(words, LONGEST_NAME), difference, interval, p, said)
+        standing, said = Standing.NOT_SHOWN, f"{heading} cannot be told apart"
+    return BarCheck(standing, heading, shortened(words, LONGEST_NAME), difference, interval, p, said)

@@ -25,7 +25,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
-from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, judged_by_kind, model_verdicts
+from audio_compositionality.evaluator.compare.conclusions import Verdicts, verdicts_of
 from audio_compositionality.evaluator.compare.diversity import MIN_CLUSTERS
 from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
 from audio_compositionality.evaluator.compare.statistics import BOOTSTRAP_RESAMPLES, MIN_SAMPLES
@@ -106,10 +106,10 @@ def write_report(
         raise InputError(f"{out} is a folder; give the report the name of a file, such as {out / 'report.html'}")
     comparisons = compare_results(results, data=data)
     with tqdm(total=len(comparisons) * SECTION_STEPS + 1, desc="report", unit="step", disable=not progress) as bar:
-        judged = model_verdicts(comparisons)
+        verdicts = verdicts_of(comparisons)
         folder = None if figures is None else Path(figures)
-        sections = page_sections(comparisons, judged, model, folder, bar)
-        page = _page(sections, benchmark_sections(comparisons, folder), judged, comparisons, command)
+        sections = page_sections(verdicts, model, folder, bar)
+        page = _page(sections, benchmark_sections(comparisons, folder), verdicts, command)
         bar.update()
     size = len(page.encode())
     if size > MOST_PAGE_BYTES:
@@ -121,25 +121,23 @@ def write_report(
 def _page(
     sections: Sequence[Section],
     benchmarks: Sequence[BenchmarkSection],
-    judged: Sequence[ModelVerdict],
-    comparisons: Sequence[Comparison],
+    verdicts: Verdicts,
     command: str | None,
 ) -> str:
     """The page; its clips are cut where it would be larger than MOST_BYTES."""
     template = _environment().get_template("report.html")
+    comparisons = verdicts.comparisons
     tasks = {comparison.info.name: comparison.info for comparison in comparisons}
     baselines = named_baselines(comparisons)
     facts = {
         "sections": sections,
         "benchmarks": benchmarks,
-        "judged": judged,
-        "verdict_tables": [table for table in verdict_tables(comparisons, judged) if table.rows],
-        "groups": judged_by_kind(comparisons, judged),
+        "verdicts": verdicts,
+        "verdict_tables": [table for table in verdict_tables(verdicts) if table.rows],
         "summary_table": summary_table(comparisons),
         "series": [table for table in (layer_table(comparisons), size_table(comparisons)) if table is not None],
         "summary": _summary(comparisons),
-        "unjudged": listed([_PLURALS[kind] for kind in ModelKind if kind in _kinds(comparisons)]),
-        "twin_words": _twin_words(sections, bool(judged)),
+        "twin_words": _twin_words(sections, bool(verdicts.models)),
         "data_summary": _data_summary(comparisons),
         "baselines": baselines,
         "shapes": {entry.name: entry.shape for entry in baselines},
@@ -179,13 +177,6 @@ def _twin_words(sections: Sequence[Section], is_judged: bool) -> list[str]:
 
 
 _UNTRAINED_TWIN = UNTRAINED_TWIN[1]
-
-_PLURALS = {
-    ModelKind.TRAINED: "trained models",
-    ModelKind.UNTRAINED: "untrained networks",
-    ModelKind.BASELINE: "baselines",
-    ModelKind.CONTROL: "controls",
-}
 
 
 def _kinds(comparisons: Sequence[Comparison]) -> Counter[ModelKind]:

@@ -13,8 +13,8 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.compare.comparison import BenchmarkResults, Comparison, by_benchmark
-from audio_compositionality.evaluator.compare.conclusions import ModelVerdict, judged_by_kind, leading_sentences
-from audio_compositionality.evaluator.compare.loading import ModelKind, asked_of
+from audio_compositionality.evaluator.compare.conclusions import Verdicts, leading_sentences
+from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import (
     diversity_tables,
@@ -169,21 +169,20 @@ class Section:
 
 
 def page_sections(
-    comparisons: Sequence[Comparison],
-    judged: Sequence[ModelVerdict],
+    verdicts: Verdicts,
     model: str | None,
     folder: Path | None,
     bar: tqdm[Any],
 ) -> list[Section]:
-    """The sections of a page; arguments as in `write_report`, `judged` the verdicts of all models.
+    """The sections of a page; arguments as in `write_report`.
 
     Raises:
         InputError: there is no result of `model`.
     """
+    comparisons = verdicts.comparisons
     names = {name for c in comparisons for result in c.results for name in (result.label, result.result.model.id)}
     if model is not None and model not in names:
         raise InputError(f"there is no result of the model {model!r}; {nearest(model, sorted(names))}")
-    evident = {group.kind: group.evident for group in judged_by_kind(comparisons, judged)}
     sections = []
     for number, comparison in enumerate(comparisons, 1):
         title = section_title(comparison)
@@ -201,7 +200,7 @@ def page_sections(
                 name=f"{comparison.info.name}-{number}",
                 title=title,
                 comparison=comparison,
-                leads=tuple(leading_sentences(comparison, evident[asked_of(comparison.info)])),
+                leads=tuple(leading_sentences(comparison, verdicts.evident(comparison))),
                 overviews=tuple(overviews(comparison)),
                 short=short_table(comparison),
                 scores=score_table(comparison),

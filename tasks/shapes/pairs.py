@@ -74,6 +74,9 @@ class TextInfo(TaskInfo):
         return "chance"
 
 
+_BARS_OF_PAIRS = {"sorted-words:": "itself on sorted words", "reversed-audio:": "itself on reversed clips"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class PairInfo(TextInfo):
     """The facts of a task of captions of the same words."""
@@ -103,6 +106,11 @@ class PairInfo(TextInfo):
     def judged_by(self) -> str:
         """The match score, whose chance level is exactly 1/2."""
         return "match"
+
+    @property
+    def bars(self) -> Mapping[str, str]:
+        """The model on input from which the task's controls take what it is about."""
+        return {**super().bars, **{name: words for name, words in _BARS_OF_PAIRS.items() if name in self.controls}}
 
     @property
     def heard_by(self) -> str:

@@ -110,6 +110,15 @@ class QuestionInfo(TaskInfo):
         return "without-audio:", "the same model without sound"
 
     @property
+    def bars(self) -> Mapping[str, str]:
+        """The questions alone, sound without its order in time, and the model itself on such sound."""
+        return {
+            "blind": "the questions alone (blind)",
+            "time-blind": "statistics without time (time-blind)",
+            "shuffled-audio:": "itself on shuffled stretches of sound",
+        }
+
+    @property
     def profile(self) -> Profile:
         """Scores by kind of question, polyphony and overlap, and the answers given."""
         return Profile(
