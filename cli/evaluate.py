@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     scoring.add_scoring(parser)
     arguments.add_seeds(parser)
     arguments.add_out(parser)
+    scoring.add_explain(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -31,6 +32,7 @@ def run(options: argparse.Namespace) -> None:
     data, tasks = request.open_data(options)
     how = request.with_protocol(tasks)
     # Imported after the arguments are checked: it takes seconds.
+    from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 
     processes = arguments.processes_of_run()
@@ -39,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     request.check_used(models, tasks)
     results = evaluate_models(models, data, tasks, how, on_result=print_result, leave_out=True)
     if processes.is_main:
-        print_end(results, options.out, how.store)
+        print_end(results, options, how.store, data if isinstance(data, RenderedData) else None)
 
 
 COMMAND = Command(

@@ -19,8 +19,8 @@ from .scoring import kept_outputs, print_end, print_result
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
-    from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.encoders.base import Model
+    from audio_compositionality.evaluator.compare.conclusions import Verdicts
     from audio_compositionality.evaluator.run.planning import Named, Plan
     from audio_compositionality.evaluator.run.processes import Processes
     from audio_compositionality.tasks.base import Task
@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     scoring.add_scoring(parser)
     arguments.add_seeds(parser, default="1")
     arguments.add_out(parser)
+    scoring.add_explain(parser)
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -85,9 +86,9 @@ def run(options: argparse.Namespace) -> None:
     how = how.changed(settings={**_quick_settings(data, plan.tasks), **how.settings})
     results = evaluate_models(models, data, list(plan.tasks), how, on_result=print_result, leave_out=True)
     if processes.is_main:
-        print_end(results, options.out, store)
         brought = data if isinstance(data, RenderedData) else data.source
-        _write_report(options.out, options.typed, None if is_preset else brought)
+        verdicts = print_end(results, options, store, None if is_preset else brought)
+        _write_report(options.out, options.typed, verdicts)
 
 
 def _loaded(
@@ -185,18 +186,12 @@ def _opening(
     )
 
 
-def _write_report(out: Path, command: str, data: str | RenderedData | None) -> None:
-    """Write the report of all results in the folder, earlier ones too; where that fails, print why and go on.
-
-    Args:
-        out: the folder.
-        command: as it was typed.
-        data: of the results, where these do not state them.
-    """
-    from audio_compositionality.evaluator.report.page import write_report
+def _write_report(out: Path, command: str, verdicts: Verdicts) -> None:
+    """Write the report of all results in the folder, earlier ones too; where that fails, print why and go on."""
+    from audio_compositionality.evaluator.report.page import write_verdicts
 
     try:
-        path = write_report([out], out / "report.html", data=data, command=command, progress=sys.stderr.isatty())
+        path = write_verdicts(verdicts, out / "report.html", command=command, progress=sys.stderr.isatty())
     except (OSError, AudioCompositionalityError) as error:
         print(f"note: there is no report: {error}", file=sys.stderr)
     else:

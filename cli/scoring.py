@@ -21,8 +21,10 @@ from .settings import Group, data_groups, divided, model_fields, run_fields, tas
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.data_spec import DataSpec
+    from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.encoders.base import Model
     from audio_compositionality.encoders.options import EncoderOptions, LanguageOptions
+    from audio_compositionality.evaluator.compare.conclusions import Verdicts
     from audio_compositionality.evaluator.results.result import Result
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.processes import Processes
@@ -49,6 +51,11 @@ def add_scoring(parser: argparse.ArgumentParser, *, store: bool = True) -> None:
         arguments.add_store(parser)
     data_options.add_skip_invalid(parser)
     arguments.add_force(parser)
+
+
+def add_explain(parser: argparse.ArgumentParser) -> None:
+    """Add the option for tables with all measures and their definitions."""
+    parser.add_argument("--explain", action="store_true", help="print all measures, with the definition of each")
 
 
 @dataclass(frozen=True)
@@ -422,13 +429,32 @@ def print_result(result: Result) -> None:
     print(result_line(result), flush=True)
 
 
-def print_end(results: Sequence[Result], out: Path, store: Path | None) -> None:
-    """Print the tables of all results, and where everything is."""
+def print_end(
+    results: Sequence[Result], options: argparse.Namespace, store: Path | None, data: RenderedData | str | None = None
+) -> Verdicts:
+    """Print the tables of all results, the place of everything, and the verdict, which comes last to be read first.
+
+    Args:
+        results: of this run.
+        options: its folder of results, and whether definitions are wanted.
+        store: the folder of outputs; None where there is none.
+        data: of the results in the folder, where these do not state them.
+
+    Returns:
+        the verdicts on all models with results in the folder.
+    """
+    from audio_compositionality.evaluator.compare.comparison import compare_results
+    from audio_compositionality.evaluator.compare.conclusions import verdicts_of
     from audio_compositionality.evaluator.compare.tables import results_tables
     from audio_compositionality.tasks.registry import load_task
 
-    for table in results_tables(results):
+    for table in results_tables(results, brief=not options.explain):
         print()
         print_table(table)
     kept = "" if store is None else f", {kept_outputs([load_task(result.task) for result in results])} in {store}"
-    print(f"Result files are in {out}{kept}.")
+    print()
+    print(f"Result files are in {options.out}{kept}.")
+    verdicts = verdicts_of(compare_results([options.out], data=data))
+    print()
+    print(verdicts.text, flush=True)
+    return verdicts

@@ -120,7 +120,7 @@ def _verdict_table(verdicts: KindVerdicts, is_one_of_many: bool) -> Table:
         rows.append(Row((Cell(model.label), Cell(model.standing.value), *cells, Cell(model.sentence))))
     note = (
         "Behind a standing: the difference and its 95 % interval; p of the paired test, corrected over all pairs, "
-        f"decides. Of {verdicts.words[FLOOR]}, where no result is of it, the test is against its known level, corrected "
+        f"decides. Of {verdicts.words[FLOOR]}, where no result is of it, the test is against a known level, corrected "
         "over all models."
     )
     which = f" By the tasks of {verdicts.kind}" if is_one_of_many else ""

@@ -35,16 +35,18 @@ NOT_INCLUDED = (
 # ----- Results as they are
 
 
-def results_tables(results: Sequence[Result]) -> list[Table]:
-    """The tables that an evaluation prints: one per task, version and data set, a row per model, with a legend."""
+def results_tables(results: Sequence[Result], *, brief: bool = False) -> list[Table]:
+    """The tables that an evaluation prints: one per task, version and data set, a row per model, with a legend; `brief`
+    ones hold the task's score and the measures to trust, without a legend."""
     groups: dict[tuple[str, int, str], list[Result]] = {}
     for result in results:
         groups.setdefault(result.key, []).append(result)
-    return [_results_table(load_task(name).info, members) for (name, _, _), members in sorted(groups.items())]
+    return [_results_table(load_task(name).info, members, brief) for (name, _, _), members in sorted(groups.items())]
 
 
-def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
-    measures = stated_measures(info.shown, [result.measures for result in results])
+def _results_table(info: TaskInfo, results: Sequence[Result], brief: bool) -> Table:
+    described = tuple(dict.fromkeys((*info.recommended, info.score))) if brief else info.shown
+    measures = stated_measures(described, [result.measures for result in results])
     fewest, most = min(result.n for result in results), max(result.n for result in results)
     n = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
     rows = tuple(
@@ -65,7 +67,7 @@ def _results_table(info: TaskInfo, results: Sequence[Result]) -> Table:
         f"{versioned_title(info, results[0].task_version)} on {results[0].dataset}, n = {n}",
         (MODEL, *score_columns(measures, info)),
         rows,
-        (*legend, info.warning),
+        () if brief else (*legend, info.warning),
         info.name,
     )
 

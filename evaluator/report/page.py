@@ -101,12 +101,30 @@ def write_report(
         InputError: there is no result of `model`, or `out` is a folder.
         OSError: the file cannot be written.
     """
-    out = Path(out)
+    check_report_file(Path(out))
+    verdicts = verdicts_of(compare_results(results, data=data))
+    return write_verdicts(verdicts, out, model=model, figures=figures, command=command, progress=progress)
+
+
+def check_report_file(out: Path) -> None:
+    """Refuse a folder as the file of a report with InputError."""
     if out.is_dir():
         raise InputError(f"{out} is a folder; give the report the name of a file, such as {out / 'report.html'}")
-    comparisons = compare_results(results, data=data)
+
+
+def write_verdicts(
+    verdicts: Verdicts,
+    out: str | Path,
+    *,
+    model: str | None = None,
+    figures: str | Path | None = None,
+    command: str | None = None,
+    progress: bool = True,
+) -> Path:
+    """Write the report of verdicts with their comparisons; arguments and errors as in `write_report`."""
+    out, comparisons = Path(out), verdicts.comparisons
+    check_report_file(out)
     with tqdm(total=len(comparisons) * SECTION_STEPS + 1, desc="report", unit="step", disable=not progress) as bar:
-        verdicts = verdicts_of(comparisons)
         folder = None if figures is None else Path(figures)
         sections = page_sections(verdicts, model, folder, bar)
         page = _page(sections, benchmark_sections(comparisons, folder), verdicts, command)
