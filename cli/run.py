@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from audio_compositionality.tasks.base import Task
 
 
+BOXED = "compa-clap-tiny"
+"""The model of the package, judged where none is named."""
+
+FIRST_LOOK = ("comp_a_order",)
+"""Tasks on request that a run without arguments adds: the model of the package embeds captions too."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_models(parser, nargs="*")
@@ -50,11 +57,11 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
     from audio_compositionality.evaluator.run.planning import Named, planned
-    from audio_compositionality.tasks.registry import list_tasks
+    from audio_compositionality.tasks.registry import list_tasks, load_task
 
     processes = arguments.processes_of_run()
     is_preset = recognised(request.data.data).kind == "preset"
-    given = [Named(name) for name in dict.fromkeys(options.models)]
+    given = [Named(name) for name in dict.fromkeys(options.models or [BOXED])]
     if given and request.tasks is None and recipes_for(request.data) is not None:
         # Of a user's own data, rows are drawn only for tasks that some model can do, as far as this is known
         # of models that have to be fetched.
@@ -63,6 +70,8 @@ def run(options: argparse.Namespace) -> None:
         data, tasks = data_options.opened_request_data(options, request.data, request.changes, done)
     else:
         data, tasks = request.open_data(options)
+        if not options.models and is_preset and request.tasks is None:
+            tasks = [*tasks, *map(load_task, FIRST_LOOK)]
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute. A dry run fetches
     # nothing and calls no server.
     given = [_loaded(one, options, request, processes, fetch=not options.dry_run) for one in given]
@@ -206,7 +215,8 @@ COMMAND = Command(
     run=run,
     examples="""\
   audio-compositionality run whisper-base my_encoder.py:MyEncoder
-      a pretrained model with its untrained twin, and a class of your own; without a model, the baselines alone
+      a pretrained model with its untrained twin, and a class of your own; without a model, the small one of the
+      package, which was trained on our generator
   audio-compositionality run whisper-base --data animals --out results-animals
       the same on recordings of your own, in animals/dog, animals/cat and so on
 """,

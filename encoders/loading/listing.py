@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from audio_compositionality.support.discovery import Registry
@@ -32,9 +33,11 @@ class ModelListing:
         paradigm: how it was trained.
         licence: of the weights, as their publisher states it.
         description: one line.
-        source: a Hub repository in transformers' format, or a file of weights; None for a model without weights.
-        make: makes the model; None for a Hub repository, whose architecture decides. For a file of weights it is called
-            with `Weights`, the torch device and `EncoderOptions`; for a model without weights, without arguments.
+        source: a Hub repository in transformers' format, a folder in that format inside the package, or a file of
+            weights; None for a model without weights.
+        make: makes the model; None for a Hub repository or a folder, whose architecture decides. For a file of weights
+            it is called with `Weights`, the torch device and `EncoderOptions`; for a model without weights, without
+            arguments.
         is_baseline: whether `run` always scores it beside the requested models.
         is_reference: whether it describes a sound so plainly that a model which adds nothing has learnt nothing.
         is_linear: whether embeddings are linear in the waveform, which fixes some scores by construction.
@@ -51,7 +54,7 @@ class ModelListing:
     paradigm: str
     licence: str
     description: str
-    source: str | WeightsFile | None = None
+    source: str | Path | WeightsFile | None = None
     make: Callable[..., Model] | None = None
     is_baseline: bool = False
     is_reference: bool = False
@@ -75,8 +78,9 @@ class ModelListing:
 
     @property
     def weights(self) -> str:
-        """The source of the weights: a Hub repository, or a file and its place; empty where there are none."""
-        return str(self.source or "")
+        """The source of the weights: a Hub repository, the package, or a file and its place; empty where there are
+        none."""
+        return "this package" if isinstance(self.source, Path) else str(self.source or "")
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,7 @@ def _load_listed(
             raise ModelError(f"'{name}' is a baseline without a model: it takes no layer, pooling or precision")
         assert listing.make is not None
         return listing.make()
-    if isinstance(source, str):
+    if isinstance(source, str | Path):
         if local is not None and not (local / "config.json").is_file():
             raise ModelError(f"'{name}={path}': it must be a folder with config.json and safetensors weights")
         return _load_checkpoint(local or source, name, listing, twin, device, options)

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 from audio_compositionality.dataset_builder.data import Configuration, Data
 from audio_compositionality.encoders.adapters.custom_loading import twin_problem
@@ -203,7 +204,7 @@ def to_download(name: str) -> str:
     parsed = parse_name(name)
     listing = parsed.listing
     source = parsed.model if parsed.form == "hub" else None if listing is None or parsed.path else listing.source
-    if source is None:
+    if source is None or isinstance(source, Path):
         return ""
     if isinstance(source, str):
         from huggingface_hub import try_to_load_from_cache
