@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 BOXED = "compa-clap-tiny"
 """The model of the package, judged where none is named."""
 
-FIRST_LOOK = ("comp_a_order",)
-"""Tasks on request that a run without arguments adds: the model of the package embeds captions too."""
+FIRST_LOOK = ("a_coat", "a_tre", "comp_a_order")
+"""The tasks of a run without arguments: the model of the package embeds captions too."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,9 +69,9 @@ def run(options: argparse.Namespace) -> None:
         done = [task for task in list_tasks() if any(one.does(task) for one in given)]
         data, tasks = data_options.opened_request_data(options, request.data, request.changes, done)
     else:
-        data, tasks = request.open_data(options)
-        if not options.models and is_preset and request.tasks is None:
-            tasks = [*tasks, *map(load_task, FIRST_LOOK)]
+        is_first_look = not options.models and is_preset and request.tasks is None
+        looked = replace(request, tasks=list(map(load_task, FIRST_LOOK))) if is_first_look else request
+        data, tasks = looked.open_data(options)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute. A dry run fetches
     # nothing and calls no server.
     given = [_loaded(one, options, request, processes, fetch=not options.dry_run) for one in given]
