@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.open_data import open_data
     from audio_compositionality.encoders.loading.names import list_models
     from audio_compositionality.encoders.loading.registry import load_model
+    from audio_compositionality.evaluator.compare.compared import compare
+    from audio_compositionality.evaluator.report.page import write_report as report
     from audio_compositionality.evaluator.run.evaluate import evaluate
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.tasks.registry import list_tasks
@@ -23,14 +25,29 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "RunOptions": "evaluator.run.options",
+    "compare": "evaluator.compare.compared",
     "evaluate": "evaluator.run.evaluate",
     "list_models": "encoders.loading.names",
     "list_tasks": "tasks.registry",
     "load_model": "encoders.loading.registry",
     "open_data": "dataset_builder.open_data",
+    "report": "evaluator.report.page",
 }
 
-__all__ = ["RunOptions", "__version__", "evaluate", "list_models", "list_tasks", "load_model", "open_data"]
+_NAMES = {"report": "write_report"}
+"""Names in their modules, where they differ from the public ones."""
+
+__all__ = [
+    "RunOptions",
+    "__version__",
+    "compare",
+    "evaluate",
+    "list_models",
+    "list_tasks",
+    "load_model",
+    "open_data",
+    "report",
+]
 
 
 leave_out_unfit_torchaudio()
@@ -48,7 +65,7 @@ def __getattr__(name: str) -> Any:
         return version("audio-compositionality")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    public = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    public = getattr(import_module(f"{__name__}.{_MODULES[name]}"), _NAMES.get(name, name))
     # From here on Python finds it by itself.
     globals()[name] = public
     return public

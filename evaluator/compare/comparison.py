@@ -22,7 +22,7 @@ from audio_compositionality.tasks.base import Measure, Number, Samples, Task, Ta
 from audio_compositionality.tasks.benchmarks.info import BenchmarkInfo, benchmark_info
 from audio_compositionality.tasks.registry import load_task
 
-from .loading import ComparedResult, ModelKind, baseline_listing, load_results
+from .loading import ComparedResult, GivenResults, ModelKind, baseline_listing, load_results
 from .statistics import Interval, PairedTest, compact_letters, compare_pairs, mean_intervals
 
 Floats = NDArray[np.float64]
@@ -192,7 +192,7 @@ class Comparison:
         raise ResultError(f"{self.info.name} has no measure {name!r} by sample; {nearest(name, names)}")
 
 
-def compare_results(paths: Sequence[str | Path], *, data: str | Path | RenderedData | None = None) -> list[Comparison]:
+def compare_results(paths: GivenResults, *, data: str | Path | RenderedData | None = None) -> list[Comparison]:
     """Compare results of the same version of a task on the same data.
 
     Args:

@@ -21,6 +21,7 @@ from audio_compositionality.evaluator.results.result import (
     ScoredModel,
     is_result_file,
     load_result,
+    result_path,
     samples_path,
 )
 from audio_compositionality.support.text import listed, shown
@@ -72,7 +73,7 @@ class ComparedResult:
     Attributes:
         label: the model's id, with the beginning of its revision where two share it.
         result: the result.
-        path: of its JSON file.
+        path: of its JSON file; of a result of this process, the one that it would have.
         samples: the columns of its samples.
     """
 
@@ -118,23 +119,32 @@ class ComparedResult:
         return self.result.measures.get(measure.name)
 
 
-def load_results(paths: Sequence[str | Path]) -> list[ComparedResult]:
+GivenResults = str | Path | Result | Sequence[str | Path | Result]
+"""One or several: folders that are searched for results, their JSON files, results that `evaluate` has returned."""
+
+
+def load_results(paths: GivenResults) -> list[ComparedResult]:
     """Read results with the columns of their samples.
 
     Results of tasks that are not installed are passed over with a warning.
 
     Args:
-        paths: JSON files of results, or folders that are searched for them.
+        paths: of the results, or the results.
 
     Raises:
         ResultError: a path does not exist or holds no result, a file is damaged, or two are of the same model,
             revision, task and data.
     """
+    if isinstance(paths, str | Path | Result):
+        paths = [paths]
     if not paths:
         raise ResultError("no results: give folders that hold them, or their JSON files")
     tasks = task_names()
-    files = dict.fromkeys(file.absolute() for path in paths for file in _result_files(Path(path), tasks))
+    given = [path for path in paths if isinstance(path, Result)]
+    places = [Path(path) for path in paths if not isinstance(path, Result)]
+    files = dict.fromkeys(file.absolute() for path in places for file in _result_files(path, tasks))
     loaded = [(file, *load_result(file)) for file in files]
+    loaded += [_in_memory(result) for result in given]
     revisions: dict[tuple[object, ...], set[str]] = {}
     for _, result, _ in loaded:
         revisions.setdefault((result.key, result.model.id), set()).add(result.model.revision)
@@ -146,6 +156,14 @@ def load_results(paths: Sequence[str | Path]) -> list[ComparedResult]:
         label = _label(result, revisions[identity[:2]])
         results[identity] = ComparedResult(label, result, file, samples)
     return list(results.values())
+
+
+def _in_memory(result: Result) -> tuple[Path, Result, SampleTable]:
+    """A result of this process, with the name that its file would have."""
+    path = result_path(Path(), result.model.id, result.model.revision, result.task)
+    if result.samples is None:
+        raise ResultError(f"the result {path} was read without its samples: give the folder that holds its file")
+    return path, result, result.samples
 
 
 def _label(result: Result, revisions: set[str]) -> str:

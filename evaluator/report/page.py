@@ -27,7 +27,7 @@ from audio_compositionality.dataset_builder.rendered import RenderedData, is_pre
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
 from audio_compositionality.evaluator.compare.conclusions import Verdicts, verdicts_of
 from audio_compositionality.evaluator.compare.diversity import MIN_CLUSTERS
-from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
+from audio_compositionality.evaluator.compare.loading import GivenResults, ModelKind, model_kind
 from audio_compositionality.evaluator.compare.statistics import BOOTSTRAP_RESAMPLES, MIN_SAMPLES
 from audio_compositionality.evaluator.compare.summary import layer_table, size_table, summary_table, verdict_tables
 from audio_compositionality.evaluator.compare.tables import NOT_INCLUDED
@@ -70,7 +70,7 @@ LONGEST_LABEL = 90
 
 
 def write_report(
-    results: Sequence[str | Path],
+    results: GivenResults,
     out: str | Path = "report.html",
     *,
     data: str | Path | RenderedData | None = None,
@@ -82,7 +82,7 @@ def write_report(
     """Write the report of results as one HTML file, which appears only when complete.
 
     Args:
-        results: folders of results, or their JSON files.
+        results: one or several: folders of results, their JSON files, or results that `evaluate` has returned.
         out: the file.
         data: the source of the data (a preset, a folder or a Hub id); by default as the results state. Where it cannot
             be opened, the report has no clips and no diversity, and says so.

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, StrictBool, StrictInt, StringConstraints, model_validator
+from pydantic import Field, PrivateAttr, StrictBool, StrictInt, StringConstraints, model_validator
 
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.options import EncoderOptions
@@ -158,6 +158,23 @@ class Result(Strict):
     seconds: Annotated[dict[Name, Positive], Field(max_length=50)]
     date: Date
     samples_sha256: Sha256
+    _samples: SampleTable | None = PrivateAttr(None)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Result) and self.model_dump() == other.model_dump()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def samples(self) -> SampleTable | None:
+        """The columns of its samples, where it was computed by this process; None where it was read from a file."""
+        return self._samples
+
+    def with_samples(self, samples: SampleTable) -> Result:
+        """The same result that holds its samples, so that it can be compared without a file."""
+        copied = self.model_copy()
+        copied._samples = samples
+        return copied
 
     @model_validator(mode="after")
     def _check(self) -> Result:

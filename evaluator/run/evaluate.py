@@ -186,7 +186,7 @@ def _evaluate(
     result, samples = _score(model, computed, options, processes)
     if options.out is not None:
         save_result(options.out, result, samples)
-    return result
+    return result.with_samples(samples)
 
 
 def _default_tasks(models: Sequence[Model], data: Data) -> list[Task]:

@@ -1,0 +1,88 @@
+"""`cache`: what is kept on this machine to save time, and its removal."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import CACHE_VARIABLE, cache_folder
+from audio_compositionality.support.table import Column, Table, print_table, rows_of
+from audio_compositionality.support.text import nearest
+
+from .arguments import Command
+
+KEPT = {
+    "outputs": "embeddings and answers of models, by model and data",
+    "training-features": "log-mels of clips that models were trained on",
+    "weights": "downloaded weights of listed models",
+    "written": "captions and questions that a language model has rewritten",
+}
+"""The folders of the cache."""
+
+ALL = "all"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "--clear", metavar="WHAT", help=f"delete a folder of the cache, {', '.join(KEPT)}, or {ALL} of them"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the folders of the cache with their sizes, or delete one."""
+    folder = cache_folder()
+    if options.clear is None:
+        print_table(_table(folder))
+        return
+    if options.clear not in (*KEPT, ALL):
+        raise InputError(
+            f"--clear {options.clear}: nothing of that name is kept; {nearest(options.clear, (*KEPT, ALL))}"
+        )
+    freed = 0
+    for name in KEPT if options.clear == ALL else (options.clear,):
+        freed += _size(folder / name)[0]
+        if (folder / name).is_dir():
+            shutil.rmtree(folder / name)
+    print(f"{freed / 1e6:,.1f} MB are free again.")
+
+
+def _table(folder: Path) -> Table:
+    columns = (
+        Column("name", numeric=False),
+        Column("MB", digits=1),
+        Column("files", digits=0),
+        Column("content", numeric=False),
+    )
+    rows = []
+    for name, content in KEPT.items():
+        size, files = _size(folder / name)
+        rows.append((name, size / 1e6, files, content))
+    legend = (
+        f"All of it can be computed or downloaded again. The folder is {folder}; the environment variable "
+        f"{CACHE_VARIABLE} names another.",
+    )
+    return Table("What is kept on this machine", columns, rows_of(rows), legend)
+
+
+def _size(folder: Path) -> tuple[int, int]:
+    """Bytes and number of the files in a folder; zeros where it does not exist. Links are not followed."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()] if folder.is_dir() else []
+    return sum(path.stat().st_size for path in files), len(files)
+
+
+COMMAND = Command(
+    summary="what is kept on this machine to save time: sizes, and --clear",
+    description="Say what lies in the cache and how large it is, or delete it. Results and built data are not in it.",
+    add_arguments=add_arguments,
+    run=run,
+    examples="""\
+  audio-compositionality cache
+      sizes of stored embeddings, weights and log-mels
+  audio-compositionality cache --clear outputs
+      delete embeddings and answers; the next evaluation computes them again
+""",
+    place=95,
+)

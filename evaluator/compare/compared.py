@@ -1,0 +1,43 @@
+"""Results compared in Python: one tidy table, with the verdicts on all models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas
+
+from audio_compositionality.dataset_builder.rendered import RenderedData
+
+from .comparison import compare_results
+from .conclusions import Verdicts, verdicts_of
+from .frame import tidy_frame
+from .loading import GivenResults
+
+
+class ComparedFrame(pandas.DataFrame):
+    """The tidy table of a comparison, a row a number of a model; see `FrameRow` for its columns.
+
+    Attributes:
+        verdicts: the verdicts on all models; ``print(frame.verdicts.text)``. None for a part of the table.
+    """
+
+    _metadata = ("verdicts",)
+
+    verdicts: Verdicts | None = None
+
+
+def compare(results: GivenResults, *, data: str | Path | RenderedData | None = None) -> ComparedFrame:
+    """Compare results of the same version of a task on the same data.
+
+    Args:
+        results: one or several: folders of results, their JSON files, or results that `evaluate` has returned.
+        data: where to open the data from; by default as the results state.
+
+    Raises:
+        ResultError: there are no results, one is damaged, or two are of the same model, revision, task and data.
+        DatasetError: `data` is given and cannot be opened, or is the data of none of the results.
+    """
+    comparisons = compare_results(results, data=data)
+    frame = ComparedFrame(tidy_frame(comparisons))
+    frame.verdicts = verdicts_of(comparisons)
+    return frame
