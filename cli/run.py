@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 BOXED = "compa-clap-tiny"
 """The model of the package, judged where none is named."""
 
-FIRST_LOOK = ("a_coat", "a_tre", "comp_a_order")
-"""The tasks of a run without arguments: the model of the package embeds captions too."""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
@@ -57,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
     from audio_compositionality.evaluator.run.planning import Named, planned
-    from audio_compositionality.tasks.registry import list_tasks, load_task
+    from audio_compositionality.tasks.registry import first_look, list_tasks
 
     processes = arguments.processes_of_run()
     is_preset = recognised(request.data.data).kind == "preset"
@@ -70,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
         data, tasks = data_options.opened_request_data(options, request.data, request.changes, done)
     else:
         is_first_look = not options.models and is_preset and request.tasks is None
-        looked = replace(request, tasks=list(map(load_task, FIRST_LOOK))) if is_first_look else request
+        looked = replace(request, tasks=first_look()) if is_first_look else request
         data, tasks = looked.open_data(options)
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute. A dry run fetches
     # nothing and calls no server.

@@ -14,6 +14,7 @@ TASK = QuadrupleTask(
         title="A-COAT",
         question="Is adding the same sources to two different scenes the same step in the space of embeddings?",
         recipe="a_coat",
+        is_first_look=True,
         measures=(*_METRIC.measures, *STEP_VARIANCES),
         warning=(
             "A high score alone is no evidence of learned composition: an encoder that answers every added source with "

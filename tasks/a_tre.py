@@ -14,6 +14,7 @@ TASK = FitTask(
         title="A-TRE",
         question="Can a small model rebuild the embedding of a scene from the attributes of its sources?",
         samples="test scenes",
+        is_first_look=True,
         measures=_METRIC.measures,
         ranks_by="a_tre_centred",
         trusted={"a_tre_centred": None, "top1": "top1_chance"},

@@ -221,6 +221,7 @@ class TaskInfo:
         captions: description of each clip of a row, derived clips too, for people who listen, by the clip's name; of a
             list of clips ``name/0``, ``name/1`` … by the name of the list.
         on_request: whether the task is left out where neither tasks nor a benchmark are named.
+        is_first_look: whether a run without arguments scores it.
         controls: models that are scored as well where the task is named: names, and twins of each model as
             ``shuffled:``; the baselines and the untrained twin always are.
         is_level_matched: whether all compared clips have one level and the same number of sources, so that counting
@@ -245,6 +246,7 @@ class TaskInfo:
     trusted: Mapping[str, float | str | None] = field(default_factory=dict)
     captions: Mapping[str, str] = field(default_factory=dict)
     on_request: bool = False
+    is_first_look: bool = False
     controls: tuple[str, ...] = ()
     is_level_matched: bool = False
     printed: Printed | None = None

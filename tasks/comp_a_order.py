@@ -17,6 +17,7 @@ TASK = CaptionPairTask(
         recipe="comp_a_order",
         measures=_METRIC.measures,
         citation=_METRIC.citation,
+        is_first_look=True,
         controls=("bag-of-words", "tiny-clap", "sorted-words:", "reversed-audio:"),
         printed=printed_figures("comp_a_order"),
     )

@@ -42,6 +42,11 @@ def default_tasks(recipes: Collection[str]) -> list[Task]:
     return [task for task in tasks if not task.info.on_request] or tasks
 
 
+def first_look() -> list[Task]:
+    """The tasks of a run without arguments."""
+    return [task for task in list_tasks() if task.info.is_first_look]
+
+
 def scored_recipes() -> set[str]:
     """Names of the recipes that a task scores; the others are for training."""
     return {task.info.recipe for task in list_tasks()}

@@ -74,10 +74,10 @@ UPWARD: Mapping[str, frozenset[str]] = {
 
 MAY_NAME_TASKS = (
     *("tasks/", "metrics/", "studies/"),
-    *("dataset_builder/recipes/", "dataset_builder/sounds/published/"),
+    *("dataset_builder/recipes/", "dataset_builder/sounds/published/", "encoders/boxed/"),
 )
 """Where a task's name may stand. `published` reads data that others published, whose configurations have
-them."""
+them; the card of the model in the package has its scores."""
 
 MAX_FILE = 800
 MAX_FUNCTION = 60

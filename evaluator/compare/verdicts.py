@@ -312,10 +312,10 @@ def _floor_bar(comparison: Comparison, checks: Sequence[BarCheck]) -> Bar:
 def _further_bars(comparison: Comparison, place: int) -> list[Bar]:
     """The bars of `TaskInfo.bars` that have results; a missing one is no reason to withhold a verdict."""
     info, model = comparison.info, comparison.results[place].result.model.id
-    others = {(result.result.model.id): k for k, result in enumerate(comparison.results)}
+    places = {result.result.model.id: k for k, result in enumerate(comparison.results)}
     bars = []
     for name, words in info.bars.items():
-        other = others.get(f"{name}{model}" if name.endswith(":") else name)
+        other = places.get(f"{name}{model}" if name.endswith(":") else name)
         if other is not None and other != place:
             bars.append(_bar_of(name, words, _against(comparison, place, other, words)))
     return bars

@@ -42,7 +42,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Bar:
+class ProfileBar:
     """The mean score of a group of samples.
 
     Attributes:
@@ -78,7 +78,7 @@ class ProfilePart:
     """
 
     title: str
-    bars: tuple[Bar, ...]
+    bars: tuple[ProfileBar, ...]
     alternative: str
 
 
@@ -185,7 +185,7 @@ def _parts(comparison: Comparison, view: View, place: int, groupings: Sequence[s
         yield ProfilePart(title, bars, f"{title}: {words}")
 
 
-def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDArray[np.int64]) -> Bar:
+def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDArray[np.int64]) -> ProfileBar:
     assert comparison.samples is not None
     printed = comparison.info.printed
     values = view.values[members, place]
@@ -198,7 +198,7 @@ def _bar(comparison: Comparison, view: View, place: int, name: str, members: NDA
     def at(value: float) -> float:
         return round(100 * min(max((value - first) / (last - first), 0.0), 1.0), 2)
 
-    return Bar(
+    return ProfileBar(
         name=name,
         n=len(members),
         x=at(mean),

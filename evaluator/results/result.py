@@ -8,8 +8,9 @@ import io
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,7 +21,9 @@ from pydantic import Field, PrivateAttr, StrictBool, StrictInt, StringConstraint
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.files import safe_file_name, sha256_of, write_together
-from audio_compositionality.support.text import shortened
+from audio_compositionality.support.text import number_text, shortened
+from audio_compositionality.tasks.base import Measure, TaskInfo
+from audio_compositionality.tasks.registry import load_task
 
 from .strict import (
     MAX_TEXT,
@@ -41,6 +44,11 @@ from .strict import (
 )
 from .strict import ResultError as ResultError
 from .strict import read_strict_json as read_json
+
+BESIDE = (
+    "Beside its untrained twin and plain baselines such a score says more: audio_compositionality.compare(results)."
+)
+"""The last line of a result."""
 
 RESULT_SCHEMA_VERSION = 1
 """Version of the JSON file's schema. It rises with any change to the fields."""
@@ -165,6 +173,42 @@ class Result(Strict):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __str__(self) -> str:
+        """Three lines: the subject, the scores to trust with their 95 % intervals, and how to judge them."""
+        info = self._info
+        scores = (
+            f"{measure.heading} {value}{f' [{low}, {high}]' if low else ''}"
+            for measure, value, low, high in self._shown(info.recommended)
+        )
+        return f"{self._title}\n{', '.join(scores)}\n{BESIDE}"
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows: a row a measure, with its interval and its meaning."""
+        rows = "".join(
+            f"<tr><th>{escape(measure.heading)}</th><td>{value}</td><td>{f'{low} to {high}' if low else ''}</td>"
+            f"<td>{escape(measure.meaning)}</td></tr>"
+            for measure, value, low, high in self._shown(self._info.shown)
+        )
+        head = "<tr><th>measure</th><th>value</th><th>95 % interval</th><th>meaning</th></tr>"
+        return f"<table><caption>{escape(self._title)}</caption>{head}{rows}</table><p>{escape(BESIDE)}</p>"
+
+    @property
+    def _info(self) -> TaskInfo:
+        return load_task(self.task).info
+
+    @property
+    def _title(self) -> str:
+        return f"{self._info.title} of {self.model.id} on {self.dataset}, n = {self.n:,}"
+
+    def _shown(self, measures: Sequence[Measure]) -> Iterator[tuple[Measure, str, str, str]]:
+        """Measures that the result states, with value and interval in words."""
+        for measure in measures:
+            value = self.measures.get(measure.name)
+            if value is not None:
+                ends = self.intervals.get(measure.name)
+                low, high = ("", "") if ends is None else (_number(end, measure) for end in ends)
+                yield measure, _number(value, measure), low, high
+
     @property
     def samples(self) -> SampleTable | None:
         """The columns of its samples, where it was computed by this process; None where it was read from a file."""
@@ -224,6 +268,10 @@ class Result(Strict):
         if result.dumps() != (text if isinstance(text, str) else text.decode()):
             raise ResultError("it is not as this project writes it: it was changed or damaged after it was written")
         return result
+
+
+def _number(value: float, measure: Measure) -> str:
+    return number_text(float(value), measure.digits, minus="−")
 
 
 def _digest(values: Mapping[str, Any]) -> str:
