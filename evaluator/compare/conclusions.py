@@ -66,7 +66,7 @@ class BarLine:
 
     @property
     def text(self) -> str:
-        """The standing by task, with its figure or what is missing: "above by A-COAT +0.20 [0.15, 0.25]"."""
+        """The standing by task, with its figure or what is missing: "above by TASK +0.20 [0.15, 0.25]"."""
         parts: dict[tuple[Standing, str], list[str]] = {}
         for title, bar in self.bars:
             check = bar.deciding
@@ -297,6 +297,11 @@ class Verdicts:
     def evident(self, comparison: Comparison) -> list[str]:
         """Labels of the models whose scores are evidence, by the tasks of the comparison's kind."""
         return [model.label for model in self.models if model.is_evidence and model.kind == asked_of(comparison.info)]
+
+    def standing(self, label: str, comparison: Comparison) -> Standing | None:
+        """The standing of a model in the task of a comparison; None where it is not judged."""
+        tasks = (task for model in self.models if model.label == label for task in (*model.tasks, *model.beside))
+        return next((task.standing for task in tasks if task.comparison is comparison), None)
 
     @property
     def text(self) -> str:

@@ -42,6 +42,7 @@ from audio_compositionality.tasks.benchmarks.info import benchmark_info
 
 from .facts import LONGEST_TEXT, counted, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
+from .matrix import SIGNS, matrix_of
 from .overview import named_baselines
 from .sections import (
     SECTION_STEPS,
@@ -151,6 +152,7 @@ def _page(
         "sections": sections,
         "benchmarks": benchmarks,
         "verdicts": verdicts,
+        "matrix": matrix_of(verdicts, [section.title for section in sections]),
         "verdict_tables": [table for table in verdict_tables(verdicts) if table.rows],
         "summary_table": summary_table(comparisons),
         "series": [table for table in (layer_table(comparisons), size_table(comparisons)) if table is not None],
@@ -267,6 +269,7 @@ def _environment() -> jinja2.Environment:
         playback_gain=PLAYBACK_GAIN,
         resamples=BOOTSTRAP_RESAMPLES,
         matters=LEAST_DIFFERENCE,
+        signs=SIGNS,
         not_included=NOT_INCLUDED,
         most_copied=MOST_COPIED,
         longest_caption=LONGEST_CAPTION,

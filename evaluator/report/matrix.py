@@ -1,0 +1,113 @@
+"""The first screen's matrix: models by tasks, each cell a score with the standing of its model in that task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from audio_compositionality.evaluator.compare.comparison import Comparison
+from audio_compositionality.evaluator.compare.conclusions import Verdicts
+from audio_compositionality.evaluator.compare.frame import score_rows
+from audio_compositionality.evaluator.compare.loading import ModelKind
+from audio_compositionality.evaluator.compare.verdicts import Standing
+from audio_compositionality.support.text import number_text
+
+SIGNS = {Standing.ABOVE: "▲", Standing.BELOW: "▼", Standing.NOT_SHOWN: "○", Standing.UNKNOWN: "?"}
+"""The sign of a standing, for readers who see no colour and for print."""
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """The score of a model in a task.
+
+    Attributes:
+        text: the score by the measure that the task ranks by; empty where there is no result.
+        standing: of the model; None for baselines, twins and controls, which are not judged.
+        words: the same for people who hear the page.
+    """
+
+    text: str
+    standing: Standing | None
+    words: str
+
+    @property
+    def sign(self) -> str:
+        """One of `SIGNS`; empty where nothing is judged."""
+        return "" if self.standing is None else SIGNS[self.standing]
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """A model.
+
+    Attributes:
+        label: of the model.
+        kind: ``model``, or what else it is: ``untrained network``, ``baseline``, ``control``.
+        standing: over all tasks; None where nothing is judged.
+        cells: one a task.
+    """
+
+    label: str
+    kind: str
+    standing: Standing | None
+    cells: tuple[MatrixCell, ...]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Models by tasks.
+
+    Attributes:
+        tasks: titles and the heading of the measure that each ranks by.
+        rows: the judged models first, then those that they are judged beside.
+    """
+
+    tasks: tuple[tuple[str, str], ...]
+    rows: tuple[MatrixRow, ...]
+
+    @property
+    def judged(self) -> tuple[MatrixRow, ...]:
+        """The rows of models."""
+        return tuple(row for row in self.rows if row.standing is not None)
+
+    @property
+    def beside(self) -> tuple[MatrixRow, ...]:
+        """The rows of twins, controls and baselines."""
+        return tuple(row for row in self.rows if row.standing is None)
+
+
+def matrix_of(verdicts: Verdicts, titles: Sequence[str]) -> Matrix:
+    """The matrix of all results.
+
+    Args:
+        verdicts: of the models.
+        titles: of the comparisons, in their order.
+    """
+    comparisons = verdicts.comparisons
+    kinds = {result.label: result.kind for comparison in comparisons for result in comparison.results}
+    standings = {model.label: model.standing for model in verdicts.models}
+    order = sorted(kinds, key=lambda label: _ORDER.index(kinds[label]))
+    rows = tuple(
+        MatrixRow(
+            label,
+            kinds[label].value,
+            standings.get(label),
+            tuple(_cell(verdicts, comparison, label) for comparison in comparisons),
+        )
+        for label in order
+    )
+    measures = (comparison.info.measure(comparison.info.ranks_by).heading for comparison in comparisons)
+    return Matrix(tuple(zip(titles, measures, strict=True)), rows)
+
+
+_ORDER = (ModelKind.TRAINED, ModelKind.UNTRAINED, ModelKind.CONTROL, ModelKind.BASELINE)
+
+
+def _cell(verdicts: Verdicts, comparison: Comparison, label: str) -> MatrixCell:
+    if label not in comparison.labels:
+        return MatrixCell("", None, "no result")
+    measure = comparison.info.measure(comparison.info.ranks_by)
+    (row,) = score_rows(comparison, comparison.labels.index(label), [measure])
+    text = number_text(row.value, 2 if measure.digits == 3 else measure.digits, minus="−")
+    standing = verdicts.standing(label, comparison)
+    return MatrixCell(text, standing, text if standing is None else f"{text}, {standing.value}")
