@@ -714,7 +714,7 @@ class TestMany:
         request(results, {"run.sh": b""}, "mallory")
         waiting, refused = checks.check_pull_requests()
         assert (waiting.action, refused.action) == ("waiting", "refused")
-        assert "have taken long" in waiting.reasons[0]
+        assert "is used up" in waiting.reasons[0]
         now[0] += 90_000
         assert checks.check_pull_requests()[0].action == "added"
 

@@ -50,11 +50,17 @@ def entries(make_entry):
     return [make_entry(f"org/e{number:02}", number) for number in range(15)]
 
 
+def page_of(entries, *rejected, read=True):
+    """The page of a board with these entries, before or after its first reading."""
+    source = BoardSource(lambda: Board("c" * 40, tuple(entries), rejected))
+    if read:
+        source.update()
+    return PageAnswers(source, Plots(), RESULTS, "lab", lambda: "no checks")
+
+
 @pytest.fixture
 def page(entries):
-    source = BoardSource(lambda: Board("c" * 40, tuple(entries), (Rejected("a\nb", "bad"),)))
-    source.update()
-    return PageAnswers(source, Plots(), RESULTS, "lab", lambda: "no checks")
+    return page_of(entries, Rejected("a\nb", "bad"))
 
 
 def clicked(*row):
@@ -108,19 +114,16 @@ def test_a_refresh_keeps_what_is_chosen_as_far_as_it_is_there(page, entries):
     assert refreshed(page, "a_tre")["task"]["value"] == refreshed(page, "gone")["task"]["value"] == "a_coat"
 
 
-def test_without_entries_all_tasks_can_be_looked_at(entries):
-    source = BoardSource(lambda: Board("c" * 40, (), ()))
-    source.update()
-    page = PageAnswers(source, Plots(), RESULTS, "lab", lambda: "no checks")
-    page_now = refreshed(page, "a_tre")
+def test_without_entries_all_tasks_can_be_looked_at():
+    page_now = refreshed(page_of(()), "a_tre")
     assert {name for _, name in page_now["task"]["choices"]} >= {"a_coat", "a_tre"}
     assert page_now["task"]["value"] == "a_tre"
     assert page_now["table"].value["data"] == []
 
 
 def test_before_the_first_reading_and_while_it_is_read_again_the_page_says_so_and_looks_again_soon(entries):
-    source = BoardSource(lambda: Board("c" * 40, tuple(entries), ()))
-    page = PageAnswers(source, Plots(), RESULTS, "lab", lambda: "no checks")
+    page = page_of(entries, read=False)
+    source = page._source
 
     def seen():
         page_now = refreshed(page)
@@ -137,22 +140,19 @@ def test_before_the_first_reading_and_while_it_is_read_again_the_page_says_so_an
     assert seen()[1] == SOON
 
 
-def test_tasks_are_sorted_at_first_by_what_they_rank_by(page, make_entry, tre):
+def test_tasks_are_sorted_at_first_by_what_they_rank_by(make_entry, tre):
     high = make_entry("org/high", 9, task="a_tre", measures={"a_tre_centred": 0.1})
     good = make_entry("org/good", 1, task="a_tre", measures={"a_tre_centred": 0.4})
-    page._source = BoardSource(lambda: Board("c", (high, good), ()))
-    page._source.update()
-    page_now = refreshed(page, "a_tre")
+    page_now = refreshed(page_of((high, good)), "a_tre")
     assert page_now["sort"]["value"] == tre.measure(tre.ranks_by).heading == "centred"
     assert [row[0] for row in page_now["table"].value["data"]] == ["org/good", "org/high"]
     assert tre.measure(page_now["measure"]["value"]).column is not None
     assert all(measure.meaning in page_now["caption"] for measure in tre.shown)
 
 
-def test_an_older_version_is_a_table_of_its_own(page, entries, make_entry):
+def test_an_older_version_is_a_table_of_its_own(entries, make_entry):
     older = make_entry("org/older", 0, task_version=99)
-    page._source = BoardSource(lambda: Board("c", (older, *entries), ()))
-    page._source.update()
+    page = page_of((older, *entries))
     names, keys = zip(*refreshed(page)["data"]["choices"], strict=True)
     assert names == ("data abababab", "data abababab, older: version 99 of the task")
     assert len(refreshed(page)["table"].value["data"]) == 15
@@ -193,11 +193,7 @@ LONG = "0123456789abcdef" * 2
     ("secret", "checks", "told"),
     [
         (LONG, True, []),
-        (
-            LONG[:-1],
-            True,
-            ["of 32 characters or more", f"{SECRET_VARIABLE} has 31 characters; it must have 32 or more"],
-        ),
+        (LONG[:-1], True, ["of 32 characters or more", f"{SECRET_VARIABLE} has 31 characters; it must have 32"]),
         ("", True, ["it checks nothing, and shows no entry as verified"]),
         (LONG, False, ["no token with write access"]),
         ("short", False, ["no token with write access", "has 5 characters"]),

@@ -131,6 +131,10 @@ def texts(figure):
     return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
 
 
+def boxes_in(axes):
+    return [patch for patch in axes.patches if isinstance(patch, PathPatch)]
+
+
 def foot(figure):
     """The notes below the panels, line by line from the top."""
     return " ".join(text.get_text() for text in reversed(figure.texts))
@@ -147,7 +151,7 @@ class TestScoreBoxes:
     @pytest.mark.parametrize("measure", ["a_coat", "centred"])
     def test_boxes_are_the_quartiles_and_the_notches_of_the_textbook(self, coat, measure):
         axes = score_boxes(coat, measure).axes[0]
-        boxes = [patch for patch in axes.patches if isinstance(patch, PathPatch)]
+        boxes = boxes_in(axes)
         view = coat.view(measure)
         order = np.argsort(-view.means)
         assert len(boxes) == len(order) == 4
@@ -169,7 +173,7 @@ class TestScoreBoxes:
         assert rows == sorted(rows)
         assert axes.yaxis_inverted()
         assert set(view.intervals) <= {tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2}
-        boxes = [patch for patch in axes.patches if isinstance(patch, PathPatch)]
+        boxes = boxes_in(axes)
         looks = {label: (b.get_hatch(), b.get_facecolor()) for label, b in zip(coat.labels, boxes, strict=True)}
         assert looks["whisper-base"] == looks["org/model"]
         different = [looks[label] for label in ("random", "untrained:whisper-base", "whisper-base")]
@@ -189,7 +193,7 @@ class TestScoreBoxes:
 
     def test_few_samples_have_no_notch_and_no_interval(self, coat):
         axes = boxes_of(fewer(coat, 9)).axes[0]
-        boxes = [patch for patch in axes.patches if isinstance(patch, PathPatch)]
+        boxes = boxes_in(axes)
         assert all(len(np.unique(box.get_path().vertices[:, 0].round(12))) == 2 for box in boxes)
         assert all(np.ptp(line.get_xdata()) == 0 for line in axes.lines if line.get_linewidth() == 0.8)
 

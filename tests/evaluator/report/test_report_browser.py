@@ -45,7 +45,7 @@ def report(small_data, tmp_path_factory, write_results):
     }
     data = RenderedData("<b onclick=alert(1)>", settings)
     reason = {"id": "q/A", "reason": "<script>document.title='broken'</script>"}
-    results = write_results(folder / "results", MODELS, data, skipped=[reason])
+    results = write_results(folder / "results", MODELS, data, tasks=["a_coat"], skipped=[reason])
     return write_report([results], folder / "report.html", data=data, progress=False)
 
 
@@ -138,7 +138,7 @@ def test_tables_are_sorted_by_click_and_by_keyboard(open_page):
     assert column(models, "dim") == [64, 56, 48, 40, 32, 24, 16, 8]
 
 
-def test_sorting_keeps_the_order_of_equal_rows_and_puts_missing_numbers_last(open_page):
+def test_sorting_keeps_the_order_of_equal_rows_puts_missing_numbers_last_and_is_not_needed(open_page):
     table = first_table(open_page())
     before = names(table)
     table.locator("tbody tr > :nth-child(4)").evaluate_all("all => all.forEach((c) => { c.dataset.value = '1'; })")
@@ -150,9 +150,6 @@ def test_sorting_keeps_the_order_of_equal_rows_and_puts_missing_numbers_last(ope
         table.get_by_role("button", name="A-COAT", exact=True).click()
         assert names(table)[-1] == before[0]
     assert order_of(table, "A-COAT") == "ascending"
-
-
-def test_sorting_is_not_needed(open_page):
     page = open_page(java_script_enabled=False)
     assert page.locator("th button").count() == 0
     assert first_table(page).locator("tbody tr").count() == len(MODELS)
@@ -164,7 +161,7 @@ def test_clips_play_one_at_a_time_and_pictures_are_seen(open_page):
     players = page.locator("audio")
     page.wait_for_function("() => [...document.querySelectorAll('audio')].every((player) => player.readyState >= 1)")
     durations = players.evaluate_all("players => players.map((player) => player.duration)")
-    assert durations == pytest.approx([2] * 24, abs=0.1)
+    assert durations == pytest.approx([2] * 20, abs=0.1)
     assert players.evaluate_all("players => players.every((player) => player.error === null)")
     first, second = players.nth(0), players.nth(1)
     for player in (first, second):
@@ -174,16 +171,20 @@ def test_clips_play_one_at_a_time_and_pictures_are_seen(open_page):
     assert first.evaluate("player => player.paused")
     assert not second.evaluate("player => player.paused")
     widths = page.locator("img").evaluate_all("pictures => pictures.map((picture) => picture.naturalWidth)")
-    assert len(widths) > 24
+    assert len(widths) > 20
     assert min(widths) > 0
 
 
-def test_hostile_names_are_text(open_page):
-    page = open_page()
+def test_hostile_names_are_text_and_the_answer_is_on_the_first_screen(open_page):
+    page = open_page(1280, 800)
     assert page.title().startswith("How audio models hear what sounds are made of: 5 trained models, 1 untrained")
     for name in HOSTILE[:3]:
         assert name in page.locator("main").inner_text()
     assert page.locator("img:not([alt]), [onerror], [onfocus], [autofocus]").count() == 0
+    bottom = page.locator(".lead").bounding_box()
+    assert bottom["y"] + bottom["height"] < 400
+    assert page.locator(".overview svg").first.bounding_box()["y"] < 700
+    assert page.locator("nav").bounding_box()["x"] < page.locator("main").bounding_box()["x"]
 
 
 UNREACHED = """
@@ -250,14 +251,6 @@ def test_verdicts_fit_their_column_and_a_phone_shows_the_scores_to_trust(chromiu
         headings = page.locator("table", has=page.locator(f"#{task}-short")).locator("thead th").all_inner_texts()
         assert hidden_by(page, f"{task}-short", headings.index("top-1") + 1) <= 0
     page.close()
-
-
-def test_the_answer_is_on_the_first_screen(open_page):
-    page = open_page(1280, 800)
-    bottom = page.locator(".lead").bounding_box()
-    assert bottom["y"] + bottom["height"] < 400
-    assert page.locator(".overview svg").first.bounding_box()["y"] < 700
-    assert page.locator("nav").bounding_box()["x"] < page.locator("main").bounding_box()["x"]
 
 
 def test_headings_say_what_they_mean(open_page):
