@@ -115,6 +115,7 @@ def test_figures_have_their_words_and_errors_say_why(comparisons):
         none.draw()
 
 
+@pytest.mark.slow
 def test_they_are_written_with_the_others(comparisons, tmp_path, monkeypatch):
     every = catalogue.described_figures
     monkeypatch.setattr(catalogue, "described_figures", lambda comparison: list(every(comparison))[-1:])

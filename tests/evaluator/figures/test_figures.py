@@ -374,6 +374,7 @@ class TestTaskPanels:
         for axes, result in zip(figure.axes, toy.results, strict=True):
             np.testing.assert_array_equal(axes.lines[0].get_xdata(), result.samples.columns["left"])
 
+    @pytest.mark.slow
     def test_is_given_the_intervals_of_tables(self, coat):
         given = []
         drawing = replace(
