@@ -111,7 +111,7 @@ def _vector(name: str, label: str) -> np.ndarray:
 @pytest.fixture(scope="module")
 def data():
     changes = {"duration": 2.0, "rate_range": (1.0, 3.0), "quadruple_candidates": 4_000, "scene_candidates": 2_000}
-    sizes = {"quadruples": 48, "train_scenes": 80, "validation_scenes": 10, "test_scenes": 40}
+    sizes = {"quadruples": 48, "train_scenes": 40, "validation_scenes": 6, "test_scenes": 30}
     made = rendered_preset("mini", recipes=["a_coat", "a_tre"], **changes, **sizes)
     return RenderedData("made-up", made.settings)
 
