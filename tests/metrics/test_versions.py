@@ -125,27 +125,14 @@ def test_digest_is_of_code_and_constants_alone(change: tuple[str, str], same: bo
     assert (digest_of(text) == digest_of(text.replace(*change))) == same
 
 
-SHARED = "def half(x):\n    return x / TWO\nTWO = 2\ndef unused(x):\n    return x\n"
-
-
-@pytest.mark.parametrize(
-    ("change", "same"),
-    [(("TWO = 2", "TWO = 3"), False), (("x / TWO", "x * TWO"), False), (("return x\n", "return -x\n"), True)],
-)
-def test_digest_is_of_what_siblings_have_for_the_metric(change: tuple[str, str], same: bool) -> None:
-    text = "from .shared import half\ndef f(x):\n    return half(x) + 1\n"
-    assert change[0] in SHARED
-    assert (digest_of(text, [SHARED]) == digest_of(text, [SHARED.replace(*change)])) == same
-    assert digest_of(text, [SHARED]) != digest_of(text.replace("half(x)", "x"), [SHARED])
-
-
-@pytest.mark.parametrize("name", ["audio_text_retrieval", "comp_a", "disentanglement", "polybench"])
-def test_measures_that_code_makes_need_numpy_alone(name: str) -> None:
+def test_measures_that_code_makes_need_numpy_alone() -> None:
+    names = ["audio_text_retrieval", "comp_a", "disentanglement", "polybench"]
     code = (
         "import sys; from audio_compositionality.tasks.metric_files import describe_metric\n"
-        f"describe_metric({name!r})\n"
-        f"print('audio_compositionality.metrics.{name}' in sys.modules)\n"
+        f"for name in {names}:\n"
+        "    describe_metric(name)\n"
+        "    assert f'audio_compositionality.metrics.{name}' in sys.modules\n"
         "print(*sorted({'datasets', 'evaluate', 'scipy', 'sklearn', 'torch'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True"]
+    assert done.stdout.split() == []

@@ -146,12 +146,6 @@ def test_rows_and_columns_that_no_model_has_are_left_out():
     assert [label.get_text() for label in panel.get_xticklabels()] == list(axes.COLUMNS)
 
 
-def test_without_a_trained_model_all_stand_in_rows_of_three():
-    others = [replace(model, kind="baseline") for model in models()]
-    drawn = panels(HEAT_MAP.draw(others, Paper()))
-    assert [title for title, _ in drawn if title] == [model.label for model in others]
-
-
 def test_too_many_models_are_told_of():
     many = [replace(models()[4], label=f"m{number}") for number in range(axes.MOST_MODELS + 2)]
     drawn = panels(HEAT_MAP.draw(many, Paper()))
