@@ -132,6 +132,7 @@ def pair_by_hand(z, labels, over, folds, halves):
     return {"unseen": np.mean(unseen), "seen": np.average(seen, weights=weights), "unseen_r2": r2[0], "seen_r2": r2[1]}
 
 
+@pytest.mark.slow
 def test_pairs_equal_scikit_learn():
     _, factors, z = noisy(4, 3, 5, noise=0.3)
     folds = np.random.default_rng(1).permutation(len(z)) % 5

@@ -196,7 +196,7 @@ def test_trained_probes_have_the_same_bits_twice_and_leave_the_global_state(monk
 
 @pytest.mark.slow
 def test_a_linear_layer_falls_with_the_scale_of_raw_features_and_ridge_does_not() -> None:
-    data = clips(blocks=30, size=4, dim=48, noise=0.5)
+    data = clips(blocks=20, size=4, dim=48, noise=0.5)
     large = data | {"embeddings": 14 * data["embeddings"]}
     raw, raw_large = (informativeness(**given, probes=("ridge", "slp"), scaled=False) for given in (data, large))
     scaled, scaled_large = (informativeness(**given, probes="slp") for given in (data, large))

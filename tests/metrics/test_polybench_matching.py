@@ -218,17 +218,6 @@ def test_random_words_are_hardly_ever_parsed() -> None:
         assert parsed <= 0.01 * 2000, (options, parsed)
 
 
-def test_random_characters_raise_nothing() -> None:
-    rng = random.Random(1)
-    alphabet = "aAbB12.,:()[]{}<>*_`$\\\"'/-–\n\t 狗雨дकाé\ud800\u200b\u0301Ⅳ½🙂"
-    pieces = ["<think>", "</think>", "<answer>", "\\boxed{", "answer is", "none of the", "not", "dog", "2.0", *alphabet]
-    for _ in range(3000):
-        text = "".join(rng.choice(pieces) for _ in range(rng.randint(0, 40)))
-        for options in (PETS, TIMES, YES_NO, ("…", "🙂"), ("a", "A dog", "dog")):
-            match = match_answer(text, options)
-            assert (match.option is None) == (match.rule in UNPARSED)
-
-
 def test_options_that_differ_only_in_what_is_folded_are_told_apart_by_letter_and_by_their_own_text() -> None:
     options = ("dog", "A dog", "2", "two")
     assert [match_answer(text, options).option for text in options] == [0, 1, 2, 3]
@@ -309,10 +298,12 @@ def seconds_of(text: str, options: Sequence[str]) -> float:
 
 def test_mixtures_of_all_that_answers_are_made_of_raise_nothing() -> None:
     rng = random.Random(5)
-    kinds = (PETS, NESTED, COUNTS, YES_NO, TIMES, CLOCKS, ("0", "00", "0.0"), tuple(reversed(LETTERS)))
+    strange = (("0", "00", "0.0"), tuple(reversed(LETTERS)), ("…", "🙂"), ("a", "A dog", "dog"))
+    kinds = (PETS, NESTED, COUNTS, YES_NO, TIMES, CLOCKS, *strange)
     for _ in range(3000):
         options = rng.choice(kinds)
-        text = "".join(rng.choice((*PIECES, *of_options(options))) for _ in range(rng.randint(1, 12)))
+        pieces = (*PIECES, *of_options(options), *"aAbB12.,:()[]{}<>*_`$\\\"'/-–\n\t 狗雨дकाé\ud800\u200b\u0301Ⅳ½")
+        text = "".join(rng.choice(pieces) for _ in range(rng.randint(1, 12)))
         match = match_answer(text, options)
         assert (match.option is None) == (match.rule in UNPARSED)
 

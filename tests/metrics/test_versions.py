@@ -23,7 +23,7 @@ DIGESTS = {
     ("comp_a", 1): "2f0bc09a5168db909d574cd242e96ac10e5873b54f7c2bd7ab49032a0879e2fa",
     ("equivariance", 2): "84f4e203b628ae497ee0b662720607011446965cbbafb3811a133be6f28fe9b0",
     ("informativeness", 1): "6584ed66f8a7d9601bc30b9d5e68d944534ad9244908b0adc50aa1efda2a797d",
-    ("polybench", 2): "113bceb9ae875488fdf3b9d272cbabf20a8e58d30b3cfe16ad35a1589a7dee85",
+    ("polybench", 2): "f6b9d881594d0dc0301d31ed5539733ec6f887940bf3b5cf6140ac0347abc896",
     ("disentanglement", 2): "19c392b6b27bad5417519cae02e7fd3fac125da912fd9d05696f072dff1735fb",
     ("invariance", 2): "906da334bee633fdd527c019bbd314d3f389356c492ed6ae3cb0c2b295eb030a",
     ("zero_shot_audio", 1): "d238d37afc0cd25db701c9101e3859d6c56612b9b7d7bda327c140c058f611a8",

@@ -224,12 +224,9 @@ class TestDetector:
             direct_prompt(LONGEST, ["dog", "TV"]),
             direct_prompt("Is it?", ["dog", "TV"]),
         ]
-        assert Loudness().answer(each(clips), prompts) == ["B", "B", UNPARSED]
-        assert [Loudness().answer(each([c]), [p])[0] for c, p in zip(clips, prompts, strict=True)] == [
-            "B",
-            "B",
-            UNPARSED,
-        ]
+        expected = ["B", "B", UNPARSED]
+        assert Loudness().answer(each(clips), prompts) == expected
+        assert [Loudness().answer(each([c]), [p])[0] for c, p in zip(clips, prompts, strict=True)] == expected
 
     def test_clips_are_brought_to_its_rate(self):
         (heard,) = Loudness().events([steps(0, 0.2, 0.2, 0, rate=32_000)])
