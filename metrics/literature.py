@@ -195,7 +195,7 @@ LITERATURE_MEASURES = {
     ),
     "mig": share(
         "MIG",
-        "mutual information gap of the two dimensions most informative of it (Chen et al. 2018)",
+        "mutual information gap of a factor's two most informative dimensions (Chen et al. 2018)",
         shown=False,
     ),
     "sap": share("SAP", "gap of the two dimensions that predict a factor best (Kumar et al. 2018)", shown=False),
