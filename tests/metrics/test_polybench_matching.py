@@ -25,7 +25,6 @@ CHINESE = ("狗叫", "猫叫", "雨", "汽车喇叭")
 RUSSIAN = ("собака", "кошка", "дождь", "гудок")
 HINDI = ("कुत्ता", "बिल्ली", "बारिश")
 FRENCH = ("l'aboiement d'un chien", "la sirène", "le café", "la pluie")
-NOTES = ("D", "C", "B", "A")
 
 RULES: dict[str, tuple[str, Sequence[str]]] = {
     "letter": ("B", PETS),

@@ -294,7 +294,7 @@ class TestDetector:
     @pytest.mark.parametrize(
         ("attribute", "value", "words"),
         [
-            ("labels", None, "labels is None, but must list what can be heard"),
+            ("labels", None, "labels is None, but must list the kinds of sound"),
             ("labels", "dog", "labels is 'dog', but must list"),
             ("labels", (), "but must list"),
             ("frame_rate", None, "frame_rate is None, but must be a number of at least 0.001"),

@@ -12,7 +12,6 @@ from audio_compositionality.tasks.shapes.designs import FACTORS, contexts_of, de
 from ..described import check_described
 
 AXES = [task.info.name for task in load_benchmark("axes")]
-ON_FACTORS = [name for name in AXES if load_task(name).info.recipe == "factors"]
 PROBED = ["informativeness", "equivariance", "disentanglement", "transform_equivariance", "transform_disentanglement"]
 DIM = 24
 RIDGE = {"probes": ["ridge"]}
