@@ -299,7 +299,7 @@ HALF_MISSING[1, 2, 1] = np.nan
         ([[["x", "y"], ["z", "w"]]], r"must be numbers"),
         (
             HALF_MISSING,
-            "item 1 has nan at caption 2, clip 1. A third that is not there is a whole row and column of NaN",
+            "item 1 has nan at caption 2, clip 1. Where there is no third, its row and column are NaN",
         ),
         (np.full((2, 2, 2), np.nan), "item 0 has nan at caption 0, clip 0"),
     ],

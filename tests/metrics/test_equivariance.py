@@ -360,7 +360,7 @@ def test_trained_probes_are_given_alone_with_their_spread_and_raw_ones_depend_on
         ({"parameters": ["x", "y"] * 59 + ["x", "z"]}, "Class 'z' of parameters is in one block only, 29"),
         (
             {"parameters": np.where(np.isin(np.arange(120) // 4, (0, 5)), "a", "b")},
-            "parameters of row 0 is 'a', which no row has that is trained on",
+            "parameters of row 0 is 'a', which is missing from the training rows",
         ),
         ({"orbits": np.r_[np.arange(116) // 4, 29, 29, 29, 77]}, "Orbit 77 has one row, 119; a change takes two"),
         ({"orbits": np.arange(120) // 8}, "Orbit 0 lies in two folds: row 0 in 0, row 4 in 1"),

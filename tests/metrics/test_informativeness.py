@@ -237,7 +237,7 @@ def test_the_best_weights_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"labels": ["x", "y"] * 79 + ["x", "z"]}, "Class 'z' of labels is in one block only, 39; it needs two"),
         (
             {"labels": np.where(np.isin(np.arange(160) // 4, (0, 5)), "low", np.where(np.arange(160) % 2, "a", "lo"))},
-            "labels of row 0 is 'low', which no row has that is trained on .* the nearest that one has is 'lo'",
+            "labels of row 0 is 'low', which is missing from the training rows .* their nearest is 'lo'",
         ),
         ({"folds": np.arange(160) // 4 % 2}, r"folds has 2 different values, \[0, 1\]; it needs 3"),
         ({"folds": ["a", "b", "c", "d"] * 40}, "folds must be integers; row 0 has 'a'"),

@@ -20,7 +20,7 @@ DIGESTS = {
     ("a_tre_held_out", 1): "cbaf4382f42ff55b29c923bff511868cb73164fc179fe6ca1340bdcaeb05e48d",
     ("audio_text_retrieval", 1): "c62d8d178c15d3bc488b7f6e44572e140cbf7d8b8162d43e3e661f786b196ab5",
     ("binding", 1): "5ab2f9a69e0f082cb59abad227bacf0a976f40359c47a4a183a4d67264499d85",
-    ("comp_a", 1): "2f0bc09a5168db909d574cd242e96ac10e5873b54f7c2bd7ab49032a0879e2fa",
+    ("comp_a", 1): "c19283eb1e442005371cfdcea23f36bc165c54b3552804754a189cb818c51dd6",
     ("equivariance", 2): "84f4e203b628ae497ee0b662720607011446965cbbafb3811a133be6f28fe9b0",
     ("informativeness", 1): "6584ed66f8a7d9601bc30b9d5e68d944534ad9244908b0adc50aa1efda2a797d",
     ("polybench", 2): "f6b9d881594d0dc0301d31ed5539733ec6f887940bf3b5cf6140ac0347abc896",
