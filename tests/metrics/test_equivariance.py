@@ -55,12 +55,11 @@ def copies(
     return {"embeddings": z, "orbits": orbit, "parameters": given, "folds": orbit % 5, "blocks": orbit}, base
 
 
-def perfect(orbits: int, levels: int, contexts: int = 12, classes: bool = False) -> dict[str, Any]:
+def perfect(orbits: int, levels: int, contexts: int = 12) -> dict[str, Any]:
     """Arguments: embeddings that are sums of a context and a level, each in dimensions of its own, then rotated."""
     rng = np.random.default_rng(0)
     orbit, level = np.repeat(np.arange(orbits), levels), np.tile(np.arange(levels), orbits)
-    moved = rng.normal(size=(levels, 8))[level] if classes else level[:, None] * np.ones(1)
-    z = np.hstack([rng.normal(size=(orbits, contexts))[orbit], moved])
+    z = np.hstack([rng.normal(size=(orbits, contexts))[orbit], level[:, None]])
     z = z @ ortho_group.rvs(z.shape[1], random_state=1)
     return {"embeddings": z, "orbits": orbit, "parameters": level, "folds": orbit % 5, "blocks": orbit}
 

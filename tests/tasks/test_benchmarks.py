@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -38,14 +39,7 @@ class Paper:
 
     def key(self, names, width):
         self.names = list(names)
-
-        class Key:
-            height = 0.3
-
-            def draw(self, figure):
-                pass
-
-        return Key()
+        return SimpleNamespace(height=0.3, draw=lambda figure: None)
 
 
 def measured(**changes):
