@@ -8,14 +8,11 @@ import librosa
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import RECIPE as ATTRIBUTE
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import AttributeSpec
 from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE as ORDER
 from audio_compositionality.dataset_builder.recipes.comp_a_order import OrderSpec
-from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.scenes.captioned import LEVEL, novel_pairs
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words
@@ -32,19 +29,6 @@ ATTRIBUTES = ("timbre", "pitch", "rate", "amplitude")
 @cache
 def rows_of(recipe, preset="full"):
     return tuple(recipe.render(recipe.presets[preset]).rows)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("recipe", "sizes"), [(ORDER, (100, 800)), (ATTRIBUTE, (100, 400))])
-def test_the_presets_have_the_sizes_that_are_documented(recipe, sizes):
-    for preset, size in zip(("mini", "full"), sizes, strict=True):
-        assert recipe.presets[f"paper-{preset}"] == recipe.presets[preset]
-        rows = rows_of(recipe, preset)
-        assert Counter(row["subset"] for row in rows) == {"seen": size // 2, "novel": size // 2}
-        assert len({row["id"] for row in rows}) == size
-        recipe.check_row(rows[0])
-    # A shorter list is the beginning of the longer one.
-    assert rows_of(recipe, "mini") == rows_of(recipe)[:100]
 
 
 @pytest.mark.slow
@@ -200,22 +184,6 @@ class TestSound:
                     assert np.abs(clip - one * gain * 2**15).max() <= 2
             assert scaled < 16
 
-    def test_built_and_rendered_are_the_same_rows_and_samples(self, tmp_path):
-        settings = {
-            ORDER.name: OrderSpec(items=9, triplets=0.5, **SMALL),
-            ATTRIBUTE.name: AttributeSpec(items=3, **SMALL),
-        }
-        data = RenderedData("small", settings)
-        built = open_data(build_dataset(data, tmp_path / "built", progress=False))
-        for name in settings:
-            one, other = data.configuration(name), built.configuration(name)
-            assert list(one.rows) == list(other.rows)
-            assert one.fingerprint == other.fingerprint
-            assert list(one.clip_ids) == list(other.clip_ids)
-            for clip, stored in zip(one.clips(), other.clips(), strict=True):
-                assert (clip.id, clip.sample_rate) == (stored.id, stored.sample_rate)
-                assert (clip.waveform == stored.waveform).all()
-
     @pytest.mark.slow
     def test_a_summary_of_the_sound_tells_twins_apart_far_less_than_items(self):
         """Mean and spread of 32 log-mel bands over time: all that a model without time has of an item of order."""
@@ -257,24 +225,6 @@ def test_what_has_no_words_is_not_exchanged():
 
 
 class TestSettings:
-    @pytest.mark.parametrize(
-        ("settings", "changes", "message"),
-        [
-            (OrderSpec, {"items": 0}, "items is 0"),
-            (OrderSpec, {"triplets": 1.5}, "triplets is 1.5"),
-            (OrderSpec, {"gaps": ()}, "gaps are"),
-            (OrderSpec, {"gaps": (-1,)}, "gaps are"),
-            (OrderSpec, {"gaps": (10,)}, "not negative and within the clip"),
-            (OrderSpec, {"gaps": (5,)}, "two tones of a 'slow' source"),
-            (OrderSpec, {"rate_range": (3, 20), "duration": 2, "gaps": (0,)}, "events last 1.2 s or more"),
-            (AttributeSpec, {"pitch_range": (60, 84)}, "captions need 36 or more"),
-            (AttributeSpec, {"sample_rate": 22_051}, "a multiple of 100"),
-        ],
-    )
-    def test_values_out_of_range_are_refused(self, settings, changes, message):
-        with pytest.raises(InputError, match=message):
-            settings(**changes)
-
     def test_the_language_is_part_of_them(self):
         values = OrderSpec().values()
         assert len(values["language"]) == len(values["tables"]) == 64
@@ -286,47 +236,6 @@ class TestSettings:
         one, other = (ORDER.render(OrderSpec(items=20, seed=seed)).rows for seed in (0, 1))
         assert not {row["captions"][0] for row in one} & {row["captions"][0] for row in other}
         assert {row["pair"] for row in one if row["subset"] == "novel"} & {row["pair"] for row in other}
-
-    @pytest.mark.parametrize("recipe", RECIPES)
-    def test_the_card_says_what_there_is(self, recipe):
-        text = recipe.describe(recipe.presets["mini"])
-        assert "| pitch | low | 0, 1 |" in text
-        assert all(f"`{column}`" in text for column in rows_of(recipe, "mini")[0] if column != "split")
-        assert max(map(len, (line for line in text.splitlines() if not line.startswith("|")))) <= 140
-
-
-BELL = {"label": "bell", "attributes": [], "dimensions": [], "entry": "a"}
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"captions": None}, "captions is None; it is a list of 2 or more texts"),
-        ({"captions": ["a", "a"]}, "two or three, all different"),
-        ({"captions": ["a"]}, "it is a list of 2 or more texts"),
-        ({"captions": ["a", "b", "c", "d"], "events": [[]] * 4}, "two or three, all different"),
-        ({"events": [[]]}, r"events is \[\[\]\]; it has one for each of captions"),
-        ({"events": [[], [{**BELL, "start": 2.0, "stop": 1.0}]]}, "start < stop in seconds"),
-        ({"events": [[], [{"start": 0.0, "stop": 1.0}]]}, "events is .*; it is a list of lists"),
-        ({"mention": "backwards"}, "mention is 'backwards'; it is one of 'forward', 'reverse', ''"),
-        ({"subset": "old"}, "subset is 'old'"),
-        ({"template": None}, "template is None; it is a text"),
-        ({"gap": None}, "gap is None; it is a number"),
-        ({"events": [[], [{"label": "bell", "start": 1.0, "stop": 2.0}]]}, "events is .*; it is a list of lists"),
-    ],
-)
-def test_a_row_that_is_no_item_is_refused(changes, message):
-    row = {**next(row for row in rows_of(ORDER, "mini") if len(row["captions"]) == 2)}
-    ORDER.check_row(row)
-    ORDER.check_row({**row, "events": [[], []]})
-    with pytest.raises(DatasetError, match=f"row {row['id']}: .*{message}"):
-        ORDER.check_row({**row, **changes})
-
-
-def test_settings_that_change_a_sample_or_a_text_change_the_fingerprint():
-    settings = [OrderSpec(), OrderSpec(gaps=(0,)), OrderSpec(triplets=0), OrderSpec(seed=1)]
-    assert len({str(one.values()) for one in settings}) == 4
-    assert settings[0].changed(items=800).values() == settings[0].values()
 
 
 @pytest.mark.slow

@@ -1,19 +1,17 @@
 """Recordings that somebody brings, and their copies."""
 
-import dataclasses
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.support.errors import InputError
 
 from ..sounds.made import made_recordings
-from .transformed import SMALL, by_id, level, of_recordings
+from .transformed import by_id, level, of_recordings
 
 
 def test_rows_say_what_they_are_of():
@@ -131,40 +129,10 @@ def test_further_ones_are_as_many_as_there_are_in_folds_by_group():
     assert np.abs(rendering.clips(number)[0] - waveform * 32_766 * 10 ** (-12 / 20)).max() <= 0.51
 
 
-def test_the_fingerprint_is_that_of_the_content():
-    recordings = made_recordings()
-    values = of_recordings(recordings).values()
-    assert values != of_recordings(recordings, untransformed=0).values()
-    assert values == of_recordings(dataclasses.replace(recordings, source="elsewhere")).values()
-    assert values != of_recordings(recordings.without(2)).values()
-    assert values != of_recordings(recordings, headroom=3).values()
-    assert "voices" not in values
-    assert values["sounds"] == recordings.fingerprint
-    assert SMALL.values()["sounds"] is None
-
-
-@pytest.mark.parametrize("change", [{"rate_range": (3, 9)}, {"max_sources": 5}, {"onset": "locked"}])
-def test_settings_of_tones_are_refused(change):
-    with pytest.raises(InputError, match=f"{next(iter(change))} is of tones, and recordings are in their place"):
-        of_recordings(made_recordings(), **change)
-
-
 def test_cutoffs_end_below_half_the_rate():
     rows = RECIPE.render(of_recordings(made_recordings(rate=8_000), transforms=("lowpass",))).rows
     cutoffs = [row["parameter"] for row in rows if row["transform"]]
     assert 500 <= min(cutoffs) < max(cutoffs) <= 3_600
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"seconds": 0.05}, r"made up: recording 0\.wav lasts 0\.050 s; it needs 0\.1 s"),
-        ({"groups": ("x", "y")}, "12 recordings in 2 groups"),
-    ],
-)
-def test_what_cannot_be_used_is_named(changes, message):
-    with pytest.raises(DatasetError, match=message):
-        RECIPE.render(of_recordings(made_recordings(**changes), transforms=("gain",))).clips(0)
 
 
 def test_a_missing_package_is_said_before_anything_is_drawn(monkeypatch):
