@@ -9,14 +9,12 @@ import pytest
 from audio_compositionality.dataset_builder.recipes.comp_a_attribute import RECIPE as ATTRIBUTE
 from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE as ORDER
 from audio_compositionality.dataset_builder.recipes.comp_a_train import RECIPE as TRAIN
-from audio_compositionality.dataset_builder.scenes.captioned import SHARES
 from audio_compositionality.dataset_builder.sounds.entries import category_of, noun_of, spoken
-from audio_compositionality.dataset_builder.sounds.splits import split_of_sounds
 from audio_compositionality.dataset_builder.texts.caption_reading import read, vocabulary_of
 from audio_compositionality.dataset_builder.texts.captions import bag_of_words
 from audio_compositionality.dataset_builder.texts.truth import HeardEvent, is_false, is_true
 
-from .recorded import KINDS, PIANOS, RATE, WHO, named, settings_of, with_words
+from .recorded import PIANOS, RATE, WHO, named, settings_of, with_words
 
 
 @pytest.fixture(scope="module")
@@ -193,29 +191,6 @@ class TestTraining:
             rows[180]
 
 
-class TestSplits:
-    def test_are_of_whole_groups(self):
-        entries = named(groups=lambda label, number: f"{label} {number // 2}").entries
-        splits = split_of_sounds(entries, SHARES)
-        for group in {entry.group for entry in entries}:
-            assert len({split for split, entry in zip(splits, entries, strict=True) if entry.group == group}) == 1
-        for label in KINDS:
-            assert {"train", "test"} <= {
-                split for split, entry in zip(splits, entries, strict=True) if entry.label == label
-            }
-
-    def test_are_of_whole_speakers_who_say_several_words(self):
-        entries = named(groups=lambda label, number: f"speaker {number}").entries
-        sides = {(entry.group, split) for entry, split in zip(entries, split_of_sounds(entries, SHARES), strict=True)}
-        assert len(sides) == 6
-        assert {split for _, split in sides} == {"train", "validation", "test"}
-
-    def test_depend_on_content_alone(self):
-        entries = named().entries
-        by_digest = dict(zip([entry.sha256 for entry in entries], split_of_sounds(entries, SHARES), strict=True))
-        assert [by_digest[entry.sha256] for entry in entries[::-1]] == split_of_sounds(entries[::-1], SHARES)
-
-
 class TestLabels:
     def test_are_of_kinds(self):
         assert category_of("Dog_bark") == category_of("growling") == "dogs"
@@ -282,5 +257,12 @@ class TestWordsOfATable:
         rows = ATTRIBUTE.render(settings_of(ATTRIBUTE, with_words(words), items=20, different_kinds=False)).rows
         assert Counter(row["swapped"] for row in rows) == {"dynamics": 10, "bow": 10}
         for row in rows:
-            assert is_false(read(row["captions"][0], vocabulary_of(map(HeardEvent.of, row["events"][1]))).expression,
-                            row["events"][1])  # fmt: skip
+            first, second = ({event["label"]: event for event in events} for events in row["events"])
+            for label, one in first.items():
+                changed = {
+                    new for old, new in zip(one["attributes"], second[label]["attributes"], strict=True) if old != new
+                }
+                places = [one["dimensions"][second[label]["attributes"].index(word)] for word in changed]
+                assert places == [row["swapped"]]
+            heard = vocabulary_of(map(HeardEvent.of, row["events"][1]))
+            assert is_false(read(row["captions"][0], heard).expression, row["events"][1])

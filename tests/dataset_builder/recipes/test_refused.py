@@ -207,13 +207,14 @@ SOUNDS = [
 
 @pytest.mark.parametrize(("name", "sounds", "changes", "message"), SOUNDS)
 def test_sounds_that_do_not_suffice(name, sounds, changes, message):
-    recipe = load_recipe(name)
     with pytest.raises((DatasetError, InputError), match=message):
-        if sounds is None:
-            _ = recipe.render(recipe.presets["mini"].changed(**changes)).rows
-        else:
-            spec = recipe.of_sounds(recipe.presets["mini"], sounds, changes)
-            _ = recipe.render(spec).rows, recipe.render(spec).clips(0)
+        first_clips(load_recipe(name), sounds, changes)
+
+
+def first_clips(recipe, sounds, changes):
+    mini = recipe.presets["mini"]
+    rendering = recipe.render(mini.changed(**changes) if sounds is None else recipe.of_sounds(mini, sounds, changes))
+    return rendering.rows and rendering.clips(0)
 
 
 @dataclasses.dataclass(frozen=True)
