@@ -264,7 +264,7 @@ class TestTraining:
                 assert {formula(read(text)) for text in row["captions"]} == {row["expression"]}
                 assert all(is_false(read(negative["text"]), row["events"]) for negative in row["negatives"])
         assert {kind for kind, _ in kinds} >= {"order", "relation", "attribute"}
-        # Of three sounds, any one can be missing; with three labels in the table none is left.
+        # Of three labels, two never meet in training: no scene has all of them.
         if name != "train of words":
             assert {kind for kind, count in kinds if count == 3} == {"order", "relation", "attribute", "absent"}
         # A single event can only be told from another.
