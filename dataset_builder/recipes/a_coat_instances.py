@@ -35,11 +35,9 @@ class BlockSpec(PlacedSpec):
     """
 
     blocks: int = Field(96, ge=1, le=100_000, description="How many.")
-    classes: int = Field(8, ge=2, le=64, description="K, labels of a block that are told from each other.")
+    classes: int = Field(8, ge=2, le=64, description="K, the labels of a block to distinguish.")
     context_sources: int = Field(2, ge=1, le=8, description="Sources of each of the two contexts.")
-    snr_db: float = Field(
-        0.0, ge=-40, le=40, description="Level of the added source over that of its whole context, in dB."
-    )
+    snr_db: float = Field(0.0, ge=-40, le=40, description="Level of the added source relative to its context, in dB.")
     unrelated: bool = Field(
         True,
         description=(

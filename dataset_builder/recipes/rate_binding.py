@@ -36,7 +36,7 @@ class RateBindingSpec(Spec):
         InputError: a value out of its range.
     """
 
-    seed: int = Field(0, ge=0, le=2**63 - 1, description="Of every random choice.")
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
     sample_rate: int = Field(32_000, ge=8_000, le=192_000, description="Hz.")
     duration: float = Field(5.0, ge=1, le=60, description="Seconds of a clip.")
     velocity: int = Field(100, ge=1, le=127, description="MIDI velocity of every note.")

@@ -121,7 +121,7 @@ def test_what_is_refused_leaves_the_row_as_it_is_and_is_counted():
     assert report.unlisted == {"gloomily": 1}
     assert report.overlap.keys() == {"template"}
     text = " ".join(report.sentences())
-    assert "Of 5 texts asked of scripted, 0 are taken (0%)." in text
+    assert "Of 5 texts requested from scripted, 0 are accepted (0%)." in text
     assert "1 'undecided'" in text
     assert "gloomily" in text
 
@@ -176,7 +176,7 @@ def test_rows_that_cannot_be_read_are_left_and_counted():
     (row,), report = rewrite([strange], LanguageModelWriter(model))
     assert row == {**strange, "writer": "template"}
     assert (report.left, report.asked, model.asked) == (1, 0, [[]])
-    assert "1 rows the captions cannot be read" in " ".join(report.sentences())
+    assert "captions of 1 rows cannot be read" in " ".join(report.sentences())
 
 
 def by_caption(answers):
@@ -317,7 +317,7 @@ def test_a_built_folder_holds_them_beside_the_same_sound(data, tmp_path):
     rows = datasets.load_dataset(str(folder), "comp_a_train", split="train", cache_dir=str(tmp_path / "hub"))
     assert rows.features["writer"].dtype == "string"
     card = (folder / "README.md").read_text()
-    assert "texts asked of scripted" in card
+    assert "texts requested from scripted" in card
     # Another build of the same is none; without the model it is other data.
     assert build_dataset(written, folder, progress=False) == folder
     with pytest.raises(DatasetError, match="holds another data set"):
@@ -400,7 +400,7 @@ def test_the_command_builds_with_a_model_from_a_folder(tmp_path, capsys, monkeyp
     assert "cannot load the language model 'nowhere'" in capsys.readouterr().err
     assert main([*few, "--writer", str(folder), "--set", "writer_device=cpu"]) == 0
     output = capsys.readouterr().out
-    assert "texts asked of tiny, 0 are taken (0%)" in output
+    assert "texts requested from tiny, 0 are accepted (0%)" in output
     assert "'no JSON'" in output
     assert {row["writer"] for row in open_data(tmp_path / "x").configuration("comp_a_train").rows} == {"template"}
 
