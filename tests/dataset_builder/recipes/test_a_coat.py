@@ -3,15 +3,22 @@
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.a_coat_instances import BlockSpec
 from audio_compositionality.dataset_builder.recipes.a_coat_recordings import RecordedQuadrupleSpec
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.scenes.selection import NUM_BINS, entropy_bins
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
 
 from .recorded import RATE, instances, level, unconditioned
+from .toy import as_others_have_it
 
 SMALL = RecordedQuadrupleSpec(sounds=unconditioned([2] * 7), quadruples=10, duration=0.75, sample_rate=RATE)
 
@@ -155,3 +162,15 @@ class TestBlocks:
     def test_recordings_are_brought_to_the_rate(self):
         clips = block_clips(BLOCKS.changed(sounds=instances(7, rate=22_050), sample_rate=16_000))
         assert clips["A"].shape == (1, 12_000)
+
+    def test_a_stored_row_with_fewer_clips_than_classes_is_refused(self, tmp_path):
+        folder = build_dataset(RenderedData("mine", {"a_coat_instances": BLOCKS}), tmp_path / "data", progress=False)
+        as_others_have_it(folder)
+        shard = next((folder / "a_coat_instances").glob("*.parquet"))
+        table = pq.read_table(shard)
+        rows = table.to_pylist()
+        assert [len(row["D"]) for row in rows] == [3, 3, 3]
+        rows[1]["D"] = rows[1]["D"][:2]
+        pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), shard)
+        with pytest.raises(DatasetError, match="row a_coat_instances-00001 lacks the clip 'D/2'"):
+            _ = open_data(str(folder)).configuration("a_coat_instances").clip_ids

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 
 import librosa
@@ -476,6 +477,16 @@ def _strength(part, frequency):
     # What is repeated twice a second has lines 2 Hz apart.
     width = 2 + round(1.5 * len(part) / RATE)
     return spectrum[max(place - width, 0) : place + width + 1].max() / max(spectrum.max(), 1e-9)
+
+
+def test_the_language_and_the_sounds_are_part_of_the_settings():
+    values = OrderSpec().values()
+    assert len(values["language"]) == len(values["tables"]) == 64
+    assert (values["gaps"], values["sounds"], values["tones"][2]) == ([0.0, 0.5, 1.0], None, "bell")
+    farm = replace(named(), suggested={"domain": "farm"}, source="elsewhere")
+    assert settings_of(ORDER, farm).domain_name == "farm"
+    assert settings_of(ORDER, farm).values() == settings_of(ORDER, named()).values()
+    assert settings_of(ORDER, farm).values()["sounds"] == farm.fingerprint
 
 
 def test_labels_are_of_kinds_and_say_who_and_how():

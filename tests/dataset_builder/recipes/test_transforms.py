@@ -120,6 +120,13 @@ class TestRows:
             assert (parameters - low) / (high - low) == pytest.approx([row["scaled"] for row in of_transform])
             assert {row["unit"] for row in of_transform} == {transform.unit}
 
+    def test_more_draws_a_quarter_keep_their_quarter(self):
+        rows = RECIPE.render(SMALL.changed(per_quarter=3)).rows
+        noises = [row for row in rows if row["transform"] == "noise"][:12]
+        assert [row["quarter"] for row in noises] == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
+        assert [int(4 * row["scaled"]) for row in noises] == [row["quarter"] for row in noises]
+        assert noises[-1]["id"] == "transforms-00000-noise-11"
+
 
 class TestSound:
     def test_a_transform_changes_no_other(self, small):
@@ -153,6 +160,13 @@ class TestSound:
     def test_the_level_of_a_base_is_that_of_its_source(self, small):
         for base in list(SMALL.material.draw())[::2]:
             clip = small[f"{base.name}-base"][1]
+            assert np.abs(clip - base.sound() * 32_766 * 10 ** (-12 / 20)).max() <= 0.51
+
+    def test_the_level_of_further_single_sources_is_theirs_too(self):
+        rendering = RECIPE.render(SMALL.changed(untransformed=2, transforms=("gain",)))
+        for place, base in zip((-2, -1), list(rendering.spec.material.draw())[-2:], strict=True):
+            (clip,) = rendering.clips(len(rendering.rows) + place)
+            assert rendering.rows[place]["id"] == f"{base.name}-base"
             assert np.abs(clip - base.sound() * 32_766 * 10 ** (-12 / 20)).max() <= 0.51
 
     @pytest.mark.slow
