@@ -28,7 +28,7 @@ ROWS = {
     "a_coat_instances": [({"labels": ["a", "b", "a", "c", "d", "e"]}, "labels are .*; those of a block differ")],
     "a_coat_recordings": [
         ({"gains": {part: [1.0] * 9 for part in "ACT"}}, "the gains of A are .*; each source has one, above 0"),
-        ({"gains": {part: [0.0] * 2 for part in "ACT"}}, "the gains of A are"),
+        ({"gains": {part: [0.0] for part in "ACT"}}, "the gains of A are"),
     ],
     "binding": [
         ({"conditions_across": ["a"]}, "conditions_across is .*; it has 2"),
@@ -67,13 +67,19 @@ ROWS = {
 """Changes of a good row that no rule of a single column refuses."""
 
 
+GOOD = {
+    "a_coat_recordings": lambda row: len(row["metadata"]["A"]) == 1,
+    "comp_a_order": lambda row: len(row["captions"]) == 2,
+    "transforms": lambda row: row["transform"],
+}
+"""Which rows are changed, where not the first."""
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_whose_columns_contradict_each_other(name):
     recipe = load_recipe(name)
     rows = recipe.render(recipe.presets["mini"].changed(**SMALL[name])).rows
-    row = next(
-        row for row in rows if row.get("transform", True) and (name != "comp_a_order" or len(row["events"]) == 2)
-    )
+    row = next(filter(GOOD.get(name, bool), rows))
     recipe.check_row(row)
     for changes, message in ROWS[name]:
         with pytest.raises(DatasetError, match=f"row {row['id']}: .*{message}"):
