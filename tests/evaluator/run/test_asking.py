@@ -17,59 +17,14 @@ from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import StoreError
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks.answerers.chooser import certain
 from audio_compositionality.tasks.answerers.symbolic import Oracle
 from audio_compositionality.tasks.answerers.text_only import First
-from audio_compositionality.tasks.base import Inputs, TaskError
+from audio_compositionality.tasks.base import TaskError
 
-from .test_answers import Hears, Questions, Task
+from .toys import Hears, Likely, Orders, Questions, Tells
 
 OPTIONS = RunOptions(progress=False)
-
-
-class OrdersSpec(Spec):
-    orders: int = 1
-    scoring: str = "generate"
-    long: bool = False
-
-
-class Orders(Task):
-    """Each question under one or both orders of its two options."""
-
-    spec = OrdersSpec
-
-    def inputs(self, row, settings):
-        if row["split"] != "test":
-            return Inputs()
-        options = (("x", "y"), ("y", "x"))[: settings["orders"]]
-        prompts = tuple(f"{row['id']}?\nA. {texts[0]}\nB. {texts[1]}" for texts in options)
-        long = 1024 if settings["long"] else None
-        return Inputs(("audio",) * len(options), (), prompts, options, settings["scoring"], long)
-
-    def settings(self, rows, requested):
-        return self.spec(**requested).values()
-
-
-class Scores(Hears):
-    """Knows that it is x, but for every third clip, where it knows nothing; writes a B."""
-
-    card = ModelCard("scores", "v1", 8, None)
-
-    def __init__(self):
-        self.calls = []
-
-    def answer(self, clips, prompts):
-        self.calls.append(("generate", len(prompts)))
-        return ["B"] * len(prompts)
-
-    def score_options(self, clips, prompts, options, by):
-        self.calls.append((by, len(prompts)))
-        numbers = [round(1000 * clip.waveform[0]) for (clip,) in clips]
-        return [
-            [math.nan] * 2 if number % 3 == 0 else [-0.5 if text == "x" else -math.inf for text in texts]
-            for number, texts in zip(numbers, options, strict=True)
-        ]
 
 
 def scored(model, settings=None, options=OPTIONS, data=None):
@@ -80,9 +35,9 @@ def scored(model, settings=None, options=OPTIONS, data=None):
 
 @pytest.mark.parametrize("by", ["letters", "options"])
 def test_the_likeliest_option_is_the_answer_in_whatever_order(by, tmp_path):
-    model, options = Scores(), OPTIONS.changed(store=tmp_path)
+    model, options = Likely(), OPTIONS.changed(store=tmp_path)
     answers = scored(model, {"scoring": by, "orders": 2}, options)
-    numbers = [int(row["id"][1:]) for row in Questions().rows if row["split"] == "test"]
+    numbers = [int(row["id"][1:]) for row in Questions().of("test")]
     assert answers == [letter for number in numbers for letter in (("", "") if number % 3 == 0 else ("A", "B"))]
     assert {how for how, _ in model.calls} == {by}
     (path,) = tmp_path.rglob("0*.json")
@@ -92,7 +47,7 @@ def test_the_likeliest_option_is_the_answer_in_whatever_order(by, tmp_path):
 
 
 def test_answers_of_one_way_to_ask_are_not_taken_for_those_of_another(tmp_path):
-    model, options = Scores(), OPTIONS.changed(store=tmp_path, batch_size=64)
+    model, options = Likely(), OPTIONS.changed(store=tmp_path, batch_size=64)
     hows = [{"scoring": by, "orders": orders} for by in ("generate", "letters", "options") for orders in (1, 2)]
     first = [scored(model, how, options) for how in hows]
     assert len([*tmp_path.rglob("key.json")]) == len(model.calls) == 6
@@ -108,8 +63,8 @@ def test_who_tells_no_likelihoods_is_refused_before_anything_is_asked_or_left_ou
         scored(Controlled(Hears(), CONTROLS["without-audio"]), {"scoring": "options"})
     options = OPTIONS.changed(settings={"scoring": "letters"})
     with pytest.warns(UserWarning, match=f"left out: {words}"):
-        results = evaluate_models([Hears(), Scores()], Questions(), [Orders()], options, leave_out=True)
-    assert [result.model.id for result in results] == ["scores"]
+        results = evaluate_models([Hears(), Likely()], Questions(), [Orders()], options, leave_out=True)
+    assert [result.model.id for result in results] == ["likely"]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +77,7 @@ def test_who_tells_no_likelihoods_is_refused_before_anything_is_asked_or_left_ou
     ],
 )
 def test_scores_that_are_none_are_refused(given, words):
-    class Wrong(Scores):
+    class Wrong(Likely):
         def score_options(self, clips, prompts, options, by):
             return given(options)
 
@@ -143,25 +98,6 @@ def test_answerers_that_take_letters_do_so_by_any_scoring():
     assert Oracle().score_options(
         [[GivenClip(np.zeros(0, np.float32), 8, longest)]], [prompt], [["pad", "organ"]], "letters"
     ) == [[-math.inf, 0]]
-
-
-class Tells(Hears):
-    """Tells of each answer before it gives them all; from its `breaks_at`th one on, it does not answer."""
-
-    card = ModelCard("tells", "v1", 8, None)
-    batch_size, questions_per_call = 6, 24
-
-    def __init__(self, breaks_at=10**9):
-        self.calls, self.breaks_at, self.answered = [], breaks_at, 0
-
-    def answer(self, clips, prompts):
-        self.calls.append(len(prompts))
-        for place in range(len(prompts)):
-            if self.answered == self.breaks_at:
-                raise ModelError("the server is down")
-            self.answered += 1
-            self.on_answers([(place, "A", {"finish_reason": "length"} if place % 2 else {})])
-        return ["A"] * len(prompts)
 
 
 @pytest.mark.filterwarnings("ignore:.*answers were cut")
@@ -230,7 +166,7 @@ class TestTold:
 
 
 def test_a_model_that_scores_in_some_ways_is_refused_for_others_before_it_is_asked():
-    class Limited(Scores):
+    class Limited(Likely):
         scorings = ("letters",)
 
     model = Limited()
@@ -269,7 +205,7 @@ class Lasting(Questions):
 
     def __init__(self, seconds=1.0, first=1.0):
         super().__init__()
-        tested = [row for row in self.rows if row["split"] == "test"]
+        tested = self.of("test")
         for row in tested:
             row["duration"] = first if row is tested[0] else seconds
 

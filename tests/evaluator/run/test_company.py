@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.encoders.base import Model, ModelCard, ModelError
 from audio_compositionality.encoders.inference import BATCHED, allowed_in_company
@@ -17,10 +16,8 @@ from audio_compositionality.evaluator.run.embeddings import chosen_again, open_s
 from audio_compositionality.evaluator.run.evaluate import evaluate, evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 
-from .numbered import Numbered
 from .test_embed import Number, files, fill
-from .test_outputs import INFO, Captions
-from .test_texts import ManyTexts, TextEncoder
+from .toys import Captions, ManyTexts, Numbered, TextEncoder
 
 CLASSES = 6
 
@@ -162,33 +159,28 @@ def test_a_counter_of_texts_stops_the_run(tmp_path):
             return np.eye(2, dtype=np.float32)[(start + np.arange(len(texts))) // 3 % 2]
 
     with pytest.raises(ModelError, match="'text-encoder' gives the same text other embeddings in other company"):
-        evaluate_models([CountsTexts()], ManyTexts(150), [Captions(INFO)], RunOptions(store=tmp_path, progress=False))
+        evaluate_models([CountsTexts()], ManyTexts(150), [Captions()], RunOptions(store=tmp_path, progress=False))
     assert not list(tmp_path.rglob("*.safetensors*"))
 
 
 class Lengths(Numbered):
     """Clips of three lengths, some of which 16 bits cannot hold."""
 
-    reads: list[range]
-
-    def clips(self, wanted=None, *, keep_invalid=False):
-        self.reads.append(wanted)
-        for number in wanted:
-            samples = np.full(8 * (1 + number % 3), number / 2**15 if number % 2 else 0.1, np.float32)
-            samples[0] = number / 2**11
-            yield Clip(f"s{number}/audio", samples, 16_000)
+    def sound(self, number):
+        samples = np.full(8 * (1 + number % 3), number / 2**15 if number % 2 else 0.1, np.float32)
+        samples[0] = number / 2**11
+        return samples, 16_000
 
 
 def ordered(count: int, shards, batch_size: int = 16):
     configuration = Lengths(count)
-    configuration.reads = []
     store = open_store(Number(), configuration, RunOptions())
     return configuration, store, list(batches_in_order(configuration, store, shards, batch_size, False))
 
 
 def test_clips_are_read_in_the_order_of_rows_and_given_in_that_of_hashes():
     configuration, _, batches = ordered(1_100, range(18))
-    assert configuration.reads == [range(512), range(512, 1_024), range(1_024, 1_100)]
+    assert configuration.read == [range(512), range(512, 1_024), range(1_024, 1_100)]
     by_id = {clip.id: clip.waveform for clip in configuration.clips(range(1_100))}
     given = [id for batch in batches for id in batch.ids]
     assert sorted(given) == sorted(by_id)
@@ -204,18 +196,17 @@ def test_a_block_that_is_too_large_is_read_again_and_gives_the_same_batches(monk
     _, _, expected = ordered(600, [0, 1, 3, 4, 8, 9])
     monkeypatch.setattr(blocks, "MOST_BYTES", 150 * 64)
     configuration, _, batches = ordered(600, [0, 1, 3, 4, 8, 9])
-    assert len(configuration.reads) > 2
+    assert len(configuration.read) > 2
     assert [batch.ids for batch in batches] == [batch.ids for batch in expected]
     assert all((ours.waveforms == theirs.waveforms).all() for ours, theirs in zip(batches, expected, strict=True))
 
 
 def test_the_next_block_is_read_while_one_is_given():
     configuration = Lengths(1_024)
-    configuration.reads = []
     store = open_store(Number(), configuration, RunOptions())
     batches = batches_in_order(configuration, store, range(16), 16, False)
     next(batches)
-    assert configuration.reads == [range(512)]
+    assert configuration.read == [range(512)]
     next(batches)
-    assert configuration.reads == [range(512), range(512, 1_024)]
+    assert configuration.read == [range(512), range(512, 1_024)]
     assert len(list(batches)) >= 2 * 8 * 4 - 2
