@@ -40,6 +40,7 @@ from audio_compositionality.support.checked_files import (
 )
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.files import cache_folder, remove_partial_files, safe_file_name, write_whole
+from audio_compositionality.support.text import plain
 from audio_compositionality.tasks.base import GENERATE, Scoring
 
 from .opened import OpenedTask, digest_of_texts
@@ -412,8 +413,8 @@ def _check_key(path: Path, key: StoreKey) -> None:
         names = sorted(expected) if not isinstance(stored, dict) else sorted({*stored, *expected})
         other = [name for name in names if not isinstance(stored, dict) or stored.get(name) != expected.get(name)]
         raise StoreError(
-            f"{path.parent} holds outputs of another key (other are {', '.join(other)}); delete the folder, or give "
-            "another one"
+            f"{path.parent} holds outputs of another key (other are {plain(', '.join(other))}); delete the folder, or "
+            "give another one"
         )
 
 

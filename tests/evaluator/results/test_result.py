@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import errno
 import hashlib
 import json
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from audio_compositionality.encoders.base import ModelCard
@@ -29,6 +27,8 @@ from audio_compositionality.evaluator.results.result import (
 )
 from audio_compositionality.evaluator.results.strict import ResultError, read_strict_json
 from audio_compositionality.support.files import sha256_of
+
+from ..damaged import changed, check_flips, damage, damages, explorer, places_of, values
 
 TABLE = SampleTable(
     tuple("abcd"),
@@ -324,110 +324,44 @@ def test_samples_of_another_number_or_another_result_are_refused():
 # ----- whatever happens to a file
 
 
-@pytest.mark.slow
-def test_every_flipped_bit_is_refused_by_name(tmp_path):
+def test_a_result_and_its_samples_are_refused_by_name_where_a_byte_has_changed(tmp_path):
     path = save_result(tmp_path, RESULT, TABLE)
+    check_flips(RESULT.dumps().encode(), Result.loads)
+    check_flips(TABLE.dumps().encode(), lambda content: check_samples(RESULT, content))
     for file in (samples_path(path), path):
         content = file.read_bytes()
-        for place in range(len(content)):
-            for bit in range(8):
-                damaged = bytearray(content)
-                damaged[place] ^= 1 << bit
-                with pytest.raises(ResultError) as caught:
-                    _read(file.suffix, bytes(damaged))
-                assert str(caught.value).isprintable()
         file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
         with pytest.raises(ResultError, match=str(path)):
             load_result(path)
         file.write_bytes(content)
-    assert load_result(path)[0] == RESULT
-
-
-def _read(suffix, content):
-    return check_samples(RESULT, content) if suffix == ".csv" else Result.loads(content)
-
-
-scalars = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(max_size=30),
-    st.text(st.characters(categories=["Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Lu", "Nd"]), max_size=20),
-    st.sampled_from(
-        [0, -1, 1.0, 2**63, 10**400, 1e308, float("nan"), "", "..", "\x1b[31m", "\ud800", "=1+1", "f" * 64]
-    ),
-)
-values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4)
-)
-
-
-def _places(inside: object, path: tuple = ()) -> list[tuple]:
-    items = inside.items() if isinstance(inside, dict) else enumerate(inside) if isinstance(inside, list) else ()
-    return [path, *(place for key, value in items for place in _places(value, (*path, key)))]
-
-
-def taken(read, content):
-    """What was read; None where it was refused, which is told in one short line."""
-    told = ""
-    try:
-        return read(content)
-    except ResultError as error:
-        told = str(error)
-    assert told.isprintable()
-    assert 0 < len(told) < 600
-    return None
-
-
-def _changed(place: tuple, value: object) -> object:
-    """The values of the result with another value at a place."""
-    whole = copy.deepcopy(json.loads(json.dumps(VALUES)))
-    if not place:
-        return value
-    inside = whole
-    for key in place[:-1]:
-        inside = inside[key]
-    inside[place[-1]] = value
-    return whole
 
 
 @pytest.mark.fuzz
 def test_any_value_at_any_place_is_taken_or_refused(fuzz_cases, fuzz_rng):
-    places = _places(json.loads(json.dumps(VALUES)))
+    given_values = json.loads(json.dumps(VALUES))
 
-    @seed(int(fuzz_rng.integers(2**32)))
-    @settings(max_examples=fuzz_cases, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(st.sampled_from(places), values)
-    def explored(place, value):
-        text = written(_changed(place, value))
-        result = taken(Result.loads, text)
-        if result is not None:
-            assert result.dumps() == text
-            assert Result.loads(result.dumps()) == result
-            assert result.model.card()
+    def run(case):
+        text = written(changed(given_values, *case))
+        result = Result.loads(text)
+        assert result.dumps() == text
+        assert Result.loads(result.dumps()) == result
+        assert result.model.card()
 
-    explored()
+    explorer(fuzz_cases, fuzz_rng, ResultError, 600)(st.tuples(st.sampled_from(places_of(given_values)), values), run)
 
 
 @pytest.mark.fuzz
-def test_any_bytes_are_refused(fuzz_cases, fuzz_rng):
-    text, table = RESULT.dumps().encode(), TABLE.dumps().encode()
+@pytest.mark.parametrize("content", [RESULT.dumps().encode(), TABLE.dumps().encode()], ids=["result", "samples"])
+@pytest.mark.parametrize(
+    "read", [Result.loads, SampleTable.loads, read_strict_json, lambda content: check_samples(RESULT, content)]
+)
+def test_any_bytes_are_refused(fuzz_cases, fuzz_rng, content, read):
+    def run(case):
+        damaged = damage(content, *case)
+        again = read(damaged)
+        if isinstance(again, Result):
+            assert damaged == content
+        elif isinstance(again, SampleTable):
+            assert again.dumps().encode() == damaged
 
-    @seed(int(fuzz_rng.integers(2**32)))
-    @settings(max_examples=fuzz_cases, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(st.data())
-    def explored(data):
-        content = data.draw(st.sampled_from([text, table]))
-        start = data.draw(st.integers(0, len(content)))
-        end = data.draw(st.integers(start, min(len(content), start + 40)))
-        inserted = data.draw(st.binary(max_size=20) | st.sampled_from([b"\n", b"\r\n", b'"', b",", b"{", b"[" * 5_000]))
-        damaged = content[:start] + inserted + content[end:]
-        for read in (Result.loads, SampleTable.loads, read_strict_json, lambda content: check_samples(RESULT, content)):
-            again = taken(read, damaged)
-            if isinstance(again, Result):
-                assert damaged == text
-            elif isinstance(again, SampleTable):
-                assert again.dumps().encode() == damaged
-
-    explored()
+    explorer(fuzz_cases // 8 + 1, fuzz_rng, ResultError, 600)(damages, run)
