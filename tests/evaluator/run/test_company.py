@@ -16,7 +16,7 @@ from audio_compositionality.evaluator.run.embeddings import chosen_again, open_s
 from audio_compositionality.evaluator.run.evaluate import evaluate, evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 
-from .test_embed import Number, files, fill
+from .test_embed import Number, fill
 from .toys import Captions, ManyTexts, Numbered, TextEncoder
 
 CLASSES = 6
@@ -85,16 +85,13 @@ def test_in_the_order_of_hashes_a_counter_is_at_chance(clips_of_blocks, tmp_path
 @pytest.mark.parametrize("root", ["store", None])
 def test_what_is_beside_a_clip_may_change_it_by_rounding(tmp_path, precision, root):
     allowed = allowed_in_company(precision)
+    assert BATCHED == allowed_in_company("float32") < allowed_in_company("float16") < allowed_in_company("bfloat16")
     folder = tmp_path / root if root else None
     options = EncoderOptions(precision=precision)
     fill(Beside(allowed / 400, options=options), Numbered(150), folder)
     with pytest.raises(ModelError, match=f"where at most {allowed:.0e} may be rounding"):
         fill(Beside(allowed, options=options), Numbered(150), folder, force=True)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == (["key.json"] if root else [])
-
-
-def test_precisions_of_16_bits_may_round_more():
-    assert BATCHED == allowed_in_company("float32") < allowed_in_company("float16") < allowed_in_company("bfloat16")
 
 
 def test_nothing_is_left_of_layers_or_of_earlier_runs(tmp_path):
@@ -129,26 +126,14 @@ def test_a_run_that_was_stopped_before_the_check_is_checked_by_the_next(tmp_path
     assert not list(tmp_path.rglob("*.safetensors*"))
 
 
-def test_what_has_passed_is_not_embedded_again(tmp_path):
-    fill(Number(), Numbered(200), tmp_path)
-    before = files(tmp_path)
-    encoder = Number()
-    fill(encoder, Numbered(200), tmp_path)
-    assert encoder.batches == []
-    assert files(tmp_path) == before
-
-
 @pytest.mark.parametrize(("count", "expected"), [(1, 1), (10, 10), (100, 16), (1_000, 30), (5_000, 64)])
-def test_as_many_are_embedded_twice_as_the_clips_ask_for(count, expected):
+def test_as_many_are_embedded_twice_as_the_clips_ask_for_and_not_all_beside_each_other_again(count, expected):
     store = open_store(Number(), Numbered(count), RunOptions())
     chosen = chosen_again(store, range(store.num_shards))
     assert len(chosen) == len(set(chosen)) == expected
     assert chosen != sorted(chosen) or count == 1
-
-
-@pytest.mark.parametrize(("count", "batch", "size"), [(1, 4, 1), (2, 4, 1), (3, 4, 2), (16, 4, 4), (16, 64, 8)])
-def test_the_second_time_not_all_are_beside_each_other_again(count, batch, size):
-    assert size_again(count, batch) == size
+    for chosen_of, batch, size in ((1, 4, 1), (2, 4, 1), (3, 4, 2), (16, 4, 4), (16, 64, 8)):
+        assert size_again(chosen_of, batch) == size
 
 
 def test_a_counter_of_texts_stops_the_run(tmp_path):
@@ -179,7 +164,14 @@ def ordered(count: int, shards, batch_size: int = 16):
 
 
 def test_clips_are_read_in_the_order_of_rows_and_given_in_that_of_hashes():
-    configuration, _, batches = ordered(1_100, range(18))
+    configuration, store = Lengths(1_100), open_store(Number(), Lengths(1_100), RunOptions())
+    given_batches = batches_in_order(configuration, store, range(18), 16, False)
+    batches = [next(given_batches)]
+    assert configuration.read == [range(512)]
+    # The next block is read while one is given.
+    batches.append(next(given_batches))
+    assert configuration.read == [range(512), range(512, 1_024)]
+    batches += given_batches
     assert configuration.read == [range(512), range(512, 1_024), range(1_024, 1_100)]
     by_id = {clip.id: clip.waveform for clip in configuration.clips(range(1_100))}
     given = [id for batch in batches for id in batch.ids]
@@ -199,14 +191,3 @@ def test_a_block_that_is_too_large_is_read_again_and_gives_the_same_batches(monk
     assert len(configuration.read) > 2
     assert [batch.ids for batch in batches] == [batch.ids for batch in expected]
     assert all((ours.waveforms == theirs.waveforms).all() for ours, theirs in zip(batches, expected, strict=True))
-
-
-def test_the_next_block_is_read_while_one_is_given():
-    configuration = Lengths(1_024)
-    store = open_store(Number(), configuration, RunOptions())
-    batches = batches_in_order(configuration, store, range(16), 16, False)
-    next(batches)
-    assert configuration.read == [range(512)]
-    next(batches)
-    assert configuration.read == [range(512), range(512, 1_024)]
-    assert len(list(batches)) >= 2 * 8 * 4 - 2

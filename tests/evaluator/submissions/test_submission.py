@@ -42,6 +42,8 @@ from audio_compositionality.evaluator.submissions.submission import (
 from audio_compositionality.tasks.base import Inputs
 from audio_compositionality.tasks.registry import load_task
 
+from ..damaged import check_flips
+
 
 def read(root, files, encoder="org__short", task="a_coat"):
     folder = place(root, files, encoder, task)
@@ -79,10 +81,6 @@ def test_the_submitted_score_is_that_of_the_rounded_embeddings(made, small_data)
     assert submission.local.score == pytest.approx(submission.result.score, abs=1e-4)
 
 
-def test_the_same_result_gives_the_same_bytes(make, made):
-    assert make("a_coat").files == made["a_coat"].files
-
-
 def test_what_is_about_the_model_stays_and_what_is_stated_is_added(make, made, evaluated):
     local, sent = made["guess"].local, made["guess"].result
     assert local == load_result(evaluated / "results/org__short/1/guess.json")[0]
@@ -111,22 +109,16 @@ def test_rounding_is_within_the_bounds_of_float16_about_the_mean(mean, size):
     again = RoundedEmbeddings.loads(rounded.dumps())
     assert (again.restored() == rounded.restored()).all()
     assert (again.clips, again.scale) == (rounded.clips, rounded.scale)
+    same = np.full((3, 5), 0.1 * size, np.float32)
+    assert (RoundedEmbeddings.of("abc", same).restored() == same).all()
 
 
-def test_embeddings_that_are_all_the_same_are_kept_exactly():
-    z = np.full((3, 5), 0.1, np.float32)
-    assert (RoundedEmbeddings.of("abc", z).restored() == z).all()
-
-
-def test_without_embeddings_the_result_is_as_it_was(make, evaluated):
-    submission = make(with_outputs=False, store=evaluated / "nowhere")
-    assert sorted(submission.files) == ["result.json", "samples.csv"]
-    assert submission.result == submission.local
-    assert submission.embeddings is None
-
-
-def test_folders_of_the_submitter_are_not_told(make, data):
+def test_the_same_result_gives_the_same_bytes_and_folders_of_the_submitter_are_not_told(make, made, evaluated, data):
+    assert make("a_coat").files == made["a_coat"].files
     assert make(data=open_data(data)).result.dataset == "small"
+    bare = make(with_outputs=False, store=evaluated / "nowhere")
+    assert sorted(bare.files) == ["result.json", "samples.csv"]
+    assert (bare.result, bare.embeddings) == (bare.local, None)
 
 
 def test_what_cannot_be_submitted_says_what_to_do(make, evaluated, tiny_data, tmp_path, monkeypatch):
@@ -256,7 +248,7 @@ def test_no_other_path_is(path):
 # ----- reading what strangers send
 
 
-def test_a_submission_comes_back_as_it_was_made(made, tmp_path):
+def test_a_submission_comes_back_as_it_was_made(made, files, tmp_path):
     for task, submission in made.items():
         folder = place(tmp_path, submission.files, task=task)
         for again in (read_submission(folder, submission.folder), read_submission(folder)):
@@ -264,24 +256,30 @@ def test_a_submission_comes_back_as_it_was_made(made, tmp_path):
             assert again.samples.dumps() == submission.samples.dumps()
             assert again.embeddings.clips == submission.embeddings.clips
             assert (again.embeddings.restored() == submission.embeddings.restored()).all()
-
-
-def test_a_submission_without_embeddings_is_read(files, tmp_path):
     del files["embeddings.safetensors"]
     assert read(tmp_path, files).embeddings is None
 
 
-def test_a_wrong_id_is_refused(files, tmp_path):
+@pytest.mark.parametrize("name", ["result.json", "samples.csv", "embeddings.safetensors"])
+def test_a_file_of_which_a_byte_has_changed_is_refused(made, tmp_path, name):
+    submission = made["a_coat"]
+    path = place(tmp_path, submission.files) / name
+
+    def read_changed(content):
+        path.write_bytes(content)
+        read_submission(path.parent, submission.folder)
+
+    check_flips(submission.files[name], read_changed, most=100)
+
+
+def test_a_wrong_id_and_another_model_s_place_are_refused(files, tmp_path):
+    with pytest.raises(ResultError, match="its content belongs to results/org__short/1/"):
+        read(tmp_path, files, encoder="openai__whisper-base")
     folder = place(tmp_path, files)
     other = folder.with_name("a_coat-0000000000000000")
     folder.rename(other)
     with pytest.raises(ResultError, match="its place is results/org__short/1/a_coat-0000000000000000, but its content"):
         read_submission(other, "/".join(other.parts[-4:]))
-
-
-def test_another_model_s_place_is_refused(files, tmp_path):
-    with pytest.raises(ResultError, match="its content belongs to results/org__short/1/"):
-        read(tmp_path, files, encoder="openai__whisper-base")
 
 
 @pytest.mark.parametrize("name", ["result.json", "samples.csv", "embeddings.safetensors"])
@@ -294,15 +292,11 @@ def test_a_link_is_refused(files, tmp_path, name):
         read_submission(folder)
 
 
-def test_a_linked_folder_is_refused(files, tmp_path):
-    link = tmp_path / "link"
-    link.symlink_to(place(tmp_path, files))
+def test_a_linked_folder_is_refused_and_a_pipe_in_the_place_of_a_file_does_not_hang(files, tmp_path):
+    folder, link = place(tmp_path, files), tmp_path / "link"
+    link.symlink_to(folder)
     with pytest.raises(ResultError, match="is no folder"):
         read_submission(link)
-
-
-def test_a_pipe_in_the_place_of_a_file_does_not_hang(files, tmp_path):
-    folder = place(tmp_path, files)
     (folder / "result.json").unlink()
     os.mkfifo(folder / "result.json")
     with pytest.raises(ResultError, match="no regular file"):
