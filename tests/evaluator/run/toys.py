@@ -256,11 +256,13 @@ class TextEncoder(Model):
 
 
 class Hears(Model):
-    """Says the number of a clip of `Questions`."""
+    """Says the number of a clip of `Questions`; counts the questions that it is asked."""
 
     device, card = "cpu", ModelCard("hears", "v1", 8, None)
+    asked = 0
 
     def answer(self, clips, prompts):
+        self.asked += len(prompts)
         return [f"{round(clip.waveform[0] * 1000)}" for (clip,) in clips]
 
 

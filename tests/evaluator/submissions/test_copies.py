@@ -94,7 +94,7 @@ def test_a_changed_copy_is_recognised(first, name, strength):
 @pytest.fixture(scope="module")
 def heard():
     """Embeddings of clips of quadruples by a baseline, and what scores such embeddings."""
-    configuration = rendered_preset("mini", recipes=["a_coat"], quadruples=16).configuration("a_coat")
+    configuration = rendered_preset("mini", recipes=["a_coat"], quadruples=32).configuration("a_coat")
     task, rows = load_task("a_coat"), list(configuration.rows)
 
     def scores(embeddings: np.ndarray) -> dict[str, float]:
