@@ -166,7 +166,7 @@ class ShardStore(ABC, Generic[Content]):
         self.folder = Path(root) / safe_file_name(key.model_id) / f"{key.recipe}-{key.kind}-{key.digest[:16]}"
         if self.folder.exists():
             if not self.folder.is_dir():
-                raise StoreError(f"{self.folder} is a file; give another folder for what models gave")
+                raise StoreError(f"{self.folder} is a file; give another folder for the outputs of models")
             _check_key(self.folder / KEY_NAME, key)
             remove_partial_files(self.folder)
 
@@ -413,7 +413,7 @@ def _check_key(path: Path, key: StoreKey) -> None:
         names = sorted(expected) if not isinstance(stored, dict) else sorted({*stored, *expected})
         other = [name for name in names if not isinstance(stored, dict) or stored.get(name) != expected.get(name)]
         raise StoreError(
-            f"{path.parent} holds outputs of another key (other are {plain(', '.join(other))}); delete the folder, or "
+            f"{path.parent} holds outputs of another key (different: {plain(', '.join(other))}); delete the folder, or "
             "give another one"
         )
 
@@ -556,7 +556,7 @@ class AnswerStore(ShardStore[AnswerShard]):
 
 
 def _unusable(path: Path, error: OSError) -> str:
-    return f"{path} cannot be used: {error.strerror}; it is a file of answers that are there already: remove it"
+    return f"{path} cannot be used: {error.strerror}, where a file of earlier answers belongs: remove it"
 
 
 def scoring_of(opened: OpenedTask) -> Scoring:

@@ -264,7 +264,7 @@ BAD = {
     "nested deep": (_other_json(b"[" * 100_000), "nested too deep"),
     "not UTF-8": (_other_json(b"\xff\xfe"), "utf-8"),
     "too large": (_other_json(b" " * 100_001), r"100,001 bytes; at most 100,000"),
-    "a name twice": (_other_json(b'{"n": 1, "n": 2}'), "a name stands twice"),
+    "a name twice": (_other_json(b'{"n": 1, "n": 2}'), "it has a name twice"),
     "NaN": (_measured(float("nan")), "NaN"),
     "text for a number": (_measured("high"), "measures.a_coat"),
     "a field more": (entry("org/bad", verified=True), "verified"),
@@ -272,7 +272,7 @@ BAD = {
     "hidden characters": (entry("org/bad", model={"paradigm": "a\u202eb"}), "cannot be printed"),
     "no date": (entry("org/bad", date="9999-99-99T99:99:99+00:00"), "its date is 9999-99-99T"),
     "a date of other digits": (entry("org/bad", date="２026-01-01T00:00:00+00:00"), "date"),
-    "a date to come": (entry("org/bad", date="9999-12-31T23:59:59+00:00"), "still to come"),
+    "a date to come": (entry("org/bad", date="9999-12-31T23:59:59+00:00"), "in the future"),
     "long text": (entry("org/bad", model={"licence": "x" * 501}), "500"),
     "clips left out": (entry("org/bad", skipped=[{"id": "q/A", "reason": "hard"}]), "leaves out 1 clips"),
     "edited numbers": (_other_json(made_up("org/bad")["result.json"].replace(b"python", b"python3")), "digest"),
@@ -317,7 +317,7 @@ class TestForgedVerifications:
         assert only(board.rejected).reason.startswith("the entry counts as reported")
 
     def test_nobody_signed_it(self, read, files):
-        self.check(read, files, verification(files, secret=None), "nobody signed it")
+        self.check(read, files, verification(files, secret=None), "it has no signature")
 
     def test_somebody_else_signed_it(self, read, files):
         self.check(read, files, verification(files, secret="another secret, of as many words"), "not the checker's")
@@ -342,7 +342,7 @@ class TestForgedVerifications:
         values = json.loads(forged[place])
         values["measures"]["a_coat"] = 0.99
         forged[place] = written(values)
-        self.check(read, files, forged, "another file than verification.json speaks of")
+        self.check(read, files, forged, "not the file named in verification.json")
 
     def test_the_verification_of_another_entry(self, read, files):
         other = made_up("org/one", 3, embeddings=b"others")

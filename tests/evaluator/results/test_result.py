@@ -208,11 +208,11 @@ def test_no_field_may_be_missing(name):
     [
         ("", "not JSON"),
         (b"\xff", "not JSON"),
-        ("null", "its JSON is no object"),
+        ("null", "its JSON is not an object"),
         ("[" * 100_000, "nested too deep"),
         ('{"a":' * 100_000, "nested too deep"),
-        ('{"schema_version": 1, "schema_version": 1}', "a name stands twice"),
-        ('{"schema_version": {"a": 1, "a": 2}}', "a name stands twice"),
+        ('{"schema_version": 1, "schema_version": 1}', "it has a name twice"),
+        ('{"schema_version": {"a": 1, "a": 2}}', "it has a name twice"),
         ('{"schema_version": NaN}', "it has NaN"),
         ('{"schema_version": -Infinity}', "it has -Infinity"),
         ('{"schema_version": 1e999}', "a result of schema version inf"),
@@ -255,14 +255,14 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
     path.rename(moved)
     with pytest.raises(ResultError, match=r"other\.json: it is the result of 'org/model', toy, in another's place"):
         load_result(moved)
-    with pytest.raises(ResultError, match=r"toy\.json: toy\.json is not there"):
+    with pytest.raises(ResultError, match=r"toy\.json: toy\.json is missing"):
         load_result(path)
     moved.rename(path)
     samples_path(path).unlink()
-    with pytest.raises(ResultError, match=r"toy\.json: toy\.csv is not there"):
+    with pytest.raises(ResultError, match=r"toy\.json: toy\.csv is missing"):
         load_result(path)
     os.mkfifo(samples_path(path))
-    with pytest.raises(ResultError, match=r"toy\.csv is not there, or is no regular file"):
+    with pytest.raises(ResultError, match=r"toy\.csv is missing, or is not a regular file"):
         load_result(path)
     os.truncate(path, 2**40)
     with pytest.raises(ResultError, match=r"toy\.json has more than 16,000,000 bytes"):
@@ -280,12 +280,12 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
         ("id,score,score\na,1,2\n", "the columns of its samples are"),
         ("id,Score\na,1\n", "the columns of its samples are"),
         ("id,score\na\n", "line 2 of its samples has 1 values, not 2"),
-        ("id,score\na,0.1\na,0.2\n", "not each another"),
+        ("id,score\na,0.1\na,0.2\n", "not unique"),
         ("id,score\n,0.1\n", "empty"),
         ("id,score\na\x1b,0.1\n", "not printable"),
         (f"id,score\n{'a' * 501},0.1\n", "too long"),
-        ("id,score\na,high\n", "no number"),
-        ("id,score\na,\n", "no number"),
+        ("id,score\na,high\n", "not a number"),
+        ("id,score\na,\n", "not a number"),
         ("id,score\na,nan\n", "not finite"),
         ("id,score\na,-inf\n", "not finite"),
         ("id,score\na,1e999\n", "not finite"),

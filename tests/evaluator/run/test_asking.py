@@ -56,10 +56,10 @@ def test_answers_of_one_way_to_ask_are_not_taken_for_those_of_another(tmp_path):
 
 
 def test_who_tells_no_likelihoods_is_refused_before_anything_is_asked_or_left_out():
-    words = r"'hears' tells no likelihoods of given answers .*letters: score it by what it writes"
+    words = r"'hears' computes no likelihoods of options .*letters: score its written answers"
     with pytest.raises(TaskError, match=words):
         scored(Hears(), {"scoring": "letters"})
-    with pytest.raises(TaskError, match="tells no likelihoods"):
+    with pytest.raises(TaskError, match="computes no likelihoods"):
         scored(Controlled(Hears(), CONTROLS["without-audio"]), {"scoring": "options"})
     options = OPTIONS.changed(settings={"scoring": "letters"})
     with pytest.warns(UserWarning, match=f"left out: {words}"):
@@ -72,7 +72,7 @@ def test_who_tells_no_likelihoods_is_refused_before_anything_is_asked_or_left_ou
     [
         (lambda options: [[-1.0] * 2] * (len(options) + 1), "no list of scores for each of"),
         (lambda options: [[-1.0] * 3 for _ in options], "gave 3 scores of 2 options"),
-        (lambda options: [[0.5, -1.0] for _ in options], r"the log-likelihood 0\.5; none is above 0"),
+        (lambda options: [[0.5, -1.0] for _ in options], r"the log-likelihood 0\.5; it must be 0 or less"),
         (lambda options: None, "no list of scores"),
     ],
 )
@@ -105,7 +105,7 @@ class TestTold:
     def test_why_an_answer_ended_is_kept_and_those_that_were_cut_are_counted(self, tmp_path):
         model = Tells()
         for options in (OPTIONS.changed(store=tmp_path), OPTIONS):
-            with pytest.warns(UserWarning, match="'tells': 4 of 8 answers were cut at the most tokens"):
+            with pytest.warns(UserWarning, match="'tells': 4 of 8 answers were cut at the limit of tokens"):
                 (result,) = evaluate_models([model], Questions(), [Orders()], options)
             assert result.cut_answers == 4
             assert Result.loads(result.dumps()) == result
@@ -150,7 +150,7 @@ class TestTold:
         (begun,) = tmp_path.rglob("*.begun")
         begun.unlink()
         begun.mkdir()
-        with pytest.raises(StoreError, match=r"\.begun cannot be used: .*; it is a file of answers .* remove it"):
+        with pytest.raises(StoreError, match=r"\.begun cannot be used: .* a file of earlier answers belongs: remove"):
             scored(Tells(), options=options, data=Questions())
 
     def test_what_is_kept_does_not_count_among_the_most_questions(self, tmp_path):

@@ -61,7 +61,7 @@ def test_a_counter_of_calls_stops_the_run(clips_of_blocks, tmp_path):
     with pytest.raises(ModelError) as stopped:
         evaluate(Counter(), clips_of_blocks, tasks=["a_coat_instances"], options=options)
     message = str(stopped.value)
-    assert "'counter' gives the same clip other embeddings in other company" in message
+    assert "'counter' gives the same clip other embeddings in another batch" in message
     assert "check-model counter" in message
     assert "\n" not in message
     assert not list(tmp_path.rglob("*.safetensors*"))
@@ -89,7 +89,7 @@ def test_what_is_beside_a_clip_may_change_it_by_rounding(tmp_path, precision, ro
     folder = tmp_path / root if root else None
     options = EncoderOptions(precision=precision)
     fill(Beside(allowed / 400, options=options), Numbered(150), folder)
-    with pytest.raises(ModelError, match=f"where at most {allowed:.0e} may be rounding"):
+    with pytest.raises(ModelError, match=f"where rounding explains {allowed:.0e} at most"):
         fill(Beside(allowed, options=options), Numbered(150), folder, force=True)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == (["key.json"] if root else [])
 
@@ -119,7 +119,7 @@ def test_a_run_that_was_stopped_before_the_check_is_checked_by_the_next(tmp_path
     store = open_store(counter, Numbered(200), RunOptions(store=tmp_path))
     assert [store.awaits_check(shard) for shard in range(4)] == [True] * 4
     calls = counter.calls
-    with pytest.raises(ModelError, match="other embeddings in other company"):
+    with pytest.raises(ModelError, match="other embeddings in another batch"):
         fill(counter, Numbered(200), tmp_path)
     # Nothing but the check was done.
     assert counter.calls == calls + 16
@@ -143,7 +143,7 @@ def test_a_counter_of_texts_stops_the_run(tmp_path):
             self.texts += texts
             return np.eye(2, dtype=np.float32)[(start + np.arange(len(texts))) // 3 % 2]
 
-    with pytest.raises(ModelError, match="'text-encoder' gives the same text other embeddings in other company"):
+    with pytest.raises(ModelError, match="'text-encoder' gives the same text other embeddings in another batch"):
         evaluate_models([CountsTexts()], ManyTexts(150), [Captions()], RunOptions(store=tmp_path, progress=False))
     assert not list(tmp_path.rglob("*.safetensors*"))
 

@@ -154,7 +154,7 @@ def test_what_cannot_be_written_stops_the_work(tmp_path, monkeypatch):
 def test_data_whose_clips_are_not_those_of_the_rows_are_refused():
     configuration = Numbered(70)
     configuration.clip_ids = [f"s{number + (number > 65)}/audio" for number in range(70)]
-    with pytest.raises(StoreError, match=r"the data give the clips .* where their rows have 's6"):
+    with pytest.raises(StoreError, match=r"the data give the clip .* where their rows have 's6"):
         fill(Number(), configuration, None)
 
 

@@ -1,4 +1,4 @@
-"""Stores of what models gave."""
+"""Stores of the outputs of models."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class TestDamage:
             (lambda text: "[]", "holds outputs of another key"),
             (
                 lambda text: json.dumps({**json.loads(text), "layer": 4, "precision": "float16"}),
-                r"holds outputs of another key \(other are layer, precision\); delete",
+                r"holds outputs of another key \(different: layer, precision\); delete",
             ),
         ],
     )

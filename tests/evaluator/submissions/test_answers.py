@@ -168,9 +168,9 @@ def test_questions_asked_in_several_orders_are_named_one_by_one(data, folder, tm
     assert verification.recomputed.settings["orders"] == "cyclic"
     assert verify_local(path, data=folder / "data", store=tmp_path, device="cpu").verified
     for name, value, words in (
-        ("orders", "cyclical", "its settings are none that polybench takes: .*orders is 'cyclical'"),
+        ("orders", "cyclical", "its settings are not valid for polybench: .*orders is 'cyclical'"),
         ("prompt", ["direct"], "its setting prompt is .*which polybench does not take"),
-        ("prompt", "reason", "its settings are none that polybench takes: .*the prompt 'reason'"),
+        ("prompt", "reason", "its settings are not valid for polybench: .*the prompt 'reason'"),
     ):
         settings = {**submission.result.settings, name: value}
         files = with_json(submission.files, settings=settings)
@@ -243,10 +243,10 @@ GOOD = '{"id": "q", "answer": "A"}\n'
     ("content", "message"),
     [
         ("", "it is empty"),
-        (GOOD.rstrip(), "its last line has no end"),
+        (GOOD.rstrip(), "its last line is incomplete"),
         (GOOD + "\n", "line 2: not JSON"),
-        (GOOD * 2, "it has 2 answers to q; one answer can be to each question"),
-        (GOOD.replace('"A"', '"\N{EURO SIGN}"'), "byte 24 is none of ASCII"),
+        (GOOD * 2, "it has 2 answers to q; each question has one"),
+        (GOOD.replace('"A"', '"\N{EURO SIGN}"'), "byte 24 is not ASCII"),
         (GOOD.replace('"A"', "NaN"), "line 1: not the JSON of this project: it has NaN"),
         (GOOD.replace('"A"', "1e999"), "line 1: its answer is inf; it must be a text"),
         (GOOD.replace('"A"', "null"), "line 1: its answer is None; it must be a text"),
@@ -256,14 +256,14 @@ GOOD = '{"id": "q", "answer": "A"}\n'
         (GOOD.replace('"A"', '"\\u001b[2J"'), r"U\+001B"),
         (GOOD.replace('"A"', '"\\u009b"'), r"U\+009B"),
         (GOOD.replace('"A"', '"\\ud800"'), r"U\+D800"),
-        (GOOD.replace('"A"', f'"{"A" * 20_001}"'), "its answer has 20,001 characters; at most 20,000 can be"),
+        (GOOD.replace('"A"', f'"{"A" * 20_001}"'), "its answer has 20,001 characters; at most 20,000 are allowed"),
         (GOOD.replace('"q"', f'"{"q" * 301}"'), "its id has 301 characters"),
-        (GOOD.replace('"q"', '""'), "line 1: its id is ''; it must have printable characters"),
-        (GOOD.replace('"q"', '"a\\nb"'), "its id is 'a.+b'; it must have printable"),
-        (GOOD.replace('"q"', '"\\u202e"'), "it must have printable characters"),
+        (GOOD.replace('"q"', '""'), "line 1: its id is ''; it must have one or more printable characters"),
+        (GOOD.replace('"q"', '"a\\nb"'), "its id is 'a.+b'; it must have one or more printable"),
+        (GOOD.replace('"q"', '"\\u202e"'), "it must have one or more printable characters"),
         (GOOD.replace("}", ', "score": 1}'), "it must be an object with id and answer, and nothing else"),
         ('{"id": "q"}\n', "it must be an object with id and answer"),
-        (GOOD.replace('"id"', '"answer"'), "a name stands twice in it"),
+        (GOOD.replace('"id"', '"answer"'), "it has a name twice"),
         ('"q"\n', "it must be an object"),
         ("[" * 100_000 + "\n", "nested too deep|not JSON"),
         (GOOD.replace(": ", ":"), "line 1: it is not written as `submit` writes it"),
@@ -288,9 +288,9 @@ def test_too_large_a_file_is_refused_before_it_is_read(made, tmp_path):
     for name, content in made["blind"].files.items():
         (tmp_path / name).write_bytes(content)
     os.truncate(tmp_path / NAME, 2**40)
-    with pytest.raises(ResultError, match=r"answers\.jsonl has 1,099,511,627,776 bytes; at most 16,000,000 can be"):
+    with pytest.raises(ResultError, match=r"answers\.jsonl has 1,099,511,627,776 bytes; at most 16,000,000 are"):
         read_submission(tmp_path)
-    with pytest.raises(ResultError, match=r"answers\.jsonl has 16,000,001 bytes; at most 16,000,000 can be"):
+    with pytest.raises(ResultError, match=r"answers\.jsonl has 16,000,001 bytes; at most 16,000,000 are allowed"):
         parse_submission({**made["blind"].files, NAME: b" " * 16_000_001})
 
 

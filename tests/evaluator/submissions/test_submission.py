@@ -124,7 +124,7 @@ def test_the_same_result_gives_the_same_bytes_and_folders_of_the_submitter_are_n
 def test_what_cannot_be_submitted_says_what_to_do(make, evaluated, tiny_data, tmp_path, monkeypatch):
     with pytest.raises(ResultError, match=r"--store says in which folder.*evaluate --force"):
         make(store=tmp_path)
-    with pytest.raises(ResultError, match="give the data that it was computed from"):
+    with pytest.raises(ResultError, match="give the data it was computed from"):
         make(data=tiny_data)
     monkeypatch.setattr(making, "FILE_LIMITS", {"embeddings.safetensors": 1_151})
     with pytest.raises(ResultError, match=r"have 1,152 bytes.*without embeddings the result can be submitted"):
@@ -178,7 +178,7 @@ def test_skipped_clips_and_names_that_mislead_cannot_be_submitted(small_data, tm
     (tmp_path / "out").rename(tmp_path / "misleading")
     # Each slash becomes two characters.
     named.card = replace(ShortEncoder.card, id="a" + "/a" * 74)
-    with pytest.raises(ResultError, match=r"as a part of a path it has 223 bytes; at most 200 can be"):
+    with pytest.raises(ResultError, match=r"as a part of a path it has 223 bytes; at most 200 are allowed"):
         submit(named)
 
 
@@ -187,7 +187,7 @@ def test_presets_are_known_by_their_fingerprint_and_other_data_have_to_be_named(
         fingerprint = open_data(name).configuration("a_coat").fingerprint
         assert data_with("a_coat", fingerprint).source == name
     small = small_data.configuration("a_coat").fingerprint
-    with pytest.raises(ResultError, match=r"no preset.*--data says where"):
+    with pytest.raises(ResultError, match=r"no preset has.*name the data with --data"):
         data_with("a_coat", small)
     assert data_with("a_coat", small, data).configuration("a_coat").fingerprint == small
     with pytest.raises(ResultError, match="which neither a preset"):
@@ -295,22 +295,22 @@ def test_a_link_is_refused(files, tmp_path, name):
 def test_a_linked_folder_is_refused_and_a_pipe_in_the_place_of_a_file_does_not_hang(files, tmp_path):
     folder, link = place(tmp_path, files), tmp_path / "link"
     link.symlink_to(folder)
-    with pytest.raises(ResultError, match="is no folder"):
+    with pytest.raises(ResultError, match="is not a folder"):
         read_submission(link)
     (folder / "result.json").unlink()
     os.mkfifo(folder / "result.json")
-    with pytest.raises(ResultError, match="no regular file"):
+    with pytest.raises(ResultError, match="is not a regular file"):
         read_submission(folder)
 
 
 def test_extra_and_missing_files_are_refused(files, tmp_path):
-    with pytest.raises(ResultError, match=r"it holds 'x\\n\\x1b\[31m.html'; there can be result.json"):
+    with pytest.raises(ResultError, match=r"it holds 'x\\n\\x1b\[31m.html'; a folder holds result.json"):
         read(tmp_path / "a", {**files, "x\n\x1b[31m.html": b""})
     with pytest.raises(ResultError, match=r"it holds 'verification\.json'"):
         read(tmp_path / "b", {**files, "verification.json": b"{}"})
     with pytest.raises(ResultError, match=r"it has no samples\.csv"):
         read(tmp_path / "c", {"result.json": files["result.json"]})
-    with pytest.raises(ResultError, match="is no folder"):
+    with pytest.raises(ResultError, match="is not a folder"):
         read_submission(tmp_path / "d")
 
 
@@ -340,9 +340,9 @@ def test_a_clock_may_be_wrong_by_some_hours(files, tmp_path):
         ({"measures": {"a_coat": float("inf")}}, "has Infinity"),
         ({"measures": {"a_coat": 10**400}}, "measures.a_coat"),
         ({"measures": {"a_coat": 0.123}, "intervals": {}}, "the mean of score is not the a_coat of the result"),
-        ({"intervals": {"praise": [0, 1]}}, "an interval of praise, which is none of its measures"),
+        ({"intervals": {"praise": [0, 1]}}, "an interval of praise, which is not one of its measures"),
         ({"skipped": [{"id": "a_coat-test-00000/A", "reason": "silent"}]}, "leaves out 1 clips"),
-        ({"model": {"id": "a" + "/a" * 74}}, "as a part of a path it has 223 bytes; at most 200 can be"),
+        ({"model": {"id": "a" + "/a" * 74}}, "as a part of a path it has 223 bytes; at most 200 are allowed"),
         ({"model": {"id": "../../etc"}}, r"model\.id is '\.\./\.\./etc'; in a submission it has"),
         ({"model": {"id": ".."}}, r"model\.id is '\.\.'"),
         ({"model": {"id": "<script>alert(1)</script>"}}, r"model\.id is '<script>alert"),
@@ -362,7 +362,7 @@ def test_a_clock_may_be_wrong_by_some_hours(files, tmp_path):
         ({"date": "9999-99-99T99:99:99+00:00"}, "its date is 9999-99-99T99:99:99"),
         ({"date": "2026-02-30T00:00:00+00:00"}, "its date is 2026-02-30"),
         ({"date": "２026-01-01T00:00:00+00:00"}, "date is"),
-        ({"date": in_days(1.1)}, "still to come"),
+        ({"date": in_days(1.1)}, "invalid or in the future"),
         ({"n": 11}, "12 samples, where the result says 11"),
         ({"samples_sha256": "0" * 64}, "SHA-256 differs"),
         ({"schema_version": 99}, "a result of schema version 99"),
@@ -407,8 +407,8 @@ def test_samples_that_are_not_those_of_the_result_are_refused(files, tmp_path):
             ({"score": scores - 0.1}, "the mean of score is not"),
             ({"score": scores + 2 * np.cos(np.pi * np.arange(12))}, "score is not within -1 to 1"),
             ({"score": np.where(np.arange(12) == 3, np.inf, scores)}, "not finite"),
-            ({"score": ["one", *map(str, scores[1:])]}, "no number"),
-            ({"id": [*map(str, range(11)), "0"]}, "not each another"),
+            ({"score": ["one", *map(str, scores[1:])]}, "not a number"),
+            ({"id": [*map(str, range(11)), "0"]}, "not unique"),
             ({"id": ["x" * 501, *map(str, range(11))]}, "too long"),
         ]
     ):
@@ -458,7 +458,7 @@ def test_embeddings_of_another_form_are_refused(files, tmp_path):
             ({"values": values.reshape(-1)}, "0 embeddings of 0 numbers"),
             ({"values": values[None]}, "values has the shape"),
             ({"values": values[:0]}, "0 embeddings of 12 numbers"),
-            ({"values": np.zeros((2, 8_193), np.float16)}, "8,193 numbers each; 1 to 8,192 can be"),
+            ({"values": np.zeros((2, 8_193), np.float16)}, "8,193 numbers each; 1 to 8,192 are allowed"),
             ({"values": values[:, :11]}, r"its offset has the shape \(12,\)"),
             ({"offset": np.full(12, np.nan, np.float32)}, "not finite"),
             ({"scale": np.array([1.0])}, "its scale"),

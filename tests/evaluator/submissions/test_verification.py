@@ -220,7 +220,7 @@ def test_every_false_claim_is_caught_and_says_why(made, verify, guess, monkeypat
         assert not verification.verified, name
         assert len(problems) == len(expected) or ... in expected, (name, problems)
         assert all(map(str.startswith, problems, [one for one in expected if one is not ...])), (name, problems)
-        with pytest.raises(InputError, match="only a submission that was verified"):
+        with pytest.raises(InputError, match="only a verified submission"):
             verification_files(verification)
 
 
@@ -245,7 +245,7 @@ def test_other_data_are_caught(made, verify):
     files = made["a_coat"].files
     with pytest.raises(ResultError, match="neither a preset"):
         verify(with_json(files, fingerprint="0" * 64))
-    with pytest.raises(ResultError, match="it is of the recipe a_tre, where a_coat scores a_coat"):
+    with pytest.raises(ResultError, match="its recipe is a_tre, where a_coat scores a_coat"):
         verify(with_json(files, recipe="a_tre"))
 
 
@@ -358,7 +358,7 @@ def test_only_the_secret_s_owner_signs(written):
     assert check(record, None) is False
     with pytest.raises(ResultError, match="its signature is not the checker's"):
         check(record, SECRET[::-1])
-    with pytest.raises(ResultError, match="nobody signed it"):
+    with pytest.raises(ResultError, match="it has no signature"):
         check(record.model_copy(update={"signature": None}), SECRET)
     for changes in ({"submitter": "mallory"}, {"date": "2025-01-02T03:04:05+00:00"}, {"versions": {}}):
         with pytest.raises(ResultError, match="its signature is not the checker's"):
@@ -392,15 +392,15 @@ def test_a_forged_record_of_another_score_contradicts_the_submission(made, writt
     scores = read_samples(files)["score"][::-1]
     for forged, message in (
         (with_json(files, measures={**measures, "null": 0.0}), "it verifies nothing, since null is"),
-        (with_json(files, model={"id": "org/shirt"}), "not of the submission: other are model"),
-        (with_json(files, intervals={}), "other are intervals"),
-        (with_json(files, task_version=2), "other are task_version"),
+        (with_json(files, model={"id": "org/shirt"}), "not of the submission; different: model"),
+        (with_json(files, intervals={}), "different: intervals"),
+        (with_json(files, task_version=2), "different: task_version"),
         (with_samples(files, score=scores), "it verifies nothing, since score of"),
     ):
         with pytest.raises(ResultError, match=message):
             parse_verification(record_of(written, submission, forged), None, submission)
     for name, message in (
-        ("result.json", r"result\.json is another file than verification\.json speaks of"),
+        ("result.json", r"result\.json is not the file named in verification\.json"),
         ("samples.csv", r"samples\.csv: its samples are not those that it was written with"),
     ):
         other = written[name].replace(b"org/short", b"org/shirt") if name == "result.json" else written[name][:-1]
@@ -506,7 +506,7 @@ def test_a_local_result_is_verified_from_the_store(evaluated, data):
         verification = verify_local(path, data=data, store=evaluated / "store", device="cpu")
         assert verification.verified, verification.problems
         assert verification.id is None
-        with pytest.raises(InputError, match="only a submission"):
+        with pytest.raises(InputError, match="only a verified submission"):
             verification_files(verification)
         with pytest.raises(InputError, match="no place in the repository"):
             verification_folder(verification)
@@ -536,7 +536,7 @@ def test_claimed_and_recomputed_stand_in_a_table(made, evaluated, data, tmp_path
         assert outcome.table.caption.startswith("A-COAT of org/short: ")
         assert outcome.table.legend[-1].startswith("verified: ")
         text = to_csv(outcome.table)
-        for word in ("claimed", "recomputed", "difference", "tolerance", "holds", "only told"):
+        for word in ("claimed", "recomputed", "difference", "tolerance", "holds", "only reported"):
             assert word in text
         assert repr(made["a_coat"].result.score) in text
     assert [outcome.verified for outcome in outcomes(evaluated / "results", data=data, store=evaluated / "store")] == [
@@ -599,7 +599,7 @@ def test_mistakes_are_told(made, data, tmp_path):
     with pytest.raises(ResultError, match="holds no results: give the folder of a submission"):
         find_results(tmp_path)
     (outcome,) = outcomes(place(tmp_path, made["a_coat"].files))
-    assert "--data says where they are" in outcome.error
+    assert "name the data with --data" in outcome.error
     (outcome,) = outcomes(place(tmp_path, made["a_coat"].files, encoder="openai__whisper-base"), data=data)
     assert "its content belongs to results/org__short/1/" in outcome.error
 
