@@ -260,7 +260,7 @@ class TestRefused:
         self, results: Repository, check: Check, submitted: dict[str, Files], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(submission, "data_with", DATA_WITH)
-        self.refused(results, check, placed(submitted["a_coat"]), "which are those of no preset")
+        self.refused(results, check, placed(submitted["a_coat"]), "which no preset has")
 
     def test_a_change_of_what_is_there(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
         results.commit(entry("org/rival"))
@@ -275,7 +275,7 @@ class TestRefused:
         self, results: Repository, check: Check, submitted: dict[str, Files], part: str
     ) -> None:
         path = folder(submitted["a_coat"]).replace("org__short", part)
-        reason = f"is too long: it has {len(part.encode())} bytes; at most 200 can be"
+        reason = f"is too long: it has {len(part.encode())} bytes; at most 200 are allowed"
         self.refused(results, check, below(path, submitted["a_coat"]), reason)
 
     def test_a_forged_verification(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:

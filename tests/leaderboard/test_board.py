@@ -247,7 +247,7 @@ BAD = {
     "nested deep": (_other_json(b"[" * 100_000), "nested too deep"),
     "not UTF-8": (_other_json(b"\xff\xfe"), "utf-8"),
     "too large": (_other_json(b" " * 100_001), r"100,001 bytes; at most 100,000"),
-    "a name twice": (_other_json(b'{"n": 1, "n": 2}'), "a name stands twice"),
+    "a name twice": (_other_json(b'{"n": 1, "n": 2}'), "it has a name twice"),
     "NaN": (_measured(float("nan")), "NaN"),
     "text for a number": (_measured("high"), "measures.a_coat"),
     "a field more": (entry("org/bad", verified=True), "verified"),
@@ -255,7 +255,7 @@ BAD = {
     "hidden characters": (entry("org/bad", model={"paradigm": "a\u202eb"}), "cannot be printed"),
     "no date": (entry("org/bad", date="9999-99-99T99:99:99+00:00"), "its date is 9999-99-99T"),
     "a date of other digits": (entry("org/bad", date="２026-01-01T00:00:00+00:00"), "date"),
-    "a date to come": (entry("org/bad", date="9999-12-31T23:59:59+00:00"), "still to come"),
+    "a date to come": (entry("org/bad", date="9999-12-31T23:59:59+00:00"), "in the future"),
     "long text": (entry("org/bad", model={"licence": "x" * 501}), "500"),
     "clips left out": (entry("org/bad", skipped=[{"id": "q/A", "reason": "hard"}]), "leaves out 1 clips"),
     "edited numbers": (_other_json(made_up("org/bad")["result.json"].replace(b"python", b"python3")), "digest"),
@@ -311,7 +311,7 @@ def _without_result(files):
 
 
 FORGED = {
-    "nobody signed it": (lambda files: verification(files, secret=None), "nobody signed it"),
+    "nobody signed it": (lambda files: verification(files, secret=None), "it has no signature"),
     "somebody else signed it": (
         lambda files: verification(files, secret="another secret, of as many words"),
         "not the checker's",
@@ -326,7 +326,7 @@ FORGED = {
     ),
     "another score beside the record": (
         lambda files: _replaced(files, "result.json", _with_score),
-        "another file than verification.json speaks of",
+        "not the file named in verification.json",
     ),
     "the verification of another entry": (
         lambda files: _moved(files, made_up("org/one", 3, embeddings=b"others")),
