@@ -29,17 +29,17 @@ def test_a_configuration_is_known_by_its_name(toys, folder):
     assert data.configuration("toys").fingerprint != rendered.fingerprint
 
 
-def test_a_configuration_of_no_recipe_is_not_guessed_from_its_columns(toys, folder):
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("config_name: toys", "config_name: others", r"configurations others, none of which is of a recipe \(a_coat"),
+        ("split: test", "split: proof", "the splits are train, proof; needed are train, test"),
+    ],
+)
+def test_a_configuration_of_no_recipe_and_missing_splits_are_named(toys, folder, before, after, message):
     card = folder / "README.md"
-    card.write_text(card.read_text().replace("config_name: toys", "config_name: others"))
-    with pytest.raises(DatasetError, match=r"has the configurations others, none of which is of a recipe \(a_coat"):
-        open_data(f"built:{folder}")
-
-
-def test_splits_that_are_missing_are_named(toys, folder):
-    card = folder / "README.md"
-    card.write_text(card.read_text().replace("split: test", "split: proof"))
-    with pytest.raises(DatasetError, match="the splits are train, proof; needed are train, test"):
+    card.write_text(card.read_text().replace(before, after))
+    with pytest.raises(DatasetError, match=message):
         open_data(f"built:{folder}")
 
 
@@ -62,9 +62,6 @@ def test_a_damaged_card_is_refused(toys, folder, card):
     (folder / "README.md").write_text(card)
     with pytest.raises(DatasetError, match=r"x'|x has|x names|x, toys"):
         open_data(f"built:{folder}")
-
-
-def test_a_card_that_is_no_text_is_refused(toys, folder):
     (folder / "README.md").write_bytes(b"---\n\xff\xfe\n---\n")
     with pytest.raises(DatasetError, match=r"README\.md cannot be read"):
         open_data(f"built:{folder}")
@@ -100,25 +97,13 @@ def test_a_folder_with_a_loading_script_of_its_own_name_is_refused(tmp_path):
         open_data(f"built:{folder}")
 
 
-def test_files_that_are_not_parquet_are_refused(tmp_path):
-    with pytest.raises(DatasetError, match="no data set in"):
-        open_data(f"built:{tmp_path}")
-    (tmp_path / "notes.txt").write_text("hello")
-    with pytest.raises(DatasetError, match="which is not Parquet"):
-        open_data(f"built:{tmp_path}")
-
-
-def test_columns_without_declared_audio_are_refused(toys, folder):
-    for shard in (folder / "toys").glob("*.parquet"):
-        table = pq.read_table(shard)
-        pq.write_table(table.replace_schema_metadata({}), shard)
-    with pytest.raises(DatasetError, match="lacks the columns long, more, short of toys, declared as audio"):
-        _ = open_data(f"built:{folder}").configuration("toys").clip_ids
-
-
-def test_equal_ids_are_refused(toys, folder):
+def test_columns_without_declared_audio_and_equal_ids_are_refused(toys, folder):
     shard = next((folder / "toys").glob("test-*.parquet"))
     table = pq.read_table(shard)
     pq.write_table(table.set_column(0, table.schema.field(0), pa.array(["a", "b", "a"])), shard)
     with pytest.raises(DatasetError, match="a row has the id 'a'; an id is a text of its own"):
         _ = open_data(f"built:{folder}").configuration("toys").rows
+    for shard in (folder / "toys").glob("*.parquet"):
+        pq.write_table(pq.read_table(shard).replace_schema_metadata({}), shard)
+    with pytest.raises(DatasetError, match="lacks the columns long, more, short of toys, declared as audio"):
+        _ = open_data(f"built:{folder}").configuration("toys").clip_ids

@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.recipes import list_recipes, load_re
 from audio_compositionality.dataset_builder.rendered import preset_names, rendered_preset
 from audio_compositionality.support.errors import InputError
 
-from .recipes.toy import Toys, ToySettings, as_others_have_it, registered
+from .recipes.toy import Toys, as_others_have_it, registered
 
 
 @pytest.fixture
@@ -33,18 +33,6 @@ def test_it_is_known_by_its_name_and_presets(toys):
         rendered_preset("tiny", recipes=["a_coat"])
 
 
-def test_rendered_clips_have_their_own_lengths(toys):
-    configuration = open_data("tiny").configuration("toys")
-    clips = list(configuration.clips())
-    assert [clip.id for clip in clips] == list(configuration.clip_ids)
-    assert clips[4].id == "toy-1/more/0"
-    assert [len(clip.waveform) for clip in clips[:7]] == [100, 50, 101, 50, 30, 102, 50]
-    assert (clips[4].waveform == np.arange(2, 32, dtype=np.float32) / 32_768).all()
-    batches = list(in_batches(configuration.clips(), 4))
-    assert [len(batch.ids) for batch in batches[:4]] == [1, 1, 1, 1]
-    assert {clip.sample_rate for clip in clips} == {8_000}
-
-
 def test_built_and_rendered_are_the_same(toys, folder):
     built, rendered = (data.configuration("toys") for data in (open_data(folder), open_data("mini")))
     assert built.fingerprint == rendered.fingerprint
@@ -53,6 +41,11 @@ def test_built_and_rendered_are_the_same(toys, folder):
     ids = list(rendered.clip_ids)
     assert list(built.clip_ids) == ids
     expected = list(rendered.clips())
+    # Clips of a row have lengths of their own, and are in no batch with others.
+    assert expected[4].id == "toy-1/more/0"
+    assert [len(clip.waveform) for clip in expected[:7]] == [100, 50, 101, 50, 30, 102, 50]
+    assert (expected[4].waveform == np.arange(2, 32, dtype=np.float32) / 32_768).all()
+    assert [len(batch.ids) for batch in list(in_batches(rendered.clips(), 4))[:4]] == [1, 1, 1, 1]
     for wanted in (None, range(0, 1), range(4, 6), range(7, 30), range(len(ids) - 1, len(ids)), range(3, 3)):
         clips = list(built.clips(wanted))
         places = range(len(ids)) if wanted is None else wanted
@@ -110,7 +103,7 @@ def test_data_of_a_recipe_that_is_not_installed_are_read_by_their_features(tmp_p
     assert all((clip.waveform == other.waveform).all() for clip, other in zip(clips, expected, strict=True))
 
 
-def test_rows_are_checked_by_the_recipe(toys, folder):
+def test_rows_are_checked_and_missing_columns_named(toys, folder):
     as_others_have_it(folder)
     shard = next((folder / "toys").glob("test-*.parquet"))
     table = pq.read_table(shard)
@@ -118,10 +111,6 @@ def test_rows_are_checked_by_the_recipe(toys, folder):
     pq.write_table(table.set_column(column, table.schema.field(column), [["a", "b", "c"]]), shard)
     with pytest.raises(DatasetError, match="row toy-17: the text is 'a'; it begins with toy"):
         _ = open_data(folder).configuration("toys").rows
-
-
-def test_declared_columns_that_are_missing_are_named(toys, folder):
-    as_others_have_it(folder)
     for shard in (folder / "toys").glob("*.parquet"):
         pq.write_table(pq.read_table(shard).drop_columns(["short"]), shard)
     with pytest.raises(DatasetError, match="lacks the columns short of toys"):
@@ -132,10 +121,3 @@ def test_rows_out_of_order_are_refused(toys, tmp_path, monkeypatch):
     monkeypatch.setattr(Toys, "splits", ("test", "train"))
     with pytest.raises(DatasetError, match=r"rows of toys come split by split, in the order test, train"):
         build_dataset("mini", tmp_path / "x", recipes=["toys"], progress=False)
-
-
-def test_a_setting_of_one_recipe_changes_no_other(toys):
-    before, after = rendered_preset("mini"), rendered_preset("mini", count=4)
-    assert after.configuration("toys").settings == ToySettings(count=4)
-    assert after.configuration("toys").fingerprint != before.configuration("toys").fingerprint
-    assert after.configuration("a_tre").fingerprint == before.configuration("a_tre").fingerprint

@@ -41,7 +41,6 @@ def is_plain(activity):
     )
 
 
-@pytest.mark.slow
 @given(spans, spans)
 def test_union_intersection_and_total_are_those_of_sets(one, other):
     first, second = union(one), union(other)

@@ -46,17 +46,12 @@ def test_silence_around_a_sound_does_not_count_for_its_level(tmp_path):
     assert by_words(folder_recordings(tmp_path, progress=False))["piano", "soft"].level == -20.0
 
 
-def test_other_words_have_no_level(tmp_path):
+def test_other_words_and_empty_fields_have_no_level(tmp_path):
     entries = folder_recordings(made(tmp_path, "word:pitch"), progress=False).entries
-    assert {entry.words["pitch"] for entry in entries} == {"soft", "loud"}
-    assert {entry.level for entry in entries} == {0.0}
-
-
-def test_an_empty_field_is_no_word(tmp_path):
+    assert {(entry.words["pitch"], entry.level) for entry in entries} == {("soft", 0.0), ("loud", 0.0)}
     rows = [*PIANO, ("bell", "", -3.0)]
-    entries = by_words(folder_recordings(made(tmp_path, rows=rows), progress=False))
-    assert entries["bell", None].words == {}
-    assert entries["bell", None].level == 0.0
+    bell = by_words(folder_recordings(made(tmp_path, rows=rows), progress=False))["bell", None]
+    assert (bell.words, bell.level) == ({}, 0.0)
 
 
 def test_a_word_of_loudness_beside_none_is_left_out(tmp_path):
@@ -81,10 +76,7 @@ def test_other_columns_are_named(tmp_path, heading, words):
 
 def test_a_data_set_has_them_too(tmp_path, without_torchcodec):
     folder = made(tmp_path / "folder")
-    rows = {
-        "animal": [label for label, _, _ in PIANO],
-        "word:dynamics": [word for _, word, _ in PIANO],
-    }
+    rows = {"animal": [label for label, _, _ in PIANO], "word:dynamics": [word for _, word, _ in PIANO]}
     features = Features({"audio": Audio(), "animal": Value("string"), "word:dynamics": Value("string")})
     embedded = [{"bytes": (folder / f"{n}.wav").read_bytes(), "path": None} for n in range(4)]
     save(tmp_path / "set", {**rows, "audio": embedded}, features, "train")
@@ -117,9 +109,3 @@ def test_one_sound_under_two_words_is_refused(tmp_path):
 def test_columns_that_are_none_are_refused(requested, message):
     with pytest.raises(SoundError, match=message):
         word_columns("x", ["dynamics", "pitch", "word:"], requested)
-
-
-def test_a_folder_without_a_table_has_none(tmp_path):
-    write(tmp_path / "dog" / "0.wav")
-    with pytest.raises(SoundError, match=r"has no metadata\.csv, whose columns .* and words name"):
-        open_recordings(tmp_path, words="x")
