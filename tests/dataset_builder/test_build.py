@@ -200,7 +200,7 @@ build_dataset(data, folder, progress=False)
 
 @pytest.mark.parametrize("kill_at", [pytest.param(2, marks=pytest.mark.slow), 4])
 def test_a_killed_build_is_finished_by_a_second_run(tiny_data, tmp_path, kill_at):
-    """Killed without a chance to clean up, in the first and in the last split of a recipe; the second run ends with the same bytes."""
+    """Killed without a chance to clean up, in one of its shards; the second run ends with the same bytes."""
     killed = tmp_path / "killed"
     process = subprocess.run(
         [sys.executable, "-c", KILLED_BUILD, str(kill_at), str(killed)], check=False, capture_output=True

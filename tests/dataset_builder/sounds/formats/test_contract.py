@@ -126,10 +126,10 @@ def test_files_that_cannot_be_read_are_refused_by_name(name, tmp_path):
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(AnnotationError, match=rf"{file.name}.* cannot be read as text|{file.name}: .*as text"):
         read_annotations(path, name, options)
-    with pytest.raises(AnnotationError, match="is no file|is neither a file nor a folder"):
+    with pytest.raises(AnnotationError, match=r"is no file|is neither a file nor a folder"):
         read_annotations(tmp_path / "none", name, options)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(AnnotationError, match="is no file|holds no file that ends in"):
+    with pytest.raises(AnnotationError, match=r"is no file|holds no file that ends in"):
         read_annotations(tmp_path / "empty", name, options)
 
 

@@ -82,7 +82,7 @@ class TestDesed:
             read_annotations(path, "desed")
         with pytest.raises(AnnotationError, match="there is no table of durations"):
             read_annotations(path, "desed", ReadOptions(durations="nowhere.tsv"))
-        with pytest.raises(AnnotationError, match="the duration of 'Y1' is 0.0; expected are seconds, more than 0"):
+        with pytest.raises(AnnotationError, match=r"the duration of 'Y1' is 0\.0; expected are seconds, more than 0"):
             read_annotations(path, "desed", ReadOptions(durations={"Y1.wav": 0}))
 
     def test_what_is_no_table_of_labels(self, tmp_path, desed):
@@ -305,26 +305,27 @@ class TestText:
             read_annotations(tmp_path, "text", ReadOptions(durations={"one": 10}))
 
 
-class TestTable:
-    COLUMNS = {"recording": "Datei", "onset": "von", "label": "Klang", "length": "Dauer", "duration": "gesamt"}
-    HEADER = "Datei;von;Dauer;Klang;gesamt\n"
+COLUMNS = {"recording": "Datei", "onset": "von", "label": "Klang", "length": "Dauer", "duration": "gesamt"}
+HEADER = "Datei;von;Dauer;Klang;gesamt\n"
 
+
+class TestTable:
     def test_any_columns(self, tmp_path):
-        text = self.HEADER + 'x/a.flac;0.5;1.5;"Hund; groß";12\na.flac;4;2;Katze;12\n'
+        text = HEADER + 'x/a.flac;0.5;1.5;"Hund; groß";12\na.flac;4;2;Katze;12\n'
         path = write(tmp_path, "dataSED.csv", text)
-        (annotation,) = read_annotations(path, "table", ReadOptions(columns=self.COLUMNS, resolution=0.05))
+        (annotation,) = read_annotations(path, "table", ReadOptions(columns=COLUMNS, resolution=0.05))
         assert (annotation.recording, annotation.duration, annotation.resolution) == ("a", 12.0, 0.05)
         assert events_of(annotation) == [(0.5, 2.0, "Hund; groß"), (4.0, 6.0, "Katze")]
 
     def test_what_is_wrong(self, tmp_path):
-        options = ReadOptions(columns=self.COLUMNS)
-        path = write(tmp_path, "a.csv", self.HEADER + "a;0;1;Hund;12\na;2;1;Hund;13\n")
+        options = ReadOptions(columns=COLUMNS)
+        path = write(tmp_path, "a.csv", HEADER + "a;0;1;Hund;12\na;2;1;Hund;13\n")
         with pytest.raises(AnnotationError, match=r"a.csv:3: 'a' lasts 13 s, in a line before 12 s"):
             read_annotations(path, "table", options)
         with pytest.raises(AnnotationError, match=r"there is none for recording, onset, label, offset \(or length\)"):
             read_annotations(path, "table")
         with pytest.raises(AnnotationError, match="a table has no field 'onsets'; did you mean 'onset'"):
             read_annotations(path, "table", ReadOptions(columns={"onsets": "von"}))
-        write(tmp_path, "b.csv", self.HEADER + "a;0;1;Hund;12\n")
+        write(tmp_path, "b.csv", HEADER + "a;0;1;Hund;12\n")
         with pytest.raises(AnnotationError, match=r"'a' stands in a.csv:2 as well"):
             read_annotations(tmp_path, "table", options)

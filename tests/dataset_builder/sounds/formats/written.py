@@ -104,7 +104,7 @@ WRITERS = {
     "table": _table,
     "text": _text,
 }
-"""Of each format a function of a folder and of events, (onset, offset, label), by recording: writes and gives the path."""
+"""Of each format a function of a folder and of events, (onset, offset, label), by recording: it gives the path."""
 
 WHOLE_SECONDS = ("maestro", "maestro-soft")
 """Formats with a row for each second."""
