@@ -61,9 +61,8 @@ def test_as_they_should_be_are_as_they_are_stated_and_read_once():
     assert opened(Stranger(made_recordings(2, rates=(8_000, 16_000)))).sample_rate is None
 
 
-@pytest.mark.parametrize(
-    ("attributes", "message"),
-    [
+def test_of_a_wrong_type_are_refused():
+    for attributes, message in (
         ({"source": None}, "source is of the type NoneType"),
         ({"sample_rate": "16 kHz"}, "sample_rate is of the type str"),
         ({"entries": 5}, "entries is of the type int"),
@@ -72,11 +71,9 @@ def test_as_they_should_be_are_as_they_are_stated_and_read_once():
         ({"entries": ValueError("no disc\nat all")}, "entries cannot be had: no disc$"),
         ({"entries": []}, "are 0; there are from 1 to 100,000"),
         ({"entries": ["a.wav"]}, "number 0 is no `Sound`: 'str' object has no attribute"),
-    ],
-)
-def test_of_a_wrong_type_are_refused(attributes, message):
-    with pytest.raises(SoundError, match=rf"^{TITLE}:? {message}"):
-        opened(Stranger(**attributes))
+    ):
+        with pytest.raises(SoundError, match=rf"^{TITLE}:? {message}"):
+            opened(Stranger(**attributes))
 
 
 def test_that_are_nothing_like_sounds_are_refused():
