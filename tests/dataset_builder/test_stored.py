@@ -73,15 +73,13 @@ def test_the_authors_scenes_are_read(tmp_path):
 
 
 def test_the_authors_quadruples_are_read(tmp_path):
-    audio = datasets.Audio(sampling_rate=32_000)
-    part = datasets.List({name: datasets.Value("string") for name in SOURCE})
-    features = datasets.Features({**{name: audio for name in "ABCD"}, "metadata": {name: part for name in "ACT"}})
+    audio, part = datasets.Audio(), datasets.List({name: datasets.Value("string") for name in SOURCE})
+    features = datasets.Features({**dict.fromkeys("ABCD", audio), "metadata": dict.fromkeys("ACT", part)})
     row = {name: {"bytes": encoded(noise(seed=seed)), "path": None} for seed, name in enumerate("ABCD")}
-    table = pa.Table.from_pylist(
-        [{**row, "metadata": {name: [SOURCE] for name in "ACT"}}], schema=features.arrow_schema
-    )
+    row["metadata"] = {name: [SOURCE] for name in "ACT"}
     (tmp_path / "data").mkdir()
-    pq.write_table(table, tmp_path / "data" / "test-00000-of-00001.parquet")
+    path = tmp_path / "data" / "test-00000-of-00001.parquet"
+    pq.write_table(pa.Table.from_pylist([row], schema=features.arrow_schema), path)
     data = open_data(str(tmp_path))
     assert data.recipes == ("a_coat",)
     clips = list(data.configuration("a_coat").clips())

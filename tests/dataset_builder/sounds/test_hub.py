@@ -1,7 +1,6 @@
 """Recordings in data sets that `datasets` reads, on this machine, and in miniatures of those that have a name."""
 
 import io
-import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -481,35 +480,22 @@ class TestCopies:
             with pytest.raises(SoundError, match=f"the data set is '{text}', and {fault}: esc50=FOLDER reads a copy"):
                 open_recordings(dataset=text)
 
-    @pytest.mark.parametrize(
-        ("name", "expected"),
-        [
-            ("speech-commands", r"v0\.02/validation/\*\.parquet"),
-            ("nsynth", r"data/test/\*\.parquet"),
-            ("esc50", r"Parquet files, or sound files with a metadata\.csv that has the column category"),
-        ],
-    )
-    def test_have_the_files_of_the_hub(self, name, expected, tmp_path):
+    def test_have_the_files_of_the_hub(self, tmp_path):
         write_labelled(tmp_path)
-        message = (
-            rf"{name} is read from the files that it has on the Hub \({expected}\); .* holds cat/, dog/\. A folder"
-        )
-        with pytest.raises(SoundError, match=rf"{message} of LABEL/file\.wav is data by itself"):
-            open_recordings(dataset=f"{name}={tmp_path}")
+        for name, expected in (
+            ("speech-commands", r"v0\.02/validation/\*\.parquet"),
+            ("esc50", r"Parquet files, or sound files with a metadata\.csv that has the column category"),
+        ):
+            message = rf"{name} is read from the files that it has on the Hub \({expected}\); .* holds cat/, dog/\. A"
+            with pytest.raises(SoundError, match=rf"{message} folder of LABEL/file\.wav is data by itself"):
+                open_recordings(dataset=f"{name}={tmp_path}")
 
     def test_may_be_sound_files_with_a_table(self, tmp_path, without_torchcodec):
         write_labelled(tmp_path)
         lines = [f"dog/{number}.wav,dog,{number % 3}" for number in range(6)]
         (tmp_path / "metadata.csv").write_text("\n".join(["file_name,category,src_file", *lines]) + "\n")
-        recordings = open_recordings(dataset=f"esc50={tmp_path}", progress=False)
-        assert {(entry.label, entry.group) for entry in recordings.entries} == {("dog", str(n)) for n in range(3)}
-
-    def test_may_be_read_in_several_splits(self, tmp_path, without_torchcodec):
-        write_miniature("nsynth", tmp_path)
-        (tmp_path / "data" / "train").mkdir()
-        shutil.copy(tmp_path / "data" / "test" / "test.parquet", tmp_path / "data" / "train" / "0.parquet")
-        recordings = open_recordings(dataset=f"nsynth={tmp_path}", split="test[:10]+train[10:30]", progress=False)
-        assert len(recordings.entries) == 30
+        entries = open_recordings(dataset=f"esc50={tmp_path}", progress=False).entries
+        assert {(entry.label, entry.group) for entry in entries} == {("dog", str(n)) for n in range(3)}
 
 
 DESCRIPTION = """\
@@ -606,8 +592,6 @@ class TestFiles:
     def test_that_are_none_are_refused(self):
         for text, message in (
             ("title: x", r"x\.yaml: dataset, split, domain, licence, url and citation are missing"),
-            ("titel: x", r"x\.yaml: there is no setting 'titel'; did you mean 'title'"),
-            ("- x", r"x\.yaml must have lines such as .*, but is a list"),
             ("", r"x\.yaml must have lines such as"),
         ):
             with pytest.raises(SoundError, match=message):

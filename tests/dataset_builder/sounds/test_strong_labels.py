@@ -117,15 +117,6 @@ def test_segments_may_be_called_by_their_video_and_share_its_group(tmp_path):
     )
 
 
-def test_ids_of_labels_are_named_by_a_table_beside(folder, tmp_path):
-    path = table(tmp_path / "strong.tsv", events=[("other_2000", 0, 5, "/m/0bt9lr"), ("other_2000", 5, 9, "/m/x")])
-    (tmp_path / "mid_to_display_name.tsv").write_text("/m/0bt9lr\tDog\n/m/06mb1\tRain\n")
-    with pytest.raises(AnnotationError, match="nothing says what /m/x is called"):
-        strong_recordings(folder, path, progress=False)
-    (tmp_path / "mid_to_display_name.tsv").write_text("/m/0bt9lr\tDog\n/m/x\tRain\n")
-    assert {entry.label for entry in strong_recordings(folder, path, progress=False).entries} == {"Dog", "Rain"}
-
-
 class TestIsolated:
     def of(self, *events, resolution=0.0):
         return [
@@ -165,27 +156,21 @@ def test_scenes_are_made_of_them(tmp_path):
             assert is_true(said, heard)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a\tb\n1\t2\n", "does not say which format it is in; name one with --set format=NAME, of"),
-        ("file,label,start,stop\nother_2000.flac,Dog,2,1\n", "from 2.0 to 1.0 s; expected is 0 ≤ onset < offset"),
-        (
-            "file,label,start,stop\na/other_2000.flac,Dog,0,1\nb/other_2000.flac,Cat,0,1\n",
-            "'other_2000' is in the folder 'b' here and in 'a' before; give it another name",
-        ),
-        ("file,label,start,stop\nnone.wav,Dog,0,1\n", "in none of 1 recordings .* not in the folder are none"),
-        (
-            "file,label,start,stop\nother_2000.flac,Dog,0,1\nother_2000.flac,Cat,0,1\n",
-            "in none of 1 recordings a label",
-        ),
-    ],
-)
-def test_what_is_no_such_table_is_told(folder, tmp_path, text, message):
+def test_tables_without_an_event_that_is_alone_are_told(folder, tmp_path):
     path = tmp_path / "strong.csv"
-    path.write_text(text)
-    with pytest.raises(DatasetError, match=message):
-        strong_recordings(folder, path, progress=False)
+    for lines, message in (
+        (
+            ("a/other_2000.flac,Dog,0,1", "b/other_2000.flac,Cat,0,1"),
+            "'other_2000' is in the folder 'b' here and in 'a'",
+        ),
+        (("none.wav,Dog,0,1",), "in none of 1 recordings .* not in the folder are none"),
+        (("other_2000.flac,Dog,0,1", "other_2000.flac,Cat,0,1"), "in none of 1 recordings a label"),
+    ):
+        path.write_text("\n".join(["file,label,start,stop", *lines]) + "\n")
+        with pytest.raises(DatasetError, match=message):
+            strong_recordings(folder, path, progress=False)
+    with pytest.raises(InputError, match="a format of labels is that of strong labels"):
+        open_recordings(folder, format="desed")
 
 
 def test_events_after_the_end_are_told_or_left_out(folder, tmp_path):
@@ -198,15 +183,6 @@ def test_events_after_the_end_are_told_or_left_out(folder, tmp_path):
     recordings = strong_recordings(folder, path, skip_invalid=True, progress=False)
     assert [entry.group for entry in recordings.entries] == ["Yvideo_1_30000"]
     assert [name for name, _ in recordings.skipped] == ["other_2000"]
-    with pytest.raises(DatasetError, match="neither a file nor a folder"):
-        strong_recordings(folder, tmp_path / "none.tsv", progress=False)
-
-
-def test_a_format_is_of_strong_labels(folder, tmp_path):
-    with pytest.raises(InputError, match="a format of labels is that of strong labels"):
-        open_recordings(folder, format="desed")
-    with pytest.raises(AnnotationError, match="there is no format of labels 'desd'; did you mean 'desed'"):
-        open_recordings(folder, strong_labels=table(tmp_path / "x.tsv"), format="desd")
 
 
 class TestWindows:
