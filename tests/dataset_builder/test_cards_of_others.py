@@ -101,7 +101,7 @@ def test_columns_without_declared_audio_and_equal_ids_are_refused(toys, folder):
     shard = next((folder / "toys").glob("test-*.parquet"))
     table = pq.read_table(shard)
     pq.write_table(table.set_column(0, table.schema.field(0), pa.array(["a", "b", "a"])), shard)
-    with pytest.raises(DatasetError, match="a row has the id 'a'; an id is a text of its own"):
+    with pytest.raises(DatasetError, match="a row has the id 'a'; an id is a unique text"):
         _ = open_data(f"built:{folder}").configuration("toys").rows
     for shard in (folder / "toys").glob("*.parquet"):
         pq.write_table(pq.read_table(shard).replace_schema_metadata({}), shard)

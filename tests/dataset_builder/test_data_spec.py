@@ -294,7 +294,9 @@ def test_a_field_says_something_of_a_kind_or_is_refused(kind):
             check_fields(spec, reading)
         else:
             about = [KINDS[one].partition(":")[0] for one, fields in FIELDS.items() if name in fields]
-            with pytest.raises(InputError, match=rf"^{name} says nothing of 'x', which is .*; it is about ") as raised:
+            with pytest.raises(
+                InputError, match=rf"^{name} does not apply to 'x', which is .*; it applies to "
+            ) as raised:
                 check_fields(spec, reading)
             assert all(one in str(raised.value) for one in about[:3])
 
@@ -308,7 +310,7 @@ def test_a_table_needs_its_sound(kind):
 @pytest.mark.parametrize("name", ["format", "durations", "columns", "resolution", "names"])
 def test_recordings_without_strong_labels_have_no_format_of_them(name):
     reading = Reading("recordings", "animals", KINDS["recordings"])
-    with pytest.raises(InputError, match=rf"{name} is about strong labels, and 'animals' has none: .*labels=FILE"):
+    with pytest.raises(InputError, match=rf"{name} applies to strong labels, and 'animals' has none: .*labels=FILE"):
         check_fields(DataSpec(data="animals", **{name: VALUES[name]}), reading)
 
 
@@ -316,7 +318,7 @@ def test_recordings_without_strong_labels_have_no_format_of_them(name):
 def test_a_folder_here_has_no_revision(kind, here):
     (here / "x").mkdir()
     for source in ("x", "esc50=x"):
-        with pytest.raises(InputError, match=r"revision is of an id of the Hub, and .*is a folder here"):
+        with pytest.raises(InputError, match=r"revision applies to a Hub id, and .*is a local folder"):
             check_fields(DataSpec(data="x", revision="abc"), Reading(kind, source, KINDS[kind]))
     check_fields(DataSpec(data="x", revision="abc"), Reading(kind, "lab/x", KINDS[kind]))
 
@@ -349,7 +351,7 @@ def test_tables_call_their_files_as_people_do(here):
 
 def test_prompts_where_nothing_is_called_by_texts(here):
     write_labelled(here / "animals", 8)
-    with pytest.raises(InputError, match="prompts is 'plain', and of what is made here nothing calls labels by texts"):
+    with pytest.raises(InputError, match="prompts is 'plain', and none of the recipes uses prompts"):
         open_data("animals", prompts="plain", recipes=["transforms"])
 
 
@@ -457,7 +459,7 @@ def test_open_data_takes_fields_and_settings_together(here):
 def test_settings_of_a_description_are_told_with_its_name(here, tiny_data):
     build_dataset(tiny_data, here / "built", progress=False)
     for text, message in (
-        ("data: built\nsettings: {seed: 3}\n", "there is no setting 'seed': .*whose rows are as they are"),
+        ("data: built\nsettings: {seed: 3}\n", "there is no setting 'seed': .*whose rows are fixed"),
         ("data: mini\nsettings: {seed: x}\n", "seed is 'x'; it is a whole number"),
         ("data: mini\nsettings: {sead: 3}\n", "has no setting 'sead'; did you mean 'seed'"),
     ):
@@ -467,14 +469,14 @@ def test_settings_of_a_description_are_told_with_its_name(here, tiny_data):
 
 
 @pytest.mark.parametrize("name", ["built", "texts", "questions"])
-def test_rows_that_are_as_they_are_have_no_settings(name, here, tiny_data):
+def test_rows_that_are_fixed_have_no_settings(name, here, tiny_data):
     if name == "built":
         build_dataset(tiny_data, here / "built", progress=False)
     (here / "texts").write_text("path,caption,dataset,split_name\n")
     (here / "questions").write_text("question,options\n")
     given = {} if name == "built" else {"audio": "."}
-    with pytest.raises(InputError, match=r"there is no setting 'seed': .*whose rows are as they are"):
+    with pytest.raises(InputError, match=r"there is no setting 'seed': .*whose rows are fixed"):
         opened_data(DataSpec(data=name, **given), changes={"seed": 7})
     if name != "built":
-        with pytest.raises(DatasetError, match=r"nothing scores it|cannot be scored yet"):
+        with pytest.raises(DatasetError, match=r"no task scores it|cannot be scored yet"):
             opened_data(DataSpec(data=name, **given))

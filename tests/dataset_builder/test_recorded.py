@@ -59,10 +59,10 @@ def test_a_folder_and_a_data_set_are_told_apart(folder, without_torchcodec):
     [
         ({}, "give recordings as a folder or as a data set: one of the two"),
         ({"folder": "x", "dataset": "lab/x"}, "one of the two"),
-        ({"folder": "x", "split": "test"}, "split is of a data set"),
-        ({"folder": "x", "strong_labels": "y", "label": "z"}, "label is not needed: the table of strong labels"),
-        ({"dataset": "lab/x", "strong_labels": "y"}, "strong labels .* are of the files in a folder"),
-        ({"folder": "x", "revision": "main"}, "revision is of a data set"),
+        ({"folder": "x", "split": "test"}, "split applies to a data set"),
+        ({"folder": "x", "strong_labels": "y", "label": "z"}, "label does not apply: strong labels describe"),
+        ({"dataset": "lab/x", "strong_labels": "y"}, "strong labels .* apply to the files of a folder"),
+        ({"folder": "x", "revision": "main"}, "revision applies to a data set"),
     ],
 )
 def test_what_does_not_go_together_is_refused(options, message):
@@ -243,7 +243,7 @@ class TestLabels:
         assert recordings.complete.complete is recordings.complete
         offer = offered(recordings, transforms=["gain"])
         assert offer.data.recipes == ("zero_shot_audio",)
-        reason = "has no labels; .*; each recording has several labels, of which none is taken"
+        reason = "has no labels; .*; each recording has several labels, and none of them is chosen"
         assert re.search(reason, offer.left_out["binding"])
 
 
@@ -294,9 +294,7 @@ class TestInstalledPackages:
         write_labelled(tmp_path / "beeps", 8)
         for folder in ("./beeps", Path("beeps"), tmp_path / "beeps"):
             assert len(open_recordings(folder, progress=False).entries) == 16
-        note = (
-            r"'beeps' is taken as the name of sounds of an installed package; \./beeps is the folder that is called so"
-        )
+        note = r"'beeps' is taken as the name of sounds of an installed package; \./beeps is the folder of that name"
         with pytest.warns(UserWarning, match=note):
             assert len(open_recordings("beeps").entries) == 40
 
@@ -304,7 +302,9 @@ class TestInstalledPackages:
         message = r"'beep' is not a folder, nor the name of sounds of an installed package; .*'?beeps'?.* python -m"
         with pytest.raises(SoundError, match=message):
             open_recordings("beep")
-        with pytest.raises(InputError, match="label is of a table; the sounds 'beeps' of an installed package have"):
+        with pytest.raises(
+            InputError, match="label names a column of a table; the sounds 'beeps' of an installed package have"
+        ):
             open_recordings("beeps", label="x")
 
 

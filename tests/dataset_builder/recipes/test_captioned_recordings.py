@@ -304,7 +304,7 @@ class TestRefused:
         with pytest.raises(InputError, match="there is no setting 'itemz'"):
             settings_of(ORDER, itemz=3)
         for name, value in (("gaps", (0.0,)), ("velocity", 90)):
-            with pytest.raises(InputError, match=f"{name} is of tones, and recordings are in their place"):
+            with pytest.raises(InputError, match=f"{name} applies to tones, which recordings replace here"):
                 settings_of(ORDER, **{name: value})
         with pytest.raises(DatasetError, match="swapped has 'acton'; did you mean 'action'"):
             _ = ATTRIBUTE.render(settings_of(ATTRIBUTE, recordings(WHO), swapped=("acton",))).rows

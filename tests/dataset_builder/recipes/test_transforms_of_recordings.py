@@ -145,7 +145,7 @@ def test_the_fingerprint_is_that_of_the_content():
 
 @pytest.mark.parametrize("change", [{"rate_range": (3, 9)}, {"max_sources": 5}, {"onset": "locked"}])
 def test_settings_of_tones_are_refused(change):
-    with pytest.raises(InputError, match=f"{next(iter(change))} is of tones, and recordings are in their place"):
+    with pytest.raises(InputError, match=f"{next(iter(change))} applies to tones, which recordings replace here"):
         of_recordings(made_recordings(), **change)
 
 

@@ -328,7 +328,7 @@ class TestSettings:
         assert values == spec_of(fill(tmp_path)).values()
 
     def test_of_tones_are_refused_beside_other_sounds(self, folder):
-        with pytest.raises(InputError, match="velocity is of tones, and recordings are in their place"):
+        with pytest.raises(InputError, match="velocity applies to tones, which recordings replace here"):
             spec_of(folder, velocity=90)
 
 

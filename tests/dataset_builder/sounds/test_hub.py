@@ -427,7 +427,7 @@ class TestWhatIsLeftOut:
         assert Counter(entry.label for entry in recordings.entries) == dict.fromkeys(LEAVES, 10)
         several = [f"test/{number}" for number in (130, 131, 132)]
         assert [id for id, _ in recordings.skipped] == several
-        assert all(reason.startswith("holds several sounds, or nobody says") for _, reason in recordings.skipped)
+        assert all(reason.startswith("holds several sounds, or unknown ones") for _, reason in recordings.skipped)
         assert recordings.complete.skipped == ()
         rows = recorded(recordings, recipes=["zero_shot_audio"]).configuration("zero_shot_audio").rows
         assert {row["recording"] for row in rows} == {*several, *(entry.id for entry in recordings.entries)}
@@ -466,7 +466,7 @@ class TestArguments:
             open_recordings(dataset="esc50")
         monkeypatch.chdir(tmp_path)
         (tmp_path / "esc50").mkdir()
-        note = "'esc50' is taken as the name of a data set; ./esc50 is the folder that is called so"
+        note = "'esc50' is taken as the name of a data set; ./esc50 is the folder of that name"
         with pytest.warns(UserWarning, match=note), pytest.raises(DatasetError, match="offline"):
             open_recordings(dataset="esc50")
         for folder in ("./esc50", Path("esc50")):
@@ -536,12 +536,12 @@ class TestFilesOfUsers:
     @pytest.mark.parametrize(
         ("before", "after", "message"),
         [
-            ("[Sneeze]", "[no]", r"without is False; it must be names .*; put a number, yes or no .* into quotes"),
+            ("[Sneeze]", "[no]", r"without is False; it must be names .*; write a text such as .* in quotes"),
             ("group: spk_id", "separator: [',']", r"separator is ,; it must be a text"),
             ("group: spk_id", "captions: [1]", "captions is 1; it must be names with commas between them"),
             ("group: spk_id", "captions: ['']", "captions is .*; it must be a text"),
             ("group: spk_id", "caption_separator: ''", r"caption_separator is ''; it must be a text"),
-            ("group: spk_id", "revision: 1.0", r"revision is 1\.0; it must be a text; put a number, yes or no .* into"),
+            ("group: spk_id", "revision: 1.0", r"revision is 1\.0; it must be a text; write a text such as .* in"),
             ("group: spk_id", "files: '{label}/*'", r"files is .*; it is a pattern of files with \{config\} and"),
             ("group: spk_id", "files: /etc/{split}", r"files is .*; it is a pattern of files"),
             ("group: spk_id", "grup: spk_id", r"kitchen\.yaml: there is no setting 'grup'; did you mean 'group'"),

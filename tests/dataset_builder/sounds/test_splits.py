@@ -152,7 +152,7 @@ def test_groups_by_name_move_only_at_borders():
 @pytest.mark.parametrize("shares", [{}, {"test": 0.5}, {"test": 1.5, "train": -0.5}])
 def test_shares_are_checked(shares):
     for split in (lambda: split_of_sounds(entries_of("ab"), shares), lambda: split_of_groups(["a"], shares, seed=0)):
-        with pytest.raises(InputError, match="each has to be more than 0, and they have to be 1 together"):
+        with pytest.raises(InputError, match="each must be above 0, and their sum 1"):
             split()
 
 

@@ -78,14 +78,14 @@ def test_its_files_are_recognised(name, tmp_path):
 
 
 WRONG = {
-    "ends before it begins": ((3, 2, "Dog"), r"'Dog' is heard from 3\.0 to 2\.0 s; expected is 0 ≤ onset < offset"),
-    "ends as it begins": ((3, 3, "Dog"), r"'Dog' is heard from 3\.0 to 3\.0 s"),
-    "begins before the recording": ((-1, 2, "Dog"), r"'Dog' is heard from -1\.0 to 2\.0 s"),
+    "ends before it begins": ((3, 2, "Dog"), r"'Dog' lasts from 3\.0 to 2\.0 s; expected is 0 ≤ onset < offset"),
+    "ends as it begins": ((3, 3, "Dog"), r"'Dog' lasts from 3\.0 to 3\.0 s"),
+    "begins before the recording": ((-1, 2, "Dog"), r"'Dog' lasts from -1\.0 to 2\.0 s"),
     "has no number": (("x", 2, "Dog"), "'x'.*; expected are seconds"),
     "has not a number": ((1, "nan", "Dog"), "'nan'.*; expected are seconds"),
     "never ends": ((1, "inf", "Dog"), "'inf'.*; expected are seconds"),
-    "has no label": ((1, 2, ""), r"what is heard from 1\.0 to 2\.0 s has no label"),
-    "is heard after the end": ((1, 12, "Dog"), r"'Dog' is heard until 12 s, after the end of the recording at 10 s"),
+    "has no label": ((1, 2, ""), r"the event from 1\.0 to 2\.0 s has no label"),
+    "ends after the recording": ((1, 12, "Dog"), r"'Dog' lasts until 12 s, after the end of the recording at 10 s"),
 }
 """Events that cannot be, and what is said of them."""
 

@@ -186,7 +186,7 @@ class TestAudioTime:
             ("[1]", "holds no clips"),
             ("{}", "holds no clips"),
             ('{"a": {"event": {}}, "a.wav": {"event": {}}}', "bad.json:1: 'a' stands in the file twice"),
-            ('{"a": {"event": {"dog": [[0, true]]}}}', "'dog' is heard from 0 to True; expected are seconds"),
+            ('{"a": {"event": {"dog": [[0, true]]}}}', "'dog' lasts from 0 to True; expected are seconds"),
             (f'{{"a": {{"event": {{"dog": [[0, 1{"0" * 400}]]}}}}}}', "the offset is '1000"),
         ):
             with pytest.raises(AnnotationError, match=message):
@@ -209,7 +209,7 @@ class TestAudioSet:
 
     def test_ids_without_names_are_refused(self, tmp_path):
         path = write(tmp_path, "strong.tsv", rows(*self.LINES))
-        with pytest.raises(AnnotationError, match=r"strong.tsv:1: nothing says what /m/03m9d0z, /m/05zppz is called"):
+        with pytest.raises(AnnotationError, match=r"strong.tsv:1: there is no name of /m/03m9d0z, /m/05zppz"):
             read_annotations(path, "audioset-strong")
         with pytest.raises(AnnotationError, match="there is no table of names"):
             read_annotations(path, "audioset-strong", ReadOptions(names=tmp_path / "none.tsv"))

@@ -167,7 +167,7 @@ def test_fingerprints_are_of_content_and_captions_wherever_they_lie(folder, tmp_
 
 
 def test_counts_other_than_the_published_are_said(folder, monkeypatch):
-    with pytest.warns(UserWarning, match="scores are not those of others") as raised:
+    with pytest.warns(UserWarning, match="scores are not comparable") as raised:
         open_data(f"compa:{folder}")
     texts = [str(warning.message) for warning in raised]
     assert [text.partition(" has ")[2].partition(";")[0] for text in texts] == [
