@@ -294,7 +294,7 @@ def test_a_format_that_cannot_be_told(run, tmp_path, domestic, capsys):
         (("--set", "train=2"), "train is '2'; it is a number from 0 to 0.9"),
         (("--set", "columns=onset"), "columns has 'onset'; it takes FIELD=HEADING"),
         (("--set", "columns=onset=a,onset=b"), "columns has 'onset' twice"),
-        (("--set", "columns=onset=a", "--set", "format=desed"), "the columns of desed are known"),
+        (("--set", "columns=onset=a", "--set", "format=desed"), "the columns of desed are fixed"),
         (("--set", "columns=onset=a"), "there is none for recording, label, offset (or length)"),
         (("--set", "format=table"), "the columns of the table have to be named"),
         (("--set", "durations=none.tsv"), "durations is 'none.tsv', and there is no such file"),
