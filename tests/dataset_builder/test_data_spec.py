@@ -169,44 +169,28 @@ def test_strong_labels_of_all_kinds(here):
 # ----- ambiguities
 
 
-@pytest.mark.parametrize(
-    ("name", "files", "ways"),
-    [
-        ("mini", ("a.wav",), ("preset:mini (the preset mini)", "recordings:./mini (a folder of recordings)")),
-        ("esc50", ("a.wav",), ("dataset:esc50 (the data set esc50)", "recordings:./esc50 (a folder of recordings)")),
-        (
-            "beeps",
-            ("a.wav",),
-            ("recordings:beeps (sounds of an installed package)", "recordings:./beeps (a folder of recordings)"),
-        ),
-        (
-            "street",
-            ("a.wav", "a.txt"),
-            ("recordings:./street (a folder of recordings)", "labels:./street (strong labels, a file a recording)"),
-        ),
-        (
-            "animals",
-            ("a.wav", "x.parquet"),
-            (
-                "dataset:./animals (a data set with a column of audio)",
-                "recordings:./animals (a folder of recordings)",
-            ),
-        ),
-    ],
-)
-def test_of_two_readings_both_are_shown(name, files, ways, here, beeps):
-    for file in files:
-        write(here / name / "a.wav")
-        if file == "a.txt":
-            (here / name / file).write_text("0.1\t0.5\tdog\n")
-        if file == "x.parquet":
-            parquet(here / name / file, n=[1])
-    message = re.escape(f"'{name}' can be read in 2 ways; say which: {' or '.join(ways)}")
-    with pytest.raises(DatasetError, match=message):
+FOLDER = "a folder of recordings"
+WAYS = {
+    "mini": {"preset:mini": "the preset mini", "recordings:./mini": FOLDER},
+    "esc50": {"dataset:esc50": "the data set esc50", "recordings:./esc50": FOLDER},
+    "beeps": {"recordings:beeps": "sounds of an installed package", "recordings:./beeps": FOLDER},
+    "street": {"recordings:./street": FOLDER, "labels:./street": "strong labels, a file a recording"},
+    "animals": {"dataset:./animals": "a data set with a column of audio", "recordings:./animals": FOLDER},
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_of_two_readings_both_are_shown(name, here, beeps):
+    write(here / name / "a.wav")
+    if name == "street":
+        (here / name / "a.txt").write_text("0.1\t0.5\tdog\n")
+    if name == "animals":
+        parquet(here / name / "x.parquet", n=[1])
+    ways = " or ".join(f"{way} ({what})" for way, what in WAYS[name].items())
+    with pytest.raises(DatasetError, match=re.escape(f"'{name}' can be read in 2 ways; say which: {ways}")):
         recognised(name)
     # Each way is one that the error shows, and means what it says.
-    for way in ways:
-        assert recognised(way.partition(" ")[0]).kind == way.partition(":")[0]
+    assert [recognised(way).kind for way in WAYS[name]] == [way.partition(":")[0] for way in WAYS[name]]
 
 
 def test_a_name_that_is_two_things_shows_both(here, monkeypatch):
