@@ -353,7 +353,7 @@ def _licence(recipes: Mapping[str, BuiltRecipe]) -> str:
     if len(ours) == len(recipes):
         return f"{_LICENCE[1]}."
     recorded = [f"`{name}`" for name, built in recipes.items() if not built.synthetic]
-    text = f"{listed(recorded)}: that of the recordings, which this card does not know."
+    text = f"{listed(recorded)}: the licence of the recordings, which is unknown here."
     return f"{listed(ours)}: {_LICENCE[1]}. {text}" if ours else text
 
 
