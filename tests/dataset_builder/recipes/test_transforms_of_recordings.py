@@ -185,7 +185,7 @@ def test_a_folder_of_recordings_claims_no_licence(tiny_data, tmp_path):
     build_dataset(tiny_data, folder, recipes=["a_coat"], progress=False)
     card = (folder / "README.md").read_text()
     assert "license" not in card
-    assert "`a_coat`: CC BY 4.0. `transforms`: that of" in card
+    assert "`a_coat`: CC BY 4.0. `transforms`: the licence of the recordings" in card
 
 
 def test_the_card_says_what_was_done_and_nothing_of_scenes():

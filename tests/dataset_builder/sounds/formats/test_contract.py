@@ -142,6 +142,7 @@ def test_files_that_cannot_be_read_are_refused_by_name(name, tmp_path):
         ("a.tsv", rows(STRONG), None),
         ("a.tsv", rows((*STRONG, "confidence"), ("a-000-1000.wav", 0, 1, "car", 0.4)), "maestro-soft"),
         ("text/a.txt", "car\t0\t1\n", None),
+        ("text/a.txt", "0\t1\t5\n", None),
         # Alone it could be a part of something else.
         ("a.txt", "0\t1.5\tcar\n", None),
         ("a.tsv", "b_0\t0\t1\t/m/1\n", "audioset-strong"),
