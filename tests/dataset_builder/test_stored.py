@@ -88,10 +88,8 @@ def test_the_authors_quadruples_are_read(tmp_path):
 
 
 def test_the_fingerprint_of_data_without_a_manifest_is_that_of_their_content(tmp_path):
-    one, same, other = (
-        scenes(write_a_tre(tmp_path / name, [encoded(noise(seed=seed))]))
-        for name, seed in (("a", 0), ("b", 0), ("c", 9))
-    )
+    clips = {"a": (clip := encoded(noise())), "b": clip, "c": encoded(noise(seed=9))}
+    one, same, other = (scenes(write_a_tre(tmp_path / name, [clip])) for name, clip in clips.items())
     assert one.fingerprint == same.fingerprint != other.fingerprint
 
 

@@ -373,7 +373,7 @@ class TestMiniatures:
         assert (len(row["labels"]), row["domain"]) == (3, "mine")
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("named", ["esc50", "vocalsound"], indirect=True)
+    @pytest.mark.parametrize("named", ["esc50", "nsynth"], indirect=True)
     def test_make_all_recipes_that_need_no_conditions(self, named):
         name, _, recordings = named
         everything = {"transforms", "a_coat_instances", "a_coat_recordings", "binding", "zero_shot_audio"}
