@@ -76,8 +76,9 @@ def test_the_mixed_set_of_concurrency_is_asked_for_by_name_and_warned_of(domesti
     assert measures["sensitivity"] == measures["specificity"] == 1
     assert (measures["tp"], measures["tn"]) == (4, 4)
     assert error_of(run, capsys, "build", *words[:6], "--out", tmp_path / "x").endswith("give both or none")
-    assert "negatives_audio says nothing of 'mini', which is the preset mini; it is about strong labels" in error_of(
-        run, capsys, "build", "--set", f"negatives_audio={sound}"
+    assert (
+        "negatives_audio does not apply to 'mini', which is the preset mini; it applies to strong labels"
+        in error_of(run, capsys, "build", "--set", f"negatives_audio={sound}")
     )
 
 
@@ -166,8 +167,8 @@ def line(*fields):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (line(5, 5, "Dog"), "validation.tsv:2: 'Dog' is heard from 5.0 to 5.0 s; expected is 0 ≤ onset < offset"),
-        (line(1, 11, "Dog"), "validation.tsv:2: 'Dog' is heard until 11 s, after the end of the recording at 10 s"),
+        (line(5, 5, "Dog"), "validation.tsv:2: 'Dog' lasts from 5.0 to 5.0 s; expected is 0 ≤ onset < offset"),
+        (line(1, 11, "Dog"), "validation.tsv:2: 'Dog' lasts until 11 s, after the end of the recording at 10 s"),
         (line("nan", 1, "Dog"), "validation.tsv:2: the onset is 'nan'; expected are seconds"),
     ],
 )
@@ -186,10 +187,10 @@ def test_missing_sound_is_told(domestic, run, capsys):
 
 
 WRONG = {
-    "Y21": (("Y21.wav", 5, 5, "Dog"), "validation.tsv:2: 'Dog' is heard from 5.0 to 5.0 s"),
+    "Y21": (("Y21.wav", 5, 5, "Dog"), "validation.tsv:2: 'Dog' lasts from 5.0 to 5.0 s"),
     "Y22": (
         ("Y22.wav", 1, 11, "Dog"),
-        "validation.tsv:3: 'Dog' is heard until 11 s, after the end of the recording at",
+        "validation.tsv:3: 'Dog' lasts until 11 s, after the end of the recording at",
     ),
     "Y23": (("Y23.wav", 1, 2, "Dog"), "has no sound of it"),
     "Y24": (("Y24.wav", "x", 2, "Dog"), "validation.tsv:5: the onset is 'x'"),
@@ -293,7 +294,7 @@ def test_a_format_that_cannot_be_told(run, tmp_path, domestic, capsys):
         (("--set", "train=2"), "train is '2'; it is a number from 0 to 0.9"),
         (("--set", "columns=onset"), "columns has 'onset'; it takes FIELD=HEADING"),
         (("--set", "columns=onset=a,onset=b"), "columns has 'onset' twice"),
-        (("--set", "columns=onset=a", "--set", "format=desed"), "the columns of desed are known"),
+        (("--set", "columns=onset=a", "--set", "format=desed"), "the columns of desed are fixed"),
         (("--set", "columns=onset=a"), "there is none for recording, label, offset (or length)"),
         (("--set", "format=table"), "the columns of the table have to be named"),
         (("--set", "durations=none.tsv"), "durations is 'none.tsv', and there is no such file"),
@@ -301,7 +302,7 @@ def test_a_format_that_cannot_be_told(run, tmp_path, domestic, capsys):
         (("--set", "resolution=-1"), "resolution is '-1'; it is a number from 0 below 60"),
         (("--set", "resolution=nan"), "resolution is 'nan'; it is a number from 0 below 60"),
         (("--set", "window=0"), "window is '0'; it is a number above 0"),
-        (("--set", "label=class"), "which is strong labels of recordings; it is about recordings, a table"),
+        (("--set", "label=class"), "which is strong labels of recordings; it applies to recordings, a table"),
         (("--set", "protocol=paper"), "there is no setting 'protocol'"),
         (("--set", "bank=a.syx"), "bank is about the timbres of presets; "),
         (("--recipe", "a_coat"), "the recipe 'a_coat' cannot be made of recordings with labels"),
@@ -317,7 +318,7 @@ def test_labels_and_sound_belong_together(domestic, run, capsys):
     assert "its sound is elsewhere: give the folder, --set audio=FOLDER" in error_of(
         run, capsys, "build", "--data", labels
     )
-    assert "audio says nothing of 'mini', which is the preset mini; it is about a table of recordings" in error_of(
+    assert "audio does not apply to 'mini', which is the preset mini; it applies to a table of recordings" in error_of(
         run, capsys, "build", "--set", f"audio={audio}"
     )
     message = error_of(run, capsys, "build", "--data", labels, "--set", f"audio={audio / 'none'}")

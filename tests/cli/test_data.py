@@ -199,9 +199,9 @@ class TestIdsOfTheHub:
 
     def test_rows_that_are_as_they_are_have_no_settings(self, folder, run, monkeypatch, capsys, tmp_path):
         stored = open_data(folder)
-        reading = Reading("built", "lab/built", "data that `build` wrote, or that the authors published")
+        reading = Reading("built", "lab/built", "a data set that was built, or published by the authors")
         monkeypatch.setattr("audio_compositionality.dataset_builder.open_data._of_hub", lambda *_: (reading, stored))
         words = ("evaluate", "random", "--data", "lab/built", "--tasks", "a_coat", "--out", tmp_path / "results")
         assert run(*words, "--set", "seed=7") == 2
-        assert "there is no setting 'seed': lab/built is data that `build` wrote" in capsys.readouterr().err
+        assert "there is no setting 'seed': lab/built is a data set that was built" in capsys.readouterr().err
         assert run(*words) == 0

@@ -113,8 +113,8 @@ def test_strong_labels_give_what_is_heard_alone(street):
         (("--set", "columns=onset"), "columns has 'onset'; it takes FIELD=HEADING"),
         (("--set", "durations=nowhere"), "durations is 'nowhere', and there is no such file"),
         (("--set", "resolution=60"), "resolution is '60'; it is a number from 0 below 60"),
-        (("--set", "window=5"), "which is a folder of recordings; it is about strong labels"),
-        (("--set", "words=x"), "words is not needed: the table of strong labels says all"),
+        (("--set", "window=5"), "which is a folder of recordings; it applies to strong labels"),
+        (("--set", "words=x"), "words does not apply: strong labels describe each event"),
     ],
 )
 def test_mistakes_about_strong_labels_are_told(words, message, street, run, tmp_path, capsys):

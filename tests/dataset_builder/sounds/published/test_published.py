@@ -1,4 +1,4 @@
-"""Archives of strangers: nothing is written, nothing outside is read, and nothing grows beyond what it claims."""
+"""Archives of strangers, of which nothing is written and nothing grows beyond its claims; readers by their names."""
 
 import os
 import stat
@@ -7,9 +7,18 @@ import zipfile
 
 import pytest
 
-from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.data import DatasetError, HeldData
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.sounds import published as containers
-from audio_compositionality.dataset_builder.sounds.published import FolderFiles, ZippedFiles, table_text
+from audio_compositionality.dataset_builder.sounds.published import (
+    FolderFiles,
+    ReadConfiguration,
+    ZippedFiles,
+    list_readers,
+    reader_of,
+    register_reader,
+    table_text,
+)
 
 
 def archive(path, *entries):
@@ -84,3 +93,40 @@ def test_folders_give_no_links_and_nothing_hidden(tmp_path):
     (folder / "link.wav").symlink_to(tmp_path / "outside.wav")
     (folder / "links").symlink_to(tmp_path)
     assert FolderFiles(folder).names == ("a/b.wav",)
+
+
+class Toy:
+    name = "toy"
+    meaning = "nothing"
+
+    def open(self, path):
+        return HeldData(f"toy:{path}", {"toys": ReadConfiguration("toys", "toy", [{"id": "a", "split": "test"}], [[]])})
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    monkeypatch.setattr(containers._registry, "_added", {})
+    register_reader(Toy())
+
+
+def test_a_new_one_is_opened_by_its_name_and_a_path(toy, monkeypatch):
+    assert list_readers()[-1] == "toy"
+    data = open_data("toy:C:/x")
+    assert (data.source, data.recipes) == ("toy:C:/x", ("toys",))
+    assert len(data.configuration("toys").fingerprint) == 64
+    with pytest.raises(DatasetError, match="has no data of 'toy'; did you mean 'toys'"):
+        data.configuration("toy")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("USERPROFILE", "/home/somebody")
+    assert open_data("toy:~/x").source == "toy:/home/somebody/x"
+    with pytest.raises(DatasetError, match="'toy:' names no path; toy:PATH is nothing"):
+        open_data("toy:")
+
+
+def test_what_names_none_is_told_which_there_are(tmp_path):
+    assert reader_of("mini") is None
+    assert reader_of("C:/x") is None
+    for reader in list_readers():
+        assert reader_of(f"{reader}:x")[0].meaning
+    with pytest.raises(DatasetError, match=r"no data 'compas:x': .*compa:PATH"):
+        open_data("compas:x")
