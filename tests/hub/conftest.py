@@ -4,22 +4,45 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from board_entries import SECRET
+from submissions import ShortEncoder
+
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.submissions.making import make_submission
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.names import results_of
+from audio_compositionality.leaderboard.board import Board, BoardReader
+from audio_compositionality.push_scripts.dataset import push_dataset
+from audio_compositionality.push_scripts.submit import Submitted, submit_results
+from audio_compositionality.tasks.registry import load_tasks
 
 from .clients import connect, forget, process_environment
 from .guard import sitecustomize as guard
 from .server import LoopbackHub
 
 if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.rendered import RenderedData
 
+    from .storage import Repository
+
+DATASET = "lab/audio-compositionality"
+RESULTS = "lab/audio-compositionality-results"
+MODEL = "org/short"
+TASKS = ("a_coat", "a_tre")
+
+Files = Mapping[str, bytes]
 RunClient = Callable[..., str]
 ActAs = Callable[[str], None]
 StartClient = Callable[..., "subprocess.Popen[str]"]
+Submit = Callable[..., "Submitted"]
 
 
 @pytest.fixture
@@ -119,3 +142,71 @@ def wheel(monkeypatch: pytest.MonkeyPatch) -> bytes:
     built = ("audio_compositionality-1.0-py3-none-any.whl", content)
     monkeypatch.setattr("audio_compositionality.push_scripts.spaces.build_wheel", lambda root: built)
     return content
+
+
+@pytest.fixture(scope="session")
+def built_data(built: Path) -> Data:
+    """The built data, opened once: that takes a third of a second."""
+    return open_data(built)
+
+
+@pytest.fixture
+def short_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How well a model is fitted matters elsewhere; a submission has the default settings."""
+    monkeypatch.setattr(_STEPS, 10)
+
+
+_STEPS = "audio_compositionality.tasks.shapes.fits.FEW_STEPS"
+
+
+@pytest.fixture(scope="session")
+def evaluated(built_data: Data, one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `results` of both tasks on the built data, and their `store`. Not to be changed."""
+    root = tmp_path_factory.mktemp("evaluated")
+    options = RunOptions(out=root / "results", store=root / "store", device="cpu", progress=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_STEPS, 10)
+        evaluate_models([ShortEncoder()], built_data, load_tasks(TASKS), options)
+    return root
+
+
+@pytest.fixture(scope="session")
+def submitted(evaluated: Path, built_data: Data) -> dict[str, Files]:
+    """By task the files of a good submission, as `submit` makes it."""
+    place = evaluated / "results" / "org__short" / "1"
+    how: dict[str, Any] = {"store": evaluated / "store", "device": "cpu", "progress": False}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_STEPS, 10)
+        return {task: make_submission(place / f"{task}.json", built_data, **how).files for task in TASKS}
+
+
+@pytest.fixture
+def results(hub: LoopbackHub) -> Repository:
+    """The repository of the results of a leaderboard."""
+    return hub.repositories.create("dataset", RESULTS)
+
+
+@pytest.fixture
+def submit(evaluated: Path, built_data: Data, short_fits: None, monkeypatch: pytest.MonkeyPatch) -> Submit:
+    """`submit(*tasks, **options)`: submits the results of tasks, or of all."""
+    monkeypatch.setattr("audio_compositionality.push_scripts.submit.data_with", lambda *_: built_data)
+    place, store = evaluated / "results", evaluated / "store"
+
+    def submit(*tasks: str, **options: Any) -> Submitted:
+        paths = [place / "org__short" / "1" / f"{task}.json" for task in tasks]
+        how: dict[str, Any] = {"store": store, "device": "cpu", "progress": False}
+        return submit_results(paths or [place], "lab", **{**how, **options})
+
+    return submit
+
+
+def board() -> Board:
+    """What a leaderboard shows that was just started."""
+    return BoardReader(Hub(), results_of("lab"), SECRET)()
+
+
+@pytest.fixture
+def model(hub: LoopbackHub, built: Path) -> Repository:
+    """The model's repository beside the data set, so that its page can show results on it."""
+    push_dataset(built, "lab", progress=False)
+    return hub.repositories.create("model", MODEL)

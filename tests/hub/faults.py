@@ -83,6 +83,49 @@ class Reply:
 
 Fault = Reply | Status | Drop | CutUpload | CutDownload | Delay | Meanwhile
 
+PASSING: dict[str, Fault] = {
+    "429": Status(429, retry_after=7),
+    "500": Status(500),
+    "503": Status(503, retry_after=3),
+    "dropped before": Drop(acts=False),
+    "dropped after": Drop(acts=True),
+    "ended before": Drop(acts=False, reset=False),
+    "ended after": Drop(acts=True, reset=False),
+    "500 after": Status(500, acts=True),
+}
+"""Faults after which the same request may succeed, before and after it has taken effect."""
+
+FEW = ("429", "dropped before", "ended after")
+"""Those that are enough for a request that changes nothing: an error, and both ways in which a connection ends."""
+
+CHANGES = ("create", "upload", "verify", "commit", "comment", "close")
+"""Steps that take effect on the Hub, so that a lost answer leaves open whether they have."""
+
+
+def steps_of(kind: str, name: str) -> dict[str, tuple[str, str]]:
+    """Method and pattern of the requests about a repository, by the names of their steps."""
+    api, lfs = f"/api/{kind}s/{name}", f"{name}.git/info/lfs/objects"
+    return {
+        "info": ("GET", f"{api}/revision/main"),
+        "create": ("POST", "/api/repos/create"),
+        "tree": ("GET", f"{api}/tree/"),
+        "whoami": ("GET", "/api/whoami-v2"),
+        "discussions": ("GET", rf"{api}/discussions\?"),
+        "details": ("GET", f"{api}/discussions/1"),
+        "head": ("GET", f"{api}/revision/refs%2Fpr%2F1"),
+        "commits": ("GET", f"{api}/commits/"),
+        "look-up": ("HEAD", "/resolve/"),
+        "download": ("GET", "/resolve/"),
+        "preupload": ("POST", f"{api}/preupload/"),
+        "batch": ("POST", f"{lfs}/batch"),
+        "upload": ("PUT", "/lfs-storage/"),
+        "verify": ("POST", f"{lfs}/verify"),
+        "card": ("POST", "/api/validate-yaml"),
+        "commit": ("POST", f"{api}/commit/"),
+        "comment": ("POST", f"{api}/discussions/1/comment"),
+        "close": ("POST", f"{api}/discussions/1/status"),
+    }
+
 
 @dataclass
 class Order:
