@@ -39,7 +39,6 @@ MODEL = "org/short"
 TASKS = ("a_coat", "a_tre")
 
 Files = Mapping[str, bytes]
-RunClient = Callable[..., str]
 ActAs = Callable[[str], None]
 StartClient = Callable[..., "subprocess.Popen[str]"]
 Submit = Callable[..., "Submitted"]
@@ -112,19 +111,6 @@ def start_client(hub: LoopbackHub, tmp_path: Path) -> Iterator[StartClient]:
         process.kill()
         process.communicate()
     assert not log.exists(), log.read_text()
-
-
-@pytest.fixture
-def run_client(start_client: StartClient) -> RunClient:
-    """`run_client(code, *arguments, token=None)` -> what it printed; see `start_client`. It must end well."""
-
-    def run(code: str, *arguments: str, token: str | None = None) -> str:
-        process = start_client(code, *arguments, token=token)
-        output, errors = process.communicate(timeout=300)
-        assert process.returncode == 0, output + errors
-        return output
-
-    return run
 
 
 @pytest.fixture(scope="session")

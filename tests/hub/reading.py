@@ -18,12 +18,6 @@ def whoami(call: Call) -> Response:
     return reply(call.hub.accounts.whoami(call.token))
 
 
-@endpoint("GET", f"{API}/auth-check(?P<write>/write)?")
-def auth_check(call: Call, kind: str, name: str, write: str = "") -> Response:
-    call.repository(kind, name, "write" if write else "read")
-    return reply({})
-
-
 @endpoint("GET", f"{API}(?:/revision/(?P<revision>[^/]+))?")
 def info(call: Call, kind: str, name: str, revision: str = "main") -> Response:
     repository = call.repository(kind, name)
@@ -80,21 +74,6 @@ def paths_info(call: Call, kind: str, name: str, revision: str) -> Response:
     entries = _entries(commit)
     paths = [path.rstrip("/") for path in call.form().get("paths", [])]
     return reply([_described(call, repository, commit, entries, path) for path in paths if path in entries])
-
-
-@endpoint("GET", f"{API}/refs")
-def refs(call: Call, kind: str, name: str) -> Response:
-    repository = call.repository(kind, name)
-    groups: dict[str, list[dict[str, str]]] = {"branches": [], "converts": [], "tags": []}
-    prefixes = {"refs/heads/": "branches", "refs/tags/": "tags"}
-    if call.flag("include_prs"):
-        groups["pullRequests"] = []
-        prefixes["refs/pr/"] = "pullRequests"
-    for ref, oid in repository.refs.items():
-        for prefix, group in prefixes.items():
-            if ref.startswith(prefix):
-                groups[group].append({"name": ref.removeprefix(prefix), "ref": ref, "targetCommit": oid})
-    return reply(groups)
 
 
 @endpoint("GET", f"{API}/commits/(?P<revision>[^/]+)")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -14,10 +13,9 @@ from audio_compositionality.metrics import list_metrics
 from audio_compositionality.push_scripts.dataset import push_dataset
 from audio_compositionality.push_scripts.spaces import push_leaderboard, push_metrics
 
-from .conftest import DATASET, RESULTS, StartClient, Submit
+from .conftest import DATASET, RESULTS, Submit
 from .faults import CHANGES, FEW, PASSING, CutUpload, Delay, Meanwhile, Status, steps_of
 from .server import LoopbackHub
-from .storage import Repository
 from .test_push import commits, expected, pushed
 from .test_submit import is_whole, opened
 
@@ -55,7 +53,7 @@ class Journey:
 
 
 @pytest.fixture
-def journey(hub: LoopbackHub, name: str, built: Path, request: pytest.FixtureRequest) -> Journey:
+def journey(hub, name, built, request):
     def of_data() -> None:
         assert pushed(hub).items() >= expected(built).items()
         assert commits(hub) == 1
@@ -96,9 +94,7 @@ def journey(hub: LoopbackHub, name: str, built: Path, request: pytest.FixtureReq
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "step", "fault"), CASES)
-def test_a_fault_that_passes_costs_time_alone(
-    hub: LoopbackHub, journey: Journey, waits: list[float], step: str, fault: str
-) -> None:
+def test_a_fault_that_passes_costs_time_alone(hub, journey, waits, step, fault):
     journey.order(hub, step, PASSING[fault])
     journey.send()
     journey.check()
@@ -114,9 +110,7 @@ def test_a_fault_that_passes_costs_time_alone(
     ("name", "step", "status"),
     [*((*place, 403) for place in PLACES), ("data set", "commit", 401), ("submission", "whoami", 401)],
 )
-def test_a_refusal_says_what_to_do_and_the_same_command_is_whole_later(
-    hub: LoopbackHub, journey: Journey, waits: list[float], step: str, status: int
-) -> None:
+def test_a_refusal_says_what_to_do_and_the_same_command_is_whole_later(hub, journey, waits, step, status):
     journey.order(hub, step, Status(status, message="You may not"))
     # Of a 401 to `whoami`, huggingface_hub has words of its own.
     with pytest.raises(HubError, match=r"You may not|Invalid user token") as caught:
@@ -130,7 +124,7 @@ def test_a_refusal_says_what_to_do_and_the_same_command_is_whole_later(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "step"), PLACES)
-def test_a_fault_that_stays_ends_with_advice(hub: LoopbackHub, journey: Journey, waits: list[float], step: str) -> None:
+def test_a_fault_that_stays_ends_with_advice(hub, journey, waits, step):
     order = journey.order(hub, step, Status(503), times=None)
     with pytest.raises(HubError, match="run the same command later: it goes on from there") as caught:
         journey.send()
@@ -143,16 +137,14 @@ def test_a_fault_that_stays_ends_with_advice(hub: LoopbackHub, journey: Journey,
 
 
 @pytest.mark.parametrize(("name", "step"), [(name, step) for name in WHOLE for step in ("upload", "commit")])
-def test_what_is_cut_while_it_is_sent_is_sent_again(
-    hub: LoopbackHub, journey: Journey, waits: list[float], step: str
-) -> None:
+def test_what_is_cut_while_it_is_sent_is_sent_again(hub, journey, waits, step):
     journey.order(hub, step, CutUpload(after=100))
     journey.send()
     journey.check()
 
 
 @pytest.mark.parametrize("name", ["data set"])
-def test_more_patience_than_anybody_has_is_not_shown(hub: LoopbackHub, journey: Journey, waits: list[float]) -> None:
+def test_more_patience_than_anybody_has_is_not_shown(hub, journey, waits):
     journey.order(hub, "commit", Status(429, retry_after=3600))
     with pytest.raises(HubError, match="it asks to wait 3600 s"):
         journey.send()
@@ -160,9 +152,7 @@ def test_more_patience_than_anybody_has_is_not_shown(hub: LoopbackHub, journey: 
 
 
 @pytest.mark.parametrize(("name", "times"), [("data set", 1), ("data set", 3), ("submission", 1)])
-def test_a_commit_at_the_same_time_is_kept(
-    hub: LoopbackHub, journey: Journey, waits: list[float], name: str, times: int
-) -> None:
+def test_a_commit_at_the_same_time_is_kept(hub, journey, waits, name, times):
     kind, id, _ = JOURNEYS[name]
     numbers = iter(range(times))
 
@@ -183,9 +173,7 @@ def test_a_commit_at_the_same_time_is_kept(
 
 
 @pytest.mark.parametrize("name", ["data set"])
-def test_the_same_push_at_the_same_time_is_made_once(
-    hub: LoopbackHub, journey: Journey, built: Path, waits: list[float]
-) -> None:
+def test_the_same_push_at_the_same_time_is_made_once(hub, journey, built, waits):
     push_dataset(built, "ada", progress=False)
     content = hub.repositories["dataset", "ada/audio-compositionality"].files()
     del content[".gitattributes"]
@@ -215,9 +203,7 @@ submit_results([results], "lab", data=data, store=store, device="cpu", progress=
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "step"), [("data set", "upload"), ("data set", "commit"), ("submission", "commit")])
-def test_what_was_killed_is_finished_by_the_same_command(
-    hub: LoopbackHub, journey: Journey, start_client: StartClient, built: Path, evaluated: Path, name: str, step: str
-) -> None:
+def test_what_was_killed_is_finished_by_the_same_command(hub, journey, start_client, built, evaluated, name, step):
     result = evaluated / "results" / "org__short" / "1" / "a_coat.json"
     command = (PUSH, built) if name == "data set" else (SUBMIT, result, evaluated / "store", built)
     order = journey.order(hub, step, Delay(60), k=2 if step == "upload" else 1)
@@ -238,7 +224,7 @@ def test_what_was_killed_is_finished_by_the_same_command(
         assert not set(sent) & set(again)
 
 
-def test_faults_come_when_they_are_due(hub: LoopbackHub, results: Repository) -> None:
+def test_faults_come_when_they_are_due(hub, results):
     hub.faults.order("GET", "/revision/", Status(503), k=2, times=2)
     hub.faults.order("GET", "/main$", Status(500), k=3)
     hub.faults.order("POST", "/main$", Status(400), times=None)

@@ -32,7 +32,7 @@ from audio_compositionality.push_scripts.spaces import metric_files, push_leader
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.registry import list_tasks
 
-from .conftest import DATASET, RESULTS, ActAs
+from .conftest import DATASET, RESULTS
 from .server import LoopbackHub
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
@@ -69,7 +69,7 @@ def commits(hub: LoopbackHub, kind: str = "dataset", name: str = DATASET) -> int
 # What is pushed
 
 
-def test_a_data_set_arrives_as_it_was_built_and_loads(hub: LoopbackHub, built: Path) -> None:
+def test_a_data_set_arrives_as_it_was_built_and_loads(hub, built):
     push = push_dataset(built, "lab", progress=False)
     arrived = pushed(hub)
     registration = yaml.safe_load(arrived.pop("eval.yaml"))
@@ -86,7 +86,7 @@ def test_a_data_set_arrives_as_it_was_built_and_loads(hub: LoopbackHub, built: P
     assert push.commit.url == f"{hub.url}/datasets/{DATASET}/commit/{push.commit.oid}"
 
 
-def test_a_push_after_another_sends_what_is_missing_and_removes_what_is_stale(hub: LoopbackHub, built: Path) -> None:
+def test_a_push_after_another_sends_what_is_missing_and_removes_what_is_stale(hub, built):
     first = push_dataset(built, "lab", progress=False)
     uploads = len(hub.made("PUT"))
     again = push_dataset(built, "lab", progress=False)
@@ -107,9 +107,7 @@ def test_a_push_after_another_sends_what_is_missing_and_removes_what_is_stale(hu
     assert set(arrived) == {*expected(built), "eval.yaml"}
 
 
-def test_other_data_replace_what_is_there_and_say_so(
-    hub: LoopbackHub, built: Path, tiny_data: RenderedData, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_data_replace_what_is_there_and_say_so(hub, built, tiny_data, tmp_path, capsys):
     push_dataset(built, "lab", progress=False)
     other = build_dataset(other_data(tiny_data), tmp_path / "other", workers=1, progress=False)
     assert main(["push", "dataset", str(other), "--org", "lab"]) == 0
@@ -121,7 +119,7 @@ def test_other_data_replace_what_is_there_and_say_so(
     assert fingerprints(DATASET) == fingerprints(other)
 
 
-def test_a_dry_run_lists_and_sends_nothing(hub: LoopbackHub, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_lists_and_sends_nothing(hub, built, capsys):
     assert main(["push", "dataset", str(built), "--org", "lab", "--dry-run"]) == 0
     printed = capsys.readouterr().out
     for name in [*expected(built), "eval.yaml"]:
@@ -134,7 +132,7 @@ def test_a_dry_run_lists_and_sends_nothing(hub: LoopbackHub, built: Path, capsys
     assert "0 files to send" in capsys.readouterr().out
 
 
-def test_a_private_repository_stays_hidden(hub: LoopbackHub, built: Path, act_as: ActAs) -> None:
+def test_a_private_repository_stays_hidden(hub, built, act_as):
     push_dataset(built, "lab", private=True, progress=False)
     assert hub.repositories["dataset", DATASET].private
     act_as("bob")
@@ -142,7 +140,7 @@ def test_a_private_repository_stays_hidden(hub: LoopbackHub, built: Path, act_as
         Hub().head(dataset_of("lab"))
 
 
-def test_a_pull_request_is_opened_once(hub: LoopbackHub, built: Path) -> None:
+def test_a_pull_request_is_opened_once(hub, built):
     HfApi().create_repo(DATASET, repo_type="dataset")
     one = push_dataset(built, "lab", pull_request=True, progress=False)
     other = push_dataset(built, "lab", pull_request=True, progress=False)
@@ -158,7 +156,7 @@ def test_a_pull_request_is_opened_once(hub: LoopbackHub, built: Path) -> None:
 
 
 @pytest.fixture
-def copy(built: Path, tmp_path: Path) -> Path:
+def copy(built, tmp_path):
     """A copy of the built folder that may be spoilt."""
     return Path(shutil.copytree(built, tmp_path / "copy"))
 
@@ -206,7 +204,7 @@ SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("spoilt", SPOILT)
-def test_what_is_not_whole_is_refused_before_anything_is_sent(hub: LoopbackHub, copy: Path, spoilt: str) -> None:
+def test_what_is_not_whole_is_refused_before_anything_is_sent(hub, copy, spoilt):
     spoil, message = SPOILT[spoilt]
     spoil(copy)
     with pytest.raises(DatasetError, match=message):
@@ -214,7 +212,7 @@ def test_what_is_not_whole_is_refused_before_anything_is_sent(hub: LoopbackHub, 
     assert not hub.requests
 
 
-def test_a_name_that_no_organisation_can_have(built: Path) -> None:
+def test_a_name_that_no_organisation_can_have(built):
     for org in ("", "a/b", "../x", "x y", "a--b", "-lab"):
         with pytest.raises(HubError, match="--org is"):
             push_dataset(built, org, progress=False)
@@ -243,9 +241,7 @@ def rights(hub: LoopbackHub, kind: str) -> tuple[str | None, str]:
 
 @pytest.mark.parametrize("exists", [False, True], ids=["new", "existing"])
 @pytest.mark.parametrize("kind", ["none", "wrong", "read", "fine-grained", "stranger", "guest"])
-def test_a_missing_right_is_named(
-    hub: LoopbackHub, built: Path, kind: str, exists: bool, monkeypatch: pytest.MonkeyPatch, waits: list[float]
-) -> None:
+def test_a_missing_right_is_named(hub, built, kind, exists, monkeypatch, waits):
     if exists:
         HfApi().create_repo(DATASET, repo_type="dataset")
     token, message = rights(hub, kind)
@@ -270,7 +266,7 @@ def ours(name: str) -> Callable[..., dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_metrics_are_pushed_as_they_are_and_load(hub: LoopbackHub) -> None:
+def test_metrics_are_pushed_as_they_are_and_load(hub):
     for push in push_metrics("lab"):
         assert push.commit is not None
         name = push.repository.id.split("/")[1]
@@ -283,7 +279,7 @@ def test_metrics_are_pushed_as_they_are_and_load(hub: LoopbackHub) -> None:
     assert not any(push.changes for push in push_metrics("lab"))
 
 
-def test_a_metric_of_others_is_pushed_from_its_folder(hub: LoopbackHub, tmp_path: Path) -> None:
+def test_a_metric_of_others_is_pushed_from_its_folder(hub, tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     with pytest.raises(InputError, match=r"has no mine.py, README.md, requirements.txt"):
@@ -295,9 +291,7 @@ def test_a_metric_of_others_is_pushed_from_its_folder(hub: LoopbackHub, tmp_path
     assert push.repository.id == "lab/mine"
 
 
-def test_a_pull_request_on_a_space(
-    hub: LoopbackHub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pull_request_on_a_space(hub, monkeypatch, capsys):
     monkeypatch.setattr("audio_compositionality.push_scripts.spaces.list_metrics", lambda: ["a_coat"])
     for _ in range(2):
         assert main(["push", "metrics", "--org", "lab", "--create-pr"]) == 0
@@ -308,7 +302,7 @@ def test_a_pull_request_on_a_space(
     assert len(hub.repositories["space", "lab/a_coat"].discussions) == 1
 
 
-def test_the_leaderboard_and_its_results_are_pushed(hub: LoopbackHub, wheel: bytes) -> None:
+def test_the_leaderboard_and_its_results_are_pushed(hub, wheel):
     results, space = push_leaderboard("lab")
     assert results.repository.id == RESULTS
     assert list(results.changes.send) == ["README.md"]

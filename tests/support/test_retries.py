@@ -14,7 +14,7 @@ from audio_compositionality.support.retries import requested_wait
         ({}, None),
         ({"Retry-After": "30"}, 30.0),
         ({"retry-after": " 0 "}, 0.0),
-        ({"Retry-After": "soon"}, None),
+        *(({"Retry-After": text}, None) for text in ("soon", "²", "1e9", "")),
         ({"Retry-After": "-1"}, None),
         ({"Retry-After": "1.5"}, 1.5),
         ({"Retry-After": "1."}, None),
