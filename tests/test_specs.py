@@ -150,7 +150,7 @@ def other_values(spec: Spec, name: str, field: FieldInfo) -> list[Any]:
         parts = get_args(part) or (["timbre_pitch", "a"] if part is str else [1])
         return [*near, *((one,) for one in parts), *([own[:-1], (*own, own[-1])] if own else [(1, 2)])]
     if kind in (int, float):
-        steps = ((own or 0) + 1, (own or 0) - 1, (own or 0) + 2, (own or 0) / 2, *limits.values())
+        steps = ((own or 0) + 1, (own or 0) - 1, (own or 0) + 2, (own or 0) / 2, (own or 0) / 2 + 0.5, *limits.values())
         return [kind(one) for one in steps if kind(one) != own]
     return [one for one in get_args(kind) or ((not own,) if kind is bool else ("a b",)) if one != own]
 

@@ -51,7 +51,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub
     A test fails after its end when something tried to reach another machine, when a client asked for an endpoint that
     this Hub lacks, when the Hub made a mistake, and when a fault that was ordered never came to pass.
     """
-    hub = LoopbackHub(tmp_path / "hub")
+    hub = LoopbackHub()
     hub.accounts.join("ada", "lab")
     connect(monkeypatch, hub.url, tmp_path / "home", hub.token("ada"))
     guard.arm()

@@ -14,16 +14,7 @@ _PAGE = 10  # pull requests on a page of the list
 
 @dataclass
 class Discussion:
-    """A pull request.
-
-    Attributes:
-        number: within the repository, from 1.
-        title: one line.
-        author: name of the user.
-        status: ``open``, ``closed``, ``merged`` or ``draft``.
-        fork: commit of the branch main that it began at.
-        events: as they are sent.
-    """
+    """A pull request."""
 
     number: int
     title: str

@@ -10,38 +10,23 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Status:
-    """An error status for an answer.
-
-    Attributes:
-        status: HTTP status.
-        retry_after: what the header `Retry-After` asks to wait, seconds or a date; None leaves it out.
-        message: `X-Error-Message`.
-        code: `X-Error-Code`.
-        rate_limit: seconds in the header `RateLimit`, with nothing remaining; None leaves it out.
-        html: answer with a page, as a gateway does before the Hub.
-        acts: do what was asked before failing: a 500 after the commit was made.
-    """
+    """An error status for an answer."""
 
     status: int
-    retry_after: int | str | None = None
+    retry_after: int | str | None = None  # seconds or a date
     message: str = "ordered by a test"
     code: str | None = None
-    rate_limit: int | None = None
-    html: bool = False
-    acts: bool = False
+    rate_limit: int | None = None  # seconds, with nothing remaining
+    html: bool = False  # a page, as a gateway answers before the Hub
+    acts: bool = False  # do what was asked first: a 500 after the commit was made
 
 
 @dataclass(frozen=True)
 class Drop:
-    """The connection ends without an answer.
+    """The connection ends without an answer."""
 
-    Attributes:
-        acts: do what was asked first: the commit takes effect and only the response is lost.
-        reset: end it by a reset, as a crash or a firewall does; else in order, as a server that shuts down does.
-    """
-
-    acts: bool
-    reset: bool = True
+    acts: bool  # do what was asked first: only the response is lost
+    reset: bool = True  # as a crash does; else in order, as a server that shuts down
 
 
 @dataclass(frozen=True)
@@ -129,23 +114,13 @@ def steps_of(kind: str, name: str) -> dict[str, tuple[str, str]]:
 
 @dataclass
 class Order:
-    """A fault and when it is due.
-
-    Attributes:
-        method: HTTP method.
-        pattern: searched for in the path and query as they are sent.
-        fault: what is to happen.
-        k: the first matching request that it happens to, from 1.
-        times: to how many from then on; None for all.
-        seen: matching requests so far.
-        fired: how often it has happened.
-    """
+    """A fault and when it is due."""
 
     method: str
     pattern: re.Pattern[str]
     fault: Fault
-    k: int = 1
-    times: int | None = 1
+    k: int = 1  # the first request that it happens to
+    times: int | None = 1  # to how many from then on; None for all
     seen: int = 0
     fired: int = 0
 

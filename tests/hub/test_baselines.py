@@ -162,7 +162,7 @@ def test_what_the_board_has_is_not_scored_again(hub, push, tmp_path, monkeypatch
     monkeypatch.setattr("audio_compositionality.push_scripts.baselines.evaluate_models", pytest.fail)
     commits = len(list(repository.history()))
     assert push(out=tmp_path / "elsewhere", store=tmp_path / "empty") == 0
-    assert "nothing to send, all results are there already" in capsys.readouterr().out
+    assert "nothing to send, no result is missing" in capsys.readouterr().out
     assert len(list(repository.history())) == commits
 
 
@@ -190,7 +190,7 @@ def test_a_push_that_was_stopped_goes_on_from_the_results_that_are_there(hub, pu
 @pytest.mark.slow
 def test_they_can_be_a_pull_request(hub, push, capsys):
     assert push("--no-baselines") == 0
-    for said in ("Submitted: ", "These results are submitted already: "):
+    for said in ("Submitted: ", "Already submitted: "):
         assert push("--create-pr") == 0
         assert f"{said}{hub.url}/datasets/{RESULTS}/discussions/1" in capsys.readouterr().out
     assert not entries(hub)

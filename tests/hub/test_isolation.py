@@ -68,7 +68,7 @@ def test_no_module_of_the_clients_keeps_other_settings(hub, tmp_path):
 
 
 def test_a_closed_hub_answers_nobody(tmp_path):
-    with LoopbackHub(tmp_path / "hub") as hub:
+    with LoopbackHub() as hub:
         address = ("127.0.0.1", int(hub.url.rsplit(":", 1)[1]))
         kept = socket.create_connection(address)
         request = b"GET /api/whoami-v2 HTTP/1.1\r\nHost: hub\r\n\r\n"

@@ -69,13 +69,7 @@ def contents() -> dict[str, bytes]:
 
 @dataclass
 class App:
-    """A running Space.
-
-    Attributes:
-        url: of its page.
-        hub: that it reads.
-        pull_request: what its checker is to find.
-    """
+    """A running Space."""
 
     url: str
     hub: LoopbackHub
@@ -86,7 +80,7 @@ class App:
 def app(tmp_path_factory):
     """The Space as it is pushed, with a token that may write; a good pull request is open when it starts."""
     root = tmp_path_factory.mktemp("space")
-    hub = LoopbackHub(root / "hub")
+    hub = LoopbackHub()
     hub.accounts.join("ada", "lab")
     token = hub.token("ada")
     results = hub.repositories.create("dataset", RESULTS)

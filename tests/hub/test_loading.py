@@ -103,5 +103,5 @@ def test_our_reader_reads_one_commit(hub, published, built):
 
 
 def test_a_data_set_that_is_not_there(hub):
-    with pytest.raises(DatasetError, match="dataset lab/nothing does not exist, or the token of ada does not see it"):
+    with pytest.raises(DatasetError, match="dataset lab/nothing does not exist, or the token of ada cannot see it"):
         open_data("lab/nothing")

@@ -125,7 +125,10 @@ class TestGood:
         files = placed(*submitted.values())
         number = request(results, files)
         before = results.at().oid
+        hub.requests.clear()
         assert [(outcome.subject, outcome.action) for outcome in check()] == [(f"#{number}", "added")]
+        # What the pull request has uploaded is not sent again.
+        assert not hub.made("PUT")
         assert results.discussions[0].status == "closed"
         assert {path: results.read(path) for path in paths(results, "results/")} == files
         assert {path.rsplit("/", 1)[1] for path in paths(results, "verified/")} == {
@@ -147,12 +150,6 @@ class TestGood:
         assert [(entry.status, entry.submitter) for entry in shown.entries] == [("verified", "eve")] * 2
         assert shown.rejected == ()
         assert check() == []
-
-    def test_what_the_pull_request_has_uploaded_is_not_sent_again(self, hub, results, check, submitted):
-        request(results, placed(submitted["a_coat"]))
-        hub.requests.clear()
-        assert check()[0].action == "added"
-        assert not hub.made("PUT")
 
     def test_nothing_that_was_fetched_stays(self, hub, results, check, submitted):
         request(results, placed(with_sample_bytes(submitted["a_coat"], b"?")))
@@ -377,12 +374,6 @@ class TestMarkers:
         assert not hub.made("GET", "resolve")
         assert not hub.made("POST")
 
-    def test_drafts_wait(self, results, check, submitted):
-        request(results, placed(submitted["a_coat"]))
-        results.discussions[0].status = "draft"
-        assert check()[0].action == "waiting"
-        assert said(results) == []
-
 
 class TestMoving:
     """Somebody pushes while the check is going on."""
@@ -556,7 +547,8 @@ class TestMany:
         for discussion in results.discussions[:2]:
             discussion.status = "draft"
         checks = new_checks()
-        for _ in range(3):
+        assert [outcome.action for outcome in checks.check_pull_requests()][:2] == ["waiting"] * 2
+        for _ in range(2):
             checks.check_pull_requests()
         assert [len(said(results, number)) for number in range(1, 6)] == [0, 0, 1, 1, 1]
         results.commit({"other.sh": b""}, revision="refs/pr/5", author="user4")

@@ -136,7 +136,7 @@ def test_a_private_repository_stays_hidden(hub, built, act_as):
     push_dataset(built, "lab", private=True, progress=False)
     assert hub.repositories["dataset", DATASET].private
     act_as("bob")
-    with pytest.raises(HubError, match="does not exist, or the token of bob does not see it"):
+    with pytest.raises(HubError, match="does not exist, or the token of bob cannot see it"):
         Hub().head(dataset_of("lab"))
 
 

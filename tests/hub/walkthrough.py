@@ -127,7 +127,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkpoints", type=Path, required=True, metavar="DIR", help="holds whisper-tiny.en")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, LoopbackHub(Path(name) / "hub") as hub:
+    with tempfile.TemporaryDirectory() as name, LoopbackHub() as hub:
         folder = Path(name)
         hub.accounts.join("ada", ORG)
         variables = environment(hub, folder)

@@ -105,7 +105,7 @@ def lfs_upload(call: Call, oid: str) -> Response:
         raise HubError(400, "Only one way to authenticate is allowed")
     if len(call.body) != size or sha256(call.body).hexdigest() != oid:
         raise HubError(400, f"{len(call.body)} bytes that are not {oid} of {size} bytes")
-    repository.receive_large(call.body)
+    repository.receive(call.body)
     call.hub.uploaded.add((repository.kind, repository.name, oid))
     return Response(200, b"", {"ETag": f'"{oid}"'})
 
@@ -182,7 +182,7 @@ def _changes(repository: Repository, revision: str, key: str, value: dict[str, A
     if key == "lfsFile":
         if value["oid"] not in repository.large:
             raise HubError(400, f"LFS pointer pointed to a file that does not exist: {path}")
-        return {path: File.large(value["oid"], len(repository.large_content(value["oid"])))}
+        return {path: File.large(value["oid"], len(repository.received(value["oid"])))}
     if key == "deletedFile":
         return {path: None}
     if key == "deletedFolder":

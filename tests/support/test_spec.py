@@ -146,7 +146,7 @@ class TestFiles:
             ("", "but is a NoneType"),
             ("a: [", "is no YAML: .*expected the node content"),
             ("[" * 20_000, "is no YAML"),
-            ("a: &a [1]\nb: &b [*a, *a]\nc: &c [*b, *b]\nseed: [*c, *c]\n", "'c' has lists in one another"),
+            ("a: &a [1]\nb: &b [*a, *a]\nc: &c [*b, *b]\nseed: [*c, *c]\n", "'c' is nested more deeply"),
             (f"domain: {'x' * 2**20}", "too many for a file of settings"),
         ],
     )
