@@ -139,10 +139,13 @@ def built_data(built: Path) -> Data:
 @pytest.fixture
 def short_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """How well a model is fitted matters elsewhere; a submission has the default settings."""
-    monkeypatch.setattr(_STEPS, 10)
+    shorten(monkeypatch)
 
 
-_STEPS = "audio_compositionality.tasks.shapes.fits.FEW_STEPS"
+def shorten(patch: pytest.MonkeyPatch) -> None:
+    """One fit of a few steps."""
+    patch.setattr("audio_compositionality.tasks.shapes.fits.FEW_STEPS", 5)
+    patch.setattr("audio_compositionality.tasks.shapes.fits.SEEDS", 1)
 
 
 @pytest.fixture(scope="session")
@@ -151,7 +154,7 @@ def evaluated(built_data: Data, one_thread: None, tmp_path_factory: pytest.TempP
     root = tmp_path_factory.mktemp("evaluated")
     options = RunOptions(out=root / "results", store=root / "store", device="cpu", progress=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_STEPS, 10)
+        shorten(patch)
         evaluate_models([ShortEncoder()], built_data, load_tasks(TASKS), options)
     return root
 
@@ -162,7 +165,7 @@ def submitted(evaluated: Path, built_data: Data) -> dict[str, Files]:
     place = evaluated / "results" / "org__short" / "1"
     how: dict[str, Any] = {"store": evaluated / "store", "device": "cpu", "progress": False}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_STEPS, 10)
+        shorten(patch)
         return {task: make_submission(place / f"{task}.json", built_data, **how).files for task in TASKS}
 
 

@@ -23,13 +23,13 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.leaderboard.pull_requests import Checks
 from audio_compositionality.push_scripts.baselines import missing_baselines
 
-from .conftest import RESULTS, board
+from .conftest import RESULTS, board, shorten
 from .faults import Status
 from .server import LoopbackHub
 from .storage import Repository
 
-KNOWN = [listing for listing in list_models() if listing.name in ("downsample", "random", "whisper-base")]
-BASELINES = ["downsample", "random"]
+KNOWN = [listing for listing in list_models() if listing.name in ("random", "log-mel-statistics", "whisper-base")]
+BASELINES = ["random", "log-mel-statistics"]
 ENTRIES = {(name, task) for name in BASELINES for task in ("a_coat", "a_tre")}
 
 Push = Callable[..., int]
@@ -45,8 +45,7 @@ def _tiny_preset(tiny_data):
     """Two baselines, a preset `tiny`, and one fit of a few steps: how well a model is fitted matters elsewhere."""
     caches: tuple[Any, ...] = (submission._presets, submission._opened_preset)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("audio_compositionality.tasks.shapes.fits.FEW_STEPS", 5)
-        patch.setattr("audio_compositionality.tasks.shapes.fits.SEEDS", 1)
+        shorten(patch)
         patch.setattr("audio_compositionality.push_scripts.baselines.list_models", lambda: KNOWN)
         for name, settings in tiny_data.settings.items():
             recipe = load_recipe(name)
@@ -140,8 +139,8 @@ def test_a_dry_run_scores_and_sends_nothing(hub, push, capsys):
     assert push("--dry-run") == 0
     printed = capsys.readouterr().out
     assert f"{len(ENTRIES)} results to score and send" in printed
-    # Two quadruples of four clips, 768 numbers each, of two bytes.
-    assert f"{2 * 4 * 768 * 2 / 1000:.1f} kB  downsample/a_coat" in printed
+    # Two quadruples of four clips, 256 numbers each, of two bytes.
+    assert f"{2 * 4 * 256 * 2 / 1000:.1f} kB  log-mel-statistics/a_coat" in printed
     assert ("dataset", RESULTS) not in hub.repositories
     assert not hub.made("POST")
 
@@ -169,7 +168,7 @@ def test_what_the_board_has_is_not_scored_again(hub, push, tmp_path, monkeypatch
 def test_results_of_other_data_and_damaged_ones_do_not_count(hub, push):
     assert push("--no-baselines") == 0
     other = made_up("random", model={"revision": "v1"})
-    broken = "results/downsample/v1/a_coat-0123456789abcdef/result.json"
+    broken = "results/random/v1/a_coat-0123456789abcdef/result.json"
     results(hub).commit({**below(folder(other), other), broken: b"{"}, "by hand")
     assert set(missing_baselines("lab", "tiny").sizes) == {"/".join(entry) for entry in ENTRIES}
 
