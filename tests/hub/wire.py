@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, quote, unquote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 if TYPE_CHECKING:
     from .accounts import Right, Token
@@ -55,10 +55,6 @@ class Call:
         if not isinstance(value, dict):
             raise HubError(400, "The body is not an object")
         return value
-
-    def form(self) -> dict[str, list[str]]:
-        """The body as a form."""
-        return parse_qs(self.body.decode())
 
     def flag(self, name: str) -> bool:
         """Whether a parameter is set."""

@@ -185,12 +185,4 @@ def _changes(repository: Repository, revision: str, key: str, value: dict[str, A
         return {path: File.large(value["oid"], len(repository.received(value["oid"])))}
     if key == "deletedFile":
         return {path: None}
-    if key == "deletedFolder":
-        folder = f"{path.rstrip('/')}/"
-        below: dict[str, bytes | File | None] = {
-            name: None for name in repository.at(revision).files if name.startswith(folder)
-        }
-        if not below:
-            raise HubError(404, f'A folder with this name doesn\'t exist: "{path}"', code="EntryNotFound")
-        return below
     raise HubError(400, f"Unknown operation {key}")
