@@ -191,9 +191,17 @@ def link_a_shard(folder: Path) -> None:
     shard.symlink_to(folder / "elsewhere")
 
 
+def state_more_rows(folder: Path) -> None:
+    manifest = Manifest.load(folder / "manifest.json")
+    assert manifest is not None
+    shards = {name: replace(shard, rows=3) for name, shard in manifest.recipes["a_coat"].shards.items()}
+    change_the_manifest(folder, "a_coat", shards=shards)
+
+
 SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
     "a changed shard": (change_a_shard, r"train-.*parquet is not the shard that was built"),
     "other data": (state_other_data, "was built for fingerprint"),
+    "more rows": (state_more_rows, "has 2 rows, manifest.json says 3"),
     "a link": (link_a_shard, "is a link"),
     "no manifest": (lambda folder: (folder / "manifest.json").unlink(), r"holds no manifest\.json"),
     "a shard is missing": (lambda folder: next(folder.glob("a_coat/*")).unlink(), "is not there"),
