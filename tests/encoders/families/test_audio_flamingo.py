@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from safetensors.torch import load_file, save_file
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
+
+from ..contract import About, ModelContract, different_clips
 
 RATE = 16_000
 LAYERS = 3
@@ -57,10 +60,13 @@ def extractor() -> transformers.WhisperFeatureExtractor:
     return transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=3, return_attention_mask=True)
 
 
-@pytest.fixture
-def folder(whole: Any, extractor: Any, tmp_path: Path) -> Path:
-    """A checkpoint in three shards; of the third, with nothing but the language model, there is only a scrap."""
-    path = tmp_path / "af3"
+@pytest.fixture(scope="session")
+def kept_folder(whole: Any, extractor: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint in three shards; of the third, with nothing but the language model, there is only a scrap.
+
+    Tests must not write to it.
+    """
+    path = tmp_path_factory.mktemp("flamingo") / "af3"
     extractor.save_pretrained(path)
     whole.save_pretrained(path)
     weights = load_file(path / "model.safetensors")
@@ -74,6 +80,11 @@ def folder(whole: Any, extractor: Any, tmp_path: Path) -> Path:
     (path / "model.safetensors.index.json").write_text(json.dumps(index))
     (path / SHARDS["text"]).write_bytes(b"no safetensors")
     return path
+
+
+@pytest.fixture
+def folder(kept_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(kept_folder, tmp_path / "af3"))
 
 
 def load(path: Path | str, **options: Any) -> ModelEncoder:
@@ -94,30 +105,28 @@ def by_hand(whole: Any, extractor: Any, clips: np.ndarray, layer: int | None = N
     return hidden.numpy(), int(tower._get_feat_extract_output_lengths(mask.sum(-1))[1][0])
 
 
-@pytest.mark.parametrize("seconds", [0.05, 0.71, 1.0, 1.03, 2.99, 3.0])
-def test_the_mean_over_the_frames_that_the_model_keeps(
-    seconds: float, whole: Any, extractor: Any, folder: Path, make_clips: MakeClips
-) -> None:
-    clips = make_clips(RATE, seconds)
-    hidden, kept = by_hand(whole, extractor, clips)
-    encoder = load(folder)
-    np.testing.assert_allclose(encoder.embed(clips, RATE), hidden[:, :kept].mean(axis=1), atol=1e-5)
-    frames, frame_seconds = encoder.embed_frames(clips, RATE)
-    assert frames.shape == (3, kept, 32)
-    assert frame_seconds == pytest.approx(0.04)
-    assert abs(kept * frame_seconds - seconds) <= 0.04
+class TestTower(ModelContract):
+    @pytest.fixture
+    def about(self, kept_folder: Path) -> About:
+        return About(f"tower:{kept_folder}", RATE, 32)
 
 
-@pytest.mark.parametrize("layer", range(LAYERS + 1))
-def test_layers(layer: int, whole: Any, extractor: Any, folder: Path, make_clips: MakeClips) -> None:
-    clips = make_clips(RATE, 1.0)
-    hidden, _ = by_hand(whole, extractor, clips, layer)
-    # The last hidden state is the output, with half as many frames.
-    count, distance = (25, 0.04) if layer == LAYERS else (50, 0.02)
-    frames, frame_seconds = load(folder, layer=layer).embed_frames(clips, RATE)
+@pytest.mark.parametrize(
+    ("seconds", "layer"),
+    [*((seconds, None) for seconds in (0.05, 0.71, 1.03, 2.99, 3.0)), *((1.0, layer) for layer in range(LAYERS + 1))],
+)
+def test_frames_that_the_model_keeps(seconds: float, layer: int | None, extractor: Any, kept_folder: Path) -> None:
+    """The last hidden state is the output, with half as many frames as those before it."""
+    clips = different_clips(RATE, seconds)
+    hidden, kept = by_hand(make_model(), extractor, clips, layer)
+    count, distance = (kept, 0.04) if layer in (None, LAYERS) else (50, 0.02)
+    frames, frame_seconds = load(kept_folder, layer=layer).embed_frames(clips, RATE)
     assert frame_seconds == pytest.approx(distance)
+    assert abs(count * frame_seconds - seconds) <= 0.04
     np.testing.assert_allclose(frames, hidden[:, :count], atol=1e-5)
-    largest = load(folder, layer=layer, pooling="max").embed(clips, RATE)
+    mean = load(kept_folder, layer=layer).embed(clips, RATE)
+    np.testing.assert_allclose(mean, hidden[:, :count].mean(axis=1), atol=1e-5)
+    largest = load(kept_folder, layer=layer, pooling="max").embed(clips, RATE)
     np.testing.assert_allclose(largest, hidden[:, :count].max(axis=1), atol=1e-5)
 
 
@@ -132,15 +141,6 @@ def test_the_input_of_the_first_block_is_the_convolutions_and_positions(
         hidden = hidden + tower.embed_positions.weight
     frames, _ = load(folder, layer=0).embed_frames(clips, RATE)
     np.testing.assert_allclose(frames, hidden[:, :50].numpy(), atol=1e-5)
-
-
-def test_a_clip_does_not_depend_on_its_batch(folder: Path, make_clips: MakeClips) -> None:
-    clips = make_clips(RATE, 1.0)
-    encoder = load(folder)
-    together = encoder.embed(clips, RATE)
-    np.testing.assert_allclose(together, [encoder.embed(clip[None], RATE)[0] for clip in clips], atol=1e-5)
-    np.testing.assert_array_equal(together, encoder.embed([clips[0], clips[1], clips[2]], RATE))
-    assert min(np.abs(together[i] - together[j]).max() for i, j in [(0, 1), (0, 2), (1, 2)]) > 1e-2
 
 
 def test_clips_shorter_than_a_frame_and_longer_than_the_window(folder: Path) -> None:
@@ -180,54 +180,38 @@ def test_from_the_hub_only_the_towers_shards_are_asked_for(
         load("af-whisper")
 
 
-def rewrite(folder: Path, shard: str, change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]) -> None:
-    path = folder / SHARDS[shard]
-    save_file(change(load_file(path)), path)
-
-
-def name_in(folder: Path, ending: str) -> str:
-    index = json.loads((folder / "model.safetensors.index.json").read_text())
-    return next(name for name in index["weight_map"] if name.endswith(ending))
-
-
 def test_weights_that_are_not_the_towers_are_named(folder: Path) -> None:
-    bias = name_in(folder, "audio_tower.conv1.bias")
+    names = json.loads((folder / "model.safetensors.index.json").read_text())["weight_map"]
+    bias = next(name for name in names if name.endswith("audio_tower.conv1.bias"))
     tower = load_file(folder / SHARDS["tower"])
-    rewrite(folder, "tower", lambda w: {k: v for k, v in w.items() if k != bias})
-    with pytest.raises(
-        ValueError, match=r"in 'tower:af3' are not those of a AudioFlamingo3Encoder: 1 missing: conv1\.bias"
+    for changed, message in (
+        (
+            {k: v for k, v in tower.items() if k != bias},
+            "a AudioFlamingo3Encoder: 1 missing: conv1.bias",
+        ),
+        ({**tower, bias: torch.zeros(7)}, r"1 of another shape: conv1.bias \(stored \(7,\), model \(32,\)\)"),
+        ({**tower, bias.replace("conv1", "conv3"): torch.zeros(7)}, r"1 unexpected: conv3\.bias"),
     ):
-        load(folder)
-    rewrite(folder, "tower", lambda w: {**tower, bias: torch.zeros(7)})
-    with pytest.raises(ValueError, match=r"1 of another shape: conv1.bias \(stored \(7,\), model \(32,\)\)"):
-        load(folder)
-    rewrite(folder, "tower", lambda w: {**tower, bias.replace("conv1", "conv3"): torch.zeros(7)})
-    with pytest.raises(ValueError, match=r"1 unexpected: conv3\.bias"):
-        load(folder)
+        save_file(changed, folder / SHARDS["tower"])
+        with pytest.raises(ValueError, match=rf"in 'tower:af3' .*{message}"):
+            load(folder)
 
 
 def test_missing_and_damaged_files_are_named(folder: Path) -> None:
-    content = (folder / SHARDS["both"]).read_bytes()
-    (folder / SHARDS["both"]).write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match=f"cannot read the weights of 'tower:af3' in .*{SHARDS['both']}"):
-        load(folder)
-    (folder / SHARDS["both"]).unlink()
-    with pytest.raises(
-        ValueError, match=f"'tower:af3' has no {SHARDS['both']}, which holds weights of the part that embeds"
+    both, index = folder / SHARDS["both"], folder / "model.safetensors.index.json"
+    for change, message in (
+        (lambda: both.write_bytes(both.read_bytes()[:99]), f"cannot read the weights of 'tower:af3' in .*{both.name}"),
+        (both.unlink, f"'tower:af3' has no {both.name}, which holds weights of the part that embeds"),
+        (
+            lambda: index.write_text(json.dumps({"weight_map": {"lm_head.weight": SHARDS["text"]}})),
+            "lists no weights of the part of 'tower:af3' that embeds",
+        ),
+        (lambda: index.write_text("{"), r"cannot read .*index\.json, the index of the weights of 'tower:af3'"),
+        (index.unlink, r"'tower:af3' holds model-00001-of-00003.safetensors, .* but neither model.safe"),
     ):
-        load(folder)
-    index = folder / "model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": {"lm_head.weight": SHARDS["text"]}}))
-    with pytest.raises(ValueError, match="lists no weights of the part of 'tower:af3' that embeds"):
-        load(folder)
-    index.write_text("{")
-    with pytest.raises(ValueError, match=r"cannot read .*index\.json, the index of the weights of 'tower:af3'"):
-        load(folder)
-    index.unlink()
-    with pytest.raises(
-        ValueError, match=r"'tower:af3' holds model-00001-of-00003.safetensors, .* but neither model.safe"
-    ):
-        load(folder)
+        change()
+        with pytest.raises(ValueError, match=message):
+            load(folder)
 
 
 @pytest.mark.parametrize("prefix", ["audio_tower.", "model.audio_tower."])
@@ -260,18 +244,10 @@ def test_a_checkpoint_of_the_encoder_alone(
     np.testing.assert_array_equal(load(path).embed(clips, RATE), load(folder).embed(clips, RATE))
 
 
-def test_untrained_needs_the_configurations_only(
-    whole: Any, extractor: Any, tmp_path: Path, make_clips: MakeClips
-) -> None:
-    path = tmp_path / "af3"
-    extractor.save_pretrained(path)
-    whole.config.save_pretrained(path)
-    clips = make_clips(RATE, 1.0)
-    first, again, other = (load_model(f"untrained:af-whisper={path}", device="cpu", seed=s) for s in (1, 1, 2))
-    assert first.card.id == "untrained:af-whisper"
-    assert first.card.weights_sha256 is None
-    assert first.card.revision == again.card.revision != other.card.revision
-    np.testing.assert_array_equal(first.embed(clips, RATE), again.embed(clips, RATE))
-    assert np.abs(first.embed(clips, RATE) - other.embed(clips, RATE)).max() > 1e-2
+def test_untrained_needs_the_configurations_only(whole: Any, extractor: Any, tmp_path: Path) -> None:
+    extractor.save_pretrained(tmp_path)
+    whole.config.save_pretrained(tmp_path)
+    card = load_model(f"untrained:af-whisper={tmp_path}", device="cpu", seed=1).card
+    assert (card.id, card.weights_sha256) == ("untrained:af-whisper", None)
     with pytest.raises(ValueError, match="holds no safetensors weights"):
-        load(path)
+        load(tmp_path)

@@ -21,6 +21,7 @@ from audio_compositionality.encoders.loading.names import (
     parse_name,
     split_detector,
 )
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.twins import TWINS
 
 DOCS = Path(__file__).parents[3] / "docs" / "models.md"
@@ -112,7 +113,15 @@ def test_a_folder_is_one_before_it_is_a_repository(tmp_path: Path, monkeypatch: 
         ("tower:untrained:whisper-base", r"did you mean 'untrained:whisper-base'\?"),
         ("tower:untrained:org/model", r"did you mean 'untrained:tower:org/model' or 'untrained:org/model'\?"),
         ("tower:wisper-base", "did you mean 'whisper-base'"),
+        ("downsampel", "unknown model 'downsampel'; did you mean 'downsample'"),
+        ("log-mel", "unknown model 'log-mel'; did you mean 'log-mel-statistics'"),
+        *(
+            (name, f"unknown model '{name}'; `audio-compositionality models` lists those that have a name")
+            for name in ("", "qqqqqq", "untrained:")
+        ),
+        *((name, f"there is no folder '{name}'") for name in ("/no/such/folder", "./no-such-folder", "a/b/c")),
         ("no/such/folder", "there is no folder 'no/such/folder', and it is no Hub id"),
+        ("sorted-words:untrained:shuffled:org/name", "is a twin of a twin"),
         ("nothing.py:Mine", r"'nothing\.py:Mine': there is no file 'nothing\.py'"),
         ("tower:whisper-base", "'tower:whisper-base': tower: stands in front of a folder or a Hub id of a model that"),
         ("tower:hear:module", "'hear:module' is neither"),
@@ -122,8 +131,29 @@ def test_a_folder_is_one_before_it_is_a_repository(tmp_path: Path, monkeypatch: 
     ],
 )
 def test_what_is_refused(name: str, words: str) -> None:
+    for use in (check_name, load_model):
+        with pytest.raises(ModelError, match=words):
+            use(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("shuffled:random", "'shuffled:random': 'random' is a baseline without weights"),
+        ("shuffled:hear:module", "made by code of its own, so nothing here can shuffle its weights"),
+        ("untrained:hear:module", "made by code of its own, so nothing here can give it fresh weights"),
+        (
+            "sorted-words:downsample",
+            "'sorted-words:downsample': 'downsample' embeds no text, so there is nothing to con",
+        ),
+        ("without-text:log-mel-statistics", "embeds no text"),
+        ("events-as-text:oracle", "'oracle' is told labels"),
+    ],
+)
+def test_what_is_refused_when_it_is_loaded(name: str, words: str) -> None:
+    check_name(name)
     with pytest.raises(ModelError, match=words):
-        check_name(name)
+        load_model(name)
 
 
 @pytest.mark.parametrize(
