@@ -14,15 +14,6 @@ import transformers
 from .contract import different_clips
 
 
-@pytest.fixture(params=["whisper-tiny.en", "whisper-base"])
-def real_whisper(request: pytest.FixtureRequest, checkpoints: Path) -> Path:
-    """Folder of a genuinely pretrained Whisper."""
-    folder: Path = checkpoints / request.param
-    if not (folder / "model.safetensors").is_file():
-        pytest.skip(f"{checkpoints} holds no {request.param}/model.safetensors")
-    return folder
-
-
 @pytest.fixture
 def make_clips() -> Callable[[int, float], np.ndarray]:
     """Function of a sample rate and a length in seconds: three clips of very different level and content."""

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 import soxr
-from transformers import ClapAudioConfig
+import transformers
+from transformers import ClapAudioConfig, ViTConfig
 
 from audio_compositionality.encoders.base import ClipError, ModelError, StagedEncoder
 from audio_compositionality.encoders.families import audiomae
@@ -75,13 +76,14 @@ def relative_error(actual: np.ndarray, expected: np.ndarray) -> float:
 CHANNELS = (4, 6, 8, 10, 12, 14)
 """Of a small Cnn14."""
 
+VIT = {"hidden_size": 24, "num_attention_heads": 2, "intermediate_size": 48}
 PASST = {"DIM": 24, "DEPTH": 2, "HEADS": 4}
 HTSAT = {
     "depths": [1, 2, 1, 1], "num_attention_heads": [1, 1, 2, 2], "patch_embeds_hidden_size": 4, "hidden_size": 32,
 }  # fmt: skip
 
 LISTED = {
-    "audiomae": (16_000, 768), "beats-iter3": (16_000, 768), "ms-clap-2022": (44_100, 1024),
+    "audiomae": (16_000, 24), "beats-iter3": (16_000, 768), "ms-clap-2022": (44_100, 1024),
     "ms-clap-2023": (44_100, 1024), "panns-cnn14": (32_000, 14), "passt-s": (32_000, 24),
 }  # fmt: skip
 """Sample rate and dimension, of a small network, of the listed models whose weights our own code reads."""
@@ -92,6 +94,7 @@ def small_networks() -> Iterator[None]:
     """Within it, listed models whose weights our own code reads have few blocks and channels."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(audiomae, "LAYERS", 2)
+        patch.setattr(transformers, "ViTConfig", lambda **settings: ViTConfig(**{**settings, **VIT}))
         patch.setattr(beats_network, "LAYERS", 3)
         for module in (cnn14, htsat):
             patch.setattr(module, "CHANNELS", CHANNELS)

@@ -18,8 +18,6 @@ from audio_compositionality.encoders.controls import (
     can_control,
     prompt_with_events,
 )
-from audio_compositionality.encoders.language_models.endpoint import EndpointModel
-from audio_compositionality.encoders.loading.names import parse_endpoint
 from audio_compositionality.support.errors import InputError
 
 from ..clips import each
@@ -167,10 +165,6 @@ def test_a_control_changes_what_the_detector_hears():
     assert model.card.id == "without-audio:heard-as-text:levels:echo"
     (answer,) = model.answer(each([Clip(np.ones(16, np.float32))]), ["a"])
     assert answer.startswith("No sounds")
-
-
-def test_a_model_behind_a_server_reads_events():
-    assert EndpointModel(parse_endpoint("endpoint:m@http://localhost")).abilities == {"answer", "score", "read"}
 
 
 class Hears(Model):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -14,23 +11,10 @@ from audio_compositionality.encoders.base import GivenClip, ModelError
 from audio_compositionality.encoders.loading.registry import load_model
 
 from ...clips import each
-
-Write = Callable[[str], str]
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    """Function of a file's text: writes it, and returns what load_model takes."""
-
-    def write(text: str) -> str:
-        (tmp_path / "mine.py").write_text(text)
-        return f"{tmp_path / 'mine.py'}:Answers"
-
-    return write
-
+from .conftest import Write
 
 ANSWERS = """
-class Answers:
+class Mine:
     sample_rate, licence = 8_000, "MIT"
 
     def answer(self, clips, prompts):
@@ -50,7 +34,7 @@ def test_a_class_that_answers_needs_no_card(write: Write) -> None:
     assert "answer" in model.abilities
     assert "audio" not in model.abilities
     assert model.answer(each([clip]), ["?"]) == ["16000 8000"]
-    assert (model.card.id, model.card.sample_rate, model.card.output_dim) == ("Answers", 8_000, None)
+    assert (model.card.id, model.card.sample_rate, model.card.output_dim) == ("Mine", 8_000, None)
     assert model.card.licence == "MIT"
     assert model.card.revision != load_model(write(ANSWERS + "# other")).card.revision
     with pytest.raises(ModelError, match="has no sample_rate; a model that answers needs sample_rate and answer"):
@@ -77,7 +61,7 @@ def test_a_class_that_answers_can_do_as_a_model_what_it_can(
     if "labels" in model.abilities:
         told_clip = GivenClip(np.zeros(0, np.float32), 8_000, {"a": 1})
         assert model.answer([[told_clip]], ["?"]) == [{"a": 1}]
-        with pytest.raises(ModelError, match="'Answers' hears nothing: it answers from the labels of rows"):
+        with pytest.raises(ModelError, match="'Mine' hears nothing: it answers from the labels of rows"):
             model.answer(each([Clip("a", np.zeros(8, np.float32), 8_000)]), ["?"])
 
 

@@ -3,7 +3,6 @@ real packages."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,8 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.files import sha256_of_file
+
+from .conftest import Write
 
 MODULE = """
 import torch
@@ -48,24 +49,14 @@ MakeClips = Callable[[int, float], np.ndarray]
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Name of an importable HEAR module."""
-    (tmp_path / "fake_hear_module.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "fake_hear_module", raising=False)
-    return "fake_hear_module"
+def theirs(module: Write) -> str:
+    """Name of a model of an importable HEAR module."""
+    return f"hear:{module(MODULE, 'fake_hear_module')}"
 
 
-def write_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> str:
-    (tmp_path / f"{name}.py").write_text(text)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    return f"hear:{name}"
-
-
-def test_their_scene_embedding_is_our_embedding(module: str, make_clips: MakeClips) -> None:
-    encoder = load_model(f"hear:{module}", device="cpu")
-    assert (encoder.card.id, encoder.card.sample_rate, encoder.card.output_dim) == (f"hear:{module}", 16_000, 3)
+def test_their_scene_embedding_is_our_embedding(theirs: str, make_clips: MakeClips) -> None:
+    encoder = load_model(theirs, device="cpu")
+    assert (encoder.card.id, encoder.card.sample_rate, encoder.card.output_dim) == (theirs, 16_000, 3)
     clips = make_clips(16_000, 1)
     frames = clips.reshape(3, 100, 160)
     expected = np.stack([frames.mean(2), frames.max(2), frames.min(2)], axis=2).mean(1)
@@ -73,11 +64,10 @@ def test_their_scene_embedding_is_our_embedding(module: str, make_clips: MakeCli
     assert encoder.embed(make_clips(44_100, 1), 44_100).shape == (3, 3)
 
 
-@pytest.mark.slow
-def test_weights_are_passed_on_and_recorded(module: str, tmp_path: Path, make_clips: MakeClips) -> None:
+def test_weights_are_passed_on_and_recorded(theirs: str, tmp_path: Path, make_clips: MakeClips) -> None:
     path = tmp_path / "weights.pt"
     torch.save({"matrix": 2 * torch.eye(4)[:, :3]}, path)
-    plain, doubled = load_model(f"hear:{module}"), load_model(f"hear:{module}:{path}")
+    plain, doubled = load_model(theirs), load_model(f"{theirs}:{path}")
     clips = make_clips(16_000, 1)
     np.testing.assert_allclose(doubled.embed(clips, 16_000), 2 * plain.embed(clips, 16_000), rtol=1e-5)
     assert plain.card.revision != doubled.card.revision
@@ -85,10 +75,10 @@ def test_weights_are_passed_on_and_recorded(module: str, tmp_path: Path, make_cl
     assert plain.card.weights_sha256 != doubled.card.weights_sha256
 
 
-def test_a_file_is_hashed_where_the_model_holds_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_hashed_where_the_model_holds_no_weights(tmp_path: Path, module: Write) -> None:
     text = MODULE.replace("self.matrix = torch.nn.Parameter(torch.eye(4)[:, :3].clone())", "")
     text = text.replace("model.load_state_dict(torch.load(model_file_path, weights_only=True))", "pass")
-    id = write_module(tmp_path, monkeypatch, "fake_hear_bare", text)
+    id = f"hear:{module(text, 'fake_hear_bare')}"
     (tmp_path / "w").write_bytes(b"weights")
     assert load_model(f"{id}:{tmp_path / 'w'}").card.weights_sha256 == sha256_of_file(tmp_path / "w")
     assert load_model(id).card.weights_sha256 is None
@@ -103,7 +93,7 @@ def test_a_file_is_hashed_where_the_model_holds_no_weights(tmp_path: Path, monke
         ("hear:fake_hear_module:/no/such/file", "there is no file '/no/such/file' for load_model"),
     ],
 )
-@pytest.mark.usefixtures("module")
+@pytest.mark.usefixtures("theirs")
 def test_what_is_no_hear_module(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         load_model(name)
@@ -122,12 +112,10 @@ def test_what_is_no_hear_module(name: str, message: str) -> None:
         ("import torch\n", "import torch, no_such_dependency\n", "needs the package no_such_dependency; install it"),
     ],
 )
-def test_modules_that_lack_something(
-    old: str, new: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_modules_that_lack_something(old: str, new: str, message: str, module: Write) -> None:
     assert MODULE.count(old) == 1
     with pytest.raises(ValueError, match=message):
-        load_model(write_module(tmp_path, monkeypatch, "fake_hear_lacking", MODULE.replace(old, new)))
+        load_model(f"hear:{module(MODULE.replace(old, new), 'fake_hear_lacking')}")
 
 
 def test_options_are_refused(module: str) -> None:
@@ -194,14 +182,11 @@ def test_the_model_path_must_be_an_encoder() -> None:
         hear.load_model("wisper-base")
 
 
-def test_ours_in_theirs_in_ours(make_clips: MakeClips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    id = write_module(
-        tmp_path,
-        monkeypatch,
-        "fake_hear_around",
+def test_ours_in_theirs_in_ours(make_clips: MakeClips, module: Write) -> None:
+    text = (
         "from audio_compositionality.encoders.adapters.hear import get_scene_embeddings, load_model as load\n"
-        "def load_model(path=''): return load('log-mel-statistics')\n",
+        "def load_model(path=''): return load('log-mel-statistics')\n"
     )
     clips = make_clips(44_100, 1)
     expected = load_model("log-mel-statistics").embed(clips, 44_100)
-    np.testing.assert_array_equal(load_model(id).embed(clips, 44_100), expected)
+    np.testing.assert_array_equal(load_model(f"hear:{module(text, 'fake_hear_around')}").embed(clips, 44_100), expected)

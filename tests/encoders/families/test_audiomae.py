@@ -35,7 +35,7 @@ def patches_by_hand(encoder: AudioMaeEncoder, clips: np.ndarray) -> tuple[np.nda
     window = ASTFeatureExtractor()(list(clips), sampling_rate=16_000, return_tensors="pt")["input_values"]
     with torch.no_grad():
         hidden = encoder._model(window[:, None]).last_hidden_state.numpy()
-    return hidden[:, 0], hidden[:, 1:].reshape(len(clips), 64, 8, 768)
+    return hidden[:, 0], hidden[:, 1:].reshape(len(clips), 64, 8, -1)
 
 
 @pytest.mark.parametrize(("seconds", "columns"), [(0.175, 1), (0.185, 2), (1.0, 7)])
@@ -50,7 +50,6 @@ def test_pools_the_patches_that_begin_within_the_clip(
     np.testing.assert_allclose(encoder.embed(clips, 16_000), frames.mean(axis=1), atol=1e-5)
 
 
-@pytest.mark.slow
 def test_class_token_and_layers(encoder: AudioMaeEncoder, make_clips: MakeClips) -> None:
     clips = make_clips(16_000, 0.5)[:2]
 

@@ -299,6 +299,21 @@ def test_frames_and_poolings_are_those_of_transformers(
         assert relative_error(one.embed(clips, rate), values.numpy()) < 1e-5
 
 
+@pytest.mark.weights
+def test_frames_of_real_weights(checkpoints: Path) -> None:
+    folder, clips = checkpoints / "whisper-tiny.en", different_clips(16_000, 10.0)[:2]
+    with torch.no_grad():
+        expected = whisper(folder, clips, None).frames.mean(1).numpy()
+    encoder = load_model(str(folder))
+    assert encoder.prepare(clips, 16_000).frames == 500
+    together = encoder.embed(clips, 16_000)
+    assert relative_error(together, expected) < 1e-4
+    assert relative_error(together[:1], encoder.embed(clips[:1], 16_000)) < 1e-4
+    untrained = load_model(f"untrained:{folder}")
+    assert untrained.card.id == f"untrained:{folder.name}"
+    assert relative_error(untrained.embed(clips[:1], 16_000), together[:1]) > 0.1
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_layers_that_a_model_does_not_have(family: str, saved: Saved) -> None:
     message = rf"'.*{family}' has the layers 0 to 2, but layer 3 is asked for"

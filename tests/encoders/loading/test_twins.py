@@ -173,7 +173,8 @@ def test_what_has_twins() -> None:
     assert split_twin("shuffled:org/name") == (SHUFFLED, "org/name")
     assert split_twin("shuffled") == (None, "shuffled")
     assert not any(has_twins(f"{kind.prefix}whisper-base") for kind in TWINS.values())
-    assert has_twins("whisper-base")
+    assert all(has_twins(name) for name in ("whisper-base", "whisper-base=x", "org/model", "./folder"))
+    assert not any(has_twins(name) for name in ("hear:x", "mteb:a/b", "xares:x.py:C", "random"))
 
 
 def test_no_twin_is_taken_for_a_trained_model_and_each_is_on_the_page(saved: Saved) -> None:
