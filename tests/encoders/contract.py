@@ -10,7 +10,7 @@ class TestMine(ModelContract):
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import FrozenInstanceError, dataclass
 from functools import cache, partial
@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 import soxr
-import transformers
-from transformers import ClapAudioConfig, ViTConfig
+import torch
+from transformers import ClapAudioConfig, ViTConfig, ViTModel
 
 from audio_compositionality.encoders.base import ClipError, ModelError, StagedEncoder
 from audio_compositionality.encoders.families import audiomae
@@ -89,12 +89,19 @@ LISTED = {
 """Sample rate and dimension, of a small network, of the listed models whose weights our own code reads."""
 
 
+def small_vit(make: Callable[[], Any] = audiomae.make_model) -> ViTModel:
+    """AudioMAE's network with fewer dimensions."""
+    with torch.device("meta"):
+        settings = make().config.to_dict()
+    return ViTModel(ViTConfig(**{**settings, **VIT}), add_pooling_layer=False)
+
+
 @contextmanager
 def small_networks() -> Iterator[None]:
     """Within it, listed models whose weights our own code reads have few blocks and channels."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(audiomae, "LAYERS", 2)
-        patch.setattr(transformers, "ViTConfig", lambda **settings: ViTConfig(**{**settings, **VIT}))
+        patch.setattr(audiomae, "make_model", small_vit)
         patch.setattr(beats_network, "LAYERS", 3)
         for module in (cnn14, htsat):
             patch.setattr(module, "CHANNELS", CHANNELS)
