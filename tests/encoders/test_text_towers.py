@@ -68,6 +68,12 @@ def worded(saved: Saved, tmp_path_factory: pytest.TempPathFactory) -> Saved:
     return folder
 
 
+@pytest.fixture
+def copied(worded: Saved, tmp_path: Path) -> Callable[[], Path]:
+    """Function that copies the worded CLAP, for tests that write to it."""
+    return lambda: Path(shutil.copytree(worded("clap"), tmp_path / "clap"))
+
+
 def load(name: Path | str, seed: int = 0, **options: object) -> TextedEncoder:
     encoder = load_model(str(name), device="cpu", options=EncoderOptions(**options), seed=seed)
     assert isinstance(encoder, TextedEncoder)
@@ -137,9 +143,8 @@ def test_an_encoder_without_a_text_tower_embeds_no_text(saved: Saved) -> None:
         assert "text" not in model.abilities
 
 
-def test_the_tower_is_loaded_with_the_first_text(worded: Saved, tmp_path: Path) -> None:
-    folder = tmp_path / "clap"
-    shutil.copytree(worded("clap"), folder)
+def test_the_tower_is_loaded_with_the_first_text(worded: Saved, copied: Callable[[], Path]) -> None:
+    folder = copied()
     weights = load_file(folder / "model.safetensors")
     audio = {k: v for k, v in weights.items() if k.startswith("audio_")}
     save_file(audio, folder / "model.safetensors", {"format": "pt"})
@@ -153,13 +158,13 @@ def test_the_tower_is_loaded_with_the_first_text(worded: Saved, tmp_path: Path) 
         load(folder).embed_text(TEXTS)
 
 
-def test_constants_of_the_text_tower_need_not_be_stored(worded: Saved, tmp_path: Path) -> None:
-    shutil.copytree(worded("clap"), tmp_path / "clap")
-    weights = load_file(tmp_path / "clap" / "model.safetensors")
+def test_constants_of_the_text_tower_need_not_be_stored(worded: Saved, copied: Callable[[], Path]) -> None:
+    folder = copied()
+    weights = load_file(folder / "model.safetensors")
     kept = {k: v for k, v in weights.items() if not k.endswith(("position_ids", "token_type_ids"))}
     assert len(kept) == len(weights) - 2
-    save_file(kept, tmp_path / "clap" / "model.safetensors", {"format": "pt"})
-    np.testing.assert_array_equal(load(tmp_path / "clap").embed_text(TEXTS), load(worded("clap")).embed_text(TEXTS))
+    save_file(kept, folder / "model.safetensors", {"format": "pt"})
+    np.testing.assert_array_equal(load(folder).embed_text(TEXTS), load(worded("clap")).embed_text(TEXTS))
 
 
 @pytest.mark.parametrize("family", ["clap", "pe-audio"])
@@ -230,10 +235,9 @@ def split_into_two_files(folder: Path) -> None:
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
 
 
-def test_a_tower_in_a_file_of_its_own(worded: Saved, tmp_path: Path) -> None:
+def test_a_tower_in_a_file_of_its_own(worded: Saved, copied: Callable[[], Path]) -> None:
     """Of a folder it is in the revision; embeddings of other texts are not taken for stored ones."""
-    folder = tmp_path / "clap"
-    shutil.copytree(worded("clap"), folder)
+    folder = copied()
     split_into_two_files(folder)
     encoder = load(folder)
     np.testing.assert_array_equal(encoder.embed_text(TEXTS), load(worded("clap")).embed_text(TEXTS))
