@@ -56,7 +56,7 @@ class About:
 
 def encoder_name(family: str, folder: Path) -> str:
     """The name of the audio encoder in a folder, which of a model that answers is not what the folder is."""
-    return f"tower:{folder}" if family == "qwen2-audio" else str(folder)
+    return f"tower:{folder}" if family in ("qwen2-audio", "audio-flamingo") else str(folder)
 
 
 def different_clips(sample_rate: int, seconds: float) -> np.ndarray:

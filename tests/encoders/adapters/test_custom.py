@@ -10,12 +10,15 @@ import pytest
 import torch
 from scipy.signal import resample_poly
 
+from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.adapters.custom import ModelCodeError, count_parameters, device_of, weights_digest
-from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.base import GivenClip, ModelError
+from audio_compositionality.encoders.check import check_model
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_model
 from audio_compositionality.encoders.options import EncoderOptions
 
+from ...clips import each
 from .conftest import Write
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "band_energies.py"
@@ -360,3 +363,136 @@ def test_an_installed_encoder_that_cannot_be_imported() -> None:
         load_model("fake-missing")
     with pytest.raises(ValueError, match="unknown model 'fake-minimum'; did you mean 'fake-minimal'"):
         load_model("fake-minimum")
+
+
+# Classes of users that answer
+
+
+ANSWERS = """
+class Mine:
+    sample_rate, licence = 8_000, "MIT"
+
+    def answer(self, clips, prompts):
+        return [f"{len(clip.waveform)} {clip.sample_rate}" for clip in clips]
+"""
+LEARNS = "    def learn(self, rows, clips):\n        self.learnt = [len(clip.waveform) for clip in clips]\n"
+SCORES = (
+    "    def score_options(self, clips, prompts, options, by):\n"
+    "        return [[-float(len(clip.waveform)), -1.0] for clip in clips]\n"
+)
+TOLD = "    def answer_from_labels(self, rows, prompts):\n        return list(rows)\n"
+
+
+def test_a_class_that_answers_needs_no_card(write: Write) -> None:
+    clip = Clip("a", np.zeros(32_000, np.float32), 16_000)
+    model = load_model(write(ANSWERS))
+    assert "answer" in model.abilities
+    assert "audio" not in model.abilities
+    assert model.answer(each([clip]), ["?"]) == ["16000 8000"]
+    assert (model.card.id, model.card.sample_rate, model.card.output_dim) == ("Mine", 8_000, None)
+    assert model.card.licence == "MIT"
+    assert model.card.revision != load_model(write(ANSWERS + "# other")).card.revision
+    with pytest.raises(ModelError, match="has no sample_rate; a model that answers needs sample_rate and answer"):
+        load_model(write(ANSWERS.replace("sample_rate, licence = 8_000, ", "licence = ")))
+    with pytest.raises(ModelError, match=r"sample_rate is 8000\.5, but must be a positive whole number"):
+        load_model(write(ANSWERS.replace("8_000, ", "8_000.5, ")))
+
+
+@pytest.mark.parametrize("learns", [False, True])
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("scores", [False, True])
+def test_a_class_that_answers_can_do_as_a_model_what_it_can(
+    write: Write, learns: bool, told: bool, scores: bool
+) -> None:
+    model = load_model(write(ANSWERS + LEARNS * learns + SCORES * scores + TOLD * told))
+    assert ("score" in model.abilities) == (scores and not told)
+    if "score" in model.abilities:
+        clip = Clip("a", np.zeros(32_000, np.float32), 16_000)
+        assert model.score_options(each([clip]), ["?"], [["x", "y"]], "letters") == [[-16_000, -1]]
+    assert ("learn" in model.abilities) == learns
+    assert ("labels" in model.abilities) == told
+    if "learn" in model.abilities:
+        model.learn([{}], iter([Clip("a", np.zeros(32_000, np.float32), 16_000)]))
+    if "labels" in model.abilities:
+        told_clip = GivenClip(np.zeros(0, np.float32), 8_000, {"a": 1})
+        assert model.answer([[told_clip]], ["?"]) == [{"a": 1}]
+        with pytest.raises(ModelError, match="'Mine' hears nothing: it answers from the labels of rows"):
+            model.answer(each([Clip("a", np.zeros(8, np.float32), 8_000)]), ["?"])
+
+
+def test_an_error_of_a_class_that_answers_names_its_line(write: Write) -> None:
+    model = load_model(write(ANSWERS.replace("return [", "return 1 / 0, [")))
+    with pytest.raises(ModelCodeError, match=r"ZeroDivisionError in mine\.py, line 6"):
+        model.answer([], [])
+    model = load_model(write(ANSWERS.replace("self, clips, prompts", "self, clips")))
+    with pytest.raises(ModelCodeError, match="TypeError in a line unknown"):
+        model.answer([], [])
+
+
+def test_a_class_that_embeds_and_answers_does_both(write: Write) -> None:
+    embeds = "    def embed(self, waveforms, sample_rate):\n        return waveforms[:, :4]\n"
+    model = load_model(write(ANSWERS + embeds + SCORES))
+    assert "audio" in model.abilities
+    assert "answer" in model.abilities
+    assert "score" in model.abilities
+    clip = Clip("a", np.zeros(32_000, np.float32), 16_000)
+    assert model.answer(each([clip]), ["?"]) == ["16000 8000"]
+    assert model.embed(np.ones((2, 16_000), np.float32), 16_000).shape == (2, 4)
+    assert model.card.output_dim == 4
+    assert load_model(write(ANSWERS.replace("answer(", "reply(") + embeds)).abilities == {"audio"}
+
+
+# A class of one's own with `embed_text`
+
+
+TEXT_EXAMPLE = Path(__file__).parents[3] / "examples" / "words_and_bands.py"
+
+CLASS = """
+import numpy as np, torch
+class Mine:
+    sample_rate = 8_000
+    def embed(self, waveforms, sample_rate):
+        return waveforms[:, :3]
+    def embed_text(self, texts):
+        {body}
+"""
+
+
+def test_a_class_with_embed_text_is_an_audio_text_encoder(write: Write) -> None:
+    name = write(
+        CLASS.format(body="return torch.tensor([[len(text), 1.5, 2] for text in texts], dtype=torch.bfloat16)")
+    )
+    model = load_model(name)
+    assert "text" in model.abilities
+    rows = model.embed_text(["dog", "a cat"])
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(rows, [[3, 1.5, 2], [5, 1.5, 2]])
+    assert load_model(write(CLASS.format(body="").partition("    def embed_text")[0])).abilities == {"audio"}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "return np.zeros((2, 4))",
+            r"returned shape \(2, 4\) for texts, but must return \[2, 3\]: texts and clips share",
+        ),
+        ("return np.zeros((2, 3), int)", "returned int64 for texts, but must return floating"),
+        ("return np.array([[0, 0, 0], [0, np.nan, 0]])", "returned values that are NaN or infinite for 'a cat'"),
+        ("return [[0.0, 0, 0]] * 2", "returned a list, but must return a NumPy array or a torch tensor"),
+        ("return {}[texts[0]]", r"KeyError in mine\.py, line 8: 'dog'"),
+    ],
+)
+def test_what_is_no_embedding_of_texts_is_refused(body: str, message: str, write: Write) -> None:
+    model = load_model(write(CLASS.format(body=body)))
+    assert "text" in model.abilities
+    with pytest.raises((ModelError, ModelCodeError), match=message):
+        model.embed_text(["dog", "a cat"])
+
+
+def test_the_example_is_short_and_passes_every_check() -> None:
+    lines = TEXT_EXAMPLE.read_text("utf-8").splitlines()
+    assert len(lines) <= 30
+    results = {check.name: check for check in check_model(f"{TEXT_EXAMPLE}:WordsAndBands")}
+    assert {name for name, check in results.items() if check.status == "fail"} == set()
+    assert results["texts"].status == results["texts: batch"].status == "pass"

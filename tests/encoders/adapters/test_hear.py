@@ -16,6 +16,7 @@ from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.files import sha256_of_file
 
+from ..contract import different_clips
 from .conftest import Write
 
 MODULE = """
@@ -45,7 +46,6 @@ def get_scene_embeddings(audio, model):
 """
 
 Saved = Callable[[str], Path]
-MakeClips = Callable[[int, float], np.ndarray]
 
 
 @pytest.fixture
@@ -54,21 +54,21 @@ def theirs(module: Write) -> str:
     return f"hear:{module(MODULE, 'fake_hear_module')}"
 
 
-def test_their_scene_embedding_is_our_embedding(theirs: str, make_clips: MakeClips) -> None:
+def test_their_scene_embedding_is_our_embedding(theirs: str) -> None:
     encoder = load_model(theirs, device="cpu")
     assert (encoder.card.id, encoder.card.sample_rate, encoder.card.output_dim) == (theirs, 16_000, 3)
-    clips = make_clips(16_000, 1)
+    clips = different_clips(16_000, 1)
     frames = clips.reshape(3, 100, 160)
     expected = np.stack([frames.mean(2), frames.max(2), frames.min(2)], axis=2).mean(1)
     np.testing.assert_allclose(encoder.embed(clips, 16_000), expected, atol=1e-6)
-    assert encoder.embed(make_clips(44_100, 1), 44_100).shape == (3, 3)
+    assert encoder.embed(different_clips(44_100, 1), 44_100).shape == (3, 3)
 
 
-def test_weights_are_passed_on_and_recorded(theirs: str, tmp_path: Path, make_clips: MakeClips) -> None:
+def test_weights_are_passed_on_and_recorded(theirs: str, tmp_path: Path) -> None:
     path = tmp_path / "weights.pt"
     torch.save({"matrix": 2 * torch.eye(4)[:, :3]}, path)
     plain, doubled = load_model(theirs), load_model(f"{theirs}:{path}")
-    clips = make_clips(16_000, 1)
+    clips = different_clips(16_000, 1)
     np.testing.assert_allclose(doubled.embed(clips, 16_000), 2 * plain.embed(clips, 16_000), rtol=1e-5)
     assert plain.card.revision != doubled.card.revision
     assert plain.card.revision.startswith("source-")
@@ -123,27 +123,27 @@ def test_options_are_refused(module: str) -> None:
         load_model(f"hear:{module}", options=EncoderOptions(pooling="max"))
 
 
-def test_our_scene_embedding_is_the_encoders_own(saved: Saved, make_clips: MakeClips) -> None:
+def test_our_scene_embedding_is_the_encoders_own(saved: Saved) -> None:
     model = hear.load_model(str(saved("whisper")))
     assert isinstance(model, torch.nn.Module)
     assert (model.sample_rate, model.scene_embedding_size, model.timestamp_embedding_size) == (16_000, 32, 32)
-    clips = make_clips(16_000, 1)
+    clips = different_clips(16_000, 1)
     embeddings = hear.get_scene_embeddings(torch.from_numpy(clips), model)
     assert embeddings.dtype == torch.float32
     np.testing.assert_array_equal(embeddings.numpy(), load_model(str(saved("whisper"))).embed(clips, 16_000))
 
 
-def test_a_rate_that_hear_does_not_provide_becomes_the_next_higher(make_clips: MakeClips) -> None:
+def test_a_rate_that_hear_does_not_provide_becomes_the_next_higher() -> None:
     model = hear.load_model("log-mel-statistics")
     assert (model.encoder.card.sample_rate, model.sample_rate) == (32_000, 44_100)
-    clips = make_clips(44_100, 1)
+    clips = different_clips(44_100, 1)
     ours = load_model("log-mel-statistics").embed(clips, 44_100)
     np.testing.assert_array_equal(hear.get_scene_embeddings(torch.from_numpy(clips), model).numpy(), ours)
 
 
-def test_timestamps_are_the_middles_of_frames(saved: Saved, make_clips: MakeClips) -> None:
+def test_timestamps_are_the_middles_of_frames(saved: Saved) -> None:
     model = hear.load_model(str(saved("whisper")))
-    clips = make_clips(16_000, 1.5)
+    clips = different_clips(16_000, 1.5)
     embeddings, times = hear.get_timestamp_embeddings(torch.from_numpy(clips), model)
     assert embeddings.shape == (3, 75, 32)
     # A frame of Whisper is 20 ms.
@@ -182,11 +182,11 @@ def test_the_model_path_must_be_an_encoder() -> None:
         hear.load_model("wisper-base")
 
 
-def test_ours_in_theirs_in_ours(make_clips: MakeClips, module: Write) -> None:
+def test_ours_in_theirs_in_ours(module: Write) -> None:
     text = (
         "from audio_compositionality.encoders.adapters.hear import get_scene_embeddings, load_model as load\n"
         "def load_model(path=''): return load('log-mel-statistics')\n"
     )
-    clips = make_clips(44_100, 1)
+    clips = different_clips(44_100, 1)
     expected = load_model("log-mel-statistics").embed(clips, 44_100)
     np.testing.assert_array_equal(load_model(f"hear:{module(text, 'fake_hear_around')}").embed(clips, 44_100), expected)

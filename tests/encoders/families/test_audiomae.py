@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import torch
@@ -11,9 +9,7 @@ from audio_compositionality.encoders.families.audiomae import AudioMaeEncoder
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
 
-from ..contract import small_networks
-
-MakeClips = Callable[[int, float], np.ndarray]
+from ..contract import different_clips, small_networks
 
 pytestmark = pytest.mark.filterwarnings("ignore:At least one mel filter")
 
@@ -39,10 +35,8 @@ def patches_by_hand(encoder: AudioMaeEncoder, clips: np.ndarray) -> tuple[np.nda
 
 
 @pytest.mark.parametrize(("seconds", "columns"), [(0.175, 1), (0.185, 2), (1.0, 7)])
-def test_pools_the_patches_that_begin_within_the_clip(
-    seconds: float, columns: int, encoder: AudioMaeEncoder, make_clips: MakeClips
-) -> None:
-    clips = make_clips(16_000, seconds)[:1]
+def test_pools_the_patches_that_begin_within_the_clip(seconds: float, columns: int, encoder: AudioMaeEncoder) -> None:
+    clips = different_clips(16_000, seconds)[:1]
     expected = patches_by_hand(encoder, clips)[1][:, :columns].mean(axis=2)
     frames, hop = encoder.embed_frames(clips, 16_000)
     np.testing.assert_allclose(frames, expected, atol=1e-4 * np.abs(expected).max())
@@ -50,8 +44,8 @@ def test_pools_the_patches_that_begin_within_the_clip(
     np.testing.assert_allclose(encoder.embed(clips, 16_000), frames.mean(axis=1), atol=1e-5)
 
 
-def test_class_token_and_layers(encoder: AudioMaeEncoder, make_clips: MakeClips) -> None:
-    clips = make_clips(16_000, 0.5)[:2]
+def test_class_token_and_layers(encoder: AudioMaeEncoder) -> None:
+    clips = different_clips(16_000, 0.5)[:2]
 
     def embed(layer: int | None) -> np.ndarray:
         return load_two_blocks(EncoderOptions(layer=layer, pooling="cls")).embed(clips, 16_000)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,7 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.networks.beats_network import BeatsAttention, position_buckets
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
 
-from ..contract import small_networks
-
-MakeClips = Callable[[int, float], np.ndarray]
+from ..contract import different_clips, small_networks
 
 
 def load_three_blocks(options: EncoderOptions = DEFAULT_OPTIONS) -> BeatsEncoder:
@@ -97,8 +94,8 @@ def test_fresh_weights_are_drawn_as_published(encoder: BeatsEncoder) -> None:
         assert abs(float(weights[name].mean())) < 0.05 * deviation, name
 
 
-def test_frames_that_fill_no_patch_are_left_out(encoder: BeatsEncoder, make_clips: MakeClips) -> None:
-    clips = make_clips(16_000, 1.0)
+def test_frames_that_fill_no_patch_are_left_out(encoder: BeatsEncoder) -> None:
+    clips = different_clips(16_000, 1.0)
     filled = 400 + (5 * 16 - 1) * 160
     whole = encoder.embed(clips[:, : filled + 15 * 160], 16_000)
     np.testing.assert_array_equal(encoder.embed(clips[:, :filled], 16_000), whole)
@@ -109,8 +106,8 @@ def test_frames_that_fill_no_patch_are_left_out(encoder: BeatsEncoder, make_clip
         encoder.embed(clips[:, :2_799], 16_000)
 
 
-def test_frames_average_the_bands_of_a_moment(encoder: BeatsEncoder, make_clips: MakeClips) -> None:
-    clips = make_clips(16_000, 0.5)
+def test_frames_average_the_bands_of_a_moment(encoder: BeatsEncoder) -> None:
+    clips = different_clips(16_000, 0.5)
     features = encoder.prepare(clips, 16_000)
     assert features.shape == (3, 48, 128)
     with torch.no_grad():
@@ -123,8 +120,8 @@ def test_frames_average_the_bands_of_a_moment(encoder: BeatsEncoder, make_clips:
     np.testing.assert_allclose(encoder.embed(clips, 16_000), ours.mean(axis=1), atol=1e-5)
 
 
-def test_layers(encoder: BeatsEncoder, make_clips: MakeClips) -> None:
-    clips = make_clips(16_000, 0.5)
+def test_layers(encoder: BeatsEncoder) -> None:
+    clips = different_clips(16_000, 0.5)
     blocks = encoder._model.encoder.layers
     states: list[torch.Tensor] = []
     hooks = [blocks[0].register_forward_pre_hook(lambda _, inputs: states.append(inputs[0]))]

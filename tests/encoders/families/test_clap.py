@@ -21,10 +21,11 @@ from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.files import sha256_of_file
 
+from ..contract import different_clips
+
 RATE = 48_000
 Saved = Callable[[str], Path]
 Save = Callable[[str, Path], Path]
-MakeClips = Callable[[int, float], np.ndarray]
 HubCache = Callable[[str, Path, list[str]], Path]
 
 
@@ -43,9 +44,9 @@ def pure_tones(seconds: float) -> np.ndarray:
 @pytest.mark.parametrize("truncation", ["fusion", "rand_trunc"])
 @pytest.mark.parametrize("padding", ["repeatpad", "repeat", "pad"])
 @pytest.mark.parametrize("seconds", [2.0, 1.3, 0.3, 1 / RATE])
-def test_log_mel_is_that_of_the_extractor(truncation: str, padding: str, seconds: float, make_clips: MakeClips) -> None:
+def test_log_mel_is_that_of_the_extractor(truncation: str, padding: str, seconds: float) -> None:
     extractor = transformers.ClapFeatureExtractor(max_length_s=2, truncation=truncation, padding=padding)
-    clips = np.concatenate([make_clips(RATE, seconds), pure_tones(seconds)])
+    clips = np.concatenate([different_clips(RATE, seconds), pure_tones(seconds)])
     expected = extractor(list(clips), sampling_rate=RATE, return_tensors="pt")["input_features"][:, 0]
     actual = ClapLogMel(extractor, "clap")(torch.from_numpy(clips))
     assert actual.dtype == torch.float32
@@ -54,11 +55,11 @@ def test_log_mel_is_that_of_the_extractor(truncation: str, padding: str, seconds
     assert float((actual - expected).abs().max()) < 1e-3
 
 
-def test_log_mel_follows_the_extractors_settings(make_clips: MakeClips) -> None:
+def test_log_mel_follows_the_extractors_settings() -> None:
     extractor = transformers.ClapFeatureExtractor(
         feature_size=40, hop_length=320, fft_window_size=512, frequency_min=50, max_length_s=1, truncation="rand_trunc"
     )
-    clips = make_clips(RATE, 1.0)
+    clips = different_clips(RATE, 1.0)
     expected = extractor(list(clips), sampling_rate=RATE, return_tensors="pt")["input_features"][:, 0]
     torch.testing.assert_close(ClapLogMel(extractor, "clap")(torch.from_numpy(clips)), expected, rtol=1e-5, atol=1e-3)
 
@@ -87,9 +88,9 @@ def published(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_published_pytorch_file_is_read(
-    save: Save, saved: Saved, tmp_path: Path, make_clips: MakeClips, monkeypatch: pytest.MonkeyPatch
+    save: Save, saved: Saved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clips = make_clips(RATE, 2.0)
+    clips = different_clips(RATE, 2.0)
     folder = save("clap", tmp_path / "old")
     published(folder, monkeypatch)
     encoder = load(f"laion-clap={folder}")
@@ -103,14 +104,13 @@ def test_from_the_hub_only_the_published_file_is_read(
     saved: Saved,
     hub_cache: HubCache,
     tmp_path: Path,
-    make_clips: MakeClips,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder = save("clap", tmp_path / "hub")
     published(folder, monkeypatch)
     absent = ["model.safetensors", "model.safetensors.index.json", "processor_config.json"]
     snapshot = hub_cache("laion/clap-htsat-unfused", folder, absent)
-    clips = make_clips(RATE, 2.0)
+    clips = different_clips(RATE, 2.0)
     encoder = load("laion-clap")
     assert encoder.card.revision == snapshot.name
     np.testing.assert_array_equal(encoder.embed(clips, RATE), load(saved("clap")).embed(clips, RATE))
@@ -122,8 +122,8 @@ def test_from_the_hub_only_the_published_file_is_read(
 
 
 @pytest.mark.parametrize("seconds", [2.1, 4.0, 4.5])
-def test_a_longer_clip_is_the_mean_of_windows(seconds: float, saved: Saved, make_clips: MakeClips) -> None:
-    clips, window = make_clips(RATE, seconds), 2 * RATE
+def test_a_longer_clip_is_the_mean_of_windows(seconds: float, saved: Saved) -> None:
+    clips, window = different_clips(RATE, seconds), 2 * RATE
     encoder = load(saved("clap"))
     count = math.ceil(seconds / 2)
     starts = [int(place * (clips.shape[1] - window) / (count - 1)) for place in range(count)]
@@ -132,8 +132,8 @@ def test_a_longer_clip_is_the_mean_of_windows(seconds: float, saved: Saved, make
     np.testing.assert_allclose(encoder.embed(clips, RATE), expected, atol=1e-5)
 
 
-def test_layers_poolings_and_frames_of_a_longer_clip_are_refused(saved: Saved, make_clips: MakeClips) -> None:
-    clips, complaint = make_clips(RATE, 2.1), r"clips last 2\.1 s, but .* takes 2 s at most"
+def test_layers_poolings_and_frames_of_a_longer_clip_are_refused(saved: Saved) -> None:
+    clips, complaint = different_clips(RATE, 2.1), r"clips last 2\.1 s, but .* takes 2 s at most"
     for options in ({"layer": 1}, {"pooling": "mean"}):
         with pytest.raises(ModelError, match=complaint):
             load(saved("clap"), **options).embed(clips, RATE)

@@ -17,11 +17,12 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from audio_compositionality.encoders.base import ClipError
-from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.front_ends.whisper import WhisperLogMel
+from audio_compositionality.encoders.loading.registry import load_encoder, load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.files import sha256_of_file
 
-from ..contract import About, ModelContract, different_clips, encoder_name, relative_error
+from ..contract import About, ModelContract, different_clips, encoder_name, loaded, relative_error
 
 Saved = Callable[[str], Path]
 Save = Callable[[str, Path], Path]
@@ -51,7 +52,9 @@ and taken by pairs by w2v-BERT, where an odd one is padded.
 HOPS = {"encodec": 160, "encodec-stereo": 160, "dac": 320, "mimi": 1920}
 PE_AUDIO = ("pe-audio", "pe-audio-frames", "pe-audio-encoder")
 QWEN = ("qwen2-audio", "qwen2-audio-encoder")
-FAMILIES = [*SPEECH, "ast", "clap", "clap-fusion", "whisper", *HOPS, *PE_AUDIO, *QWEN]
+FAMILIES = [*SPEECH, "ast", "clap", "clap-fusion", "whisper", *HOPS, *PE_AUDIO, *QWEN, "audio-flamingo"]
+TOWERS = ("qwen2-audio", "audio-flamingo")
+"""Of models that answer, which are loaded by another name."""
 RATES = {"clap": 48_000, "clap-fusion": 48_000, "encodec": 24_000, "encodec-stereo": 48_000, "dac": 44_100,
          "mimi": 24_000, **dict.fromkeys(PE_AUDIO, 48_000)}  # fmt: skip
 DIMS = {"wav2vec2-adapter": 24, "clap": 24, "clap-fusion": 24, "pe-audio": 24, "pe-audio-frames": 24, "encodec": 16,
@@ -66,15 +69,16 @@ class TestFamilies(ModelContract):
 
     def test_its_id_and_digest_are_those_of_the_folder(self, about: About) -> None:
         folder = Path(about.name)
-        card = load_model(about.name).card
-        assert card.id == folder.name
+        card = loaded(about.name).card
+        assert card.id in (folder.name, f"tower:{folder.name}")
         assert card.weights_sha256 == sha256_of_file(folder / "model.safetensors")
         assert card.revision.startswith("sha256-")
 
     def test_its_untrained_twin_needs_no_weights(self, about: About, tmp_path: Path) -> None:
         for file in Path(about.name).glob("*.json"):
             shutil.copy(file, tmp_path)
-        assert load_model(f"untrained:{tmp_path}").card.id == f"untrained:{tmp_path.name}"
+        card = load_encoder(f"untrained:{tmp_path}").card
+        assert card.id in (f"untrained:{tmp_path.name}", f"untrained:tower:{tmp_path.name}")
 
 
 # Frames, layers and poolings
@@ -240,6 +244,18 @@ def qwen(folder: Path, clips: np.ndarray, layer: int | None) -> ByHand:
     return ByHand(at_layer(output, layer)[:, :count], seconds)
 
 
+def flamingo(folder: Path, clips: np.ndarray, layer: int | None) -> ByHand:
+    """As `AudioFlamingo3Processor` and the model call the tower: a frame is kept for every sound token."""
+    model = transformers.AudioFlamingo3ForConditionalGeneration.from_pretrained(folder).eval()
+    inputs = extracted(folder, clips, 16_000, return_attention_mask=True)
+    tower, mask = model.model.audio_tower, inputs["attention_mask"]
+    output = tower(inputs["input_features"], input_features_mask=mask, output_hidden_states=True)
+    kept = int(tower._get_feat_extract_output_lengths(mask.sum(-1))[1][0])
+    # The last hidden state is the output, with half as many frames as those before it.
+    count, seconds = ((clips.shape[1] // 160 + 1) // 2, 0.02) if layer in (0, 1) else (kept, 0.04)
+    return ByHand(at_layer(output, layer)[:, :count], seconds)
+
+
 RUNS: dict[str, tuple[Callable[[Path, np.ndarray, int | None], ByHand], tuple[float, ...]]] = {
     **{family: (speech, (0.71,)) for family in SPEECH},
     "whisper": (whisper, (1.0, 0.01, 1.337, 3.0)),
@@ -250,6 +266,7 @@ RUNS: dict[str, tuple[Callable[[Path, np.ndarray, int | None], ByHand], tuple[fl
     "encodec-stereo": (codec, (0.7, 0.01, 0.25)),
     **{family: (pe_audio, (0.3, 0.04)) for family in PE_AUDIO},
     **{family: (qwen, (0.71, 0.04, 0.5, 3.0)) for family in QWEN},
+    "audio-flamingo": (flamingo, (0.71, 0.05, 1.03, 2.99, 3.0)),
 }
 """By family: what is called by hand, and lengths in seconds, at the first of which layers are looked at too."""
 
@@ -276,7 +293,7 @@ def test_frames_and_poolings_are_those_of_transformers(
     clips = different_clips(rate, seconds)
     with torch.no_grad():
         expected = RUNS[family][0](saved(family), clips, layer)
-    name = f"tower:{saved(family)}" if family in QWEN else str(saved(family))
+    name = encoder_name(family, saved(family))
     own = expected.frames.mean(1) if expected.embedding is None else expected.embedding
     encoder = load_model(name, options=EncoderOptions(layer=layer))
     frames, distance = encoder.embed_frames(clips, rate)
@@ -294,7 +311,7 @@ def test_frames_and_poolings_are_those_of_transformers(
                 load_model(name, options=options)
             continue
         one = load_model(name, options=options)
-        assert one.card.id == f"{'tower:' * (family == 'qwen2-audio')}{family}{options.suffix}"
+        assert one.card.id == f"{'tower:' * (family in TOWERS)}{family}{options.suffix}"
         assert one.card.output_dim == values.shape[1]
         assert relative_error(one.embed(clips, rate), values.numpy()) < 1e-5
 
@@ -351,7 +368,7 @@ def test_padding_of_the_extractor_is_left_out(saved: Saved) -> None:
         ("speech-to-text", 100, "cannot take clips of 100 samples"),
         *((family, hop - 1, f"are shorter than one frame of '{family}'") for family, hop in HOPS.items()),
         ("pe-audio", 1919, r"are shorter than one frame .*\(1920 samples\)"),
-        ("qwen2-audio", 320, "are shorter than one frame of 'tower:qwen2-audio'"),
+        *((family, 320, f"are shorter than one frame of 'tower:{family}'") for family in TOWERS),
     ],
 )
 def test_clips_shorter_than_a_frame_are_refused(family: str, samples: int, message: str, saved: Saved) -> None:
@@ -366,7 +383,8 @@ def test_clips_shorter_than_a_frame_are_refused(family: str, samples: int, messa
 
 
 @pytest.mark.parametrize(
-    ("family", "seconds", "longest"), [("ast", 2.2, "2.06494 s"), ("whisper", 3.1, "3 s"), ("qwen2-audio", 3.1, "3 s")]
+    ("family", "seconds", "longest"),
+    [("ast", 2.2, "2.06494 s"), *((family, 3.1, "3 s") for family in ("whisper", *TOWERS))],
 )
 def test_clips_longer_than_the_window_are_refused(family: str, seconds: float, longest: str, saved: Saved) -> None:
     encoder = load_model(encoder_name(family, saved(family)))
@@ -490,13 +508,14 @@ def test_missing_reshaped_and_left_over_weights_are_named(family: str, stored: s
         *((family, ("encoder",)) for family in HOPS),
         ("whisper", ("encoder",)),
         ("pe-audio", ("audio_encoder", "audio_head")),
+        ("audio-flamingo", ("audio_tower",)),
         ("clap", ("audio_model", "audio_projection")),
     ],
 )
 def test_only_the_part_that_embeds_is_kept_and_needed(
     family: str, kept: tuple[str, ...], save: Save, saved: Saved, tmp_path: Path
 ) -> None:
-    encoder = load_model(str(saved(family)))
+    encoder = load_model(encoder_name(family, saved(family)))
     whole = transformers.AutoModel.from_pretrained(saved(family))
     parts = [getattr(whole, part) for part in kept]
     assert encoder.card.parameters == sum(weight.numel() for part in parts for weight in part.parameters())
@@ -508,7 +527,8 @@ def test_only_the_part_that_embeds_is_kept_and_needed(
     assert len(fewer) < len(weights)
     save_file(fewer, folder / "model.safetensors", {"format": "pt"})
     clips, rate = different_clips(encoder.card.sample_rate, 0.5), encoder.card.sample_rate
-    np.testing.assert_array_equal(load_model(str(folder)).embed(clips, rate), encoder.embed(clips, rate))
+    part = load_model(encoder_name(family, folder))
+    np.testing.assert_array_equal(part.embed(clips, rate), encoder.embed(clips, rate))
 
 
 def test_the_attention_of_whisper_is_fused(saved: Saved) -> None:
@@ -646,3 +666,19 @@ def test_an_extractor_that_does_not_belong_to_the_model(
     extractor().save_pretrained(tmp_path)
     with pytest.raises(ValueError, match=message):
         load_model(f"untrained:{tmp_path}")
+
+
+# test_whisper
+
+
+MakeClips = Callable[[int, float], np.ndarray]
+
+
+@pytest.mark.parametrize("samples", [1, 159, 160, 161, 200, 201, 4_321, 16_000, 47_599, 47_600, 47_840, 48_000])
+def test_log_mel_is_that_of_transformers_to_the_bit(samples: int) -> None:
+    extractor = transformers.WhisperFeatureExtractor(chunk_length=3)
+    rng = np.random.default_rng(samples)
+    clips = (rng.normal(size=(3, samples)) * [[0.3], [1e-3], [0.0]]).astype(np.float32)
+    expected = extractor(list(clips), sampling_rate=16_000, return_tensors="pt").input_features
+    # Equal on the machines it was tried on; another one may sum a shorter matrix in another order.
+    torch.testing.assert_close(WhisperLogMel(extractor)(torch.from_numpy(clips)), expected, rtol=0, atol=1e-6)

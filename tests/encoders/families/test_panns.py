@@ -21,7 +21,7 @@ from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.networks import cnn14
 from audio_compositionality.encoders.options import EncoderOptions
 
-from ..contract import CHANNELS, small_networks
+from ..contract import CHANNELS, different_clips, small_networks
 
 RATE = 32_000
 CONSTANTS = torchlibrosa_constants("", sample_rate=RATE, n_fft=1024, mels=64, fmin=50, fmax=14_000)
@@ -87,8 +87,8 @@ def librosa_log_mel(clip: np.ndarray) -> np.ndarray:
     return librosa.power_to_db(power, ref=1.0, amin=1e-10, top_db=None)
 
 
-def test_the_spectrogram_is_librosas(make_clips: Callable[[int, float], np.ndarray]) -> None:
-    clips = make_clips(RATE, 0.5)
+def test_the_spectrogram_is_librosas() -> None:
+    clips = different_clips(RATE, 0.5)
     expected = np.stack([librosa_log_mel(clip).T for clip in clips])
     ours = DecibelSpectrogram(RATE, cnn14.BAND_EDGES)(torch.from_numpy(clips)).numpy()
     # Bands with nearly no power come from rounding.
@@ -99,10 +99,8 @@ def test_the_spectrogram_is_librosas(make_clips: Callable[[int, float], np.ndarr
     torch.testing.assert_close(silence, torch.full((1, 32, 64), -100.0))
 
 
-def test_layers_are_the_blocks_of_the_paper(
-    load: Callable[..., ModelEncoder], make_clips: Callable[[int, float], np.ndarray]
-) -> None:
-    clips = make_clips(RATE, 1.0)
+def test_layers_are_the_blocks_of_the_paper(load: Callable[..., ModelEncoder]) -> None:
+    clips = different_clips(RATE, 1.0)
     outputs, embedding = blocks_by_hand(np.stack([librosa_log_mel(clip) for clip in clips]))
     np.testing.assert_allclose(load().embed(clips, RATE), embedding, rtol=1e-3, atol=1e-3)
     for layer, maps in enumerate(outputs):
@@ -128,11 +126,9 @@ def test_clips_of_any_length_that_leaves_a_frame(load: Callable[..., ModelEncode
         load(pooling="cls")
 
 
-def test_the_stored_mel_filters_are_used(
-    small: None, tmp_path: Path, make_clips: Callable[[int, float], np.ndarray]
-) -> None:
+def test_the_stored_mel_filters_are_used(small: None, tmp_path: Path) -> None:
     from_zero = torchlibrosa_constants("", sample_rate=RATE, n_fft=1024, mels=64, fmin=0, fmax=12_000)
-    clips = make_clips(RATE, 0.5)
+    clips = different_clips(RATE, 0.5)
     for name, constants, edges in [("own", {}, (50, 14_000)), ("other", {MEL: from_zero[MEL]}, (0, 12_000))]:
         path = tmp_path / f"{name}.safetensors"
         save_file({**official_state(), **constants}, path)
