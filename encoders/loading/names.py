@@ -116,8 +116,8 @@ class ModelName:
         """
         if self.is_tower and self.form not in ("folder", "hub", "unknown"):
             raise ModelError(
-                f"'{self.uncontrolled}': {TOWER} stands in front of a folder or a Hub id of a model that hears and "
-                f"answers, and '{self.model}' is neither"
+                f"'{self.uncontrolled}': {TOWER} goes in front of the folder or Hub id of a model that takes sound "
+                f"and answers; '{self.model}' is neither"
             )
         if self.form == "adapter":
             adapter = find_adapter(self.prefix)

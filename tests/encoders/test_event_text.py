@@ -110,7 +110,7 @@ def test_the_card_is_of_both():
     assert (card.id, card.revision) == ("heard-as-text:levels:echo", "1+2+text-1")
     assert (card.sample_rate, card.output_dim, card.trained_on) == (16_000, None, "nothing")
     assert cascade().device == "server"
-    with pytest.raises(ModelError, match="'echo' tells no likelihoods of options; it can only answer"):
+    with pytest.raises(ModelError, match="'echo' gives no likelihoods of options; it can only answer"):
         cascade().score_options(each([Clip(np.ones(16, np.float32))]), ["a"], [["bell", "siren"]], "options")
 
 

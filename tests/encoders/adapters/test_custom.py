@@ -416,7 +416,7 @@ def test_a_class_that_answers_can_do_as_a_model_what_it_can(
     if "labels" in model.abilities:
         told_clip = GivenClip(np.zeros(0, np.float32), 8_000, {"a": 1})
         assert model.answer([[told_clip]], ["?"]) == [{"a": 1}]
-        with pytest.raises(ModelError, match="'Mine' hears nothing: it answers from the labels of rows"):
+        with pytest.raises(ModelError, match="'Mine' takes no sound: it answers from the labels of rows"):
             model.answer(each([Clip("a", np.zeros(8, np.float32), 8_000)]), ["?"])
 
 

@@ -620,7 +620,7 @@ INNER = {"hidden_size": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_a
         (
             lambda: T.SpeechT5Config(**INNER),
             T.SpeechT5FeatureExtractor,
-            "cannot run on what its SpeechT5FeatureExtractor makes",
+            "cannot run on the output of its SpeechT5FeatureExtractor",
         ),
     ],
     ids=["text", "image", "unknown", "several", "vocoder", "subsampled", "inner"],

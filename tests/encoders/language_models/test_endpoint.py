@@ -144,7 +144,7 @@ def test_questions_without_sound_and_none(server: LoopbackEndpoint):
         (
             lambda model: model.score_options(each(clips_of(1)), ["a"], [["x", "y"]], "options"),
             ModelError,
-            "cannot score by options: a server tells no likelihoods of given texts",
+            "cannot score by options: a server gives no likelihoods of given texts",
         ),
         (
             lambda model: model.score_options(each(clips_of(2)), ["a", "b"], [["x", "y"]], "letters"),
@@ -249,13 +249,13 @@ WORDS = "Sound is\n\x1b[31mnot " + "supported " * 99
             (401, f"set the environment variable {KEY_VARIABLE} to a key"),
             (403, f"set the environment variable {KEY_VARIABLE} to a key"),
             (404, "check the model's name and the URL"),
-            (408, "see what the server says"),
+            (408, "see the server's message"),
             (413, "shorter clips"),
             (422, "another model"),
         )),
         (refusal(401, "missing key"), r"401 \(missing key\); set the environment variable"),
         # Pages of gateways are not shown.
-        (Response(405, b"<html>Not allowed</html>", {"Content-Type": "text/html"}), "server answered 405; see what"),
+        (Response(405, b"<html>Not allowed</html>", {"Content-Type": "text/html"}), "405; see the server's"),
         (Response(400, LISTED, {"Content-Type": "application/json"}), r"answered 400 \(Resource exhausted\)"),
         *((Response(400, b'{"error":' * deep + b"1" + b"}" * deep), "server answered 400") for deep in (950, 10**5)),
         (Raw([head(400, Content_Length="999"), b"no such sound"]), r"the server answered 400 \(no such sound\)"),

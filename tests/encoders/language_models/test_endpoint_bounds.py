@@ -265,7 +265,7 @@ def test_an_answer_without_end_ends_at_the_deadline(server: LoopbackEndpoint, cl
 
     server.respond = lambda request: Raw(replies())  # type: ignore[assignment, return-value]
     error = error_of(model_of(server, deadline=0.5))
-    assert "there was no whole answer within 0.5 s, the most that a question may take in all" in str(error)
+    assert "there was no complete answer within 0.5 s, the limit of a question with all its tries" in str(error)
     assert "--set deadline=..." in str(error)
     assert not ended
     assert (len(server.requests), clock.waits) == (1, [])
@@ -285,7 +285,7 @@ def test_a_connection_that_is_never_made_ends_at_the_deadline(clock: StillClock,
                 waiting.extend(socket.create_connection(place, 0.3) for _ in range(50))
             address = parse_endpoint(f"endpoint:tiny@http://127.0.0.1:{place[1]}/v1")
             model = EndpointModel(address, settings=EndpointSettings(deadline=0.5), clock=clock)
-            assert "no whole answer within 0.5 s" in str(error_of(model))
+            assert "no complete answer within 0.5 s" in str(error_of(model))
         finally:
             for one in waiting:
                 one.close()
@@ -298,7 +298,7 @@ def test_the_tries_of_a_question_share_its_deadline(server: LoopbackEndpoint, cl
 
     server.respond = respond
     text = str(error_of(model_of(server, deadline=0.6)))
-    assert "no whole answer within 0.6 s" in text
+    assert "no complete answer within 0.6 s" in text
     assert 1 <= len(server.requests) <= 2
     # Five would have been made, with all waits between them.
     assert sum(clock.waits) < sum(WAITS)

@@ -130,7 +130,7 @@ def test_a_folder_is_one_before_it_is_a_repository(tmp_path: Path, monkeypatch: 
         ("no/such/folder", "there is no folder 'no/such/folder', and it is no Hub id"),
         ("sorted-words:untrained:shuffled:org/name", "is a twin of a twin"),
         ("nothing.py:Mine", r"'nothing\.py:Mine': there is no file 'nothing\.py'"),
-        ("tower:whisper-base", "'tower:whisper-base': tower: stands in front of a folder or a Hub id of a model that"),
+        ("tower:whisper-base", "'tower:whisper-base': tower: goes in front of the folder or Hub id of a model that"),
         ("tower:hear:module", "'hear:module' is neither"),
         ("tower:endpoint:m@http://h/v1", "'endpoint:m@h' runs on a server, so nothing here can take a part of it"),
         ("endpoint:m@ftp://h/v1", r"'endpoint:m@ftp://…': the URL must begin with http"),
@@ -154,7 +154,7 @@ def test_what_is_refused(name: str, words: str) -> None:
             "'sorted-words:downsample': 'downsample' embeds no text, so there is nothing to con",
         ),
         ("without-text:log-mel-statistics", "embeds no text"),
-        ("events-as-text:oracle", "'oracle' is told labels"),
+        ("events-as-text:oracle", "'oracle' reads labels"),
     ],
 )
 def test_what_is_refused_when_it_is_loaded(name: str, words: str) -> None:

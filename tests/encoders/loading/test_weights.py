@@ -318,7 +318,7 @@ def test_without_a_record_nothing_is_said_and_one_that_cannot_be_read_is_refused
     assert recorded_data(lambda name: None) is None
     assert recorded_data(without_network) is None
     (tmp_path / RECORD).write_bytes(sealed_json({"recipe": "scenes"}))
-    with pytest.raises(ModelError, match="does not say what the weights beside it were trained on"):
+    with pytest.raises(ModelError, match="does not state the training data of the weights beside it"):
         recorded_data(lambda name: tmp_path / name)
     for content in (b"[]", json.dumps({"trained_on": "rows"}).encode(), sealed_json({"trained_on": "rows"})[:-9]):
         (tmp_path / RECORD).write_bytes(content)
