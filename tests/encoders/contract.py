@@ -29,6 +29,10 @@ from audio_compositionality.encoders.loading.registry import has_twins, load_enc
 from audio_compositionality.encoders.networks import beats_network, cnn14, htsat, passt_network
 from audio_compositionality.support.errors import InputError
 
+Saved = Callable[[str], Path]
+Save = Callable[[str, Path], Path]
+HubCache = Callable[[str, Path, list[str]], Path]
+
 BATCHED = 1e-4
 """Relative difference that kernels for another size of batch may make."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +18,7 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 
-from .contract import different_clips, encoder_name
+from .contract import Saved, different_clips, encoder_name
 
 CPU = "__version__ = '2.9.0+cpu'\ncuda: Optional[str] = None\nhip: Optional[str] = None\n"
 
@@ -75,9 +74,6 @@ def test_the_file_of_versions_of_the_installed_build_says_what_it_was_built_with
 
 
 # Reduced precision and compilation, with models of several kinds
-
-
-Saved = Callable[[str], Path]
 
 
 class Rounded(ModelEncoder[torch.Tensor]):

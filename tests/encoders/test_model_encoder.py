@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +19,9 @@ from audio_compositionality.encoders.model_encoder import Hidden, LayeredEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.pipeline import embed_batches, embed_batches_at_layers
 
-from .contract import LISTED, different_clips, encoder_name, relative_error, small_networks
+from .contract import LISTED, Saved, different_clips, encoder_name, relative_error, small_networks
 from .families.test_families import RATES
 from .test_pipeline import Batch
-
-Saved = Callable[[str], Path]
 
 TINY = [
     "wav2vec2",

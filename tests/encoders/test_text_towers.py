@@ -27,10 +27,7 @@ from audio_compositionality.encoders.text_towers import SentenceEncoder, TextedE
 from audio_compositionality.metrics.answers import embedding_match
 from audio_compositionality.support.files import sha256_of_file
 
-from .contract import TEXTS, TextContract, relative_error
-
-Saved = Callable[[str], Path]
-Save = Callable[[str, Path], Path]
+from .contract import TEXTS, Saved, TextContract, relative_error
 
 WORDS = sorted({word for text in TEXTS for word in text.split()})
 SPECIAL = {

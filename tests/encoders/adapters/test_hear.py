@@ -3,7 +3,6 @@ real packages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.files import sha256_of_file
 
-from ..contract import different_clips
+from ..contract import Saved, different_clips
 from .conftest import Write
 
 MODULE = """
@@ -44,8 +43,6 @@ def get_timestamp_embeddings(audio, model):
 def get_scene_embeddings(audio, model):
     return model.dropout(get_timestamp_embeddings(audio, model)[0] @ model.matrix).mean(1)
 """
-
-Saved = Callable[[str], Path]
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +13,7 @@ from scipy.signal import resample_poly
 from audio_compositionality.encoders.adapters import mteb as adapter
 from audio_compositionality.encoders.loading.registry import load_model
 
-from ..contract import different_clips
-
-Saved = Callable[[str], Path]
+from ..contract import Saved, different_clips
 
 
 def item(array: Any, rate: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 
-from ..contract import different_clips
+from ..contract import Saved, different_clips
 
 THEIRS = """
 import torch
@@ -31,8 +30,6 @@ class FramesEncoder(torch.nn.Module):
         values = torch.stack([frames.mean(2), frames.amax(2), frames.amin(2)], dim=2)
         return self.dropout(values) * self.scale
 """
-
-Saved = Callable[[str], Path]
 
 
 @pytest.fixture

@@ -19,12 +19,10 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 
-from ..contract import different_clips
+from ..contract import HubCache, different_clips
 
 RATE = 16_000
 SHARDS = {name: f"model-0000{number}-of-00003.safetensors" for number, name in enumerate(("tower", "both", "text"), 1)}
-
-HubCache = Callable[[str, Path, list[str]], Path]
 
 
 @pytest.fixture(scope="session")

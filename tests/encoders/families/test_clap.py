@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,12 +20,9 @@ from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.files import sha256_of_file
 
-from ..contract import different_clips
+from ..contract import HubCache, Save, Saved, different_clips
 
 RATE = 48_000
-Saved = Callable[[str], Path]
-Save = Callable[[str, Path], Path]
-HubCache = Callable[[str, Path, list[str]], Path]
 
 
 def load(folder: Path | str, **options: object) -> ModelEncoder:

@@ -22,10 +22,7 @@ from audio_compositionality.encoders.loading.registry import load_encoder, load_
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.files import sha256_of_file
 
-from ..contract import About, ModelContract, different_clips, encoder_name, loaded, relative_error
-
-Saved = Callable[[str], Path]
-Save = Callable[[str, Path], Path]
+from ..contract import About, ModelContract, Save, Saved, different_clips, encoder_name, loaded, relative_error
 
 SPEECH = {
     "wav2vec2": (8, 89, 8, 89),

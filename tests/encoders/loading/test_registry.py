@@ -14,9 +14,8 @@ from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.files import sha256_of_file
 
-HubCache = Callable[[str, Path, list[str]], Path]
-Saved = Callable[[str], Path]
-Save = Callable[[str, Path], Path]
+from ..contract import HubCache, Save, Saved
+
 MakeClips = Callable[[int, float], np.ndarray]
 
 

@@ -21,7 +21,7 @@ from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
 from audio_compositionality.support.files import sha256_of_file
 
-Saved = Callable[[str], Path]
+from ..contract import Saved
 
 SHUFFLED = TWINS["shuffled"]
 
