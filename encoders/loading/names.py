@@ -141,8 +141,8 @@ class ModelName:
         if "/" in self.model:
             return f"there is no folder '{self.model}', and it is no Hub id (org/name) either"
         return (
-            f"unknown model '{self.uncontrolled}'; `audio-compositionality models` lists those that have a name. Else "
-            "pass a Hub id (org/name), an existing folder with config.json, preprocessor_config.json and safetensors "
+            f"unknown model '{self.uncontrolled}'; `audio-compositionality models` lists those that have a name. "
+            "Otherwise pass a Hub id (org/name), an existing folder with config.json, preprocessor_config.json and safetensors "
             "weights, or a class of your own as path/to/file.py:ClassName"
         )
 
@@ -428,8 +428,8 @@ def parse_endpoint(name: str) -> Address:
         raise ModelError(f"{what}: the URL must begin with http:// or https://")
     if "@" in rest.partition("/")[0] or re.search(r"[?#\\]", rest):
         raise ModelError(
-            f"{what}: the URL must be http(s)://HOST[:PORT][/PATH], without user, password, ? and #: names stand in "
-            f"result files; the key belongs into the environment variable {KEY_VARIABLE}"
+            f"{what}: the URL must be http(s)://HOST[:PORT][/PATH], without user, password, ? and #: names appear "
+            f"in result files; the key belongs in the environment variable {KEY_VARIABLE}"
         )
     try:
         parts = urlsplit(f"{scheme}://{rest}")

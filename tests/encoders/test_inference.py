@@ -1,4 +1,4 @@
-"""Where a model runs: the device, and torch, which is imported only where that may be a GPU."""
+"""How a model runs: the device, with torch imported only where that may be a GPU; precision; options."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_callers_autocast_changes_nothing(family: str, saved: Saved) -> None:
         np.testing.assert_array_equal(encoder.embed(clips, encoder.card.sample_rate), expected)
 
 
-# test_options
+# Options
 
 
 def test_the_suffix_tells_options_apart() -> None:

@@ -105,7 +105,6 @@ def test_texts_of_clap_are_transformers_text_features(family: str, worded: Saved
     np.testing.assert_allclose(np.linalg.norm(actual, axis=1), 1, rtol=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", ["pe-audio", "pe-audio-frames"])
 def test_texts_of_perception_encoders_are_those_that_transformers_compares_with_sound(
     family: str, worded: Saved
@@ -214,7 +213,6 @@ def test_a_checkpoint_without_its_tokenizer_is_refused(saved: Saved, tmp_path: P
         load(add_tokenizer(folder, "clap", words=many)).embed_text(TEXTS)
 
 
-@pytest.mark.slow
 def test_the_revision_of_a_folder_names_its_tokenizer(worded: Saved, saved: Saved, tmp_path: Path) -> None:
     plain, with_words = (load_model(str(folder("clap"))).card for folder in (saved, worded))
     assert plain.revision != with_words.revision
