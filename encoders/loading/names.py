@@ -142,8 +142,8 @@ class ModelName:
             return f"there is no folder '{self.model}', and it is no Hub id (org/name) either"
         return (
             f"unknown model '{self.uncontrolled}'; `audio-compositionality models` lists those that have a name. "
-            "Otherwise pass a Hub id (org/name), an existing folder with config.json, preprocessor_config.json and safetensors "
-            "weights, or a class of your own as path/to/file.py:ClassName"
+            "Otherwise pass a Hub id (org/name), an existing folder with config.json, preprocessor_config.json "
+            "and safetensors weights, or a class of your own as path/to/file.py:ClassName"
         )
 
     def _near(self) -> list[str]:
