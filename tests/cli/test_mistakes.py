@@ -120,7 +120,7 @@ VALUES = [
     ("evaluate random --device gpu", "device"),
     ("evaluate random --seeds 0", "--seeds is '0'; it is a whole number from 1 on"),
     ("evaluate random --seeds x", "--seeds is 'x'; it is a whole number from 1 on"),
-    ("evaluate random --set seeds=x", "seeds are 'x'; give how many fits to make"),
+    ("evaluate random --set seeds=x", "seeds are 'x'; give the number of fits"),
     ("evaluate random --seeds 1 --set seeds=2", "--seeds and --set seeds=... are both given"),
     ("evaluate random --set max_steps=-1", "max_steps is '-1'; it is a whole number from 1 on"),
     ("evaluate random --set max_steps", "--set is 'max_steps'; it takes NAME=VALUE"),

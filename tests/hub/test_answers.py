@@ -200,7 +200,7 @@ def test_without_answers_it_is_left_as_reported(results: Repository, evaluated: 
     submit(evaluated, "oracle", with_outputs=False)
     (outcome,) = check()
     assert outcome.action == "left"
-    assert outcome.reasons[0].endswith("it has no answers, so that it can only be shown as *reported*")
+    assert outcome.reasons[0].endswith("it has no answers, so it can only be shown as *reported*")
 
 
 def test_a_submission_in_the_place_of_another_is_not_shown(results: Repository, evaluated: Path) -> None:
