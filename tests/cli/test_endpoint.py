@@ -174,7 +174,7 @@ def other(server) -> Iterator[LoopbackEndpoint]:
 FAULTS = {
     "redirect": ("the server redirects (307) from http://{host} to http://{other}, where nothing was sent", []),
     "large": ("the server answered 200 with more than 1 MB", []),
-    "slow": ("there was no whole answer within 1.5 s", ["--set", "deadline=1.5"]),
+    "slow": ("there was no complete answer within 1.5 s", ["--set", "deadline=1.5"]),
 }
 
 

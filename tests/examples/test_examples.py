@@ -38,7 +38,7 @@ CLASSES = {
 """A trained class, its untrained twin, and the package that has the weights."""
 
 OF_TEXT = "words_and_bands.py"
-"""The example of `embed_text`, which needs no package; `tests/encoders/adapters/test_custom_texts.py` runs it."""
+"""The example of `embed_text`, which needs no package; `tests/encoders/adapters/test_custom.py` runs it."""
 
 OF_SOUNDS = "own_detector.py"
 """The example of a detector that answers, which needs no package either."""
