@@ -152,7 +152,7 @@ OF_TONES = {
 @pytest.mark.parametrize("name", OF_TONES)
 def test_settings_of_tones_beside_other_sounds(name):
     for field, value in OF_TONES[name].items():
-        with pytest.raises(InputError, match=f"{field} is of tones, and recordings are in their place"):
+        with pytest.raises(InputError, match=f"{field} applies to tones, which recordings replace here"):
             settings_of(load_recipe(name), made_recordings(28, labels="abcdefg"), **{field: value})
 
 
