@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,9 +91,24 @@ def add_device(parser: argparse._ActionsContainer) -> None:
     """Add `options.device`."""
     parser.add_argument(
         "--device",
+        type=_device,
         metavar="DEVICE",
         help="cpu, cuda or cuda:1; default CUDA where there is one. Of several processes each takes its own GPU",
     )
+
+
+_DEVICES = ("cpu", "cuda", "mps", "xpu", "hpu", "xla", "npu", "meta")
+"""Kinds of torch devices that models run on."""
+
+
+def _device(text: str) -> str:
+    """The name of a torch device, checked without an import of torch."""
+    kind, colon, number = text.partition(":")
+    if kind not in _DEVICES or (colon and not number.isdecimal()):
+        raise argparse.ArgumentTypeError(
+            f"--device is {text!r}; it is cpu, cuda, or one GPU of several, such as cuda:1"
+        )
+    return text
 
 
 def add_batch_size(parser: argparse.ArgumentParser) -> None:
@@ -184,6 +200,25 @@ def check_file(path: Path | None) -> None:
     """
     if path is not None and path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file")
+
+
+def check_folder(path: Path | None, option: str) -> None:
+    """Refuse an unusable folder for output before anything is computed.
+
+    Args:
+        path: the folder; None for none.
+        option: its name on the command line.
+
+    Raises:
+        InputError: it is a file, lies below one, or nothing can be written there.
+    """
+    if path is None:
+        return
+    there = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+    if not there.is_dir():
+        raise InputError(f"{option} is {str(path)!r}, and {there} is a file; give a folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"{option} is {str(path)!r}, and nothing can be written in {there}; give another folder")
 
 
 def check_results(paths: Sequence[Path]) -> None:

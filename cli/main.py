@@ -114,9 +114,13 @@ def _lists_settings(typed: Sequence[str]) -> bool:
 
 
 def _actions(parser: argparse.ArgumentParser, command: str | None) -> list[argparse.Action]:
-    """The arguments of a command; empty where the parser has no such command."""
-    commands = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    return [one for action in commands if command in action.choices for one in action.choices[command]._actions]
+    """The arguments of a command and of its parts; empty where the parser has no such command."""
+    parsers = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    of_command = [one.choices[command] for one in parsers if command in one.choices]
+    inner = [action for one in of_command for action in one._actions]
+    groups = [action for action in inner if isinstance(action, argparse._SubParsersAction)]
+    parts = [part for group in groups for part in group.choices.values()]
+    return [*inner, *(action for part in parts for action in part._actions)]
 
 
 _ONCE = {"--data": ", and each data set has a folder of results of its own", "--preset": ""}

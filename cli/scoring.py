@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -138,7 +137,8 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
             raise InputError("--seeds and --set seeds=... are both given; give one")
         of_tasks |= read_values([f"seeds={options.seeds}"], task_fields(), "tasks")
     _check_together(of_tasks, tasks)
-    _check_out(out)
+    arguments.check_folder(out, "--out")
+    arguments.check_folder(getattr(options, "store", None), "--store")
     typed = frozenset({*of_model, *of_run})
     protocol = of_run.pop("protocol", None) or _protocol_of(spec)
     how = RunOptions(
@@ -153,21 +153,6 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
         **of_run,
     )
     return Request(spec, changes, tasks, model_settings(options, of_model), how, protocol, typed)
-
-
-def _check_out(out: Path | None) -> None:
-    """Refuse an unusable folder for results before anything is computed.
-
-    Raises:
-        InputError: it is a file, lies below one, or nothing can be written there.
-    """
-    if out is None:
-        return
-    there = next(path for path in (out, *out.absolute().parents) if path.exists())
-    if not there.is_dir():
-        raise InputError(f"--out is {str(out)!r}, and {there} is a file; give a folder")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"--out is {str(out)!r}, and nothing can be written in {there}; give another folder")
 
 
 def _check_together(settings: Mapping[str, Any], tasks: Sequence[Task] | None) -> None:

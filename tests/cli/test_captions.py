@@ -25,20 +25,6 @@ def few(monkeypatch):
     monkeypatch.setattr("audio_compositionality.dataset_builder.rendered.rendered_preset", preset)
 
 
-def test_an_audio_encoder_is_refused_by_name_before_anything_is_embedded(few, run, tmp_path, capsys):
-    for command in (["evaluate", "log-mel-statistics"], ["run", "log-mel-statistics"]):
-        assert run(*command, "--tasks", TASKS, "--out", tmp_path / "out") == 2
-        error = capsys.readouterr().err
-        assert "'log-mel-statistics' is no audio–text encoder, which the task comp_a_order needs" in error
-        assert "it lacks embed_text" in error
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_control_of_texts_needs_a_model_that_reads(run, tmp_path, capsys):
-    assert run("evaluate", "sorted-words:log-mel-statistics", "--tasks", TASKS, "--out", tmp_path) == 2
-    assert "embeds no text, so there is nothing to control" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_run_of_the_benchmark_needs_nothing_and_ends_in_a_report(few, run, tmp_path, capsys):
     out = tmp_path / "results"

@@ -72,11 +72,6 @@ def test_a_preset(run, capsys):
     assert {"a_coat", "a_tre", "polybench", "comp_a_order"} <= set(scored(printed))
 
 
-def test_a_preset_has_one_size(run, capsys):
-    assert run("data", "mini", "--preset", "full") == 2
-    assert "is a preset, and --preset full another one; give one" in capsys.readouterr().err
-
-
 def test_what_is_left_out_of_recordings_is_told(animals, run, capsys):
     (animals / "dog" / "text.wav").write_text("no sound")
     assert run("data", animals, *FEW) == 2
@@ -139,13 +134,6 @@ def test_where_nothing_can_be_asked_the_row_says_why_and_what_helps(run, capsys,
     assert "nothing can be asked" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["x.txt", "x"])
-def test_a_description_ends_with_yaml(name, animals, run, capsys, tmp_path):
-    assert run("data", animals, "--write", tmp_path / name) == 2
-    assert "the name of a description ends with .yaml" in capsys.readouterr().err
-    assert not (tmp_path / name).exists()
-
-
 @pytest.mark.parametrize("data", ["./esc50", "recordings:esc50", "recordings:./esc50"])
 def test_a_folder_of_the_name_of_a_data_set_stays_a_folder(data, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -156,19 +144,6 @@ def test_a_folder_of_the_name_of_a_data_set_stays_a_folder(data, run, tmp_path, 
         reading = recognised(described(file).data)
         assert reading.kind == "recordings"
         assert (tmp_path / reading.source).resolve() == tmp_path / "esc50"
-
-
-def test_no_folder_is_made_for_a_description(animals, run, capsys, tmp_path):
-    assert run("data", animals, "--write", "nowhere/x.yaml") == 2
-    assert "--write is 'nowhere/x.yaml', and there is no folder 'nowhere'" in capsys.readouterr().err
-    assert not (tmp_path / "nowhere").exists()
-
-
-def test_nothing_is_overwritten(animals, run, capsys, tmp_path):
-    (tmp_path / "x.yaml").write_text("mine")
-    assert run("data", animals, "--write", tmp_path / "x.yaml") == 2
-    assert "is there already; give a name that is not" in capsys.readouterr().err
-    assert (tmp_path / "x.yaml").read_text() == "mine"
 
 
 class TestIdsOfTheHub:

@@ -41,7 +41,8 @@ def reported(run, tmp_path):
 def test_who_has_a_folder_of_recordings(whisper, reported, tmp_path):
     for label, number in itertools.product(LABELS, range(3)):
         write(tmp_path / "animals" / label / f"{number}.wav", samples=sound(label, number, 0.4), rate=RATE)
-    tasks, models = reported("run", whisper, "--data", tmp_path / "animals", "--tasks", "a_coat_instances")
+    (tmp_path / "animals.yaml").write_text("data: ./animals\nsettings: {classes: 3, blocks: 8, context_sources: 1}\n")
+    tasks, models = reported("run", whisper, "--data", tmp_path / "animals.yaml", "--tasks", "a_coat_instances")
     assert tasks == {"a_coat_instances"}
     names = {model.replace(f"{whisper.parent}/", "") for model in models}
     assert {f"untrained:{whisper.name}", f"shuffled:{whisper.name}", whisper.name, "log-mel-statistics"} <= names

@@ -29,8 +29,3 @@ def test_the_published_benchmark_is_scored_and_reported(compa, run, tmp_path, ca
     page = (out / "report.html").read_text()
     assert "data:audio/" in page
     assert "x0 then y0" in page
-
-
-def test_what_there_is_not_is_told(run, capsys):
-    assert run("run", "--data", "nowhere") == 2
-    assert "no data 'nowhere'" in capsys.readouterr().err

@@ -7,9 +7,6 @@ from types import ModuleType
 
 import pytest
 
-from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.sounds.published.compa import read_captions
-
 
 class Tagger:
     """Takes every word but "a" for a noun."""
@@ -46,29 +43,3 @@ def test_words_of_our_own_items_are_counted(run, tagger, capsys):
     assert run("captions", "--preset", "mini", "--nouns", 1) == 0
     said = capsys.readouterr().out
     assert all(name in said for name in ("comp_a_order", "comp_a_attribute", "comp_a_train", "audio_text_retrieval"))
-
-
-def test_what_cannot_be_counted_is_said_in_one_line(run, tagger, tmp_path, capsys):
-    (tmp_path / "one.csv").write_text("file,label\nx,y\n")
-    for arguments, message in (
-        (("captions", tmp_path / "one.csv"), "has the columns file, label; captions are in caption"),
-        (("captions", tmp_path / "none.txt"), "cannot read captions"),
-        (("captions", tmp_path / "one.csv", "--data", "x"), "give one of both"),
-        (("captions", "--nouns", 0), "--nouns is '0'; it is a whole number from 1 on"),
-    ):
-        assert run(*arguments) == 2
-        error = capsys.readouterr().err
-        assert message in error
-        assert error.count("\n") == 1
-    (tmp_path / "empty.txt").write_text("\n \n")
-    with pytest.raises(DatasetError, match="has no caption"):
-        read_captions(tmp_path / "empty.txt")
-
-
-def test_changes_are_those_of_a_preset(run, tagger, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "two.txt").write_text("a horn\n")
-    assert run("captions", "two.txt", "--set", "seed=7") == 2
-    assert "captions are those of two.txt, or of data (--set); give one of both" in capsys.readouterr().err
-    assert run("captions", "--set", "nonsense=1") == 2
-    assert "nonsense" in capsys.readouterr().err

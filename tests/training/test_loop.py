@@ -18,6 +18,7 @@ from audio_compositionality.support.checked_files import NO_DIGEST, sealed
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.training.log import EVALUATIONS, STEP_COLUMNS, STEPS, log_rows
 from audio_compositionality.training.loop import BEST, learning_rate_at, make_optimizer, stage_neighbours
+from audio_compositionality.training.model import open_towers
 from audio_compositionality.training.run_folder import model_card, read_record
 from audio_compositionality.training.running import finish
 from audio_compositionality.training.settings import Stage, TrainingError
@@ -51,6 +52,12 @@ def stop_at(step):
 
 def read_log(path):
     return log_rows(path.read_bytes().decode())
+
+
+def logged(out):
+    """Everything in the log but seconds and rates."""
+    columns = ("step", "stage", "loss", "scale", "gradient_norm")
+    return [[row[name] for name in columns] for row in read_log(out / STEPS)]
 
 
 def weights(trainer):
@@ -96,7 +103,7 @@ def test_the_log_has_every_step(whole):
     assert all(float(row["loss"]) > 0 and float(row["gradient_norm"]) > 0 for row in rows)
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize("step", [1, 3, 6])
 def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(whole, tmp_path, step):
     with pytest.raises(StoppedError):
         small_trainer(tmp_path, on_step=stop_at(step)).run()
@@ -108,9 +115,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(whole, t
     trainer = small_trainer(tmp_path)
     assert trainer.run().resumed == state.total
     assert is_equal(weights(trainer), whole.weights)
-    columns = ("step", "stage", "loss", "scale", "gradient_norm")
-    both = [[[row[name] for name in columns] for row in read_log(out / STEPS)] for out in (tmp_path, whole.out)]
-    assert both[0] == both[1]
+    assert logged(tmp_path) == logged(whole.out)
 
 
 @pytest.mark.slow
@@ -123,9 +128,10 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights_bit_for_bit(whole, tm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("init", ["tiny", "tiny-clap"])
-def test_two_processes_make_the_losses_and_the_weights_of_one(tmp_path, init):
-    settings = {**GENTLE, "init": init}
+def test_two_processes_make_the_losses_and_the_weights_of_one(tmp_path):
+    """Fresh ones, in which transformers does not know the configuration of small towers before they are opened."""
+    open_towers("tiny").save(tmp_path / "init")
+    settings = {**GENTLE, "init": str(tmp_path / "init")}
     single = small_trainer(tmp_path / "one", **settings)
     single.run()
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
@@ -212,9 +218,7 @@ def test_a_damaged_state_never_makes_another_model(whole, tmp_path, of):
     with pytest.warns(UserWarning, match=r"state\.safetensors, cannot be used .*from the one before, of step 2"):
         assert trainer.run().resumed == 2
     assert is_equal(weights(trainer), whole.weights)
-    columns = ("step", "stage", "loss", "scale", "gradient_norm")
-    both = [[[row[name] for name in columns] for row in read_log(out / STEPS)] for out in (tmp_path, whole.out)]
-    assert both[0] == both[1]
+    assert logged(tmp_path) == logged(whole.out)
     # Nothing damaged is left beside the whole ones.
     assert find_checkpoint(tmp_path).position.total == 7
     path.unlink()

@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -61,18 +58,6 @@ def test_small_towers_are_opened_by_load_model_and_embed_the_same(tmp_path):
         assert np.allclose(encoder.embed_text(TEXTS), text.numpy(), atol=1e-5)
     with pytest.raises(TrainingError, match="of this model all weights are trained"):
         open_towers("tiny", train="projection")
-
-
-@pytest.mark.slow
-def test_small_towers_are_opened_in_a_fresh_process(tmp_path):
-    """transformers does not know their configuration before somebody has told it."""
-    open_towers("tiny").save(tmp_path)
-    code = (
-        "import sys\nfrom audio_compositionality.training.model import open_towers\n"
-        "print(type(open_towers(sys.argv[1])).__name__)"
-    )
-    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.strip()) == (0, "SmallTowers"), done.stderr
 
 
 def test_a_configuration_is_begun_with_afresh(folder):
