@@ -65,7 +65,8 @@ def add_tasks(parser: argparse.ArgumentParser) -> None:
     tasks.add_argument(
         "--tasks",
         metavar="TASK,TASK",
-        help="names that `tasks` lists; default, all that the data and the models allow, less those on request",
+        help="task names, as `tasks` lists them; default: all that the data and the models allow, except those on "
+        "request",
     )
     tasks.add_argument("--benchmark", metavar="NAME", help="all tasks of a benchmark that `tasks` lists")
 
@@ -83,7 +84,7 @@ def add_data_of_results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="SPEC",
-        help="the data of the results, where they are neither a preset nor in the folder that the results state",
+        help="the data of the results, if they are neither a preset nor in the folder stated there",
     )
 
 
@@ -133,7 +134,7 @@ def add_store(parser: argparse._ActionsContainer) -> None:
 
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Add `options.force`."""
-    parser.add_argument("--force", action="store_true", help="compute again and replace what is there")
+    parser.add_argument("--force", action="store_true", help="compute again and replace existing output")
 
 
 def add_seeds(parser: argparse.ArgumentParser, default: str = "the task's own") -> None:
@@ -147,7 +148,8 @@ def add_seeds(parser: argparse.ArgumentParser, default: str = "the task's own") 
         "--seeds",
         type=whole("--seeds"),
         metavar="N",
-        help=f"fits of tasks that fit something, whose spread is told apart from the samples'; default {default}",
+        help=f"number of fits of tasks with a fit; their spread is reported beside that of the samples; default "
+        f"{default}",
     )
 
 
@@ -170,9 +172,7 @@ def add_org(parser: argparse.ArgumentParser) -> None:
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
     """Add `options.dry_run`."""
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be sent, and how large it is; send nothing"
-    )
+    parser.add_argument("--dry-run", action="store_true", help="print what would be sent and its size; send nothing")
 
 
 def add_traceback(parser: argparse.ArgumentParser) -> None:
@@ -181,7 +181,7 @@ def add_traceback(parser: argparse.ArgumentParser) -> None:
         "--traceback",
         action="store_true",
         default=argparse.SUPPRESS,
-        help="show where in the code an error comes from",
+        help="show the traceback of an error",
     )
 
 

@@ -102,9 +102,9 @@ def _count_table(counted: dict[str, WordStatistics]) -> Table:
     columns = (
         Column("captions of", numeric=False),
         Column("captions", digits=None),
-        Column("different", "texts that are no other's", digits=None),
+        Column("different", "distinct texts", digits=None),
         Column("words", "without punctuation", digits=None),
-        Column("vocabulary", "different words, whatever their case", digits=None),
+        Column("vocabulary", "distinct words, ignoring case", digits=None),
         Column("words each", "mean of a caption", digits=2),
         Column("nouns each", "mean of a caption", digits=2),
     )
@@ -128,7 +128,7 @@ def _class_table(counted: dict[str, WordStatistics]) -> Table:
         Column("words", digits=None),
         Column("share", "of all words"),
     )
-    legend = "As TextBlob's tagger of English tells them by its lexicon, which errs now and then."
+    legend = "By TextBlob's English tagger, whose lexicon errs now and then."
     return Table("Parts of speech", columns, rows, (legend,), "parts-of-speech")
 
 

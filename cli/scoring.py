@@ -97,12 +97,12 @@ class Request:
         for name in self.how.settings:
             having = [task.info.name for task in tasks if name in task.spec.model_fields]
             if having and not any(task.info.name in having for task in done):
-                raise InputError(f"{name} is a setting of {listed(having)}, which no model that is named does")
+                raise InputError(f"{name} is a setting of {listed(having)}, which none of the named models does")
         if not any("answer" in model.abilities for model in models):
             for name in sorted(self.of_models & _OF_ANSWERS):
-                raise InputError(f"{name} is about models that answer questions, and none of those that are named does")
+                raise InputError(f"{name} is about models that answer questions, and none of the named ones does")
         if "twin_seeds" in self.of_models and not any(is_twin(model.card.id) for model in models):
-            raise InputError("twin_seeds is about twins, such as untrained:MODEL, and none stands beside these models")
+            raise InputError("twin_seeds is about twins, such as untrained:MODEL, and none is among these models")
 
 
 def read_request(options: argparse.Namespace, out: Path | None = None, *, scores: bool = True) -> Request:
@@ -205,8 +205,8 @@ def add_layer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layer",
         metavar="N|N,N|all",
-        help="this hidden layer: 0 is the input of the first block, N the output of block N; of several, or all, each "
-        "is a model of its own, from one pass; default the model's output",
+        help="hidden layer: 0 is the input of the first block, N the output of block N; several, or all, are models "
+        "of their own, from one pass; default: the model's output",
     )
 
 

@@ -42,9 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="send neither embeddings nor answers; the scores cannot be verified and stay self-reported",
     )
     parser.add_argument(
-        "--paradigm", metavar="TEXT", help='how the model was trained, such as "self-supervised"; known of named ones'
+        "--paradigm",
+        metavar="TEXT",
+        help='how the model was trained, such as "self-supervised"; known for named models',
     )
-    parser.add_argument("--licence", metavar="TEXT", help="licence of its weights; known of named ones")
+    parser.add_argument("--licence", metavar="TEXT", help="licence of its weights; known for named models")
     parser.add_argument(
         "--model-card",
         action="store_true",

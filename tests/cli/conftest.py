@@ -29,6 +29,22 @@ def run() -> Run:
 
 
 @pytest.fixture
+def refused(run: Run, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """A command that is refused: returns the one line that it ends with; it leaves nothing in the working directory."""
+
+    def command(*words: str) -> str:
+        before = sorted(Path().rglob("*"))
+        assert run(*words) == 2
+        line, newline, rest = capsys.readouterr().err.partition("\n")
+        assert line.startswith("error: ")
+        assert (newline, rest) == ("\n", "")
+        assert sorted(Path().rglob("*")) == before
+        return line
+
+    return command
+
+
+@pytest.fixture
 def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     """What a command hands to the evaluator, which does nothing: names of models and tasks, data and options."""
     from audio_compositionality.encoders.base import ENCODER

@@ -97,7 +97,8 @@ def write_wrong(folder):
 def test_what_is_wrong_in_labels_is_left_out_with_its_recording_and_told(run, tmp_path, capsys):
     labels, audio = write_wrong(tmp_path / "in")
     words = ("--data", labels, "--set", f"audio={audio}", "--set", "format=desed", *FEW)
-    assert "--skip-invalid leaves out such recordings" in error_of(run, capsys, "build", *words)
+    assert run("build", *words, "--out", tmp_path / "refused") == 2
+    assert "--skip-invalid leaves out such recordings" in capsys.readouterr().err
     assert run("build", *words, "--skip-invalid", "--out", tmp_path / "built") == 0
     printed = capsys.readouterr().err
     assert "note: 4 recordings of " in printed

@@ -51,7 +51,7 @@ def test_recordings_are_said_to_be_so_with_what_they_serve_and_cost(animals, run
     assert "captions" in rows["audio_text_retrieval"]
     last = captured.out.strip().splitlines()[-3:]
     text = " ".join(" ".join(last).split())
-    assert re.search(r"All of it is [\d,]+ clips, [\d,]+ min of sound\. log-mel-statistics takes about", text)
+    assert re.search(r"In total [\d,]+ clips, [\d,]+ min of sound\. log-mel-statistics takes about", text)
     assert text.endswith("Next: audio-compositionality run MODEL --data animals")
 
 

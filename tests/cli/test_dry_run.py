@@ -43,7 +43,7 @@ def test_says_what_would_be_scored_asked_and_written_and_writes_nothing(mine, fo
     out = tmp_path / "results"
     assert run("run", f"{mine}:Plain", "--data", folder, "--dry-run", "--out", out) == 0
     printed = capsys.readouterr().out
-    assert "Scored would be a_coat, a_tre" in printed
+    assert "Would score a_coat, a_tre" in printed
     assert f"{mine}:Plain" in printed
     assert not out.exists()
 
@@ -53,7 +53,7 @@ def test_a_model_that_answers_is_asked_and_not_timed(mine, run, tmp_path, capsys
     assert run("run", f"{mine}:Answers", *words, "--dry-run", "--out", tmp_path / "x") == 0
     printed = capsys.readouterr().out
     assert f"without-audio:{mine}:Answers" in printed
-    assert "Questions would be" in printed
+    assert "Would ask " in printed
     assert "Embedding takes" not in printed
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -55,13 +53,10 @@ def prepared(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def place(prepared, tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def _place(prepared, monkeypatch):
     """The working directory of a hurried user."""
-    folder = tmp_path / "here"
-    shutil.copytree(prepared, folder)
-    monkeypatch.chdir(folder)
-    return folder
+    monkeypatch.chdir(prepared)
 
 
 COMMANDS = [
@@ -135,8 +130,8 @@ VALUES = [
     ("evaluate random --tasks informativeness --set crossed_levels=8,4", "it is 4 whole numbers with commas between"),
     ("evaluate random --tasks informativeness --set quadruples=8", "there is no setting 'quadruples'"),
     ("build --recipes=", "--recipes is ''; it takes one name, or several with commas"),
-    ("build --set voices=1,2", "voices says nothing without bank; give it too"),
-    ("build --set writer_in_test=true", "writer_in_test says nothing without --writer MODEL; give it too"),
+    ("build --set voices=1,2", "voices has no effect without bank; give it too"),
+    ("build --set writer_in_test=true", "writer_in_test has no effect without --writer MODEL; give it too"),
     ("build --set bank=nowhere.syx", "nowhere.syx"),
     ("build --set bank=bank.syx", "bank.syx"),
     ("captions notes.txt --data mini", "give one of both"),
@@ -178,7 +173,7 @@ DATA = [
     ("data without.yaml", "without.yaml lacks the key data"),
     ("data misspelt.yaml", "misspelt.yaml: there is no setting 'lable'; did you mean 'label'"),
     ("data range.yaml", "classes is 1; it is a whole number from 2 to 64"),
-    ("data animals --write lists.yaml", "lists.yaml is there already; give a name that is not"),
+    ("data animals --write lists.yaml", "lists.yaml exists already; give another name"),
     ("evaluate random --data animals --preset ful", "unknown preset 'ful'; did you mean 'full'"),
     ("evaluate random --data animals --set transforms=nois", "unknown transform 'nois'; did you mean 'noise'"),
     (
@@ -207,7 +202,6 @@ DATA = [
     ("captions table.csv", "has the columns file_name, animal; captions are in caption"),
     ("captions notes.txt --set seed=7", "captions are those of notes.txt, or of data (--set); give one of both"),
     ("captions empty.txt", "has no caption"),
-    ("coral random --recordings empty", "empty"),
 ]
 
 LABELLED = "build --data desed/validation.tsv --set audio=desed/audio --set "
@@ -268,11 +262,10 @@ TRAIN = [
     ("train --set warm_up=0.5", "warm_up is '0.5'; it is whole numbers with commas between them"),
     ("train --set train=some", "train is 'some'; it is one of all, last, projection"),
     ("train --private", "give --push ORG/NAME too"),
-    ("train --data animals --rows 3", "of recordings --set train_rows=N says how many"),
+    ("train --data animals --rows 3", "for recordings, --set train_rows=N sets the number"),
     ("train --set patience=3", "evaluate_every must be"),
     ("train --set workers=0", "workers is '0'; it is a whole number from 1 on"),
-    ("train --data comp_a_order --rows 3", "nothing that can be learnt from"),
-    ("train --align whisper-tiny.en --init tiny", "so --init tiny cannot be"),
+    ("train --align whisper-tiny.en --init tiny", "excludes --init tiny"),
     ("train --align random --set train=last", "a map and a text tower, which are both trained"),
     ("train --align ./mine --push org/name", "'./mine' as its encoder, which others do not have"),
     ("train --align mine.py:Mine --push org/name", "must be aligned with a listed name or a Hub id"),
@@ -299,8 +292,6 @@ TARGETS = [
     ("build --recipes a_coat --out clip.wav", "clip.wav"),
     ("build --recipes a_coat --out animals", "animals"),
     ("build --recipes a_coat --out /proc/x", "/proc/x"),
-    ("evaluate random --tasks a_coat --out /proc/x", "/proc/x"),
-    ("run --tasks a_coat --out /proc/x", "/proc/x"),
     ("data animals --write notes.txt/x.yaml", "notes.txt"),
     ("data animals --write /proc/x.yaml", "/proc/"),
 ]
@@ -309,21 +300,9 @@ HURRIED = [*COMMANDS, *MODELS, *VALUES, *DATA, *LABELS, *MODELS_THAT_ANSWER, *RE
 HURRIED += [(f"{typed} --out out" if "--out" not in typed else typed, message) for typed, message in TRAIN]
 
 
-def files(folder: Path) -> set[Path]:
-    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
-
-
 @pytest.mark.parametrize(("typed", "message"), HURRIED, ids=[typed for typed, _ in HURRIED])
-def test_a_mistake_is_one_line_and_leaves_nothing(typed, message, place, run, capsys):
-    before = files(place)
-    assert run(*typed.split()) == 2
-    captured = capsys.readouterr()
-    line, newline, rest = captured.err.partition("\n")
-    assert line.startswith("error: ")
-    assert message in line
-    assert (newline, rest) == ("\n", "")
-    assert "Traceback" not in captured.err
-    assert files(place) == before
+def test_a_mistake_is_one_line_and_leaves_nothing(typed, message, refused):
+    assert message in refused(*typed.split())
 
 
 @pytest.mark.parametrize("command", ["evaluate", "embed", "check-model", "coral"])
@@ -331,4 +310,4 @@ def test_a_missing_model_is_two_lines(command, run, capsys):
     assert run(command) == 2
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith(f"error: name a model, such as audio-compositionality {command} whisper-base")
-    assert "`audio-compositionality models` lists those that have a name" in second
+    assert "`audio-compositionality models` lists the named ones" in second

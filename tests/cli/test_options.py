@@ -117,22 +117,9 @@ def prepared(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.fixture
-def refused(prepared, monkeypatch, run, capsys):
-    """The one line that a command ends with, which leaves nothing."""
+@pytest.fixture(autouse=True)
+def _place(prepared, monkeypatch):
     monkeypatch.chdir(prepared)
-
-    def command(*words: str) -> str:
-        before = sorted(prepared.rglob("*"))
-        assert run(*words) == 2
-        captured = capsys.readouterr()
-        line, newline, rest = captured.err.partition("\n")
-        assert line.startswith("error: ")
-        assert (newline, rest) == ("\n", "")
-        assert sorted(prepared.rglob("*")) == before
-        return line
-
-    return command
 
 
 def words_of(command: str, option: str, *value: str) -> list[str]:

@@ -38,7 +38,7 @@ def groups():
         made |= settable(DataSpec(data=data))
     return {
         "the data": data_fields(),
-        "what is made of the data": made,
+        "the recipes": made,
         "models": model_fields(),
         "the run": run_fields(),
         "the build": BuildSpec.settable(),
@@ -127,12 +127,12 @@ def test_spaces_around_a_name_are_none():
 @pytest.mark.parametrize(
     ("typed", "titles"),
     [
-        ("evaluate", ("what is made of the data", "models", "the run", "tasks")),
-        ("run", ("what is made of the data", "models", "the run", "tasks")),
-        ("embed", ("what is made of the data", "models")),
-        ("coral", ("what is made of the data", "models", "the run", "tasks")),
-        ("build", ("what is made of the data", "the build")),
-        ("data", ("what is made of the data",)),
+        ("evaluate", ("the recipes", "models", "the run", "tasks")),
+        ("run", ("the recipes", "models", "the run", "tasks")),
+        ("embed", ("the recipes", "models")),
+        ("coral", ("the recipes", "models", "the run", "tasks")),
+        ("build", ("the recipes", "the build")),
+        ("data", ("the recipes",)),
         ("check-model", ("models",)),
         ("train", ()),
     ],

@@ -174,7 +174,7 @@ class TestCommand:
         assert main(["beeps", "--out", str(folder)]) == 0
         assert capsys.readouterr() == (f"{folder}: made\n", "note: beeps: noises. none\n")
         assert main(["beeps", "--out", str(folder)]) == 0
-        assert capsys.readouterr().out == f"{folder}: was made before, and is whole\n"
+        assert capsys.readouterr().out == f"{folder}: made before, and complete\n"
         next(folder.rglob("*.wav")).unlink()
         with warnings.catch_warnings():
             warnings.simplefilter("error")

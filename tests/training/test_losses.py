@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from audio_compositionality.support.errors import AudioCompositionalityError
-from audio_compositionality.training.losses import contrastive, hard_negative, modular
+from audio_compositionality.training.losses import contrastive, hard_negative, modular, stage_loss
 
 from . import by_hand
 from .by_hand import Rows
@@ -188,10 +188,11 @@ def test_a_hard_negative_by_hand():
     assert float(rows[1]) == pytest.approx((0.693147 + 0.217622) / 2, abs=2e-6)
 
 
-def test_a_form_that_there_is_not():
-    rows = by_hand.drawn()
+def test_kinds_and_forms_that_there_are_not():
+    with pytest.raises(AudioCompositionalityError, match="no stage of kind 'harder'; there are contrastive, hard, mod"):
+        stage_loss("harder")
     with pytest.raises(AudioCompositionalityError, match=r"no form 'papre' .* own, paper, release"):
-        run_modular("papre")(rows)
+        run_modular("papre")(by_hand.drawn())
 
 
 # Numbers ------------------------------------------------------------------------------------------
