@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -25,12 +24,9 @@ from audio_compositionality.evaluator.results.result import load_result
 from ..encoders.language_models.endpoint_server import (
     Clock,
     LoopbackEndpoint,
-    Raw,
     Request,
-    Response,
     StillClock,
     completion,
-    head,
     refusal,
 )
 
@@ -124,96 +120,6 @@ def test_faults_are_passed_over_and_the_key_is_nowhere(server, evaluate, tmp_pat
     (tmp_path / "out").rename(tmp_path / "earlier")
     assert evaluate("--set", "max_questions=0") == 0
     assert len(questions(server)) == QUESTIONS + 3
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (["--set", "max_questions=18"], "is to be asked 25 questions, and no more than 18 are allowed"),
-        (["--set", "orders=cyclic", "--set", "max_questions=19"], "is to be asked 83 questions, and no more than 19"),
-        (["--set", "scoring=options"], "valid choices of scoring are generate, letters"),
-        (["--set", "scoring=letter"], "letters"),
-    ],
-)
-def test_what_is_refused_is_so_before_the_first_question(server, evaluate, capsys, tmp_path, more, words):
-    assert evaluate(*more) == 2
-    said = capsys.readouterr().err
-    assert words in " ".join(said.split())
-    assert KEY not in said
-    assert questions(server) == []
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_wrong_key_is_said_without_showing_it(server, evaluate, capsys, monkeypatch):
-    monkeypatch.setenv(KEY_VARIABLE, "sk-another-987654")
-    assert evaluate() == 2
-    said = capsys.readouterr().err
-    assert "the server answered 401" in said
-    assert "sk-another" not in said
-    assert questions(server) == []
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_what_came_before_a_server_went_down_is_not_asked_again(server, evaluate, capsys):
-    answer = server.respond
-    server.respond = lambda request: refusal(400, "gone") if len(questions(server)) > 11 else answer(request)
-    assert evaluate() == 2
-    assert "the server answered 400" in capsys.readouterr().err
-    server.respond = answer
-    before = len(questions(server))
-    assert evaluate("--set", f"max_questions={QUESTIONS - 11}") == 0
-    assert len(questions(server)) == before + QUESTIONS - 11
-
-
-@pytest.fixture
-def other(server) -> Iterator[LoopbackEndpoint]:
-    """A second server, which would answer."""
-    second = LoopbackEndpoint(Clock())
-    yield second
-    second.close()
-
-
-FAULTS = {
-    "redirect": ("the server redirects (307) from http://{host} to http://{other}, where nothing was sent", []),
-    "large": ("the server answered 200 with more than 1 MB", []),
-    "slow": ("there was no whole answer within 1.5 s", ["--set", "deadline=1.5"]),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_server_that_goes_too_far_ends_the_command_at_once(server, other, evaluate, capsys, tmp_path, name):
-    """In the middle of a run; nothing is asked twice, nothing that came is lost, and nothing goes elsewhere."""
-    answer = server.respond
-
-    def dribble() -> Iterator[bytes]:
-        yield head()
-        for _ in range(600):
-            server.closing.wait(0.1)
-            yield b" "
-
-    def respond(request: Request):
-        if len(questions(server)) <= 11:
-            return answer(request)
-        if name == "redirect":
-            return Response(307, b"", {"Location": f"{other.url}/chat/completions"})
-        return Raw(dribble() if name == "slow" else chain([head()], repeat(b" " * 2**16, 9_000)))
-
-    server.respond = respond
-    words, more = FAULTS[name]
-    assert evaluate(*more) == 2
-    said = capsys.readouterr().err
-    assert len([line for line in said.splitlines() if words.format(host=server.host, other=other.host) in line]) == 1
-    assert "Traceback" not in said
-    assert KEY not in said
-    assert other.requests == []
-    asked = [json.dumps(request.content) for request in questions(server)]
-    assert len(asked) == len(set(asked)) < QUESTIONS
-    server.respond = answer
-    assert evaluate("--set", f"max_questions={QUESTIONS - 11}") == 0
-    assert len(questions(server)) == len(asked) + QUESTIONS - 11
-    assert other.requests == []
-    no_key_in(tmp_path)
 
 
 @pytest.mark.slow
