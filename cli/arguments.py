@@ -202,7 +202,7 @@ def check_file(path: Path | None) -> None:
         raise InputError(f"{path} is a folder; give the name of a file")
 
 
-def check_folder(path: Path | None, option: str) -> None:
+def check_output(path: Path | None, option: str) -> None:
     """Refuse an unusable folder for output before anything is computed.
 
     Args:

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Build the data set, and print how to read it."""
-    arguments.check_folder(options.out, "--out")
+    arguments.check_output(options.out, "--out")
     from audio_compositionality.dataset_builder.build import build_dataset
 
     data = _rendered(options)

@@ -124,8 +124,8 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
 
 def _run_leaderboard(options: argparse.Namespace) -> None:
     """Push the leaderboard, with its first results."""
-    arguments.check_folder(options.out, "--out")
-    arguments.check_folder(options.store, "--store")
+    arguments.check_output(options.out, "--out")
+    arguments.check_output(options.store, "--store")
     presets = _presets(options)
     if options.results:
         arguments.check_results(options.results)

@@ -137,8 +137,8 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
             raise InputError("--seeds and --set seeds=... are both given; give one")
         of_tasks |= read_values([f"seeds={options.seeds}"], task_fields(), "tasks")
     _check_together(of_tasks, tasks)
-    arguments.check_folder(out, "--out")
-    arguments.check_folder(getattr(options, "store", None), "--store")
+    arguments.check_output(out, "--out")
+    arguments.check_output(getattr(options, "store", None), "--store")
     typed = frozenset({*of_model, *of_run})
     protocol = of_run.pop("protocol", None) or _protocol_of(spec)
     how = RunOptions(

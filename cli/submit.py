@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Submit, and print what was sent."""
     arguments.check_results(options.results)
-    arguments.check_folder(options.store, "--store")
+    arguments.check_output(options.store, "--store")
     from audio_compositionality.push_scripts.reports import submission_lines
     from audio_compositionality.push_scripts.submit import submit_results
 

@@ -76,8 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--align",
         metavar="ENCODER",
-        help="instead of --init: any encoder of sound, frozen; a linear map of its embeddings and a text tower are "
-        "trained",
+        help="instead of --init: an encoder of sound, frozen; a linear map and a text tower are trained",
     )
     parser.add_argument("--stages", metavar="KIND:STEPS,...", help="kinds are contrastive, hard and modular")
     parser.add_argument("--rows", metavar="N", help="number of training rows; default: all")

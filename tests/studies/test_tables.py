@@ -18,7 +18,7 @@ def test_the_command_scores_and_prints_each_model_beside_the_first(tmp_path, mon
 
     def few(command, **_):
         typed = [str(word) for word in command]
-        assert main([*typed[typed.index("evaluate") :], "--set", "blocks=40"]) == 0
+        assert main([*typed[typed.index("evaluate") :], "--set", "blocks=12"]) == 0
 
     monkeypatch.setattr(tables.subprocess, "run", few)
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
