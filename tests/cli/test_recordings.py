@@ -8,7 +8,7 @@ from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.tasks.registry import list_tasks
 
 from ..dataset_builder.sounds.miniatures import write_miniature
-from ..dataset_builder.sounds.sounds import write, write_crossed, write_labelled
+from ..dataset_builder.sounds.sounds import write, write_labelled
 
 LOG_MEL = "log-mel-statistics"
 
@@ -29,20 +29,6 @@ def evaluated(run, tmp_path, *words):
     """The results of `evaluate`, by task."""
     assert run("evaluate", LOG_MEL, *words, "--out", tmp_path / "results") == 0
     return {path.stem: load_result(path)[0] for path in (tmp_path / "results").rglob("*.json")}
-
-
-def test_a_data_set_is_the_same_as_its_folder(sounds, run, tmp_path, without_torchcodec):
-    tasks = ("--tasks", "invariance", "--set", "transforms=gain")
-    files = [path.relative_to(sounds).as_posix() for path in sounds.rglob("*.*")]
-    lines = [f"{name},{name.split('/')[0]},{number % 7}" for number, name in enumerate(files)]
-    (sounds / "metadata.csv").write_text("\n".join(["file_name,animal,place", *lines]) + "\n")
-    columns = ("--set", "label=animal", "--set", "group=place")
-    results = [
-        evaluated(run, tmp_path / kind, "--data", f"{kind}:{sounds}", *columns, *tasks)["invariance"]
-        for kind in ("recordings", "dataset")
-    ]
-    assert results[0].fingerprint == results[1].fingerprint
-    assert results[0].measures == results[1].measures
 
 
 def test_captions_labels_and_prompts_are_built(tmp_path, run):
@@ -139,26 +125,6 @@ def test_what_has_no_labels_says_where_they_come_from(sounds, run, tmp_path, cap
     )
     assert "has no labels; prompts are made of classes: " in without_prompts
     assert without_prompts.endswith("; --set label=COLUMN names a column of metadata.csv, which has animal")
-
-
-class TestScenes:
-    """What several recordings are mixed into."""
-
-    @pytest.fixture
-    def crossed(self, tmp_path):
-        return write_crossed(tmp_path / "crossed", labels=6)
-
-    def test_are_built_of_a_folder_with_conditions(self, crossed, run, tmp_path, capsys):
-        words = ("--data", crossed, "--recipe", "a_coat_instances", "--set", "classes=2", "--set", "context_sources=1")
-        assert run("build", *words, "--out", tmp_path / "built") == 0
-        assert capsys.readouterr().err == ""
-        rows = open_data(tmp_path / "built").configuration("a_coat_instances").rows
-        assert {len(row["labels"]) for row in rows} == {2}
-        assert {condition for row in rows for condition in (row["condition_b"], row["condition_d"])} == {
-            "voice0",
-            "voice1",
-            "voice2",
-        }
 
 
 class TestNames:
