@@ -100,13 +100,13 @@ def _data(options: argparse.Namespace) -> Data:
 def _count_table(counted: dict[str, WordStatistics]) -> Table:
 
     columns = (
-        Column("captions of", numeric=False),
+        Column("source", numeric=False),
         Column("captions", digits=None),
-        Column("different", "distinct texts", digits=None),
+        Column("distinct", "distinct captions", digits=None),
         Column("words", "without punctuation", digits=None),
         Column("vocabulary", "distinct words, ignoring case", digits=None),
-        Column("words each", "mean of a caption", digits=2),
-        Column("nouns each", "mean of a caption", digits=2),
+        Column("words each", "mean per caption", digits=2),
+        Column("nouns each", "mean per caption", digits=2),
     )
     rows = rows_of(
         (source, one.captions, one.different, one.words, one.vocabulary, one.words_per_caption, one.nouns_per_caption)
@@ -123,7 +123,7 @@ def _class_table(counted: dict[str, WordStatistics]) -> Table:
         for kind, words in one.classes.items()
     )
     columns = (
-        Column("captions of", numeric=False),
+        Column("source", numeric=False),
         Column("part of speech", numeric=False),
         Column("words", digits=None),
         Column("share", "of all words"),
@@ -140,10 +140,10 @@ def _noun_table(counted: dict[str, WordStatistics], most: int) -> Table:
         for noun, times in list(one.nouns.items())[:most]
     )
     columns = (
-        Column("captions of", numeric=False),
+        Column("source", numeric=False),
         Column("noun", numeric=False),
-        Column("times", "that it is said", digits=None),
-        Column("a caption", "times by captions"),
+        Column("count", "occurrences", digits=None),
+        Column("per caption", "occurrences per caption"),
     )
     return Table("The most frequent nouns", columns, rows, (), "nouns")
 

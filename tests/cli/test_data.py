@@ -134,18 +134,6 @@ def test_where_nothing_can_be_asked_the_row_says_why_and_what_helps(run, capsys,
     assert "nothing can be asked" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("data", ["./esc50", "recordings:esc50", "recordings:./esc50"])
-def test_a_folder_of_the_name_of_a_data_set_stays_a_folder(data, run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_labelled(tmp_path / "esc50", 8)
-    (tmp_path / "notes").mkdir()
-    for file in ("e.yaml", "notes/e.yaml"):
-        assert run("data", data, *FEW, "--write", file) == 0
-        reading = recognised(described(file).data)
-        assert reading.kind == "recordings"
-        assert (tmp_path / reading.source).resolve() == tmp_path / "esc50"
-
-
 class TestIdsOfTheHub:
     """What lies there is known when it is opened; what is said of it tells before."""
 
