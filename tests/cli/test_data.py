@@ -66,7 +66,9 @@ def test_a_folder_that_was_built(folder, run, capsys):
 
 @pytest.mark.slow
 def test_a_preset(run, capsys):
-    assert run("data", "mini") == 0
+    sizes = {"quadruples": 6, "quadruple_candidates": 50, "scene_candidates": 200, "train_scenes": 20, "items": 12}
+    sizes |= {"validation_scenes": 2, "test_scenes": 2, "bases": 12, "blocks": 4, "train_sets": 1, "test_sets": 1}
+    assert run("data", "mini", *(word for size in sizes.items() for word in ("--set", "{}={}".format(*size)))) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("mini is read as the preset mini.")
     assert {"a_coat", "a_tre", "polybench", "comp_a_order"} <= set(scored(printed))
