@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
-from audio_compositionality.cli.scoring import ModelSettings
+from audio_compositionality.cli.scoring import ModelSettings, model_settings
 from audio_compositionality.encoders.families.whisper import WhisperEncoder
 from audio_compositionality.encoders.loading.names import is_twin
 from audio_compositionality.encoders.options import LanguageOptions
@@ -97,7 +98,7 @@ def test_each_draw_has_a_result_and_the_verdict_asks_for_all(whisper, folder, tm
 
 
 def test_only_names_of_twins_depend_on_the_seed():
-    assert ModelSettings(None, LanguageOptions()).twin_seeds == (0,)
+    assert model_settings(Namespace(layer=None)) == ModelSettings(None, LanguageOptions(), (0,))
     assert is_twin("untrained:whisper-base")
     assert is_twin("reversed-audio:shuffled:whisper-base")
     assert not any(map(is_twin, ("whisper-base", "reversed-audio:whisper-base", "random", "mine.py:Mine")))
