@@ -277,7 +277,7 @@ class Judged:
         elif ahead:
             said = f"Not by all of {listed(tasks)} the one model here is shown to be above what needs no learning."
         else:
-            said = "The score of the one model here is no evidence that it learnt anything."
+            said = "The score of the one model here is no evidence of learning."
         more = [f"By {title} alone {listed(names)} {_is(names)}." for title, names in ahead.items()]
         return " ".join((said, *more, *self._below))
 

@@ -122,9 +122,9 @@ def _verdict_table(judged: Judged, groups: Sequence[Judged]) -> Table:
             cells.append(Cell("; ".join(told.text for told in model.told(name)), note="\n".join(figures)))
         rows.append(Row((*cells, Cell(model.conclusion))))
     note = (
-        "Behind an answer: the difference, its 95 % interval, and p of the paired test, corrected over all pairs; of "
-        f"{judged.words['floor']}, where no result is of it, p of the test against what it reaches, corrected over all "
-        "models."
+        "Behind an answer: the difference, its 95 % interval, and p of the paired test, corrected over all pairs; for "
+        f"{judged.words['floor']} without a result of its own, p of the test against its known score, corrected over "
+        "all models."
     )
     which = f" By the tasks of {judged.kind}" if len(groups) > 1 else ""
     return Table(f"Is each model above what needs no learning?{which}", columns, tuple(rows), (note,), "verdicts")
@@ -211,7 +211,7 @@ def size_table(comparisons: Sequence[Comparison]) -> Table | None:
     rows = tuple(Row((Cell(result.label), Cell(_size(result)), *cells[result.label])) for result in sized)
     headings = (
         MODEL,
-        Column("parameters", "number of weights of the part of the model that is run", digits=None),
+        Column("parameters", "number of weights in the part of the model that runs", digits=None),
     )
     return Table("Models by size", (*headings, *columns), rows, legend, "sizes")
 

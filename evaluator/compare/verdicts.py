@@ -240,9 +240,11 @@ def _description_question(comparison: Comparison, place: int) -> VerdictQuestion
 def _floor_question(comparison: Comparison, checks: Sequence[VerdictCheck]) -> VerdictQuestion:
     words = comparison.info.floor
     if not checks:
-        sentence = f"The results have no measure that {words} does not raise."
+        sentence = f"The score of {words} is unknown by every measure of these results."
         if words == ENERGY:
-            sentence = f"What {words} reaches is not known: no result of {level_names()} is here; score one beside it."
+            sentence = (
+                f"The score of {words} is unknown: no result of {level_names()} is here; score one beside the model."
+            )
         return VerdictQuestion("floor", words, VerdictAnswer.UNKNOWN, sentence, ())
     return _of_checks("floor", words, checks)
 
@@ -335,7 +337,7 @@ def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[Ve
         adjusted = None if p is None else next(corrected)
         floor, reached = comparison.info.floor, reaches.format(number_text(least, minus="−"))
         floor = floor if measure.floor is None else f"the larger of {floor} and its floor"
-        check = _check(measure, f"what {floor} reaches", difference, interval, adjusted, margin)
+        check = _check(measure, f"the score of {floor}", difference, interval, adjusted, margin)
         decides = measure is comparison.info.judge or not comparison.info.judged_by
         checks[place].append(replace(check, words=f"{check.words} ({floor} {reached})", decides=decides))
     return checks
@@ -371,7 +373,7 @@ def _check(
     """The check of a difference. `margin`: the smallest difference that counts."""
     heading = measure.heading
     if interval is None or p is None:
-        answer, said = VerdictAnswer.UNKNOWN, f"{heading} is of too few samples to tell"
+        answer, said = VerdictAnswer.UNKNOWN, f"{heading} has too few samples to tell"
     elif p <= SIGNIFICANT and difference >= margin and difference > 0:
         answer, said = VerdictAnswer.YES, f"{heading} is higher"
     elif p <= SIGNIFICANT and difference < 0:

@@ -215,6 +215,10 @@ def test_of_several_processes_the_one_that_failed_speaks(run, fails, monkeypatch
     fails(InputError("a reason"))
     assert run("tasks") == 2
     assert capsys.readouterr().err == "process 3 of 4: error: a reason\n"
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert run("tasks") == 2
+    assert capsys.readouterr().err == "error: a reason\n"
+    monkeypatch.setenv("WORLD_SIZE", "4")
     fails(ProcessError("another process has ended"))
     assert run("tasks") == 2
     assert capsys.readouterr().err == ""

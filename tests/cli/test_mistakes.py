@@ -114,7 +114,7 @@ MODELS = [
 
 VALUES = [
     ("run --batch-size 1000", "batch_size is 1000; it must be a whole number from 1 to 64"),
-    ("evaluate random --set seeds=x", "seeds are 'x'; give how many fits to make"),
+    ("evaluate random --set seeds=x", "seeds are 'x'; give the number of fits"),
     ("evaluate random --seeds 1 --set seeds=2", "--seeds and --set seeds=... are both given"),
     ("evaluate random --set max_steps=-1", "max_steps is '-1'; it is a whole number from 1 on"),
     ("evaluate random --set max_steps", "--set is 'max_steps'; it takes NAME=VALUE"),

@@ -54,7 +54,7 @@ def test_what_is_built_of_recordings_opens_their_results_again(sounds, run, tmp_
     (unknown,) = compare_results([tmp_path / "results"])
     assert unknown.samples is None
     assert unknown.missing == (
-        f"recordings of {sounds} are not read again: --data takes them in the folder that `build` makes of them"
+        f"recordings of {sounds} cannot be opened by name: build them into a folder and give it with --data"
     )
     assert run("report", tmp_path / "results", "--out", tmp_path / "unknown.html") == 0
     capsys.readouterr()

@@ -184,7 +184,7 @@ def test_what_is_wrong_is_refused_and_said(results: Repository, evaluated: Path)
         ({**files, NAME: b"".join(lines[1:])}, f"none to {first['id']}"),
         ({**files, NAME: b"".join([*lines, lines[0]])}, f"it has 2 answers to {first['id']}"),
         ({**files, NAME: b'{"id": "x", "answer": NaN}\n'}, "answers.jsonl: line 1: not the JSON of this project"),
-        ({**files, NAME: b"\xff\xfe"}, "answers.jsonl: byte 1 is none of ASCII"),
+        ({**files, NAME: b"\xff\xfe"}, "answers.jsonl: byte 1 is not ASCII"),
         (with_json(files, measures=accuracy), "macro_f1_counting is 0.5 in the claim and 1 recomputed"),
         ({**files, "embeddings.safetensors": b"\0" * 100}, "a submission has one of them"),
     ):
@@ -200,7 +200,7 @@ def test_without_answers_it_is_left_as_reported(results: Repository, evaluated: 
     submit(evaluated, "oracle", with_outputs=False)
     (outcome,) = check()
     assert outcome.action == "left"
-    assert outcome.reasons[0].endswith("it has no answers, so that it can only be shown as *reported*")
+    assert outcome.reasons[0].endswith("it has no answers, so it can only be shown as *reported*")
 
 
 def test_a_submission_in_the_place_of_another_is_not_shown(results: Repository, evaluated: Path) -> None:

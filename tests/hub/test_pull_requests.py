@@ -260,7 +260,7 @@ class TestRefused:
         self, results: Repository, check: Check, submitted: dict[str, Files], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(submission, "data_with", DATA_WITH)
-        self.refused(results, check, placed(submitted["a_coat"]), "which are those of no preset")
+        self.refused(results, check, placed(submitted["a_coat"]), "which no preset has")
 
     def test_a_change_of_what_is_there(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
         results.commit(entry("org/rival"))
@@ -275,7 +275,7 @@ class TestRefused:
         self, results: Repository, check: Check, submitted: dict[str, Files], part: str
     ) -> None:
         path = folder(submitted["a_coat"]).replace("org__short", part)
-        reason = f"is too long: it has {len(part.encode())} bytes; at most 200 can be"
+        reason = f"is too long: it has {len(part.encode())} bytes; at most 200 are allowed"
         self.refused(results, check, below(path, submitted["a_coat"]), reason)
 
     def test_a_forged_verification(self, results: Repository, check: Check, submitted: dict[str, Files]) -> None:
@@ -714,7 +714,7 @@ class TestMany:
         request(results, {"run.sh": b""}, "mallory")
         waiting, refused = checks.check_pull_requests()
         assert (waiting.action, refused.action) == ("waiting", "refused")
-        assert "have taken long" in waiting.reasons[0]
+        assert "is used up" in waiting.reasons[0]
         now[0] += 90_000
         assert checks.check_pull_requests()[0].action == "added"
 
@@ -781,7 +781,7 @@ class TestTurns:
         rounds(checks)
         assert (len(turns), now[0]) == (2, 8.0)
         (outcome,) = checks.check_pull_requests()
-        assert outcome.reasons == ("2 of 5 entries checked", "the checks of its author have taken long today")
+        assert outcome.reasons == ("2 of 5 entries checked", "today's time for the checks of its author is used up")
         assert "goes on when there is time again" in comments(results)[-1]
         for _ in range(2):
             assert results.discussions[0].status == "open"

@@ -23,8 +23,7 @@ from audio_compositionality.encoders.loading.names import parse_endpoint
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 
-from ...evaluator.run.test_answers import Questions
-from ...evaluator.run.test_asking import Orders
+from ...evaluator.run.toys import Orders, Questions
 from .endpoint_server import LoopbackEndpoint, Request, Response, alone, completion, logprobs, refusal
 
 
