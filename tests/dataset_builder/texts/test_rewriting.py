@@ -395,7 +395,7 @@ def test_the_command_builds_with_a_model_from_a_folder(tmp_path, capsys, monkeyp
     folder = save_tiny_gpt2(tmp_path / "tiny")
     few = ("build", "--recipes", "comp_a_train", "--out", str(tmp_path / "x"))
     assert main([*few, "--set", "writer_in_test=true"]) == 2
-    assert "writer_in_test says nothing without --writer MODEL; give it too" in capsys.readouterr().err
+    assert "writer_in_test has no effect without --writer MODEL; give it too" in capsys.readouterr().err
     assert main([*few, "--writer", "nowhere"]) == 2
     assert "cannot load the language model 'nowhere'" in capsys.readouterr().err
     assert main([*few, "--writer", str(folder), "--set", "writer_device=cpu"]) == 0

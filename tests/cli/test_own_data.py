@@ -1,5 +1,6 @@
 """One folder of recordings, or one of recordings with strong labels, serves the recipes by one command each."""
 
+import csv
 import itertools
 
 import numpy as np
@@ -10,6 +11,7 @@ from audio_compositionality.dataset_builder.recorded import open_recordings
 from audio_compositionality.evaluator.results.result import load_result
 
 from ..dataset_builder.sounds.sounds import noise, write
+from ..dataset_builder.texts.labelled import write_domestic
 
 LABELS = ("dog", "rain", "violin", "bell", "bird", "car", "piano", "cough", "drum", "door", "horn", "wind")
 RECIPES = "a_coat_instances,binding,polybench,comp_a_order"
@@ -106,51 +108,74 @@ def test_strong_labels_give_what_is_heard_alone(street):
         assert loudest == pytest.approx(200 + 90 * LABELS.index(entry.label), abs=2)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--set", "format=desd"), "there is no format of labels 'desd'; did you mean 'desed'"),
-        (("--set", "columns=onset"), "columns has 'onset'; it takes FIELD=HEADING"),
-        (("--set", "durations=nowhere"), "durations is 'nowhere', and there is no such file"),
-        (("--set", "resolution=60"), "resolution is '60'; it is a number from 0 below 60"),
-        (("--set", "window=5"), "which is a folder of recordings; it applies to strong labels"),
-        (("--set", "words=x"), "words does not apply: strong labels describe each event"),
-    ],
-)
-def test_mistakes_about_strong_labels_are_told(words, message, street, run, tmp_path, capsys):
-    named = ("--data", street / "audio", "--set", f"labels={street / 'street.csv'}")
-    assert run("build", *named, *words, "--out", tmp_path / "x") == 2
-    assert message in capsys.readouterr().err
+# Four people, each with what they have, reach their report by one command with at most three options
 
 
-def test_the_columns_of_any_table_are_named(street, run, tmp_path):
-    text = (street / "street.csv").read_text().replace("file,label,start,stop", "where,what,from,to")
-    (tmp_path / "table.csv").write_text(text)
-    named = ("--data", street / "audio", "--set", f"labels={tmp_path / 'table.csv'}")
-    columns = ("--set", "columns=recording=where,label=what,onset=from,offset=to")
-    words = ("--recipes", "comp_a_order", "--set", "items=2", "--out", tmp_path / "built")
-    assert run("build", *named, *columns, *words) == 0
-    assert len(open_data(tmp_path / "built").configuration("comp_a_order").rows) == 2
+@pytest.fixture
+def clap_folder(tmp_path):
+    """A small CLAP with random weights, as transformers saves it."""
+    from audio_compositionality.encoders.networks.small_networks import save_clap, tiny_clap
+
+    save_clap(tiny_clap(), tmp_path / "small-clap")
+    return tmp_path / "small-clap"
+
+
+@pytest.fixture
+def reported(run, tmp_path):
+    """Runs a command with three options at most, and gives the tasks that were scored and the models."""
+
+    def command(*words):
+        assert sum(str(word).startswith("--") for word in words) <= 2
+        out = tmp_path / "results"
+        assert run(*words, "--out", out) == 0
+        assert (out / "report.html").is_file()
+        results = [load_result(path)[0] for path in sorted(out.rglob("*.json"))]
+        return {result.task for result in results}, {result.model.id for result in results}
+
+    return command
 
 
 @pytest.mark.slow
-def test_words_of_a_table_are_exchanged_in_items_of_attributes(tmp_path, run):
-    lines = ["file_name,label,word:dynamics"]
-    for label, word, number in itertools.product(LABELS[:6], ("soft", "loud"), range(8)):
-        name = f"{label}-{word}-{number}.wav"
-        gain = 0.2 if word == "soft" else 1.0
-        write(tmp_path / "mine" / name, samples=gain * sound(label, number + 8 * (word == "loud")), rate=RATE)
-        lines.append(f"{name},{label},{word}")
-    (tmp_path / "mine" / "metadata.csv").write_text("\n".join(lines) + "\n")
-    words = ("--data", tmp_path / "mine", "--recipes", "comp_a_attribute", "--set", "items=12")
-    assert run("build", *words, "--out", tmp_path / "built") == 0
-    rows = open_data(str(tmp_path / "built")).configuration("comp_a_attribute").rows
-    assert {row["subset"] for row in rows} == {"seen", "novel"}
-    for row in rows:
-        assert row["swapped"] == "dynamics"
-        first, second = ({(event["label"], *event["attributes"]) for event in clip} for clip in row["events"])
-        (x, one), (y, other) = first
-        assert {one, other} == {"soft", "loud"}
-        assert second == {(x, other), (y, one)}
-        for caption, clip in zip(row["captions"], (first, second), strict=True):
-            assert all(f"{word} {label}" in caption for label, word in clip)
+def test_who_has_a_folder_of_recordings(whisper, reported, tmp_path):
+    for label, number in itertools.product(LABELS, range(3)):
+        write(tmp_path / "animals" / label / f"{number}.wav", samples=sound(label, number, 0.4), rate=RATE)
+    (tmp_path / "animals.yaml").write_text("data: ./animals\nsettings: {classes: 3, blocks: 8, context_sources: 1}\n")
+    tasks, models = reported("run", whisper, "--data", tmp_path / "animals.yaml", "--tasks", "a_coat_instances")
+    assert tasks == {"a_coat_instances"}
+    names = {model.replace(f"{whisper.parent}/", "") for model in models}
+    assert {f"untrained:{whisper.name}", f"shuffled:{whisper.name}", whisper.name, "log-mel-statistics"} <= names
+
+
+@pytest.mark.slow
+def test_who_has_strong_labels(reported, tmp_path):
+    labels, audio = write_domestic(tmp_path)
+    # Of hundreds of recordings there are enough without such settings, and some to learn from.
+    (tmp_path / "desed.yaml").write_text(
+        f"data: {labels.name}\naudio: {audio.name}\nformat: desed\nsettings:\n  least_clips: 1\n  train: 0\n"
+    )
+    tasks, models = reported("run", "--data", tmp_path / "desed.yaml")
+    assert tasks == {"polybench"}
+    assert {"first", "oracle", "random"} <= models
+
+
+@pytest.mark.slow
+def test_who_has_a_table_of_captions(clap_folder, reported, tmp_path):
+    with (tmp_path / "captions.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["file_name", "caption"])
+        for number, label in enumerate(LABELS):
+            write(tmp_path / "clips" / f"{number}.wav", samples=sound(label, number), rate=RATE)
+            writer.writerow([f"{number}.wav", f"a {label} is heard"])
+    tasks, models = reported(
+        "run", clap_folder, "--data", tmp_path / "captions.csv", "--set", f"audio={tmp_path / 'clips'}"
+    )
+    assert "audio_text_retrieval" in tasks
+    assert "bag-of-words" in models
+
+
+@pytest.mark.slow
+def test_who_has_a_checkpoint_of_a_clap(clap_folder, reported):
+    tasks, models = reported("run", clap_folder, "--tasks", "comp_a_order", "--set", "items=4")
+    assert tasks == {"comp_a_order"}
+    assert sum("sorted-words:" in model for model in models) == 1
+    assert sum(model.startswith("untrained:") for model in models) == 1
