@@ -215,9 +215,9 @@ FORGED: dict[str, tuple[Callable[[Files], Mapping[str, bytes | None]], str]] = {
         "its samples are not those",
     ),
     "another folder": (named("openai__whisper-base"), "its content belongs to results/org__short/1/"),
-    "201 bytes": (named("a" * 201), "is too long: it has 201 bytes; at most 200 can be"),
-    "301 bytes": (named("a" * 301), "is too long: it has 301 bytes; at most 200 can be"),
-    "202 bytes": (named("ä" * 101), "is too long: it has 202 bytes; at most 200 can be"),
+    "201 bytes": (named("a" * 201), "is too long: it has 201 bytes; at most 200 are allowed"),
+    "301 bytes": (named("a" * 301), "is too long: it has 301 bytes; at most 200 are allowed"),
+    "202 bytes": (named("ä" * 101), "is too long: it has 202 bytes; at most 200 are allowed"),
     "a verification": (
         lambda files: {**placed(files), **below(folder(files, "verified"), {"verification.json": b"{}"})},
         "only the checker writes to verified/",

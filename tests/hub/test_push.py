@@ -204,7 +204,7 @@ SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
     "more rows": (state_more_rows, "has 2 rows, manifest.json says 3"),
     "a link": (link_a_shard, "is a link"),
     "no manifest": (lambda folder: (folder / "manifest.json").unlink(), r"holds no manifest\.json"),
-    "a shard is missing": (lambda folder: next(folder.glob("a_coat/*")).unlink(), "is not there"),
+    "a shard is missing": (lambda folder: next(folder.glob("a_coat/*")).unlink(), "is missing"),
     "an unfinished build": (lambda folder: change_the_manifest(folder, "a_tre", shards={}), "has not finished"),
     "another card": (lambda folder: (folder / "README.md").write_text("# Another"), "is not the card of these data"),
     "nothing": (shutil.rmtree, "is no folder"),

@@ -324,7 +324,7 @@ def test_a_folder_of_recordings_claims_no_licence(tiny_data, tmp_path):
     assert "license" not in card
     assert "synthetic" not in card
     assert "CC BY" not in card
-    assert "`transforms`: that of the recordings, which this card does not know." in card
+    assert "`transforms`: the licence of the recordings, which" in card
     build_dataset(tiny_data, folder, recipes=["a_coat"], progress=False)
     card = (folder / "README.md").read_text()
     assert "license" not in card
