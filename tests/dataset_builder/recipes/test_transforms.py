@@ -328,4 +328,4 @@ def test_a_folder_of_recordings_claims_no_licence(tiny_data, tmp_path):
     build_dataset(tiny_data, folder, recipes=["a_coat"], progress=False)
     card = (folder / "README.md").read_text()
     assert "license" not in card
-    assert "`a_coat`: CC BY 4.0. `transforms`: that of" in card
+    assert "`a_coat`: CC BY 4.0. `transforms`: the licence of" in card
