@@ -234,7 +234,10 @@ LABELS = [
     ("build --data desed/validation.tsv", "its sound is elsewhere: give the folder, --set audio=FOLDER"),
     ("build --data desed/validation.tsv --set audio=desed/none", "there is no such folder"),
     ("build --data ./desed/none.tsv --set audio=desed/audio", "there is nothing at "),
-    ("build --set audio=desed", "audio does not apply to 'mini', which is the preset mini; it applies to a table of recordings"),
+    (
+        "build --set audio=desed",
+        "audio does not apply to 'mini', which is the preset mini; it applies to a table of recordings",
+    ),
     ("build --set negatives_audio=desed", "negatives_audio does not apply to 'mini', which is the preset mini;"),
     (f"{STREET}format=desd", "there is no format of labels 'desd'; did you mean 'desed'"),
     (f"{STREET}window=5", "which is a folder of recordings; it applies to strong labels"),

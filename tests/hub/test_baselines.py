@@ -105,7 +105,7 @@ def test_no_board_is_empty(hub, push, tmp_path, capsys):
     assert push(out=out, store=tmp_path / "store") == 0
     printed = capsys.readouterr().out
     assert f"Scoring {', '.join(BASELINES)} on the preset tiny for the leaderboard" in printed
-    assert "--no-baselines leaves this out" in printed
+    assert "--no-baselines skips this" in printed
     assert printed.count("A-COAT: adjusted ") == len(BASELINES)
     assert (
         f"On the leaderboard, as reported until its Space has recomputed them: {hub.url}/datasets/{RESULTS}" in printed

@@ -132,13 +132,22 @@ def chromium():
         browser.close()
 
 
+LEAVING = ("AbortError: signal is aborted", "Unexpected error Connection errored out", "Connection errored out")
+"""The beginnings of what Gradio says of its own requests when the page is left for another address."""
+
+
 @pytest.fixture
 def page(chromium, app):
     """The page; when the test is over, nothing of a stranger's may have run, nor anything left this machine."""
     troubles: list[str] = []
     context = chromium.new_context(viewport={"width": 1300, "height": 1000}, accept_downloads=True)
     page = context.new_page()
-    page.on("console", lambda message: message.type == "error" and troubles.append(f"console: {message.text}"))
+
+    def told(message: Any) -> None:
+        if message.type == "error" and not message.text.startswith(LEAVING):
+            troubles.append(f"console: {message.text}")
+
+    page.on("console", told)
     page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
     page.on("dialog", lambda dialog: troubles.append(f"dialog: {dialog.message}"))
     known = ("data:", "blob:", app.url)

@@ -111,7 +111,9 @@ def test_sizes_are_known_before_anything_is_fetched():
     path = f"{folder(files)}/embeddings.safetensors"
     head[path] = RemoteFile(path, 64_000_001, head[path].digest)
     _, reasons = new_entries({}, head, {})
-    assert reasons == [f"`{folder(files)}`: `embeddings.safetensors has 64,000,001 bytes; at most 64,000,000 are allowed`"]
+    assert reasons == [
+        f"`{folder(files)}`: `embeddings.safetensors has 64,000,001 bytes; at most 64,000,000 are allowed`"
+    ]
 
 
 def test_too_many_at_once_and_nothing():
