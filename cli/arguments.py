@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,8 @@ def add_tasks(parser: argparse.ArgumentParser) -> None:
     tasks.add_argument(
         "--tasks",
         metavar="TASK,TASK",
-        help="names that `tasks` lists; default, all that the data and the models allow, less those on request",
+        help="task names, as `tasks` lists them; default: all that the data and the models allow, except those on "
+        "request",
     )
     tasks.add_argument("--benchmark", metavar="NAME", help="all tasks of a benchmark that `tasks` lists")
 
@@ -82,7 +84,7 @@ def add_data_of_results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="SPEC",
-        help="the data of the results, where they are neither a preset nor in the folder that the results state",
+        help="the data of the results, if they are neither a preset nor in the folder stated there",
     )
 
 
@@ -90,9 +92,24 @@ def add_device(parser: argparse._ActionsContainer) -> None:
     """Add `options.device`."""
     parser.add_argument(
         "--device",
+        type=_device,
         metavar="DEVICE",
         help="cpu, cuda or cuda:1; default CUDA where there is one. Of several processes each takes its own GPU",
     )
+
+
+_DEVICES = ("cpu", "cuda", "mps", "xpu", "hpu", "xla", "npu", "meta")
+"""Kinds of torch devices that models run on."""
+
+
+def _device(text: str) -> str:
+    """The name of a torch device, checked without an import of torch."""
+    kind, colon, number = text.partition(":")
+    if kind not in _DEVICES or (colon and not number.isdecimal()):
+        raise argparse.ArgumentTypeError(
+            f"--device is {text!r}; it is cpu, cuda, or one GPU of several, such as cuda:1"
+        )
+    return text
 
 
 def add_batch_size(parser: argparse.ArgumentParser) -> None:
@@ -117,7 +134,7 @@ def add_store(parser: argparse._ActionsContainer) -> None:
 
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Add `options.force`."""
-    parser.add_argument("--force", action="store_true", help="compute again and replace what is there")
+    parser.add_argument("--force", action="store_true", help="compute again and replace existing output")
 
 
 def add_seeds(parser: argparse.ArgumentParser, default: str = "the task's own") -> None:
@@ -131,7 +148,8 @@ def add_seeds(parser: argparse.ArgumentParser, default: str = "the task's own") 
         "--seeds",
         type=whole("--seeds"),
         metavar="N",
-        help=f"fits of tasks that fit something, whose spread is told apart from the samples'; default {default}",
+        help=f"number of fits of tasks with a fit; their spread is reported beside that of the samples; default "
+        f"{default}",
     )
 
 
@@ -154,9 +172,7 @@ def add_org(parser: argparse.ArgumentParser) -> None:
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
     """Add `options.dry_run`."""
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be sent, and how large it is; send nothing"
-    )
+    parser.add_argument("--dry-run", action="store_true", help="print what would be sent and its size; send nothing")
 
 
 def add_traceback(parser: argparse.ArgumentParser) -> None:
@@ -165,7 +181,7 @@ def add_traceback(parser: argparse.ArgumentParser) -> None:
         "--traceback",
         action="store_true",
         default=argparse.SUPPRESS,
-        help="show where in the code an error comes from",
+        help="show the traceback of an error",
     )
 
 
@@ -184,6 +200,25 @@ def check_file(path: Path | None) -> None:
     """
     if path is not None and path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file")
+
+
+def check_output(path: Path | None, option: str) -> None:
+    """Refuse an unusable folder for output before anything is computed.
+
+    Args:
+        path: the folder; None for none.
+        option: its name on the command line.
+
+    Raises:
+        InputError: it is a file, lies below one, or nothing can be written there.
+    """
+    if path is None:
+        return
+    there = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+    if not there.is_dir():
+        raise InputError(f"{option} is {str(path)!r}, and {there} is a file; give a folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"{option} is {str(path)!r}, and nothing can be written in {there}; give another folder")
 
 
 def check_results(paths: Sequence[Path]) -> None:

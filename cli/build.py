@@ -27,21 +27,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--recipes",
         "--recipe",
         metavar="NAME,NAME",
-        help="only these; default all that a task scores and that the data can serve",
+        help="only these recipes; default: all that a task scores and the data allow",
     )
     parser.add_argument("--out", type=Path, default=Path("audio-compositionality"), metavar="DIR", help="the folder")
     parser.add_argument(
         "--workers",
         type=arguments.whole("--workers"),
         metavar="N",
-        help="threads; default one a core. Bytes do not depend on it",
+        help="threads; default: one per core. The output does not depend on it",
     )
     parser.add_argument("--audio-format", default="flac", metavar="FORMAT", help="flac (default) or wav, both 16-bit")
     parser.add_argument(
         "--writer",
         metavar="MODEL",
         help="a language model of transformers that rewrites captions and hard negatives of rows to train with; texts "
-        "that fail the test of truth are not taken",
+        "that fail the truth check are dropped",
     )
     data_options.add_skip_invalid(parser)
     parser.add_argument("--force", action="store_true", help="replace another data set in the folder")
@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Build the data set, and print how to read it."""
+    arguments.check_output(options.out, "--out")
     from audio_compositionality.dataset_builder.build import build_dataset
 
     data = _rendered(options)
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
         force=options.force,
         progress=sys.stderr.isatty(),
     )
-    print(f"{folder} is built. In the folder beside it:")
+    print(f"{folder} is built. To load it from its parent folder:")
     for recipe in data.recipes:
         print(f'  load_dataset("{folder.name}", "{recipe}")')
 
@@ -79,7 +80,7 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
     for name in of_build:
         other = "bank" if name == "voices" else "--writer MODEL" if name.startswith("writer") else ""
         if (name == "voices" and build.bank is None) or (name.startswith("writer") and options.writer is None):
-            raise InputError(f"{name} says nothing without {other}; give it too")
+            raise InputError(f"{name} has no effect without {other}; give it too")
     if build.bank is not None:
         reading = recognised(spec.data)
         if reading.kind != "preset":
@@ -89,7 +90,7 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
     data_options.note_left_out(opened.left_out)
     if not isinstance(opened.data, RenderedData):
         raise InputError(
-            f"{opened.reading.source} is {opened.reading.what}: it is there already, and nothing is rendered of it"
+            f"{opened.reading.source} is {opened.reading.what}: it is built already, so there is nothing to render"
         )
     return opened.data if options.writer is None else _written(opened.data, options.writer, build)
 
@@ -149,15 +150,15 @@ def _print_reports(data: RenderedData) -> None:
 
 COMMAND = Command(
     summary="write the data set to a folder that load_dataset reads",
-    description="Write the data set: Parquet shards with embedded audio, a card, a manifest. A build that was "
-    "stopped is finished by the same command.",
+    description="Write the data set: Parquet shards with embedded audio, a card, a manifest. The same command "
+    "resumes an interrupted build.",
     add_arguments=add_arguments,
     run=run,
     examples="""\
   audio-compositionality build --data full --audio-format wav --out full
       the paper's size, as WAV
   audio-compositionality build --data animals --out animals-built
-      what can be made of your own recordings; --data takes the folder that is built
+      everything that your own recordings allow; --data takes the built folder
 """,
     resume=GO_ON,
     place=50,

@@ -100,13 +100,13 @@ def _data(options: argparse.Namespace) -> Data:
 def _count_table(counted: dict[str, WordStatistics]) -> Table:
 
     columns = (
-        Column("captions of", numeric=False),
+        Column("source", numeric=False),
         Column("captions", digits=None),
-        Column("different", "texts that are no other's", digits=None),
+        Column("distinct", "distinct captions", digits=None),
         Column("words", "without punctuation", digits=None),
-        Column("vocabulary", "different words, whatever their case", digits=None),
-        Column("words each", "mean of a caption", digits=2),
-        Column("nouns each", "mean of a caption", digits=2),
+        Column("vocabulary", "distinct words, ignoring case", digits=None),
+        Column("words each", "mean per caption", digits=2),
+        Column("nouns each", "mean per caption", digits=2),
     )
     rows = rows_of(
         (source, one.captions, one.different, one.words, one.vocabulary, one.words_per_caption, one.nouns_per_caption)
@@ -123,12 +123,12 @@ def _class_table(counted: dict[str, WordStatistics]) -> Table:
         for kind, words in one.classes.items()
     )
     columns = (
-        Column("captions of", numeric=False),
+        Column("source", numeric=False),
         Column("part of speech", numeric=False),
         Column("words", digits=None),
         Column("share", "of all words"),
     )
-    legend = "As TextBlob's tagger of English tells them by its lexicon, which errs now and then."
+    legend = "By TextBlob's English tagger, whose lexicon errs now and then."
     return Table("Parts of speech", columns, rows, (legend,), "parts-of-speech")
 
 
@@ -140,10 +140,10 @@ def _noun_table(counted: dict[str, WordStatistics], most: int) -> Table:
         for noun, times in list(one.nouns.items())[:most]
     )
     columns = (
-        Column("captions of", numeric=False),
+        Column("source", numeric=False),
         Column("noun", numeric=False),
-        Column("times", "that it is said", digits=None),
-        Column("a caption", "times by captions"),
+        Column("count", "occurrences", digits=None),
+        Column("per caption", "occurrences per caption"),
     )
     return Table("The most frequent nouns", columns, rows, (), "nouns")
 

@@ -12,8 +12,8 @@ from .settings import add_settings
 
 _DESCRIPTION = """\
 Check a model on a few synthetic sounds: shape, type, finite, deterministic, the same alone and in a batch, sensitive to
-its input, right sample rate; and tell its speed and memory. A failure says what it usually means; the exit status is 1
-then.
+its input, right sample rate; and measure its speed and memory. A failure names its usual cause; the exit status is
+then 1.
 """
 
 

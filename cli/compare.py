@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="captions that models were trained on, a CSV or TSV with a column caption, or one a line: scores are also "
         "given by how often the rarer sound of a sample is named there",
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write there instead of to the terminal")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write to this file instead of the terminal")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -102,7 +102,7 @@ def tell(comparisons: Sequence[Comparison], form: str, out: Path | None, table: 
 
 
 COMMAND = Command(
-    summary="results beside each other: intervals, paired tests, slopes against diversity",
+    summary="results side by side: intervals, paired tests, slopes against diversity",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-clips",
         type=arguments.whole("--max-clips"),
         metavar="N",
-        help="most clips of the recordings; where there are more, so many are drawn, always the same; default 2000",
+        help="most clips of the recordings; of more, a fixed random draw of this size; default 2000",
     )
     scoring.add_scoring(parser)
     arguments.add_seeds(parser)

@@ -29,14 +29,14 @@ BASELINE = "log-mel-statistics"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("data", metavar="SPEC", help="as --data of other commands takes it: docs/data.md")
+    parser.add_argument("data", metavar="SPEC", help="data, as for --data of other commands: docs/data.md")
     parser.add_argument(
-        "--preset", metavar="NAME", help="size of what is made of sounds of yours: mini (default) or full"
+        "--preset", metavar="NAME", help="size of the data made from your own sounds: mini (default) or full"
     )
     add_settings(parser)
     data_options.add_skip_invalid(parser)
     parser.add_argument(
-        "--write", type=Path, metavar="FILE", help="write all that can be said of these data to a commented data.yaml"
+        "--write", type=Path, metavar="FILE", help="write a commented data.yaml with every setting of these data"
     )
 
 
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
 
     if options.write is not None and options.write.exists():
-        raise InputError(f"{options.write} is there already; give a name that is not")
+        raise InputError(f"{options.write} exists already; give another name")
     if options.write is not None and options.write.suffix not in (".yaml", ".yml"):
         raise InputError(f"--write is {str(options.write)!r}; the name of a description ends with .yaml")
     if options.write is not None and not options.write.parent.is_dir():
@@ -130,7 +130,7 @@ def _table_of(scored: Iterable[Scored]) -> Table:
         else (task.info.name, cost.rows, cost.clips, cost.seconds / 60, "yes")
         for task, cost, reason in scored
     )
-    return Table("What these data can be scored by", columns, rows, (), "data")
+    return Table("Tasks by which these data can be scored", columns, rows, (), "data")
 
 
 def _lines(opened: Opened, costs: Mapping[str, Cost], name: str) -> list[str]:
@@ -146,7 +146,7 @@ def _lines(opened: Opened, costs: Mapping[str, Cost], name: str) -> list[str]:
     )
     clips, minutes = sum(cost.clips for cost in costs.values()), sum(cost.seconds for cost in costs.values()) / 60
     return [
-        f"All of it is {clips:,} clips, {minutes:,.0f} min of sound. {BASELINE} takes about {max(seconds, 1):,.0f} s "
+        f"In total {clips:,} clips, {minutes:,.0f} min of sound. {BASELINE} takes about {max(seconds, 1):,.0f} s "
         f"here, measured on a few clips, and {stored_megabytes(model, list(costs.values())):,.1f} MB of embeddings.",
         f"Next: audio-compositionality run MODEL --data {name}",
     ]
@@ -164,14 +164,14 @@ def _write(path: Path, spec: DataSpec, kind: str) -> None:
 
     values = spec.values()
     given = {name: _from(path, values[name]) if name in PATHS else values[name] for name in spec.given()}
-    lines = ["# What these data are; --data takes this file. Lines that begin with # say what could be said.", ""]
+    lines = ["# A description of data, for --data. Lines that begin with # are optional settings.", ""]
     lines += [line("data", _data_from(path, spec.data)), ""]
     for name in FIELDS[kind]:
         field = DataSpec.model_fields[name]
         lines.append(f"# {field.description} ({rule_of(field)})")
         lines.append(line(name, given[name]) if name in given else f"# {name}: {default_of(field)}")
         lines.append("")
-    lines += ["# Settings of what is made of them, by name: --set help lists all.", *_settings(given)]
+    lines += ["# Settings of the recipes, by name: --set help lists all.", *_settings(given)]
     write_whole(path, "\n".join(lines) + "\n")
 
 
@@ -204,15 +204,15 @@ def _settings(given: Mapping[str, object]) -> list[str]:
 
 
 COMMAND = Command(
-    summary="what data are read as, what they can be scored by, and what it costs",
-    description="Look at data: what they are read as, which tasks can score them and which cannot, and what it costs.",
+    summary="inspect data: their format, the tasks that can score them, and the cost",
+    description="Inspect data: their format, the tasks that can and cannot score them, and the cost.",
     add_arguments=add_arguments,
     run=run,
     examples="""\
   audio-compositionality data animals
       a folder of recordings, animals/dog/1.wav and so on, or with a metadata.csv
   audio-compositionality data validation.tsv --set audio=desed/audio --write desed.yaml
-      strong labels and their sound; the file that is written says what else could be said of them
+      strong labels and their sound; the file lists the optional settings
 """,
     place=45,
 )

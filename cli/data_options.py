@@ -33,7 +33,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         "what it is read as",
     )
     parser.add_argument(
-        "--preset", metavar="NAME", help="size: mini (default) or full, of our own data or of what is made of yours"
+        "--preset", metavar="NAME", help="size: mini (default) or full, of our own data or of data made from yours"
     )
     add_settings(parser)
 
@@ -43,7 +43,7 @@ def add_skip_invalid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-invalid",
         action="store_true",
-        help="leave out clips and recordings that cannot be used, say which, and go on; default: stop",
+        help="leave out unusable clips and recordings, and name them; default: stop",
     )
 
 

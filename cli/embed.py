@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Embed the configurations that the tasks need with every model."""
     arguments.check_models(options.models)
-    request = scoring.read_request(options, scores=False)
+    request = scoring.read_request(options, options.out, scores=False)
     how = request.how.changed(store=options.out)
     from audio_compositionality.evaluator.run.embeddings import embed_at_layers, models_by_pass
     from audio_compositionality.evaluator.run.outputs import can_do

@@ -45,8 +45,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="score models on a preset, or on any data of yours",
-    description="Give models every clip, score their outputs, and write a result file a model and task.",
+    summary="score models on a preset or on your own data",
+    description="Run models on every clip, score their outputs, and write a result file for each model and task.",
     add_arguments=add_arguments,
     run=run,
     examples=_EXAMPLES,

@@ -28,8 +28,7 @@ PROGRAM = "audio-compositionality"
 _DESCRIPTION = """\
 Does a model that hears hear the parts, and how they are put together?
 
-`tasks` lists what is measured, `models` the models that have a name. A command's own --help has its options and
-examples.
+`tasks` lists the tasks, `models` the named models. Each command has its own --help, with options and examples.
 """
 
 _EXAMPLES = f"""\
@@ -43,7 +42,7 @@ examples:
   {PROGRAM} evaluate my_encoder.py:MyEncoder --preset full --out results-full
       one model at the paper's size
   {PROGRAM} compare results
-      all results of a folder beside each other
+      all results of a folder side by side
 """
 
 
@@ -114,9 +113,13 @@ def _lists_settings(typed: Sequence[str]) -> bool:
 
 
 def _actions(parser: argparse.ArgumentParser, command: str | None) -> list[argparse.Action]:
-    """The arguments of a command; empty where the parser has no such command."""
-    commands = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    return [one for action in commands if command in action.choices for one in action.choices[command]._actions]
+    """The arguments of a command and of its parts; empty where the parser has no such command."""
+    parsers = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    of_command = [one.choices[command] for one in parsers if command in one.choices]
+    inner = [action for one in of_command for action in one._actions]
+    groups = [action for action in inner if isinstance(action, argparse._SubParsersAction)]
+    parts = [part for group in groups for part in group.choices.values()]
+    return [*inner, *(action for part in parts for action in part._actions)]
 
 
 _ONCE = {"--data": ", and each data set has a folder of results of its own", "--preset": ""}
@@ -164,7 +167,7 @@ class Parser(argparse.ArgumentParser):
             if missing.startswith("MODEL"):
                 raise InputError(
                     f"name a model, such as {self.prog} whisper-base, or a class of your own, my_encoder.py:MyEncoder\n"
-                    f"`{PROGRAM} models` lists those that have a name; docs/models.md has all forms of a name"
+                    f"`{PROGRAM} models` lists the named ones; docs/models.md has all forms of a name"
                 )
             raise InputError(f"{self.prog} needs {missing}; --help shows an example")
         option, _, said = message.removeprefix("argument ").partition(": ")
@@ -175,7 +178,7 @@ class Parser(argparse.ArgumentParser):
             raise InputError(said)
         if said.startswith("expected "):
             message = f"{option} needs a value"
-        raise InputError(f"{message}; {self.prog if command else PROGRAM} --help shows what there is")
+        raise InputError(f"{message}; {self.prog if command else PROGRAM} --help lists the options")
 
 
 def command_names() -> dict[str, str]:
@@ -314,7 +317,7 @@ def exit_status(error: BaseException, *, resume: str = "", traceback: bool = Fal
     """
     message = _explain(error, resume)
     if message is None:
-        print("This is a mistake of audio-compositionality, please report it:", file=sys.stderr)
+        print("This is a bug in audio-compositionality, please report it:", file=sys.stderr)
         raise error
     if traceback:
         tracebacks.print_exception(error, file=sys.stderr)

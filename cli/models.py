@@ -11,7 +11,7 @@ from .arguments import Command
 _LEGEND = (
     "Also: NAME=PATH, its weights from a local file or folder; the Hub id or folder of any transformers audio model; "
     "path/to/file.py:ClassName, a class of your own; hear:MODULE, xares:FILE.py:CLASS, mteb:NAME, encoders of other "
-    "suites; twins of a model: {twins}; and controls, any model that is given something else: {controls}."
+    "suites; twins of a model: {twins}; and controls, any model with another input: {controls}."
 )
 
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> None:
     columns = (
         Column("name", numeric=False),
         Column("dim", "length of an embedding", digits=None),
-        Column("rate (Hz)", "sample rate that the model works at", digits=None),
+        Column("rate (Hz)", "sample rate of the model", digits=None),
         Column("gives", "embeddings of sound, and of text in the same space; answers to questions", numeric=False),
         *(Column(heading, numeric=False) for heading in headings),
     )
@@ -40,12 +40,12 @@ def run(options: argparse.Namespace) -> None:
     twins = "; ".join(f"{kind.prefix}MODEL, {kind.meaning}" for kind in TWINS.values())
     controls = "; ".join(f"{kind.prefix}MODEL, {kind.meaning}" for kind in CONTROLS.values())
     legend = _LEGEND.format(twins=twins, controls=controls)
-    print_table(Table("Models that have a name", columns, rows_of(rows), (legend,)), width=160)
+    print_table(Table("Named models", columns, rows_of(rows), (legend,)), width=160)
 
 
 COMMAND = Command(
-    summary="list the models that have a name",
-    description="List the models that have a name, and say how others are given.",
+    summary="list the named models",
+    description="List the named models, and the forms of other names.",
     add_arguments=add_arguments,
     run=run,
     place=16,

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from audio_compositionality.push_scripts.baselines import MissingBaselines
 
 _DESCRIPTION = """\
-Bring repositories on the Hub to the content of this version. What is there already is not sent again: a push that was
-killed is finished by the same command, and where nothing differs nothing is committed.
+Update repositories on the Hub to this version. Unchanged files are not sent again: the same command resumes an
+interrupted push, and without differences nothing is committed.
 
-The token is that of HF_TOKEN, or the one that `hf auth login` has saved. It needs the role write, or as a fine-grained
-token the permission to write to the repositories of ORG.
+The token is HF_TOKEN, or the one saved by `hf auth login`. It needs the role write, or, if fine-grained, write access
+to the repositories of ORG.
 """
 
 _EXAMPLES = """\
   audio-compositionality push dataset audio-compositionality --org my-lab --dry-run
       what would be sent to my-lab/audio-compositionality, and how large it is
   audio-compositionality push metrics --org my-lab
-      a Space a metric, for evaluate.load("my-lab/METRIC")
+      one Space per metric, for evaluate.load("my-lab/METRIC")
   audio-compositionality push leaderboard --org my-lab
       the Space my-lab/audio-compositionality-leaderboard, my-lab/audio-compositionality-results, and the baselines'
       results, so that the board is not empty
@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     dataset = whats.add_parser(
         "dataset",
         help="a built folder, to the data set ORG/audio-compositionality",
-        description="Check that a built folder is what its fingerprint says, and bring the data set "
-        "ORG/audio-compositionality to its content.",
+        description="Check a built folder against its fingerprint, and update the data set "
+        "ORG/audio-compositionality to it.",
     )
     dataset.add_argument(
         "folder",
@@ -55,15 +55,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     metrics = whats.add_parser(
         "metrics",
-        help="the metrics, a Space each",
-        description="Bring the Space of each metric to its module, page, card and requirements.",
+        help="the metrics, one Space each",
+        description="Update each metric's Space: module, page, card and requirements.",
     )
     leaderboard = whats.add_parser(
         "leaderboard",
         help="the leaderboard's Space and the repository of its results",
-        description="Bring the Space ORG/audio-compositionality-leaderboard to this version, make the repository of "
-        "results ORG/audio-compositionality-results, and score the baselines whose results it lacks and add them, so "
-        "that no board is empty. Results that are there are never changed.",
+        description="Update the Space ORG/audio-compositionality-leaderboard to this version, create the results "
+        "repository ORG/audio-compositionality-results, and add the results of the baselines that it lacks. Existing "
+        "results are never changed.",
     )
     _add_first_results(leaderboard)
     for subparser in (dataset, metrics, leaderboard):
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         subparser.add_argument(
             "--create-pr", action="store_true", help="open a pull request instead of committing to main"
         )
-        subparser.add_argument("--private", action="store_true", help="make a repository that is new a private one")
+        subparser.add_argument("--private", action="store_true", help="create new repositories as private")
         arguments.add_dry_run(subparser)
         arguments.add_traceback(subparser)
 
@@ -80,7 +80,9 @@ def _add_first_results(parser: argparse.ArgumentParser) -> None:
     """Add the first results of a leaderboard."""
     group = parser.add_argument_group("first results")
     which = group.add_mutually_exclusive_group()
-    which.add_argument("--results", nargs="+", type=Path, metavar="RESULT", help="add these results, and no baselines'")
+    which.add_argument(
+        "--results", nargs="+", type=Path, metavar="RESULT", help="add these results instead of the baselines'"
+    )
     which.add_argument("--no-baselines", action="store_true", help="add no results")
     group.add_argument(
         "--presets",
@@ -94,7 +96,7 @@ def _add_first_results(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("results-baselines"),
         metavar="DIR",
-        help="the baselines' results, a folder for each preset; what is there is used; default results-baselines",
+        help="the baselines' results, a folder for each preset; existing ones are used; default results-baselines",
     )
     arguments.add_store(group)
     arguments.add_device(group)
@@ -122,6 +124,8 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
 
 def _run_leaderboard(options: argparse.Namespace) -> None:
     """Push the leaderboard, with its first results."""
+    arguments.check_output(options.out, "--out")
+    arguments.check_output(options.store, "--store")
     presets = _presets(options)
     if options.results:
         arguments.check_results(options.results)
@@ -191,8 +195,8 @@ def _opening(missing: MissingBaselines, out: Path) -> str:
     time = _TIMES.get(missing.preset)
     takes = f", which takes {time} on two cores" if time else ""
     return (
-        f"Scoring {names} on the preset {missing.preset} for the leaderboard{takes}: once, and once more as they are "
-        f"sent, rounded to 16 bits. Results go to {out}; what is there already is used. --no-baselines leaves this out."
+        f"Scoring {names} on the preset {missing.preset} for the leaderboard{takes}: once as computed, and once "
+        f"rounded to 16 bits, as they are sent. Results go to {out}; existing ones are used. --no-baselines skips this."
     )
 
 

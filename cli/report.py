@@ -14,9 +14,9 @@ from .arguments import Command
 from .compare import tell
 
 _DESCRIPTION = """\
-Write one HTML file of everything that is known of results: sortable tables, figures, slopes against diversity, the
-highest- and lowest-scoring samples to listen to, how it was computed. It needs no network, opens from disk and is kept
-below 5 MB, if need be by shorter clips.
+Write one HTML file of results: sortable tables, figures, slopes against diversity, the highest- and lowest-scoring
+samples to listen to, and how they were computed. It needs no network, opens from disk and stays below 5 MB, if need be
+with shorter clips.
 """
 
 _EXAMPLES = """\
@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="MODEL",
-        help="samples to listen to are those that this model scores highest and lowest on; default, all that are "
-        "neither baselines nor untrained",
+        help="the model whose highest- and lowest-scoring samples are played; default: all but baselines and "
+        "untrained twins",
     )
     parser.add_argument(
         "--format",

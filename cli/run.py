@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="say what would be scored, downloaded, asked and written, and how long it takes; score nothing",
+        help="print what would be scored, downloaded, asked and written, and the time; score nothing",
     )
 
 
@@ -152,19 +152,20 @@ def _tell_costs(
     costs = costs_of_plan(plan, data, load)
     print_table(plan_table(costs))
     print()
-    print(f"Scored would be {', '.join(task.info.name for task in plan.tasks)}.")
+    print(f"Would score {', '.join(task.info.name for task in plan.tasks)}.")
     timed = [one for one in costs if one.seconds is not None]
     untimed = [one.name for one in costs if one.seconds is None and one.clips]
     if timed:
         minutes = sum(one.seconds or 0 for one in timed) / 60
-        without = f", without {listed(untimed)}, which nobody can tell before they are here" if untimed else ""
+        without = f", without {listed(untimed)}, whose time is unknown before the download" if untimed else ""
         print(
-            f"Embedding takes about {minutes:,.1f} min on this machine as busy as it is now{without}; fits come on top."
+            f"Embedding takes about {minutes:,.1f} min on this machine under its present load{without}; the fits "
+            "come on top."
         )
     questions = sum(one.questions for one in costs)
     if questions:
         print(
-            f"Questions would be {questions:,}, less those whose answers are kept; how long each takes is the model's."
+            f"Would ask {questions:,} questions, less those with stored answers; the time of each depends on the model."
         )
     print(f"Results would go to {options.out}, {kept_outputs(plan.tasks)} to {request.how.store}.")
 
@@ -188,7 +189,7 @@ def _opening(
     minutes = "one to four minutes" if not networks else "a few minutes, and on a CPU one to ten more a model"
     return (
         f"Scoring {', '.join(baselines)}{more} on {where}, which takes {minutes}. Results go to {out}, the "
-        f"report to {out / 'report.html'}, {kept} to {store}; what is there already is used."
+        f"report to {out / 'report.html'}, {kept} to {store}; existing ones are used."
     )
 
 
@@ -206,8 +207,8 @@ def _write_report(out: Path, command: str, verdicts: Verdicts) -> None:
 
 COMMAND = Command(
     summary="the main job: baselines, and models beside their untrained twins, on the preset mini, with a report",
-    description="Score the baselines, and each MODEL beside its untrained twin, on the preset mini or on data of "
-    "yours, and write a report.",
+    description="Score the baselines, and each MODEL beside its untrained twin, on the preset mini or on your own "
+    "data, and write a report.",
     add_arguments=add_arguments,
     run=run,
     examples="""\

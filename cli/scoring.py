@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -105,12 +104,12 @@ class Request:
         for name in self.how.settings:
             having = [task.info.name for task in tasks if name in task.spec.model_fields]
             if having and not any(task.info.name in having for task in done):
-                raise InputError(f"{name} is a setting of {listed(having)}, which no model that is named does")
+                raise InputError(f"{name} is a setting of {listed(having)}, which none of the named models does")
         if not any("answer" in model.abilities for model in models):
             for name in sorted(self.of_models & _OF_ANSWERS):
-                raise InputError(f"{name} is about models that answer questions, and none of those that are named does")
+                raise InputError(f"{name} is about models that answer questions, and none of the named ones does")
         if "twin_seeds" in self.of_models and not any(is_twin(model.card.id) for model in models):
-            raise InputError("twin_seeds is about twins, such as untrained:MODEL, and none stands beside these models")
+            raise InputError("twin_seeds is about twins, such as untrained:MODEL, and none is among these models")
 
 
 def read_request(options: argparse.Namespace, out: Path | None = None, *, scores: bool = True) -> Request:
@@ -145,7 +144,8 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
             raise InputError("--seeds and --set seeds=... are both given; give one")
         of_tasks |= read_values([f"seeds={options.seeds}"], task_fields(), "tasks")
     _check_together(of_tasks, tasks)
-    _check_out(out)
+    arguments.check_output(out, "--out")
+    arguments.check_output(getattr(options, "store", None), "--store")
     typed = frozenset({*of_model, *of_run})
     protocol = of_run.pop("protocol", None) or _protocol_of(spec)
     how = RunOptions(
@@ -160,21 +160,6 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
         **of_run,
     )
     return Request(spec, changes, tasks, model_settings(options, of_model), how, protocol, typed)
-
-
-def _check_out(out: Path | None) -> None:
-    """Refuse an unusable folder for results before anything is computed.
-
-    Raises:
-        InputError: it is a file, lies below one, or nothing can be written there.
-    """
-    if out is None:
-        return
-    there = next(path for path in (out, *out.absolute().parents) if path.exists())
-    if not there.is_dir():
-        raise InputError(f"--out is {str(out)!r}, and {there} is a file; give a folder")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"--out is {str(out)!r}, and nothing can be written in {there}; give another folder")
 
 
 def _check_together(settings: Mapping[str, Any], tasks: Sequence[Task] | None) -> None:
@@ -227,8 +212,8 @@ def add_layer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layer",
         metavar="N|N,N|all",
-        help="this hidden layer: 0 is the input of the first block, N the output of block N; of several, or all, each "
-        "is a model of its own, from one pass; default the model's output",
+        help="hidden layer: 0 is the input of the first block, N the output of block N; several, or all, are models "
+        "of their own, from one pass; default: the model's output",
     )
 
 

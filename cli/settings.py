@@ -47,7 +47,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="any other setting, as often as you like; --set help lists all with their values",
+        help="any other setting, repeatable; --set help lists all with their values",
     )
 
 
@@ -131,7 +131,7 @@ def data_groups(spec: DataSpec, recipes: Iterable[str] | None = None) -> list[Gr
     names = None if recipes is None else tuple(recipes)
     return [
         Group("the data", data_fields, FIELDS[recognised(spec.data).kind]),
-        Group("what is made of the data", lambda: settable(spec, names)),
+        Group("the recipes", lambda: settable(spec, names)),
     ]
 
 
@@ -143,9 +143,7 @@ def model_fields() -> dict[str, FieldInfo]:
     """The settings of models, by name."""
     from audio_compositionality.encoders.options import LanguageOptions
 
-    seeds = _field(
-        tuple[int, ...], (0,), "Of the weights of twins such as untrained:MODEL: 0,1,2 are three draws of each."
-    )
+    seeds = _field(tuple[int, ...], (0,), "Seeds of twins such as untrained:MODEL: 0,1,2 gives three draws of each.")
     fields = {name: field for name, field in LanguageOptions.settable().items() if name not in _OPTIONS_OF_MODELS}
     return {**fields, "twin_seeds": seeds}
 
@@ -154,9 +152,7 @@ def run_fields() -> dict[str, FieldInfo]:
     """The settings of runs, by name."""
     from audio_compositionality.evaluator.run.options import RunOptions
 
-    protocol = _field(
-        str | None, None, "paper: fits that follow the paper to the letter, as the presets paper-... ask for."
-    )
+    protocol = _field(str | None, None, "paper: fits exactly as in the paper, the default of the presets paper-... .")
     return {"max_questions": RunOptions.model_fields["max_questions"], "protocol": protocol}
 
 

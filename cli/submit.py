@@ -42,9 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="send neither embeddings nor answers; the scores cannot be verified and stay self-reported",
     )
     parser.add_argument(
-        "--paradigm", metavar="TEXT", help='how the model was trained, such as "self-supervised"; known of named ones'
+        "--paradigm",
+        metavar="TEXT",
+        help='how the model was trained, such as "self-supervised"; known for named models',
     )
-    parser.add_argument("--licence", metavar="TEXT", help="licence of its weights; known of named ones")
+    parser.add_argument("--licence", metavar="TEXT", help="licence of its weights; known for named models")
     parser.add_argument(
         "--model-card",
         action="store_true",
@@ -57,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Submit, and print what was sent."""
     arguments.check_results(options.results)
+    arguments.check_output(options.store, "--store")
     from audio_compositionality.push_scripts.reports import submission_lines
     from audio_compositionality.push_scripts.submit import submit_results
 

@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> None:
         Column("task", numeric=False),
         Column("benchmark", numeric=False),
         Column("title", numeric=False),
-        Column("version", "of the score: another version is another number", digits=None),
+        Column("version", "of the score; other versions do not compare", digits=None),
         Column("of", "kind of model", numeric=False),
         Column("scored", "where neither tasks nor a benchmark are named, or only on request", numeric=False),
         Column("question", numeric=False),
@@ -54,8 +54,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="list what is measured",
-    description="List the tasks, the benchmarks that they belong to, and what must be known before believing a score.",
+    summary="list the tasks and benchmarks",
+    description="List the tasks, their benchmarks, and the caveats of each score.",
     add_arguments=add_arguments,
     run=run,
     place=17,

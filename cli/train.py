@@ -37,12 +37,12 @@ OPTIONS = ("stages", "preset", "rows", "init", "batch_size", "seed")
 
 
 _DESCRIPTION = """\
-Train an audio-text model in stages: contrastive, then with texts that have the same words and are false of their clip
-(hard); where --stages asks for it, then with texts that are true of parts of it as well (modular).
+Train an audio-text model in stages: contrastive; then with hard negatives, false captions of the same words (hard);
+and, where --stages has it, with texts of parts of the clip as positives (modular).
 
-OUT becomes a folder that `evaluate` opens: the model of the last step, best/ with that of the highest score on items
-of validation, settings.yaml, training.json, log.csv, evaluations.csv and a card. The same command goes on with a run
-that was stopped. docs/training.md has the rest.
+OUT becomes a folder for `evaluate`: the model of the last step, best/ with the model of the highest validation score,
+settings.yaml, training.json, log.csv, evaluations.csv and a card. The same command resumes an interrupted run.
+docs/training.md has the rest.
 """
 
 _EXAMPLES = """\
@@ -50,7 +50,7 @@ _EXAMPLES = """\
       a small model from fresh weights on scenes that are rendered on the fly; nothing is downloaded. A first try takes
       a minute: --stages contrastive:50,hard:50 --rows 500
   audio-compositionality train --init laion-clap --batch-size 64 --set train=last --set chunk=16 --out tuned
-      go on from a pretrained model, the last layers of both towers alone; 16 clips at a time are in the memory
+      continue from a pretrained model, with the last layers of both towers alone; 16 clips in memory at a time
 """
 
 
@@ -60,38 +60,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="SPEC",
-        help=f"rows to learn from: a recipe, rendered on the fly (default {DATA}), a folder that `build` has written, "
-        "recordings as other commands take them, or published tables of texts (with --set audio=FOLDER)",
+        help=f"training rows: a recipe, rendered on the fly (default {DATA}), a folder written by `build`, "
+        "recordings as for other commands, or published tables of texts (with --set audio=FOLDER)",
     )
     parser.add_argument(
-        "--preset", metavar="NAME", help="size of a recipe, or of what is made of recordings: mini, full"
+        "--preset", metavar="NAME", help="size of a recipe, or of the data made from recordings: mini, full"
     )
     parser.add_argument("--settings", type=Path, metavar="FILE", help="take settings from this YAML file")
     add_settings(parser)
     parser.add_argument(
         "--init",
         metavar="NAME|DIR|HUB_ID",
-        help="what is begun with: tiny, small towers with fresh weights (default), tiny-clap, or a CLAP",
+        help="initial weights: tiny, small towers with fresh weights (default), tiny-clap, or a CLAP",
     )
     parser.add_argument(
         "--align",
         metavar="ENCODER",
-        help="instead: any encoder of sound, whose embeddings stay; a linear map of them and a text tower are trained",
+        help="instead of --init: an encoder of sound, frozen; a linear map and a text tower are trained",
     )
     parser.add_argument("--stages", metavar="KIND:STEPS,...", help="kinds are contrastive, hard and modular")
-    parser.add_argument("--rows", metavar="N", help="learn from so many rows; default all")
-    parser.add_argument("--batch-size", metavar="N", help="rows of a batch, over all processes; default 48")
-    parser.add_argument("--seed", metavar="N", help="of fresh weights and of every draw; default 0")
+    parser.add_argument("--rows", metavar="N", help="number of training rows; default: all")
+    parser.add_argument("--batch-size", metavar="N", help="rows per batch, over all processes; default 48")
+    parser.add_argument("--seed", metavar="N", help="seed of fresh weights and of every random draw; default 0")
     arguments.add_device(parser)
     parser.add_argument(
         "--ablations",
         action="store_true",
-        help="train again without each stage, in other orders and with fewer true parts; one table, DIR/ablations.md",
+        help="also train without each stage, in other orders and with fewer positives; one table, DIR/ablations.md",
     )
-    parser.add_argument("--seeds", metavar="N[,N...]", help="of the trainings of --ablations; default --seed alone")
+    parser.add_argument(
+        "--seeds", metavar="N[,N...]", help="seeds of the trainings of --ablations; default: --seed alone"
+    )
     data_options.add_skip_invalid(parser)
-    parser.add_argument("--push", metavar="ORG/NAME", help="bring this model repository on the Hub to the result")
-    parser.add_argument("--private", action="store_true", help="make a repository that is new a private one")
+    parser.add_argument("--push", metavar="ORG/NAME", help="publish the model as this repository on the Hub")
+    parser.add_argument("--private", action="store_true", help="create a new repository as private")
     arguments.add_dry_run(parser)
 
 
@@ -281,12 +283,12 @@ def _settings(options: argparse.Namespace, learnt: LearntFrom) -> tuple[dict[str
         for name in ("rows", "recipe"):
             if name in values:
                 raise InputError(
-                    f"{name} is about data that are rendered or built; of recordings --set train_rows=N says how many"
+                    f"{name} is about rendered or built data; for recordings, --set train_rows=N sets the number"
                 )
         values.pop("preset", None)
     if options.align is not None:
         if options.init is not None:
-            raise InputError(f"--align {options.align} begins with fresh weights, so --init {options.init} cannot be")
+            raise InputError(f"--align {options.align} starts from fresh weights and excludes --init {options.init}")
         values["init"] = f"{ALIGN}{options.align}"
     file: dict[str, Any] = {} if options.settings is None else read_yaml(options.settings)
     data = options.data or file.get("data") or DATA
@@ -333,7 +335,7 @@ def _lines(trained: TrainingRun, options: argparse.Namespace, learnt: LearntFrom
     lines, model = [f"{out} holds the model of step {position.total:,}."], out
     if position.best is not None:
         lines.append(
-            f"{out / 'best'} holds that of the highest score, {position.best:.3f}, of step {position.best_step:,}."
+            f"{out / 'best'} holds the model of the highest score, {position.best:.3f}, of step {position.best_step:,}."
         )
         model = out if position.best_step == position.total else out / "best"
     # --set may change the training rows; the test items have other settings.
@@ -356,11 +358,11 @@ def _push(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    summary="train an audio-text model that hears how parts are put together",
+    summary="train an audio-text model to hear compositionality",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,
     examples=_EXAMPLES,
-    resume="The same command goes on from the last state in --out.",
+    resume="The same command resumes from the last state in --out.",
     place=55,
 )

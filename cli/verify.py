@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Verify the results one after the other, and print the outcome."""
     arguments.check_results(options.results)
+    arguments.check_output(options.store, "--store")
     from audio_compositionality.evaluator.submissions.verification import LEGEND, verify_paths
 
     status = 0

@@ -160,7 +160,7 @@ def _chosen_data(
     if isinstance(preset, str):
         return rendered_preset(preset, recipes=recipes, **(changes or {}))
     if changes:
-        raise InputError("changes are made to a preset; rendered data have their settings already")
+        raise InputError("changes apply to a preset; rendered data have settings of their own")
     if recipes is None:
         return preset
     return preset.only(recipes)
@@ -319,8 +319,8 @@ def _write_shard(
     present = sha256_of_file(path) if path.exists() else None
     if present is None or present != digest:
         if present is not None:
-            reason = "its SHA-256 is not the one that is kept" if digest else "no SHA-256 of it is kept"
-            warnings.warn(f"{path} is not known to be what was written ({reason}): it is written again", stacklevel=5)
+            reason = "its SHA-256 differs from the recorded one" if digest else "no SHA-256 of it is recorded"
+            warnings.warn(f"{path} could not be verified ({reason}): it is written again", stacklevel=5)
         schema = job.features.arrow_schema
         schema = schema.with_metadata({**schema.metadata, FINGERPRINT_KEY: job.fingerprint.encode()})
         with (

@@ -30,13 +30,13 @@ from .sounds.recordings import AUDIO_SUFFIXES, FILE_COLUMNS, delimiter_of
 
 KINDS: Mapping[str, str] = {
     "preset": "a preset, rendered on the fly",
-    "built": "data that `build` wrote, or that the authors published",
+    "built": "a data set that was built, or published by the authors",
     "recordings": "recordings: a folder LABEL/file.wav, one with metadata.csv, or sounds of an installed package",
-    "table": "a table of recordings (CSV or TSV with the column file_name), whose sound is in the folder audio",
-    "labels": "strong labels: what is heard in recordings from when to when, whose sound is in the folder audio",
-    "dataset": "a data set with a column of audio, as `datasets` reads it, or one whose columns are known here",
-    "benchmark": "a benchmark that others published",
-    "texts": "tables of texts to train with, whose sound is in the folder audio",
+    "table": "a table of recordings (CSV or TSV with the column file_name), whose sound files are in the folder audio",
+    "labels": "strong labels: events with onset and offset, of recordings whose sound files are in the folder audio",
+    "dataset": "a data set with a column of audio, read by `datasets`, or one of the named data sets",
+    "benchmark": "a published benchmark",
+    "texts": "tables of captions for training, whose sound files are in the folder audio",
     "questions": "a table of questions",
     "hub": "data of the Hub",
 }
@@ -71,59 +71,65 @@ _SETTLED = 2.0
 class DataSpec(Spec):
     """Data, and the fields that a user states about them."""
 
-    data: str = Field("mini", description="What they are: a preset, a folder, a table, a Hub id, NAME:PATH.")
+    data: str = Field("mini", description="A preset, a folder, a table, a Hub id or NAME:PATH.")
     preset: str = Field(
-        "mini", description="Size of what is made of sounds that you bring: mini or full, or a recipe's own."
+        "mini", description="Preset for data made from your own sounds: mini or full, or another one of a recipe."
     )
     audio: str | None = Field(None, description="Folder with the sound files that a table names.")
     label: str | None = Field(
-        None, description="Column with labels; words_per_second counts them in a text, words_per_second=COLUMN too."
+        None,
+        description="Column with labels; words_per_second, or words_per_second=COLUMN, is the rate of a transcript.",
     )
     group: str | None = Field(
-        None, description="Column of what is never both learnt from and tested, such as speakers."
+        None, description="Column with groups, such as speakers, each of which is in one split or fold only."
     )
-    condition: str | None = Field(None, description="Column of what several labels share, such as voices.")
+    condition: str | None = Field(None, description="Column with a property that labels share, such as the voice.")
     captions: tuple[str, ...] | None = Field(
         None, description="Columns with captions; by default captions, caption or caption_1, caption_2."
     )
-    separator: str | None = Field(None, description="Between several labels of a recording; lists need none.")
+    separator: str | None = Field(
+        None, description="Separator between several labels of a recording; not needed for lists."
+    )
     words: tuple[str, ...] | None = Field(
         None, description="Columns with a word each, COLUMN or COLUMN=ATTRIBUTE; by default word:ATTRIBUTE."
     )
-    split: str | None = Field(None, description="Of a data set: a split, a part of it, or several: train[:1000]+test.")
+    split: str | None = Field(None, description="Split of a data set, a part of it, or several: train[:1000]+test.")
     config: str | None = Field(None, description="Configuration of a data set that has several.")
     revision: str | None = Field(None, description="Branch, tag or commit of a Hub id.")
     prompts: str | None = Field(
-        None, description="What labels are called in texts: a set (default, plain, several), or a YAML file of them."
+        None, description="Prompts for labels: a set (default, plain, several), or a YAML file of templates."
     )
     labels: tuple[str, ...] | None = Field(
         None,
-        description="Strong labels of a folder of recordings, of which what is heard alone becomes a sound of its own; "
-        "of strong labels, further files of them.",
+        description="Files with strong labels for a folder of recordings, where each event without overlap becomes a "
+        "sound of its own; or further files of strong labels.",
     )
     format: str | None = Field(
         None,
-        description="Of strong labels: audioset-strong, audiotime, desed, jams, maestro, maestro-soft "
-        "(development.csv), table or text; by default what the files say.",
+        description="Format of strong labels: audioset-strong, audiotime, desed, jams, maestro, maestro-soft "
+        "(development.csv), table or text; by default recognised from the files.",
     )
-    durations: str | None = Field(None, description="Table of recordings and their seconds, beside strong labels.")
+    durations: str | None = Field(
+        None, description="Table with the duration of each recording in seconds, for strong labels."
+    )
     columns: tuple[str, ...] | None = Field(
         None,
-        description="Of a table of strong labels, FIELD=HEADING, such as onset=start: recording, onset, offset or "
-        "length, label.",
+        description="Columns of a table of strong labels, FIELD=HEADING, such as onset=start: recording, onset, offset "
+        "or length, label.",
     )
     resolution: float | None = Field(
-        None, ge=0, lt=60, description="Seconds that strong labels are exact to; by default the format's."
+        None, ge=0, lt=60, description="Resolution of strong labels in seconds; by default that of the format."
     )
-    names: str | None = Field(None, description="Of AudioSet: a table of ids and names, or its ontology (.json).")
+    names: str | None = Field(None, description="AudioSet's table of ids and names, or its ontology (.json).")
     window: float | None = Field(
-        None, gt=0, description="Longer recordings with strong labels are cut into clips of so many seconds; 25."
+        None, gt=0, description="Seconds of the clips into which longer recordings with strong labels are cut; 25."
     )
     negatives_labels: tuple[str, ...] | None = Field(
-        None, description="Labels of AudioTime for what does not overlap, as in arXiv 2603.05128: ranks nothing."
+        None,
+        description="AudioTime labels for clips without overlap, as in arXiv 2603.05128; such data rank no models.",
     )
     negatives_audio: str | None = Field(None, description="Folder with the sound of negatives_labels.")
-    settings: dict[str, Any] = Field({}, description="Settings of what is made of the data, by name; in a data.yaml.")
+    settings: dict[str, Any] = Field({}, description="Settings of the recipes, by name; in a data.yaml.")
 
     @field_validator("audio", "labels", "durations", "names", "negatives_labels", "negatives_audio", "prompts")
     @classmethod
@@ -150,13 +156,15 @@ class DataSpec(Spec):
 class BuildSpec(Spec):
     """The settings of a build beside its data."""
 
-    bank: str | None = Field(None, description="Take the timbres of presets from this 32-voice DX7 bank (.syx).")
+    bank: str | None = Field(None, description="32-voice DX7 bank (.syx) with the timbres of presets.")
     voices: tuple[int, ...] = Field(
-        tuple(range(1, 9)), min_length=1, description="Which voices of the bank, counted from 1: one a class."
+        tuple(range(1, 9)), min_length=1, description="Voices of the bank, counted from 1, one for each class."
     )
     writer_revision: str | None = Field(None, description="Branch, tag or commit of the Hub id of --writer.")
-    writer_device: str | None = Field(None, description="Of --writer: cpu, cuda, cuda:1; CUDA where there is one.")
-    writer_in_test: bool = Field(False, description="Have --writer rewrite captions of test items too.")
+    writer_device: str | None = Field(
+        None, description="Device of --writer: cpu, cuda, cuda:1; by default CUDA where present."
+    )
+    writer_in_test: bool = Field(False, description="Let --writer rewrite captions of test items too.")
 
 
 _COLUMNS = ("label", "group", "condition", "captions", "separator", "words")
@@ -285,7 +293,7 @@ def _unknown(text: str) -> str:
     readers = ", ".join(f"{name}:PATH" for name in list_readers())
     return (
         f"no data {text!r}: no folder or file here, no Hub id (ORG/NAME), none of {readers}; {nearest(text, names)}. "
-        "Sounds that programs of this machine make, in a clone: python -m studies.sounds NAME --out FOLDER, then "
+        "To make sounds with installed synthesisers, in a clone: python -m studies.sounds NAME --out FOLDER, then "
         "--data FOLDER"
     )
 
@@ -331,7 +339,7 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
         names = plain(shown(held)) or "nothing"
         raise DatasetError(
             f"{str(folder)!r} holds {names}: no sound files, no Parquet, no {MANIFEST_NAME} of a data set that was "
-            f"built. Strong labels of a format that the files do not say: --data labels:{folder} --set format=NAME"
+            f"built. For strong labels of an unrecognised format: --data labels:{folder} --set format=NAME"
         )
 
 
@@ -404,7 +412,7 @@ def _in_file(path: Path) -> Reading:
     if _is_of_questions(columns):
         return Reading("questions", str(path), KINDS["questions"])
     if set(_TEXTS) <= set(columns):
-        return Reading("texts", str(path), "a table of texts to train with")
+        return Reading("texts", str(path), "a table of captions for training")
     if _is_of_recordings(path, columns):
         return Reading("table", str(path), "a table of recordings")
     if path.suffix.lower() not in _LABEL_FILES:
@@ -490,12 +498,11 @@ def described(data: str | Path, **given: Any) -> DataSpec:
     if "dataset" in values:
         return DataSpec(data=f"dataset:{path}", **given)
     if "data" not in values:
-        raise DatasetError(f"{path.name} lacks the key data: what the data are, such as data: recordings")
+        raise DatasetError(f"{path.name} lacks the key data, such as data: recordings")
     for name in values:
         if name not in DataSpec.model_fields and name in setting_names():
             raise DatasetError(
-                f"{path}: {name} is a setting of what is made of the data; put it under settings: "
-                f"settings: {{{name}: {values[name]}}}"
+                f"{path}: {name} is a setting of recipes; put it under settings: settings: {{{name}: {values[name]}}}"
             )
     try:
         return DataSpec(**{**{name: _beside(path, name, value) for name, value in values.items()}, **given})
@@ -534,17 +541,17 @@ def check_fields(spec: DataSpec, reading: Reading) -> None:
         if name not in FIELDS[reading.kind] and name != "settings":
             about = [KINDS[kind].partition(":")[0] for kind, fields in FIELDS.items() if name in fields]
             raise InputError(
-                f"{name} says nothing of {reading.source!r}, which is {reading.what}; it is about {listed(about)}"
+                f"{name} does not apply to {reading.source!r}, which is {reading.what}; it applies to {listed(about)}"
             )
     of_labels = [name for name in _OF_LABELS if name in spec.given()]
     if reading.kind == "recordings" and spec.labels is None and of_labels:
         raise InputError(
-            f"{of_labels[0]} is about strong labels, and {reading.source!r} has none: give their file, "
+            f"{of_labels[0]} applies to strong labels, and {reading.source!r} has none: give their file, "
             "--set labels=FILE, or leave it out"
         )
     folder = Path(reading.source.partition("=")[2] or reading.source)
     if spec.revision is not None and reading.kind in ("built", "dataset") and folder.is_dir():
-        raise InputError(f"revision is of an id of the Hub, and {reading.source!r} is a folder here; leave it out")
+        raise InputError(f"revision applies to a Hub id, and {reading.source!r} is a local folder; leave it out")
     if "audio" in FIELDS[reading.kind] and reading.kind != "questions" and spec.audio is None:
         raise InputError(
             f"{reading.source} is {reading.what}, and its sound is elsewhere: give the folder, --set audio=FOLDER"

@@ -56,12 +56,12 @@ class Shard:
         """
         if not path.is_file():
             raise DatasetError(
-                f"{name} is not there: the samples would not be those of the fingerprint; build or download it again"
+                f"{name} is missing: the samples would not match the fingerprint; build or download it again"
             )
         if path.stat().st_size != self.bytes or sha256_of_file(path) != self.sha256:
             raise DatasetError(
                 f"{name} is not the shard that was built (SHA-256 differs from {MANIFEST_NAME}): the samples would not "
-                "be those of the fingerprint; build or download it again"
+                "match the fingerprint; build or download it again"
             )
 
 
@@ -139,7 +139,9 @@ class Manifest:
                     f"{path.name} has schema version {content['schema_version']}; this version reads {SCHEMA_VERSION}"
                 )
             if _digest(content) != stated:
-                raise DatasetError(f"{path.name} is damaged or was edited: its SHA-256 is not the one that it states")
+                raise DatasetError(
+                    f"{path.name} is damaged or was edited: its SHA-256 differs from the one that it states"
+                )
             return cls({name: _built_recipe(path.name, name, values) for name, values in content["recipes"].items()})
         except DatasetError:
             raise
@@ -351,7 +353,7 @@ def _licence(recipes: Mapping[str, BuiltRecipe]) -> str:
     if len(ours) == len(recipes):
         return f"{_LICENCE[1]}."
     recorded = [f"`{name}`" for name, built in recipes.items() if not built.synthetic]
-    text = f"{listed(recorded)}: that of the recordings, which this card does not know."
+    text = f"{listed(recorded)}: the licence of the recordings, which is unknown here."
     return f"{listed(ours)}: {_LICENCE[1]}. {text}" if ours else text
 
 

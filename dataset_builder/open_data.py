@@ -209,8 +209,8 @@ def opened_data(
 def _refuse_changes(changes: Mapping[str, Any], reading: Reading) -> None:
     for name in changes:
         raise InputError(
-            f"there is no setting {name!r}: {reading.source} is {reading.what}, whose rows are as they are; settings "
-            "change presets, and what is made of recordings"
+            f"there is no setting {name!r}: {reading.source} is {reading.what}, whose rows are fixed; settings "
+            "apply to presets and to data made from recordings"
         )
 
 
@@ -233,7 +233,7 @@ def _stored(spec: DataSpec, reading: Reading) -> Data:
         # A shell does not expand ``~`` behind a colon.
         return reader.open(os.path.expanduser(path))
     if reading.kind == "texts":
-        raise DatasetError(f"{reading.source} is {reading.what}: `train` takes it, and nothing scores it")
+        raise DatasetError(f"{reading.source} is {reading.what}: it is for `train`, and no task scores it")
     raise DatasetError(
         f"{reading.source} is {reading.what}; those of others cannot be scored yet, those of this project are built "
         "from recordings with strong labels or from isolated sounds"
@@ -248,7 +248,7 @@ def _of_hub(spec: DataSpec, reading: Reading) -> tuple[Reading, Data | None]:
         stored = StoredData(reading.source, revision=spec.revision)
     except StrangeDataError:
         return _set_of_hub(reading), None
-    return Reading("built", reading.source, "data that `build` wrote, or that the authors published"), stored
+    return Reading("built", reading.source, "a data set that was built, or published by the authors"), stored
 
 
 def _of_sounds(
@@ -269,7 +269,7 @@ def _of_sounds(
     fields = changeable(spec.preset, recipes)
     if spec.prompts is not None and not takers("templates", spec.preset, recipes):
         raise InputError(
-            f"prompts is {spec.prompts!r}, and of what is made here nothing calls labels by texts; leave it out, or "
+            f"prompts is {spec.prompts!r}, and none of the recipes uses prompts; leave it out, or "
             f"name a task of one of the recipes {listed(takers('templates'))}"
         )
     read = check_values({name: value for name, value in changes.items() if name != "templates"}, fields, RECORDINGS)
@@ -397,7 +397,7 @@ def _format(spec: DataSpec) -> tuple[str | None, ReadOptions]:
             raise InputError(f"columns has {field!r} twice; a field stands in one column")
         columns[field] = heading
     if columns and spec.format not in (None, "table"):
-        raise InputError(f"columns is of the format table; the columns of {spec.format} are known")
+        raise InputError(f"columns applies to the format table; the columns of {spec.format} are fixed")
     options = ReadOptions(durations=spec.durations, resolution=spec.resolution, columns=columns, names=spec.names)
     return spec.format or ("table" if columns else None), options
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .sounds.formats.parsing import ReadOptions
     from .sounds.strong_labels import AnnotatedRecordings
 
-RECORDINGS = "what is made of recordings here"
+RECORDINGS = "a recipe for recordings"
 
 RECORDINGS_OF = "recordings of "
 """Prefix of the source of data from recordings, which is not the name of a preset or folder."""
@@ -123,23 +123,23 @@ def open_recordings(
     of_data_set = {"split": split, "config": config, "revision": revision}
     if dataset is not None:
         if strong_labels is not None:
-            raise InputError("strong labels (strong_labels=...) are of the files in a folder; a data set has none")
+            raise InputError("strong labels (strong_labels=...) apply to the files of a folder, not to a data set")
         return _of_data_set(dataset, {**columns, **of_data_set}, skip_invalid=skip_invalid, progress=progress)
     for name, value in of_data_set.items():
         if value is not None:
-            raise InputError(f"{name} is of a data set (dataset=...); a folder has none")
+            raise InputError(f"{name} applies to a data set (dataset=...), not to a folder")
     if strong_labels is not None:
         _check_given(folder or "")
         for name, column in columns.items():
             if column is not None:
-                raise InputError(f"{name} is not needed: the table of strong labels says all that is said of a part")
+                raise InputError(f"{name} does not apply: strong labels describe each event by themselves")
         from .sounds.strong_labels import strong_recordings
 
         return strong_recordings(
             folder or "", strong_labels, format, options=label_options, skip_invalid=skip_invalid, progress=progress
         )
     if format is not None or label_options is not None:
-        raise InputError("a format of labels is that of strong labels (strong_labels=...), which are not given")
+        raise InputError("format applies to strong labels (strong_labels=...), which are not given")
     return _of_folder(folder or "", {"table": table, **columns}, skip_invalid=skip_invalid, progress=progress)
 
 
@@ -157,7 +157,9 @@ def _of_folder(
     _warn_of_folder(opener.name, "sounds of an installed package")
     for name, column in columns.items():
         if column is not None:
-            raise InputError(f"{name} is of a table; the sounds {opener.name!r} of an installed package have none")
+            raise InputError(
+                f"{name} names a column of a table; the sounds {opener.name!r} of an installed package have none"
+            )
     sounds = open_package_sounds(opener, skip_invalid=skip_invalid, progress=progress)
     _check_settings(title_of(opener.name), sounds.suggested)
     return sounds
@@ -215,8 +217,8 @@ def opener_of(name: str | Path) -> SoundsOpener | None:
     if not Path(name).is_dir():
         valid = f"; {nearest(str(name), openers)}" if openers else ""
         raise SoundError(
-            f"{str(name)!r} is not a folder, nor the name of sounds of an installed package{valid}. Sounds that "
-            "programs of this machine make, in a clone: python -m studies.sounds NAME --out FOLDER, then --data "
+            f"{str(name)!r} is not a folder, nor the name of sounds of an installed package{valid}. To make "
+            "sounds with installed synthesisers, in a clone: python -m studies.sounds NAME --out FOLDER, then --data "
             "FOLDER"
         )
     return None
@@ -264,9 +266,7 @@ def _check_settings(file: str, settings: Mapping[str, Any]) -> None:
 def _warn_of_folder(name: str, what: str) -> None:
     """Warn of a folder with the same name, and state how to name it."""
     if Path(name).is_dir():
-        warnings.warn(
-            f"{name!r} is taken as the name of {what}; ./{name} is the folder that is called so", stacklevel=4
-        )
+        warnings.warn(f"{name!r} is taken as the name of {what}; ./{name} is the folder of that name", stacklevel=4)
 
 
 def recorded_recipes() -> dict[str, Recipe[Any]]:
@@ -623,13 +623,13 @@ def _fault_of_entry(entry: Sound) -> str | None:
     if not _SHA256.fullmatch(entry.sha256):
         return f"its sha256 is {entry.sha256!r}; it has 64 hexadecimal digits"
     if not all(map(math.isfinite, (entry.number or 0.0, entry.loop, entry.level, *entry.values.values()))):
-        return "a number that is said of it is not finite"
+        return "one of its numbers is not finite"
     if entry.loop < 0 or abs(entry.level) > _MOST_LEVEL:
         return (
             f"loop is {entry.loop:g} s and level {entry.level:g} dB; not negative, and at most {_MOST_LEVEL} either way"
         )
     unsaid = next((word for word in entry.words.values() if spoken(word) != word or not word), None)
-    return None if unsaid is None else f"the word {unsaid!r} is not as it is said, {spoken(unsaid)!r}"
+    return None if unsaid is None else f"the word {unsaid!r} is not in its spoken form, {spoken(unsaid)!r}"
 
 
 def _same_names(entries: Sequence[Sound], read: Mapping[str, Read]) -> dict[str, str]:

@@ -228,7 +228,7 @@ def _shards_by_manifest(place: Place, manifest: Manifest) -> dict[str, StoredSha
         if missing:
             raise DatasetError(
                 f"{place.source} lacks {len(missing)} of its {len(expected)} shards, such as {missing[0]}: the samples "
-                "would not be those of the fingerprint; build or download it again"
+                "would not match the fingerprint; build or download it again"
             )
         finished = tuple(f"{name}/" for name, built in manifest.recipes.items() if built.shards)
         strange = next((name for name in present if name.startswith(finished) and name not in expected), None)
@@ -594,9 +594,7 @@ class StoredConfiguration:
             for record in reader.rows():
                 row = {"id": f"{self.recipe}-{split}-{len(rows) - first:05d}", **record, "split": split}
                 if not isinstance(row["id"], str) or row["id"] in ids:
-                    raise DatasetError(
-                        f"{reader.shard.name}: a row has the id {row['id']!r}; an id is a text of its own"
-                    )
+                    raise DatasetError(f"{reader.shard.name}: a row has the id {row['id']!r}; an id is a unique text")
                 ids.add(row["id"])
                 if self._recipe is not None:
                     _check_row(self._recipe, row, reader.shard.name)
@@ -735,8 +733,8 @@ class StoredConfiguration:
             return np.asarray(waveform, np.float32), rate
         if not self._resampling_said:
             warnings.warn(
-                f"{self.source}: clip {clip_id} is at {rate:,} Hz; others than {declared_rate:,} Hz are resampled to "
-                "it (said once)",
+                f"{self.source}: clip {clip_id} is at {rate:,} Hz; clips at other rates than "
+                f"{declared_rate:,} Hz are resampled (shown once)",
                 stacklevel=2,
             )
             self._resampling_said = True

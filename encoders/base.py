@@ -337,7 +337,7 @@ class Model:
         """
         rows = [getattr(clip, "row", None) for clip in self.single_clips(clips)]
         if any(row is None for row in rows):
-            raise ModelError(f"'{self.card.id}' hears nothing: it answers from the labels of rows (GivenClip.row)")
+            raise ModelError(f"'{self.card.id}' takes no sound: it answers from the labels of rows (GivenClip.row)")
         return [row for row in rows if row is not None]
 
 

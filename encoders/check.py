@@ -387,8 +387,8 @@ def _sensitive(session: Session) -> Finding:
 def _seconds(session: Session) -> Finding:
     """Sound in every second of the clip changes the embedding.
 
-    A part of the clip is not heard: the model crops to its window, or only the first frames are pooled. Embed the
-    clip in pieces and average them.
+    A part of the clip is ignored: the model crops to its window, or pools only the first frames. Embed the clip in
+    pieces and average them.
     """
     bursts = make_bursts(session.rate, CLIP_SECONDS)
     # A few at a time: a machine with the memory for the check of clips of this length has it for these too.
@@ -474,8 +474,8 @@ def _order(session: Session) -> Finding:
 def _rate(session: Session) -> Finding:
     """The same sounds at another rate give nearly the same embeddings.
 
-    The sample rate of the input is ignored: clips are not resampled to the model's own, and everything sounds
-    higher or lower. (The baseline 'random', which only knows whether two clips are the same bits, fails here and
+    The sample rate of the input is ignored: clips are not resampled to the model's rate, so pitch and tempo
+    change. (The baseline 'random', which only knows whether two clips are the same bits, fails here and
     nowhere else.)
     """
     reference = session.embed(session.tones())
@@ -575,8 +575,8 @@ def _text_batch(session: Session) -> Finding:
 def _text_sensitive(session: Session) -> Finding:
     """Different texts give different embeddings.
 
-    Different texts gave the same embedding: a token at the same place is taken that has not seen the others, or the
-    tokenizer knows no words.
+    Different texts gave the same embedding: the pooled token does not attend to the others, or every word is
+    unknown to the tokenizer.
     """
     return _apart(session.embed_text(TEXTS), f"{len(TEXTS)} texts")
 
@@ -585,7 +585,7 @@ def _text_sensitive(session: Session) -> Finding:
 def _text_order(session: Session) -> Finding:
     """Measure what another order of the same words changes.
 
-    Texts of the same words are one to it, as to a bag of words: no task of order or of binding can be solved.
+    Texts of the same words have one embedding, as in a bag of words: tasks of order and binding cannot be solved.
     """
     swapped = session.embed_text(SWAPPED)
     embeddings = session.embed_text(TEXTS)
@@ -703,7 +703,7 @@ def _answers_batch(session: Session) -> Finding:
 def _answers_hear(session: Session) -> Finding:
     """Say whether answers change when there is nothing to hear."""
     if "labels" in session.model.abilities:
-        return "info", "it is told labels and hears nothing"
+        return "info", "it reads labels and takes no sound"
     places = range(len(session.rows))
     silence = [GivenClip(np.zeros_like(clip.waveform), clip.sample_rate) for clip in session.clips]
     differing = sum(a != b for a, b in zip(session.ask(places), session.ask(places, silence), strict=True))

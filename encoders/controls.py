@@ -177,7 +177,7 @@ class EventTextModel(Wrapper):
             ModelError: the language model gives no likelihoods.
         """
         if "score" not in self.abilities:
-            raise ModelError(f"'{self.model.card.id}' tells no likelihoods of options; it can only answer")
+            raise ModelError(f"'{self.model.card.id}' gives no likelihoods of options; it can only answer")
         return self.model.score_options(*self._told(clips, prompts), options, by)
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
@@ -294,28 +294,27 @@ CONTROLS = {
         ControlKind("reversed-audio", "every clip played backwards", clips=reversed_clips),
         ControlKind(
             "shuffled-audio",
-            f"the stretches of {1000 * STRETCH:.0f} ms of every clip in disorder, so that what is in them stays and "
-            "when it is heard does not",
+            f"the stretches of {1000 * STRETCH:.0f} ms of every clip shuffled, which keeps their content and "
+            "removes its order",
             clips=shuffled_clips,
         ),
         ControlKind(
             "padded-audio",
-            f"every clip followed by silence up to {PADDED_SECONDS} s, so that a model that repeats short ones hears "
-            "each once",
+            f"every clip followed by silence up to {PADDED_SECONDS} s, so that a model that repeats short clips "
+            "takes each once",
             clips=padded_clips,
         ),
         ControlKind("without-audio", "silence for every clip", clips=silence_clips),
         ControlKind("noise-audio", "white noise of one level for every clip", clips=noise_clips),
         ControlKind(
             "other-audio",
-            "every question asked about the clip of another group, so that its words and the sound have nothing to do "
-            "with each other; of models that answer",
+            "every question asked about a clip of another group, so that question and sound are unrelated; for models "
+            "that answer",
             moves=True,
         ),
         ControlKind(
             EVENTS_AS_TEXT,
-            "every question asked about silence, with what is heard when, as it is known, in a list of text before it; "
-            "of models that answer",
+            "every question asked about silence, preceded by a list of the labelled events; for models that answer",
             tells=True,
         ),
         ControlKind("without-text", f"'{PLAIN_TEXT}' for every text", texts=_one_text),
@@ -454,9 +453,7 @@ def _told(rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[str
     for row in rows:
         for column in ("events", "duration"):
             if row.get(column) is None:
-                raise ModelError(
-                    f"row {row.get('id')!r} has no {column}; to be told as text, what is heard has to be known"
-                )
+                raise ModelError(f"row {row.get('id')!r} has no {column}, which events as text need")
     return [prompt_with_events(row["events"], prompt) for row, prompt in zip(rows, prompts, strict=True)]
 
 
@@ -474,7 +471,7 @@ def abilities_under(model: Model, kind: ControlKind) -> frozenset[str]:
     name = f"'{kind.prefix}{model.card.id}': '{model.card.id}'"
     able = model.abilities
     if "labels" in able:
-        raise ModelError(f"{name} is told labels and hears nothing, so there is nothing to control")
+        raise ModelError(f"{name} reads labels and takes no sound, so there is no input to control")
     if kind.texts is not None:
         if "text" not in able:
             raise ModelError(f"{name} embeds no text, so there is nothing to control")
@@ -500,15 +497,15 @@ def _check_tellable(model: Model, name: str) -> None:
         ModelError: it is such a model.
     """
     if "answer" not in model.abilities:
-        raise ModelError(f"{name} answers no questions, so it cannot be told what is heard")
+        raise ModelError(f"{name} answers no questions, so it cannot be given events as text")
     if "learn" in model.abilities:
-        raise ModelError(
-            f"{name} has learnt from questions without such a list, so it would not know what to do with it"
-        )
+        raise ModelError(f"{name} learns from questions without events as text, so it cannot be asked with them")
     if isinstance(model, EventTextModel):
-        raise ModelError(f"{name} is told what a detector has heard; ask for '{EVENTS_AS_TEXT}:' of its language model")
+        raise ModelError(
+            f"{name} reads a detector's events already; put '{EVENTS_AS_TEXT}:' in front of its language model"
+        )
     if isinstance(model, Controlled):
-        raise ModelError(f"{name} is a control of what is heard, and here nothing is")
+        raise ModelError(f"{name} is a control of the sound, and events as text replace the sound")
 
 
 def can_control(model: Model, kind: ControlKind) -> bool:

@@ -71,19 +71,18 @@ class LanguageOptions(EncoderOptions):
     max_new_tokens: int = Field(
         DIRECT_TOKENS,
         ge=1,
-        description=f"Tokens that an answer may have: {DIRECT_TOKENS} where a letter is asked for, {REASON_TOKENS:,} "
-        "where the model is to reason first.",
+        description=f"The most tokens of an answer: {DIRECT_TOKENS} for a letter, {REASON_TOKENS:,} for "
+        "reasoning before it.",
     )
     batch_size: int | None = Field(
         None,
         ge=1,
-        description="Questions at a time; None for 4 on a CPU and 16 elsewhere. It is halved whenever memory does not "
-        "suffice.",
+        description="Questions at a time; None for 4 on a CPU and 16 elsewhere. Halved when memory runs out.",
     )
     spread: bool = Field(
         False,
-        description="Lay the layers of one large model over all GPUs that there are, and what does not fit into them "
-        'into the memory of the machine (`device_map="auto"` of accelerate).',
+        description="Spread the layers of one large model over all GPUs, and the rest into main memory "
+        ' (`device_map="auto"` of accelerate).',
     )
     deadline: float | None = Field(
         None,

@@ -3,8 +3,8 @@
 The benchmark's scenes are synthetic, and an encoder may place them in a corner of its space. The paper's check (arXiv
 2603.13685, section 5) adapts their embeddings to those of natural recordings by correlation alignment and scores them
 again: a score that hardly changes speaks against an artefact of the synthetic clips' mean and covariance, and says
-again: a score that hardly changes speaks against an artefact of the synthetic clips' mean and covariance, and says
 nothing about their other differences from natural sound. Adaptation is an invertible affine map, and any invertible
+linear map leaves perfect additivity at 1: an unchanged score near 1 is weak evidence.
 """
 
 from __future__ import annotations
@@ -359,8 +359,8 @@ def coral_check(
     processes = join_processes()
     if processes.count > 1:
         raise InputError(
-            f"the CORAL check runs in one process, not in {processes.count}; `embed` fills the store of large data in "
-            "several, and the check takes the embeddings from there"
+            f"the CORAL check runs in one process, not in {processes.count}; for large data, "
+            "`embed` fills the store in several, and the check reads it"
         )
     resolve_device(options.device)
     if isinstance(data, (str, Path)):
@@ -398,7 +398,7 @@ def _check_task(opened: OpenedTask, model: Model) -> None:
     check_model_kind(opened.task, model)
     if opened.texts or opened.prompts:
         raise TaskError(
-            f"{opened.task.info.name} scores more than embeddings of clips, which alone can be adapted to recordings"
+            f"{opened.task.info.name} scores texts or answers; only embeddings of clips can be adapted to recordings"
         )
 
 
@@ -495,9 +495,9 @@ def _warn_of_few_clips(natural: Floats, tasks: Sequence[CoralTask]) -> None:
     few = [f"{count:,} of {name}" for name, count in counts if count <= dim]
     if few:
         warnings.warn(
-            f"an embedding has {dim:,} dimensions, and clips are no more than that ({', '.join(few)}): their "
-            "covariance is known in some directions only, in the others adaptation changes the scale alone; more "
-            "recordings, or --preset full, tell more",
+            f"an embedding has {dim:,} dimensions, and there are no more clips ({', '.join(few)}): their "
+            "covariance is known in some directions only, and in the others adaptation changes only the scale; use "
+            "more recordings or --preset full",
             stacklevel=3,
         )
 
@@ -510,18 +510,18 @@ _COLUMNS = (
     Column("difference", "after - before", digits=4),
     Column("95 % interval", "of the mean difference, paired over samples, BCa bootstrap over clusters of samples"),
     Column("n", "samples", digits=None),
-    Column("clips", "synthetic clips that the adaptation was learnt from", digits=None),
+    Column("clips", "synthetic clips that the adaptation was fitted to", digits=None),
 )
 
 _LEGEND = (
     "before, after: adaptation of the synthetic embeddings to the mean and covariance of the recordings'. A difference "
-    "near 0 speaks against an artefact of the synthetic clips' mean and covariance; nothing here says that natural "
-    "sound would score the same.",
+    "near 0 speaks against an artefact of the synthetic clips' mean and covariance; it does not show that "
+    "natural sound would score the same.",
     f"95 % interval: of the mean difference, paired over n samples, BCa bootstrap; {MISSING} of a measure that is no "
-    "mean over samples, and below 10 samples that are independent. The recordings are taken as given. What a task fits "
-    "is fitted anew after the adaptation, and the noise of the fits is not in the interval.",
-    "distance: of the covariances of the clips that the adaptation was learnt from and of the recordings, 0 where they "
-    "are the same, 1 where they have no direction in common.",
+    "mean over samples, and below 10 samples that are independent. The recordings are taken as given. The models "
+    "of a task are fitted anew after the adaptation, and the noise of the fits is not in the interval.",
+    "distance: between the covariances of the recordings and of the clips that the adaptation was fitted to; 0 where "
+    "they are equal, 1 where they have no direction in common.",
 )
 
 

@@ -43,7 +43,7 @@ class Hub:
         """Name of the user whose token is in use."""
         # Cached by the client: the Hub limits the rate of this call.
         whoami = partial(self._api.whoami, cache=True)
-        action = Action("find out whose token this is", reply="the name of a user")
+        action = Action("look up the user of the token", reply="the name of a user")
         return self._call(action, lambda: _text(_entry(whoami(), "name"), "name"))
 
     def create(self, repository: Repository, *, private: bool = False) -> None:
@@ -54,7 +54,7 @@ class Hub:
         if self.exists(repository):
             return
         self._call(
-            Action(f"make the {repository}", "write", repository, "the address of what was made"),
+            Action(f"create the {repository}", "write", repository, "the address of the new repository"),
             lambda: self._api.create_repo(
                 repository.id,
                 repo_type=repository.kind,
@@ -84,7 +84,7 @@ class Hub:
             present = [_remote_file(item) for item in listed() if isinstance(item, RepoFile)]
             if not present and self._info(repository, revision).siblings:
                 # An empty object stands for an empty list.
-                raise ReplyError("no files, where there are some")
+                raise ReplyError("an empty list of files, although there are some")
             return {file.path: file for file in present}
 
         action = Action(f"list the files of the {repository}", repository=repository, reply="a list of files")
@@ -101,7 +101,7 @@ class Hub:
         def listed() -> list[str]:
             commits = self._api.list_repo_commits(repository.id, repo_type=repository.kind, revision=revision)
             if not commits:
-                raise ReplyError("no commit, where there is always one")
+                raise ReplyError("an empty list of commits, although there is always one")
             return [_oid(commit.commit_id) for commit in commits]
 
         action = Action(f"list the commits of the {repository}", repository=repository, reply="a list of commits")
@@ -126,7 +126,7 @@ class Hub:
             assert isinstance(facts, DryRunFileInfo)
             if facts.file_size is None or facts.file_size > limit:
                 size = "an unknown size" if facts.file_size is None else f"{facts.file_size:,} bytes"
-                raise HubError(f"could not {action.what}: it has {size}, and {limit:,} bytes are the most")
+                raise HubError(f"could not {action.what}: it has {size}; the limit is {limit:,} bytes")
             # The branch may have moved since: fetch the measured commit.
             return Path(str(fetch(revision=facts.commit_hash)))
 
@@ -178,7 +178,7 @@ class Hub:
             pull_request: open a pull request instead, or bring the user's open one with this title to this content.
         """
         what = f"open a pull request on the {repository}" if pull_request else f"commit to the {repository}"
-        action = Action(what, "discuss" if pull_request else "write", repository, "the commit that was made")
+        action = Action(what, "discuss" if pull_request else "write", repository, "the new commit")
         gone = tuple(delete)
         tries = conflicts = 0
         first: Changes | None = None

@@ -158,8 +158,8 @@ def is_misread(error: BaseException) -> bool:
 def misread(error: BaseException, action: Action) -> HubError:
     """The error for an invalid reply."""
     stumbled = "" if isinstance(error, ReplyError) else f"{type(error).__name__}: "
-    reason = f"{constants.ENDPOINT} answered, but not as the Hub does where it is asked for {action.reply}"
-    advice = "check HF_ENDPOINT, and whether something answers in the Hub's place"
+    reason = f"{constants.ENDPOINT} answered a request for {action.reply}, but not as the Hub does"
+    advice = "check HF_ENDPOINT, and whether a proxy answers instead of the Hub"
     return HubError(f"could not {action.what}: {reason} ({stumbled}{_first_line(error)}); {advice}")
 
 
@@ -191,7 +191,7 @@ def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -
     elif get_token() is None and action.right != "read":
         reason, advice = _NO_TOKEN, _make_token()
     elif is_repository_absent(error):
-        seen = f"the token of {user['name']} does not see it" if user else "it is private and no token is set"
+        seen = f"the token of {user['name']} cannot see it" if user else "it is private and no token is set"
         reason, advice = f"the {action.repository} does not exist, or {seen}", "check the name and the token"
     elif status == 401 and get_token() is None:
         reason, advice = _NO_TOKEN, _make_token()
@@ -201,9 +201,9 @@ def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -
     elif status in (401, 403):
         reason, advice = f"the Hub refuses it ({said(error)})", missing_right(action, user)
     elif status == 404:
-        reason, advice = f"there is no such thing ({said(error)})", "check the name"
+        reason, advice = f"it does not exist ({said(error)})", "check the name"
     else:
-        reason, advice = f"the Hub answered {status} ({said(error)})", "this is unexpected; see the answer"
+        reason, advice = f"the Hub answered {status} ({said(error)})", "no such answer is expected: see its text"
     return HubError(f"could not {action.what}: {reason}; {advice}", status)
 
 
@@ -257,7 +257,7 @@ def _unanswered(error: BaseException) -> tuple[str, str]:
     if _has(error, OfflineModeIsEnabled):
         return "the clients of the Hub are offline", "unset HF_HUB_OFFLINE"
     if _has(error, HFValidationError):
-        return f"that is no name that the Hub can have ({_first_line(error)})", "check the name"
+        return f"the Hub allows no such name ({_first_line(error)})", "check the name"
     if isinstance(error, JSONDecodeError):
         return "the Hub's answer is no JSON", "run the same command later: it goes on from there"
     reason = f"{constants.ENDPOINT} cannot be reached or broke the connection ({_first_line(error)})"

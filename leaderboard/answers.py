@@ -213,7 +213,7 @@ class PageAnswers:
         if entry.id in picked:
             return [id for id in picked if id != entry.id], gr.skip()
         if len(picked) >= MOST_PLOTTED:
-            gr.Info(f"{MOST_PLOTTED} entries are the most in a plot: take one out first.")
+            gr.Info(f"A plot holds at most {MOST_PLOTTED} entries: remove one first.")
             return gr.skip(), entry.model
         return [*picked, entry.id], entry.model
 
@@ -330,7 +330,6 @@ def _state(reading: BoardReading, pending: bool) -> str:
         f"{len(board.rejected)} not shown; commit {board.commit[:8]}, read {reading.at:%Y-%m-%d %H:%M} UTC."
     )
     if reading.trouble and reading.since:
-        text += (
-            f" Since {reading.since:%Y-%m-%d %H:%M} UTC the Hub cannot be read, so this may be old: {reading.trouble}"
-        )
+        since = f"{reading.since:%Y-%m-%d %H:%M} UTC"
+        text += f" Since {since} the Hub cannot be read, so this may be out of date: {reading.trouble}"
     return f"{text} It is being read again…" if pending else text

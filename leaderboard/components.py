@@ -117,7 +117,7 @@ class TableTab:
             [],
             multiselect=True,
             max_choices=MOST_PLOTTED,
-            label="Plotted (click on a row of the table to add it or take it out)",
+            label="Plotted (click on a row of the table to add or remove it)",
             elem_id="picked",
             **options,
         )
@@ -164,11 +164,11 @@ class ModelTab:
                 "Its files on the Hub", size="sm", visible=False, link_target="_blank", elem_id="files"
             )
             self.hub = gr.Button(
-                "The model of that name on the Hub", size="sm", visible=False, link_target="_blank", elem_id="hub"
+                "The model of this name on the Hub", size="sm", visible=False, link_target="_blank", elem_id="hub"
             )
         self.numbers = gr.Dataframe(
             headers=list(NUMBER_HEADINGS),
-            label="Every number: shown (of a verified entry recomputed) and as reported",
+            label="Every number, as shown (recomputed for a verified entry) and as reported",
             elem_id="numbers",
             max_height=900,
             column_widths=[150, 100, 110, 180, 420],
@@ -176,8 +176,8 @@ class ModelTab:
             **options,
         )
         self.origin = gr.Dataframe(
-            headers=["what it was run with", "value"],
-            label="What it was run with, as stated; versions and seconds of a verified entry are the checker's",
+            headers=["fact", "value"],
+            label="Facts about the run, as stated; versions and seconds of a verified entry are the checker's",
             elem_id="origin",
             wrap=True,
             max_height=900,
@@ -219,13 +219,13 @@ Do models that hear know the parts of a sound, and how they are put together? Re
 """)
 
 _STATUSES = """\
-**verified**: recomputed from the submitted embeddings or answers by this leaderboard, which shows what it computed.
-**reported**: the submitter's numbers, which nobody has recomputed. That these come from the model that is named is the
-submitter's word in both, and so are parameters, paradigm, licence, options and date. *submitted by* is who
-opened the pull request of a verified entry; of what maintainers put on main, such as the baselines, it is not known.
-Intervals are of 95 %, from a BCa bootstrap over samples. *entries* counts all results of the same model, revision,
-options and submitter; the page of the model has each of them. Entries of an older version of a task are data of their
-own, marked as older: their numbers are not comparable with newer ones.
+**verified**: recomputed from the submitted embeddings or answers by this leaderboard, which shows its own numbers.
+**reported**: the submitter's numbers, recomputed by nobody. For both, the name of the model is the submitter's word,
+and so are parameters, paradigm, licence, options and date. *submitted by* is the author of the pull request of a
+verified entry; it is not known for entries of the maintainers, such as the baselines. Intervals are of 95 %, from a
+BCa bootstrap over samples. *entries* counts all results of the same model, revision, options and submitter; the page
+of the model lists them. Entries of an older version of a task have a table of their own, marked as older: their
+numbers do not compare with newer ones.
 """
 
 _SUBMIT = Template("""\
@@ -240,39 +240,40 @@ audio-compositionality submit results --org $org
 
 $project
 
-1. `evaluate` embeds every clip, or asks every question, and scores what the model gives; what is on request, `--tasks`
-   names. MODEL is a name of `audio-compositionality models`, the id of a model on the Hub, or a class of your own,
-   `path/to/file.py:ClassName`. Submit `--preset mini` as well if you like: each data set has a table of its own.
-2. `verify` is what the leaderboard runs on a submission: run it yourself first, on the folder of the results or on
-   what `submit` has written.
+1. `evaluate` embeds every clip, or asks every question, and scores the embeddings or answers; `--tasks` names the
+   tasks that run on request only. MODEL is a name of `audio-compositionality models`, the id of a model on the Hub,
+   or a class of your own, `path/to/file.py:ClassName`. Submit `--preset mini` as well if you like: each data set has
+   a table of its own.
+2. `verify` is the leaderboard's own check of a submission: run it first, on the folder of the results or on the files
+   that `submit` has written.
 3. `submit` opens a pull request on [$results]($url): result, scores of all samples, and the embeddings as 16-bit
    numbers, at most 64 MB, or the answers to questions word for word, at most 16 MB. Settings are the default ones. It
    needs a token of the Hub that may open pull requests (`hf auth login`).
 
-A pull request that only adds new entries is checked by itself. When all of it is right, the checker adds the entries to
-main, and closes the pull request; else a comment says what is wrong. One without embeddings or answers is left to the
-maintainers, and can only ever be *reported*. Each author has one pull request checked in a round, and two hours of
-checks a day; an entry that takes longer than half an hour is left to the maintainers.
+A pull request that only adds new entries is checked automatically. If all of it is right, the checker adds the
+entries to main and closes the pull request; otherwise a comment lists the mistakes. One without embeddings or answers
+is left to the maintainers, and can only ever be *reported*. Each author has one pull request checked in a round, and
+two hours of checks a day; an entry that takes longer than half an hour is left to the maintainers.
 
-## What verified means, and what not
+## What “verified” means
 
-The scores were **computed again from the submitted embeddings or answers**, against the fingerprint of the data. What
-no fit is behind agrees to 1e-6, the rest to the spread of its fits. A verified entry shows what was computed, and its
-record is signed by this leaderboard. So the numbers are those of these embeddings or answers, on these data, with these
-settings.
+The scores were **computed again from the submitted embeddings or answers**, against the fingerprint of the data.
+Scores without a fit agree to 1e-6, the others to the spread of their fits. A verified entry shows the recomputed
+numbers, and its record is signed by this leaderboard. So the numbers are those of these embeddings or answers, on
+these data, with these settings.
 
-It does **not** show that they come from the model that is named, in the revision and with the options that are stated.
-That is the submitter's word, like everything that is not computed from them: parameters, paradigm, licence, options,
-and the date of the result. Whoever doubts it runs `audio-compositionality evaluate` on the model and compares.
-Embeddings or answers that are those of another model's entry, or nearly so, are left to the maintainers, with the name
-of the first owner: after a rotation, noise or other dimensions, and however answers are written. A model that states
-the same weights is a reproduction, and said to be one.
+It does **not** show that they come from the named model, in the stated revision and with the stated options. That is
+the submitter's word, like everything that is not computed from them: parameters, paradigm, licence, options, and the
+date of the result. To check it, run `audio-compositionality evaluate` on the model and compare. Embeddings or answers
+that copy another model's entry, or nearly so, are left to the maintainers, with the name of the first owner; also
+after a rotation, noise or other dimensions, and with answers in another wording. A model that states the same weights
+is marked as a reproduction.
 
 ## Nothing is replaced
 
-A result is kept under a name made of its content. A new result of the same model stands beside the old one: the table
-shows the newest, a verified one before a reported one, and the page of the model shows all. Results of another
-submitter have rows of their own: nobody takes the place of anybody else's.
+A result is kept under a name made from its content. A new result of the same model stands beside the old one: the
+table shows the newest, a verified one before a reported one, and the page of the model shows all. Results of another
+submitter have rows of their own: nobody can replace the entry of another.
 """)
 
 

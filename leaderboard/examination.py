@@ -229,7 +229,7 @@ class Examiner:
         try:
             if outputs_in(files) is None:
                 lacking = self._claim_checked(files, entry.path, data)
-                raise LeftError(f"it has no {lacking}, so that it can only be shown as *reported*")
+                raise LeftError(f"it has no {lacking}, so it can only be shown as *reported*")
             verification = self._recomputed(files, entry.path, data)
             return Examined(entry.path, verification, datetime.now(UTC))
         except DatasetError as error:

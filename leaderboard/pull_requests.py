@@ -69,7 +69,7 @@ MAX_REASONS = 20
 
 _MARKER = "<!-- audio-compositionality: checked {head} -->"
 _ADDED = "Added to main"
-_SPENT = "the checks of its author have taken long today"
+_SPENT = "today's time for the checks of its author is used up"
 
 _log = logging.getLogger(__name__)
 
@@ -219,7 +219,7 @@ class Checks:
             ):
                 looks += 1
                 outcomes[number] = _guarded(subject, partial(self._look, request, user, history, busy))
-        later = "its turn is in a later round"
+        later = "it will be checked in a later round"
         return [outcomes.get(number, CheckOutcome(f"#{number}", "waiting", (later,))) for number in requests]
 
     def verify_merged(self, *, most: int | None = None) -> list[CheckOutcome]:
@@ -293,7 +293,7 @@ class Checks:
             hub.comment(repository, request.number, "\n\n".join([part for part in parts if part] + [marker]))
 
         def refuse(reasons: Sequence[str]) -> CheckOutcome:
-            advice = "Push a commit that mends it: it is checked again by itself."
+            advice = "Push a commit that fixes it; it will be checked again automatically."
             say("This cannot be added as it is:", _listed(reasons), advice)
             return CheckOutcome(subject, "refused", tuple(reasons))
 
@@ -314,11 +314,11 @@ class Checks:
         examined, left, present = self._without_copies(job, main)
         numbers = figures(one.verification for one in examined)
         if left:
-            text = "Maintainers decide about this. What they merge is verified by the checker, where it can be."
+            text = "Maintainers decide about this. The checker verifies the entries that they merge, where it can."
             say(text, _listed(left), numbers)
             return CheckOutcome(subject, "left", tuple(left))
         if hub.head(repository, request.revision) != head or hub.status(repository, request.number) != "open":
-            return CheckOutcome(subject, "waiting", ("it has changed while it was checked",))
+            return CheckOutcome(subject, "waiting", ("it changed during the check",))
         by = f"(#{request.number} by {shortened(request.author, 100)})"
         commits = [
             self._add(f"Add {_named(one.verification.result)} {by}", one.verification, one, request, head)
@@ -335,7 +335,7 @@ class Checks:
                     if one.reproduces is not None
                 ]
             ),
-            _listed([f"{as_code(entry.path)} was there already" for entry in job.entries if entry.path in present]),
+            _listed([f"{as_code(entry.path)} existed already" for entry in job.entries if entry.path in present]),
             "Entries are committed as they were checked; the pull request is closed, not merged.",
         )
         hub.close(repository, request.number)
@@ -477,7 +477,7 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[EntryFolder
     before, there = folders_of(base)[0], folders_of(main)[0]
     for key, entry in entries.items():
         if key in before or (key in there and _digests(there[key]) != _digests(entry)):
-            reasons.append(f"{as_code(entry.path)} is there already")
+            reasons.append(f"{as_code(entry.path)} exists already")
         try:
             entry.check()
         except ResultError as error:

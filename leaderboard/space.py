@@ -70,8 +70,8 @@ def _lay_out(answers: PageAnswers, results: Repository, org: str) -> _Components
             gr.Markdown(how_to_submit(org, results))
         with gr.Tab("Not shown", id="rejected"):
             gr.Markdown(
-                "Files of the results repository that are not shown, each with the reason, and how the checks of pull "
-                "requests are going."
+                "Files of the results repository that are not shown, each with the reason, and the state of the checks "
+                "of pull requests."
             )
             rejected = gr.Dataframe(
                 headers=["path", "reason"],
@@ -198,8 +198,8 @@ def signing_secret(checks: bool) -> tuple[str | None, str]:
     return secret, " ".join(problems)
 
 
-_NO_TOKEN = "This Space has no token with write access: maintainers check pull requests and add what is right."
+_NO_TOKEN = "This Space has no token with write access: maintainers check pull requests and add correct entries."
 _NO_SECRET = (
-    "This Space has no secret AUDIO_COMPOSITIONALITY_SECRET of 32 characters or more to sign what it finds "
-    "with: it checks nothing, and shows no entry as verified."
+    "This Space has no secret AUDIO_COMPOSITIONALITY_SECRET of 32 characters or more to sign its "
+    "records: it checks nothing, and shows no entry as verified."
 )

@@ -163,20 +163,20 @@ def _shown(task: TaskInfo) -> Values:
         if measure == ranking and measure.floor is not None:
             # A row's own floor may exceed chance.
             nulls = " and ".join(task.measure(one).heading for one in (measure.null, measure.floor) if one is not None)
-            meaning = f"what {measure.heading} has to be above: the larger of {nulls}"
+            meaning = f"the value that {measure.heading} has to be above: the larger of {nulls}"
             column = Column("to be above", meaning, digits=measure.digits)
             scores.append((column, _score(measure, partial(FrameRow.least, measure=measure, info=task))))
     return _by_heading(
-        (_text("model", "by the id that its submitter gives"), lambda row: row.entry.model),
+        (_text("model", "its id, as given by the submitter"), lambda row: row.entry.model),
         *scores,
         (_text("status", "verified: recomputed here; reported: the submitter's word"), lambda row: row.entry.status),
         (_text("submitted by", "who opened the pull request"), lambda row: row.entry.submitter or NOT_KNOWN),
         (_count("dim", "numbers of an embedding"), lambda row: row.entry.result.model.output_dim),
-        (_count("parameters", "of what is run"), lambda row: row.entry.result.model.parameters),
+        (_count("parameters", "of the part of the model that runs"), lambda row: row.entry.result.model.parameters),
         (_text("paradigm", "how the model was trained"), lambda row: row.entry.result.model.paradigm or NOT_STATED),
         (_text("licence", "of its weights"), lambda row: row.entry.result.model.licence or NOT_STATED),
         (_text("date", "of the evaluation"), lambda row: row.entry.result.date[:10]),
-        (_text("notes", "how it departs from others"), lambda row: ", ".join(notes(row.entry, task))),
+        (_text("notes", "differences from other entries"), lambda row: ", ".join(notes(row.entry, task))),
         (_count("entries", "results that differ in nothing but their date"), lambda row: row.count),
         (_text("entry", "its name in the repository of results"), lambda row: row.entry.id),
     )
@@ -284,7 +284,7 @@ ENTRY_HEADINGS = (
     "entry",
 )
 
-NUMBER_HEADINGS = ("number", "shown", "as reported", "95 % interval", "what it is")
+NUMBER_HEADINGS = ("number", "shown", "as reported", "95 % interval", "meaning")
 
 _MOST_WORDS = 400
 """Most characters of a result's settings."""
@@ -315,7 +315,7 @@ def _entry_row(board: Board, entry: Entry) -> list[str]:
         entry.result.date[:10],
         shortened(entry.result.model.revision, LONGEST_SHOWN),
         ", ".join(notes(entry, info)),
-        "yes" if entry.id in board.in_table else "no, it has others before it",
+        "yes" if entry.id in board.in_table else "no, a later or verified one is",
         entry.id,
     ]
 

@@ -45,9 +45,9 @@ _CHUNK = 1 << 22  # numbers of replacements held at once
 _RESOLUTION = 1e-10  # squares of lengths from inner products are exact to about this times the largest
 
 _DESCRIPTION = """\
-A-COAT across instances measures whether an encoder composes sounds so that what was added can be told across instances:
-of K scenes that add a class each to one context, which has the class that another instance adds to another context?
-Forced choice between classes, chance exactly 1/K, beside the same choice for the sources alone.
+A-COAT across instances measures whether the class of an added sound is recognised across instances: K scenes add one
+class each to one context; which of them has the class that another instance adds to another context?
+A forced choice between classes with chance exactly 1/K, beside the same choice for the sources alone.
 """
 
 _INPUTS = """

@@ -525,25 +525,25 @@ VERSION = 1
 MEASURES = {
     "gap": {
         "heading": "A-TRE gap",
-        "meaning": "centred cosine lost where a combination of two classes was never heard in training; 0 is best",
+        "meaning": "centred cosine lost on combinations of two classes that training lacks; 0 is best",
         "range": (-2.0, 2.0),
         "column": "score",
     },
     "held_out": {
         "heading": "held out",
-        "meaning": "centred cosine of embedding and prediction where a combination was never heard in training",
+        "meaning": "centred cosine of embedding and prediction on combinations that training lacks",
         "null": "number_held_out",
         "column": "score_held_out",
     },
     "random": {
         "heading": "random split",
-        "meaning": "the same with as many scenes drawn at random, whose combinations were heard",
+        "meaning": "the same on as many random scenes, whose combinations training has",
         "null": "number_random",
         "column": "score_random",
     },
     "kept": {
         "heading": "kept",
-        "meaning": "share of what classes tell beyond the number of sources that is left in combinations never heard",
+        "meaning": "share of what classes say beyond the number of sources that remains on unseen combinations",
         "digits": 2,
         "range": (-1e15, 1e15),
     },
@@ -564,7 +564,7 @@ MEASURES = {
     },
     "ridge_held_out": {
         "heading": "ridge, held out",
-        "meaning": "centred cosine of that regression where a combination was never heard in training",
+        "meaning": "centred cosine of that regression on combinations that training lacks",
         "null": "number_held_out",
         "shown": False,
     },
@@ -612,7 +612,7 @@ MEASURES = {
 
 PAGE = {
     "introduction": """\
-# A-TRE gap: is a scene rebuilt from combinations that were never heard?
+# A-TRE gap: can a scene be rebuilt from unseen combinations?
 
 A-TRE ([arXiv 2603.13685](https://arxiv.org/abs/2603.13685)) rebuilds the embedding of a scene from the labels of its
 sources. Here combinations of two attributes, such as a bell at a low pitch, are held out of training in turn, and the

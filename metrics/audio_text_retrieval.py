@@ -287,7 +287,7 @@ Paste embeddings of an audio–text model: a line for each clip, and one for eac
 spaces; and for each caption the clip that it is of, 0 being the first.
 """,
     "warning": """\
-**High retrieval does not say that word order or binding is heard:** sorting the words of each caption costs little of
+**High retrieval is no evidence of word order or binding:** sorting the words of each caption costs little of
 it. CompA asks for these.
 """,
     "inputs": {

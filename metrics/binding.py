@@ -133,13 +133,13 @@ VERSION = 1
 MEASURES = {
     "binding": share(
         "Binding",
-        "how often it is told which attributes belong together, across two renderings of the same sounds",
+        "how often the pairing of attributes is recognised, across two renderings of the same sounds",
         null="binding_chance",
         column="score",
     ),
     "binding_chance": share(
         "binding chance",
-        "binding, within and across conditions, of an encoder that does not tell what belongs together: 1/2, exactly",
+        "binding, within and across conditions, of an encoder without binding: exactly 1/2",
         shown=False,
     ),
     "cosine": measure(
@@ -163,7 +163,7 @@ MEASURES = {
 
 PAGE = {
     "introduction": """\
-# Binding: is it told which voice says which word?
+# Binding: which voice says which word?
 
 X is two sources, such as voice u saying word w and voice v saying w′; Y is the same with the words exchanged. The score
 is how often z(X) − z(Y) points the same way for two renderings, X1, Y1 and X2, Y2. Chance is 1/2, exactly.
@@ -171,8 +171,8 @@ is how often z(X) − z(Y) points the same way for two renderings, X1, Y1 and X2
 Paste the embeddings of an encoder: a line for each trial, numbers separated by commas or spaces.
 """,
     "warning": """\
-**A high score says that two mixtures of the same recordings are told apart, whatever their channel.** It does not say
-that voices and words are known: *across* asks the same where other voices say the words.
+**A high score says that two mixtures of the same recordings are distinguished, whatever their channel.** It does not
+say that voices and words are known: *across* asks the same where other voices say the words.
 """,
     "inputs": {
         "x1": "X1: u with w, v with w′",

@@ -118,8 +118,8 @@ def check_classes(
             row = test[missing[0]]
             learnt = classes[np.unique(codes[train])].tolist()
             raise ValueError(
-                f"{name} of row {row} is {classes[codes[row]].item()!r}, which no row has that is trained on when that "
-                f"row is tested; the nearest that one has is {nearest_name(classes[codes[row]].item(), learnt)!r}."
+                f"{name} of row {row} is {classes[codes[row]].item()!r}, which is missing from the training rows when "
+                f"that row is tested; their nearest is {nearest_name(classes[codes[row]].item(), learnt)!r}."
             )
 
 

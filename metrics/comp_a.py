@@ -290,7 +290,7 @@ def _items_of_similarity(similarity: Any) -> _Items:
         item, caption, clip = np.argwhere(bad)[0]
         raise ValueError(
             f"similarity must be finite; item {item} has {s[item, caption, clip]} at caption {caption}, clip {clip}. "
-            "A third that is not there is a whole row and column of NaN."
+            "Where there is no third, its row and column are NaN."
         )
     third = ~missing & (k == 3)
     return _Items(s[:, :2, :2], third, s[third] if k == 3 else np.zeros((0, 3, 3)), None, None, np.arange(len(s)))
@@ -418,7 +418,7 @@ def _chances(kind: str, meanings: Mapping[str, str]) -> dict[str, Fields]:
 
 def _floor_measures(kind: str, items: str) -> dict[str, Fields]:
     prefix = f"{kind}_" if kind else ""
-    why = "in every order: what captions and clips as near to each other leave of chance, without knowledge"
+    why = "in every order: the level without knowledge for captions and clips as near to each other"
     return {
         f"{prefix}floor_{name}": hidden(
             share(

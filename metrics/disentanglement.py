@@ -199,7 +199,7 @@ def disentanglement(
         result = _shift_numbers(z, table, base, parameters, folds, blocks, options)
     else:
         if parameters is not None:
-            raise ValueError("parameters are given without base, which says of which clip each copy is one.")
+            raise ValueError("parameters are given without base, the row of the original of each copy.")
         if len(table) < 2:
             raise ValueError(f"factors must be 2 or more without base; there is {table[0].name!r} alone.")
         fold = fold_codes(folds, *read_blocks(combination_codes(table) if blocks is None else blocks, len(z)), seed)

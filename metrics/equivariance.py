@@ -47,7 +47,7 @@ from .steps import Foretold, foretell_steps
 
 _DESCRIPTION = """\
 Equivariance measures whether embeddings change with a parameter of the sound in a way that a probe can read (P) and
-foretell (R), for clips that differ in nothing else. R is scored against the best prediction that does not know the
+predict (R), for clips that differ in nothing else. R is scored against the best prediction that does not know the
 parameter, P beside what one of the two embeddings alone tells.
 """
 
@@ -406,17 +406,17 @@ def _spread(score: str) -> Fields:
 MEASURES = {
     "r_equivariance": ratio(
         "Equivariance",
-        "R: what knowing the parameter adds to foretelling the changed embedding, over what is blind to it",
+        "R: what knowing the parameter adds to predicting the changed embedding",
         column="score",
         outside="Scores of single samples can lie above 1: they are contributions to a "
-        "ratio, and a sample that is hard to foretell raises its denominator.",
+        "ratio, and a sample that is hard to predict raises its denominator.",
     ),
     **_of_probes("R"),
     "spread": _spread("R"),
     "r_explained": ratio(
-        "R explained", "share of the squared step from z to z′ that is foretold; half of it for random embeddings"
+        "R explained", "share of the squared step from z to z′ that is predicted; half for random embeddings"
     ),
-    "r_translate": ratio("R translation", "R of one and the same step for each parameter, wherever z is"),
+    "r_translate": ratio("R translation", "R of one step for each parameter, whatever z is"),
     "r_level_top1": share(
         "R level top-1",
         "how often the prediction is nearer to the true z′ than to the other levels of its orbit",
@@ -475,7 +475,7 @@ PAGE = {
 # Equivariance: does the embedding move with the sound?
 
 Clips of one orbit differ in one parameter and in nothing else. The score is what knowing the parameter adds to
-foretelling the embedding z′ of one clip from z of another (R of
+predicting the embedding z′ of one clip from z of another (R of
 [arXiv 2505.06224](https://arxiv.org/abs/2505.06224)), over the best prediction that is blind to it. Beside it stands P:
 how well the parameter is read from both.
 
@@ -483,7 +483,7 @@ Paste embeddings, a line for each clip, numbers separated by commas or spaces. B
 the parameter, the fold in which the clip is tested (an integer), and its block: what it shares with other clips.
 """,
     "warning": """\
-**A cosine near 1 is no evidence.** Untrained networks hardly move, so that z itself foretells z′: see
+**A cosine near 1 is no evidence.** Untrained networks hardly move, so that z itself predicts z′: see
 *identity_cosine*. Nor is a high P: of K levels the first clip alone tells K/(2(K − 1)) of the difference, and two
 readings of single levels tell the rest. So read *r_equivariance*, and *p_gain* beside *p_from_labels*.
 """,

@@ -194,7 +194,9 @@ LITERATURE_MEASURES = {
         shown=False,
     ),
     "mig": share(
-        "MIG", "mutual information gap of the two dimensions that tell most of a factor (Chen et al. 2018)", shown=False
+        "MIG",
+        "mutual information gap of a factor's two most informative dimensions (Chen et al. 2018)",
+        shown=False,
     ),
     "sap": share("SAP", "gap of the two dimensions that predict a factor best (Kumar et al. 2018)", shown=False),
     "modularity": share(

@@ -76,7 +76,7 @@ def read_pairs(raw: Floats, orbits: Any, parameters: Any, base: Any, rotation: A
     else:
         span = float(np.ptp(pair_changes(level, start, end, originals)))
         if span == 0:
-            raise ValueError("parameters are the same in all rows of each orbit; there is nothing to read or foretell.")
+            raise ValueError("parameters are the same in all rows of each orbit; there is nothing to read or predict.")
         level = level / span
         values = pair_changes(level, start, end, originals)
         # Equal differences of different levels differ by rounding.

@@ -64,8 +64,8 @@ Args:
     ids: optional, m texts; answers of one id are to one question under several orders of its options.
     groups: optional, m texts, equal for questions that are not independent, such as those of one recording or twins.
     polarity: optional, m texts, of concurrency what "Yes" says: overlap (by default) or alone.
-    polyphony, sources, templates: optional, m texts or integers that scores are also told apart by.
-    overlap: optional, m numbers, seconds of overlap, that scores are also told apart by.
+    polyphony, sources, templates: optional, m texts or integers, further groupings of the scores.
+    overlap: optional, m numbers, seconds of overlap, another grouping of the scores.
     parsed: whether predictions are positions.
     return_scores: also return lists of each question and of each answer.
 Returns:
@@ -552,7 +552,7 @@ def _task_measures(task: str, question: str) -> dict[str, Fields]:
         f"majority_{task}": hidden(share(f"best constant answer of {of}", f"{constant}, of {of}")),
         f"macro_f1_{task}": hidden(share(f"macro F1 of {of}", f"F1 of each right answer as a class, of {of}{over}")),
         f"groups_right_{task}": hidden(
-            share(f"groups right, {of}", f"share of groups of which every question of {of} is answered rightly")
+            share(f"groups right, {of}", f"share of groups with every question of {of} answered correctly")
         ),
     }
 
@@ -560,7 +560,7 @@ def _task_measures(task: str, question: str) -> dict[str, Fields]:
 MEASURES = {
     "accuracy": share(
         "PolyBench",
-        "share of questions that are answered rightly, the mean over the tasks; counting together and the "
+        "share of questions answered correctly, the mean over the tasks; counting together and the "
         "longest event stand in it for counting and duration where they are asked",
         null="chance",
         column="score",
@@ -568,7 +568,7 @@ MEASURES = {
     ),
     "accuracy_micro": share(
         "accuracy of all questions",
-        "share of questions that are answered rightly, each counting the same",
+        "share of questions answered correctly, each counting the same",
         column="score_correct",
         shown=False,
     ),
@@ -603,16 +603,14 @@ MEASURES = {
         "digits": 0,
     },
     "refused": count("refused", "number of answers that are refusals", 0.0),
-    "accuracy_parsed": share(
-        "accuracy of the parsed", "share of right ones among the answers that name an option", shown=False
-    ),
+    "accuracy_parsed": share("accuracy of the parsed", "accuracy among the answers that name an option", shown=False),
 }
 MEASURES |= {name: fields for task, words in _QUESTIONS.items() for name, fields in _task_measures(task, words).items()}
 MEASURES |= {
     "groups_right": share(
         "groups right",
-        "share of groups, such as the twins of a scene or a recording, of which every question is "
-        "answered rightly; of the tasks that the accuracy is a mean over",
+        "share of groups, such as the twins of a scene or a recording, with every question answered "
+        "correctly; over the tasks of the accuracy",
         null="groups_right_chance",
     ),
     "groups_right_chance": share(
@@ -620,10 +618,10 @@ MEASURES |= {
         "groups right by drawing an option each time: the mean of the product of 1/k",
         shown=False,
     ),
-    "groups": count("groups", "number of groups that groups right is a share of", 0.0),
+    "groups": count("groups", "number of groups", 0.0),
     "correctness": share(
         "correctness",
-        "share of orders of the options in which a question is answered rightly, the mean over the questions",
+        "share of orders of the options in which a question is answered correctly, the mean over the questions",
         shown=False,
     ),
     "consistency": share(
@@ -635,7 +633,7 @@ MEASURES |= {
     "consistency_chance": share("chance of consistency", "consistency of drawing an option", shown=False),
     "all_orders_right": share(
         "right in all orders",
-        "share of questions that are answered rightly in every order of their options",
+        "share of questions answered correctly in every order of their options",
         null="all_orders_right_chance",
         shown=False,
     ),

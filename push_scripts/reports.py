@@ -21,10 +21,10 @@ def dataset_lines(push: DatasetPush) -> list[str]:
     if push.replaced:
         names = ", ".join(f"{name} {fingerprint[:12]}" for name, fingerprint in push.replaced.items())
         lines.append(
-            f"note: {push.repository} has other data, fingerprint {names}; they stay in its history, and results on "
-            "them are not results on these"
+            f"note: {push.repository} holds other data, fingerprint {names}; they stay in its history, and results "
+            "on them cannot be compared with results on the new data"
         )
-    lines += _told(f"dataset {push.repository}", push.changes, push.commit)
+    lines += _lines(f"dataset {push.repository}", push.changes, push.commit)
     if _is_on_main(push.commit):
         lines += [f'load_dataset("{push.repository}", "{name}") reads it, and so does --data.' for name in push.recipes]
     return lines
@@ -32,21 +32,21 @@ def dataset_lines(push: DatasetPush) -> list[str]:
 
 def metric_lines(pushes: Sequence[SpacePush]) -> list[str]:
     """Lines about `push_metrics`."""
-    lines = _all_told(pushes)
+    lines = _all_lines(pushes)
     return lines + [f'evaluate.load("{push.repository.id}") loads it.' for push in pushes if _is_on_main(push.commit)]
 
 
 def leaderboard_lines(pushes: Sequence[SpacePush]) -> list[str]:
     """Lines about `push_leaderboard`."""
-    lines = _all_told(pushes)
+    lines = _all_lines(pushes)
     if all(push.commit is None for push in pushes):
         return lines
     results, space = pushes
     return [
         *lines,
-        f"The Space checks pull requests where its secret HF_TOKEN is a token that may write to "
-        f"{results.repository.id}, and signs what it finds with its secret AUDIO_COMPOSITIONALITY_SECRET, random text "
-        f"of 32 characters or more: set both at {space.repository.url}/settings",
+        "The Space needs two secrets to check pull requests: HF_TOKEN, a token with the right to write to "
+        f"{results.repository.id}, and AUDIO_COMPOSITIONALITY_SECRET, random text of 32 characters or more, with which "
+        f"it signs its records; set both at {space.repository.url}/settings",
     ]
 
 
@@ -63,11 +63,11 @@ def submission_lines(submitted: Submitted) -> list[str]:
         if submitted.dry_run:
             lines += _listed({f"{made.folder}/{name}": size_of(content) for name, content in made.files.items()})
     if submitted.dry_run:
-        lines.append(f"Nothing was sent. Without --dry-run this becomes a pull request on {submitted.repository.id}.")
+        lines.append(f"Nothing was sent. Without --dry-run this opens a pull request on {submitted.repository.id}.")
         if submitted.models:
             lines.append(f"--model-card opens others on {', '.join(model.id for model in submitted.models)}.")
     elif submitted.commit is None:
-        lines.append(f"These results are submitted already: {submitted.url}")
+        lines.append(f"Already submitted: {submitted.url}")
     elif _is_on_main(submitted.commit):
         how = "as reported until its Space has recomputed them" if submitted.commit.changes else "as before"
         lines.append(f"On the leaderboard, {how}: {submitted.url}")
@@ -84,7 +84,7 @@ def baseline_lines(missing: MissingBaselines) -> list[str]:
     """Lines about `missing_baselines` in a dry run: the results to score and send."""
     name, sizes = f"{missing.repository}, baselines on {missing.preset}", missing.sizes
     if not missing:
-        return [f"{name}: nothing to send, all results are there already"]
+        return [f"{name}: nothing to send, no result is missing"]
     sent = f"{len(sizes)} results to score and send, with embeddings of {_size(sum(sizes.values()))}"
     return [f"{name}: {sent}", *_listed(sizes)]
 
@@ -93,20 +93,20 @@ def _is_on_main(commit: Commit | None) -> bool:
     return commit is not None and commit.pull_request is None
 
 
-def _all_told(pushes: Iterable[SpacePush]) -> list[str]:
-    return [line for push in pushes for line in _told(str(push.repository), push.changes, push.commit)]
+def _all_lines(pushes: Iterable[SpacePush]) -> list[str]:
+    return [line for push in pushes for line in _lines(str(push.repository), push.changes, push.commit)]
 
 
-def _told(name: str, changes: Changes, commit: Commit | None) -> list[str]:
+def _lines(name: str, changes: Changes, commit: Commit | None) -> list[str]:
     sent = f"{len(changes.send)} files to send, {_size(sum(changes.send.values()))}"
     if commit is None:
         lines = [f"{name}: {sent}", *_listed(changes.send)]
         lines += [f"  {'deleted':>10}  {plain(path)}" for path in changes.delete]
-        return lines + ([f"  {len(changes.same)} files are there already"] if changes.same else [])
+        return lines + ([f"  {len(changes.same)} files unchanged"] if changes.same else [])
     if not changes:
-        return [f"{name}: nothing to send, all {len(changes.same)} files are there already ({commit.url})"]
+        return [f"{name}: nothing to send, all {len(changes.same)} files are up to date ({commit.url})"]
     gone = f", {len(changes.delete)} deleted" if changes.delete else ""
-    there = f", {len(changes.same)} were there already" if changes.same else ""
+    there = f", {len(changes.same)} unchanged" if changes.same else ""
     return [f"{name}: {sent.replace('to send', 'sent')}{there}{gone}: {commit.url}"]
 
 

@@ -172,7 +172,7 @@ def folder_files(folder: Path) -> dict[str, bytes]:
     }
     lacking = [name for name in (f"{folder.name}.py", "README.md", REQUIREMENTS) if name not in content]
     if lacking:
-        raise InputError(f"{folder} is no folder of a metric: it has no {shown(lacking)}")
+        raise InputError(f"{folder} is not the folder of a metric: it has no {shown(lacking)}")
     return {APP: _page(), **content}
 
 
@@ -302,8 +302,8 @@ def build_wheel(root: Path) -> tuple[str, bytes]:
         if len(built) != 1:
             lines = (finished.stderr or finished.stdout).strip().splitlines() or ["pip says nothing"]
             raise InputError(
-                f"the wheel of {root} cannot be built: {lines[-1]}; `python -m pip install pip 'setuptools>="
-                f"{SETUPTOOLS}'` installs what builds it"
+                f"the wheel of {root} cannot be built: {lines[-1]}; install the build tools: `python -m pip "
+                f"install pip 'setuptools>={SETUPTOOLS}'`"
             )
         return built[0].name, built[0].read_bytes()
 

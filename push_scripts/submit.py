@@ -100,14 +100,14 @@ def submit_results(
     repository = results_of(org)
     loaded = load_results(paths)
     if len(loaded) > MAX_ENTRIES:
-        raise ResultError(f"{len(loaded)} results, and a pull request takes {MAX_ENTRIES}: submit them in parts")
+        raise ResultError(f"{len(loaded)} results, but a pull request takes {MAX_ENTRIES} at most: split them")
     results = [one.result for one in loaded]
     # Before the fits, which take minutes.
     models, revision = _models(hub, org, results) if model_card else ({}, "")
     present = hub.files_if_any(repository)
     if present is None and not dry_run:
         raise HubError(
-            f"there is no {repository}: check --org; `audio-compositionality push leaderboard` makes one", 404
+            f"there is no {repository}: check --org; `audio-compositionality push leaderboard` creates one", 404
         )
     title = _title([one.path for one in loaded], results, (with_outputs, paradigm, licence))
     opened = hub.own_request(repository, title) if pull_request and not dry_run else None
@@ -176,7 +176,7 @@ def _check_new(present: Mapping[str, RemoteFile], submissions: Sequence[Submissi
     folders = list(folders_of(present)[0].values())
     for made in submissions:
         if pull_request and any(folder.path == made.folder for folder in folders):
-            raise ResultError(f"the leaderboard has this result already: {made.folder}")
+            raise ResultError(f"the leaderboard already has this result: {made.folder}")
         given = outputs_in(made.files)
         if given is None:
             continue
@@ -185,8 +185,8 @@ def _check_new(present: Mapping[str, RemoteFile], submissions: Sequence[Submissi
             stored = {folder.files[name].digest for name in OUTPUTS if name in folder.files}
             if stored & digests and folder.encoder != made.folder.split("/")[1]:
                 warnings.warn(
-                    f"{made.folder} has the same {given.partition('.')[0]} as {folder.path}, which is another model: "
-                    "maintainers decide about it",
+                    f"{made.folder} has the same {given.partition('.')[0]} as {folder.path}, an entry of another "
+                    "model: the maintainers decide",
                     stacklevel=3,
                 )
 
@@ -205,7 +205,7 @@ EVAL_RESULTS_FOLDER = ".eval_results"
 _LIMIT = 1_000_000
 """Most bytes of a file of results; an entry has about 400."""
 
-_EXPLANATION = "What the scores mean, the controls beside them, and whether they were recomputed: {space}"
+_EXPLANATION = "Meaning and controls of the scores, and whether they were recomputed: {space}"
 
 
 def result_repository(result: Result) -> Repository:
@@ -239,7 +239,7 @@ def check_data(hub: Hub, org: str, results: Sequence[Result]) -> str:
             theirs = f"the data {stored[result.recipe][:12]}" if result.recipe in stored else "no such data"
             raise ResultError(
                 f"the result of {result.model.id} is of the data {result.fingerprint[:12]}, and {repository.id} has "
-                f"{theirs}: the page of a model can only show results on {repository.id}"
+                f"{theirs}: a model page shows only results on {repository.id}"
             )
     return head
 
@@ -319,7 +319,7 @@ def _present(hub: Hub, model: Repository, path: str, revision: str) -> list[Any]
     try:
         values = yaml.safe_load(hub.download(model, path, revision, limit=_LIMIT).read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ResultError(f"{path} of {model.id} is no YAML that can be added to: mend it there first") from error
+        raise ResultError(f"{path} of {model.id} is not valid YAML: correct it there first") from error
     return values if isinstance(values, list) else []
 
 

@@ -221,5 +221,5 @@ def _place_in(content: bytes) -> tuple[int, int]:
 def _damaged(path: Path, content: bytes) -> str:
     states = "its SHA-256 is not the one that it states"
     if _place_in(content) == (0, 0):
-        states = "it states no SHA-256, as files of versions before this one do not"
+        states = "it states no SHA-256, unlike files of this version"
     return f"{path} is damaged: it is not what was written ({states})"

@@ -130,10 +130,10 @@ class Spec(BaseModel):
 def settings_table(fields: Mapping[str, FieldInfo], title: str = "Settings") -> Table:
     """Name, default, rule and description of each field, of one spec or of several."""
     columns = (
-        Column("name", "Of the setting.", numeric=False),
-        Column("default", "What it is where nobody sets it.", numeric=False),
-        Column("rule", "What it may be.", numeric=False),
-        Column("meaning", "What it decides.", numeric=False),
+        Column("name", "Name of the setting.", numeric=False),
+        Column("default", "Value unless it is set.", numeric=False),
+        Column("rule", "Allowed values.", numeric=False),
+        Column("meaning", "Effect of the setting.", numeric=False),
     )
     rows = rows_of((name, default_of(field), rule_of(field), field.description or "") for name, field in fields.items())
     return Table(title, columns, rows, (), "settings")
@@ -251,7 +251,7 @@ def check_depth(values: Mapping[str, Any], path: str | Path) -> None:
     """
     for name, value in values.items():
         if _is_deeper(value, DEEPEST):
-            raise InputError(f"{path}: {name!r} has lists in one another, more than any setting has")
+            raise InputError(f"{path}: {name!r} is nested more deeply than any setting")
 
 
 def _is_deeper(value: Any, most: int) -> bool:

@@ -51,7 +51,7 @@ def misfit(torchaudio: Path, torch: Path) -> str | None:
         return None
     kind = beside.partition("+")[2] or "cpu"
     return (
-        f"torchaudio {version} {fault}, and torch is {beside}: it is left out. To mend it: "
+        f"torchaudio {version} {fault}, and torch is {beside}: torchaudio is not used. Remedy: "
         f"pip install --force-reinstall --no-deps torchaudio --index-url {INDEX}/{kind}"
     )
 

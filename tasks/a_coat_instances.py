@@ -12,7 +12,7 @@ TASK = BlockTask(
         name="a_coat_instances",
         version=_METRIC.version,
         title="A-COAT instances",
-        question="Is a class that is added to a scene the same one, by another instance and in another context?",
+        question="Is the class added to a scene recognised in another instance and another context?",
         recipe="a_coat_instances",
         measures=_METRIC.measures,
         ranks_by="top1",
@@ -26,10 +26,10 @@ TASK = BlockTask(
             "alone_d": "the instances of D alone",
         },
         warning=(
-            "Recognition alone may explain a high score: who knows a class by itself (alone top-1) finds some of it in "
-            "a scene, kept says how much of it, and no number here shows composition in place of recognition. An "
-            "encoder that was taught other things may stay at chance or below its untrained twin, which says "
-            "nothing against it."
+            "Recognition alone may explain a high score: an encoder that recognises a class by itself (alone top-1) "
+            "finds it again in part of the scenes (kept is that part), and no number here separates composition from "
+            "recognition. An encoder trained for other ends may stay at chance or below its untrained twin, which is "
+            "no evidence against it."
         ),
         citation=_METRIC.citation,
     )

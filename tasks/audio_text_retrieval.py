@@ -23,9 +23,9 @@ TASK = RetrievalTask(
         },
         captions={"audio": "the clip, and its captions"},
         warning=(
-            "Retrieval is no test of order or binding: what sounds tells nearly all captions apart, as the control of "
-            "sorted words shows. Its scores depend on how many clips there are, so that those of other data do not "
-            "compare."
+            "Retrieval is no test of order or binding: the kinds of sound alone distinguish nearly all captions, as "
+            "the control of sorted words shows. Scores depend on the number of clips: those of other data are not "
+            "comparable."
         ),
         citation=_METRIC.citation,
         controls=("bag-of-words", "tiny-clap", "sorted-words:"),

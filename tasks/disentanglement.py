@@ -28,13 +28,13 @@ TASK = DisentanglementTask(
         name="disentanglement",
         version=_METRIC.version,
         title="Disentanglement",
-        question="Is a factor still read where another has levels that the probe never heard?",
+        question="Can a factor be read where another has levels that the probe was not trained on?",
         measures=tuple(replace(measure, shown=measure.name in _SHOWN) for measure in _MEASURES.described),
         ranks_by="unseen",
         trusted={"unseen": None},
         warning=(
             f"{FACTOR_WARNING} "
-            "The rate is read from timbres never heard by who hears levels alone. Scores of the literature "
+            "Levels alone suffice to read the rate from unseen timbres. Scores of the literature "
             "(DCI, MIG, SAP) change under a rotation, which leaves all that can be read as it is: they stand beside "
             "themselves after one."
         ),

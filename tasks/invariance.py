@@ -35,8 +35,8 @@ TASK = InvarianceTask(
         trusted={"abx": 0.0},
         warning=(
             f"{TRANSFORM_WARNING} "
-            "Nothing is ranked by the invariance itself: what hears nothing but the level is invariant to "
-            "all that leaves the level. The plain cosine misleads: different clips of an untrained network can have "
+            "Nothing is ranked by the invariance itself: an encoder of the level alone is invariant to every "
+            "change that keeps the level. The plain cosine misleads: different clips of an untrained network can have "
             "one of .99 as well."
         ),
         citation=_METRIC.citation,

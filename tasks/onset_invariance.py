@@ -47,7 +47,8 @@ TASK = OnsetTask(
         ranks_by="abx",
         trusted={"abx": 0.0},
         warning=(
-            f"{TRANSFORM_WARNING} What hears nothing is invariant to all: nothing is ranked by the invariance itself."
+            f"{TRANSFORM_WARNING} An encoder without information is invariant to all: "
+            "nothing is ranked by the invariance itself."
         ),
         citation=_METRIC.citation,
     )

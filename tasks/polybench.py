@@ -188,7 +188,7 @@ _BY_TASK = Drawing(
         "Accuracy by kind of question with 95 % intervals. Of time, "
         + "; ".join(f"{KINDS[task]} needs {needs_of(task)}" for task in TASKS).replace("needs no time", "needs none")
         + ". Dashed: chance. Dotted: the best constant text. Diamonds: groups, "
-        "such as the twins of a scene, of which every question of the task is answered rightly. Grey ticks on the "
+        "such as the twins of a scene, with every question of the task answered correctly. Grey ticks on the "
         f"right of a bar: the accuracies of five models as printed, not comparable. {PRINTED.sentence}"
     ),
     alternative="Bars of the accuracy in each kind of question with chance, the best constant text and the accuracies "
@@ -346,7 +346,7 @@ TASK = PolybenchTask(
             "time-blind, which knows how much there is of each band and not when, is above chance in counting and "
             "duration, which need no time: a score there is no sense of time, and in the mean over tasks counting "
             "together and the longest event stand in their place where they are asked. A model that scores as high "
-            "with its clips in disorder (shuffled-audio:) has not shown that it hears an order."
+            "with its clips in disorder (shuffled-audio:) has shown no sense of order."
         ),
         citation=METRIC.citation,
         printed=PRINTED,

@@ -208,8 +208,8 @@ TASK = ApartTask(
         trusted={"together": "without_listening"},
         captions={CLIP: "the sounds together"},
         warning=(
-            "The change says what overlap costs only of a model that is above chance where sounds follow each other: "
-            "who hears nothing loses nothing. The sounds are shorter than those of the questions about overlapping "
+            "The change is the cost of overlap only for a model above chance where sounds follow each other: a model "
+            "at chance has nothing to lose. The sounds are shorter than those of the questions about overlapping "
             "sounds at large, so that they can follow each other in a clip of the same length, and together they leave "
             "more of it silent."
         ),

@@ -58,7 +58,7 @@ def _measures() -> tuple[Measure, ...]:
         _share(
             "groups_right",
             "all twins right",
-            "share of the groups of twins of which all four questions are answered rightly",
+            "share of the groups of twins with all four questions answered correctly",
             null="groups_right_chance",
             column="score_group",
             outside=UNLIKE_GROUPS,
@@ -155,9 +155,9 @@ TASK = AtomTask(
         ranks_by="accuracy",
         trusted={"accuracy": "without_listening", "groups_right": "groups_right_chance"},
         warning=(
-            "Half of the right answers are Yes, whatever is heard: see the share of Yes beside the accuracy. Who fails "
-            "here has not heard what questions about overlap are made of; who succeeds here and fails there has not "
-            "put it together."
+            "Half of the right answers are Yes: read the share of Yes beside the accuracy. A model that fails here "
+            "lacks the parts of the questions about overlap; one that succeeds here and fails there lacks their "
+            "combination."
         ),
         controls=tuple(name for name in QuestionInfo.controls if name != "longest"),
         citation=METRIC.citation,

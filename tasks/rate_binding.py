@@ -11,7 +11,7 @@ _METRIC = describe_metric("informativeness")
 _MEASURES = PartedMeasures(
     [measure for measure in _METRIC.measures if measure.name != "rmse"],
     (UNSEEN, SEEN),
-    "timbres never heard, and those heard with other notes",
+    "unseen timbres, and timbres seen with other notes",
     averaged=("informativeness",),
     of_parts=("informativeness", *PROBES, "shuffled", "accuracy", "chance", "n", "blocks"),
     shown=("informativeness",),
@@ -33,8 +33,8 @@ TASK = InformativenessTask(
         captions={"audio": "a low source and a high one"},
         warning=(
             f"{FACTOR_WARNING} "
-            "Sources are named by their register alone: what is asked is which of two rates is whose, "
-            "not whether a rate is heard."
+            "The register alone names the sources: the question is which source has which rate, "
+            "not whether a rate can be read."
         ),
         citation=_METRIC.citation,
         is_level_matched=True,

@@ -13,7 +13,7 @@ TASK = ZeroShotTask(
         name="zero_shot_audio",
         version=_METRIC.version,
         title="Zero-shot classification",
-        question="Is the text of what is heard nearer to a clip than those of all other classes?",
+        question="Is the text of its class nearer to a clip than those of all other classes?",
         recipe="zero_shot_audio",
         measures=_METRIC.measures,
         ranks_by="top1",
@@ -21,7 +21,7 @@ TASK = ZeroShotTask(
         captions={"audio": "the clip, and its classes"},
         warning=(
             "It is zero-shot only for models that were not trained on these clips, or on these labels: beside each "
-            "model stands what its card tells of its training. Another wording of the prompts gives other scores, and "
+            "model stand the training data that its card names. Another wording of the prompts gives other scores, and "
             "so does another set of classes."
         ),
         citation=_METRIC.citation,

@@ -125,27 +125,6 @@ def test_commands_are_understood_with_their_data_and_settings(page: Path, brough
             pytest.fail(f"{shlex.join(words)}: {error}")
 
 
-def test_a_page_has_commands_of_both_kinds_of_blocks():
-    assert [words for words in commands(ROOT / "docs" / "axes.md") if words[0] == "run"]
-    assert [words for words in commands(ROOT / "README.md") if words[0] == "run"]
-
-
-def test_pages_and_messages_have_no_option_of_before():
-    """Of what is a setting now; other programs, such as those of `studies`, have options of their own."""
-    gone = (
-        "dataset|strong-labels|label|pooling|precision|compile|prompt|orders|scoring|max-steps|max-questions|protocol"
-    )
-    wrong = re.compile(
-        rf"(?<![\w-])--(?:{gone}|transforms|prompts|bank|voices|ask|negatives-\w+|writer-\w+)\b(?![-\w])"
-    )
-    folders = (ROOT / folder for folder in ("cli", "dataset_builder", "evaluator", "tasks", "training", "encoders"))
-    kinds = (".py", ".md", ".yaml", ".html")
-    files = (path for folder in folders for path in folder.rglob("*") if path.suffix in kinds)
-    pages = (page for page in (*PAGES, *(ROOT / "docs").glob("*.ipynb")) if page.name != "CHANGELOG.md")
-    found = {named(path): wrong.findall(path.read_text("utf-8")) for path in (*pages, *files)}
-    assert not {path: options for path, options in found.items() if options}
-
-
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_python_is_python_whose_imports_are_there(page: Path):
     for block in blocks(page, "python"):
@@ -177,15 +156,12 @@ def test_files_that_pages_and_comments_name_are_there():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_directives_name_what_there_is(page: Path):
-    for name in re.findall(r"^::: ([\w.]+)$", page.read_text("utf-8"), re.MULTILINE):
+def test_directives_and_the_members_that_they_list_exist(page: Path):
+    text = page.read_text("utf-8")
+    for name in re.findall(r"^::: ([\w.]+)$", text, re.MULTILINE):
         pkgutil.resolve_name(name)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=named)
-def test_members_that_are_listed_exist(page: Path):
     listed = r"^::: ([\w.]+)\n    options:\n(?:      .*\n)*?      members: \[(.*)\]$"
-    for name, members in re.findall(listed, page.read_text("utf-8"), re.MULTILINE):
+    for name, members in re.findall(listed, text, re.MULTILINE):
         module = pkgutil.resolve_name(name)
         assert not [member for member in members.split(", ") if not hasattr(module, member)], name
 

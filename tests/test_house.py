@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import re
-import subprocess
 import sys
 import tomllib
 from collections import Counter
@@ -87,9 +86,6 @@ NOT_NAMES = {"found", "own", "chosen", "known", "others"}
 
 OPTIONAL = {"gradio", "mteb", "python_stretch", "tensorboard", "textblob", "torchaudio", "torchcodec", "trackio"}
 """Packages of extras, and of other suites whose users have them."""
-
-HEAVY = ("torch", "transformers", "datasets", "evaluate", "matplotlib", "scipy", "pandas", "librosa")
-"""Packages that take longer to import than a person waits for `--help`."""
 
 
 def room_of(path: Path) -> str:
@@ -401,15 +397,3 @@ def test_metrics_require_what_the_project_declares():
 def test_versions_are_pinned_without_saying_where_from():
     lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
     assert not [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.]+|#.*", line)]
-
-
-def test_nobody_waits_for_heavy_packages_that_only_asks_for_help():
-    """One after the other in one process, so that the first to be named is at fault."""
-    imported = (PACKAGE, f"{PACKAGE}.cli.main", f"{PACKAGE}.encoders.loading.registry")
-    code = f"""if True:
-        import importlib, sys
-        for module in {imported!r}:
-            importlib.import_module(module)
-            print(module, *sorted(sys.modules.keys() & {set(HEAVY)!r}))"""
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert answer.stdout.splitlines() == list(imported)

@@ -117,7 +117,8 @@ def test_no_other_thing_that_has_a_name_is_loaded(loaded, use, own):
 
 
 def test_packages_that_take_long_to_import_are_imported_where_they_are_needed(loaded):
-    assert not loaded["main(['evaluate', '--help'])"][1]
+    for use in ("import audio_compositionality", "main(['--help'])", "main(['evaluate', '--help'])"):
+        assert not loaded[use][1], use
     assert loaded["load_task('a_coat')"][1] == {"pydantic"}
 
 

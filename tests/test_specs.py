@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from math import ceil, floor, inf, nextafter
 from typing import Any, Literal, get_args, get_origin
 
@@ -16,7 +17,16 @@ from pydantic.fields import FieldInfo
 
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import Spec, TypedAs, as_typed, check_values, default_of, rule_of
+from audio_compositionality.support.spec import (
+    Spec,
+    TypedAs,
+    as_typed,
+    check_values,
+    default_of,
+    fingerprint_of,
+    read_yaml,
+    rule_of,
+)
 
 from .test_house import modules
 
@@ -102,6 +112,49 @@ def step_over(kind: type, name: str, bound: float) -> float:
     return int(bound) + (-1 if down else 1) if kind is int else nextafter(bound, -inf if down else inf)
 
 
+DIFFERENT = {
+    "batch_size": "of forward passes at most 64, of answers any, of a training at least a pair",
+    "duration": "a clip holds its events: notes of a rate a second, sounds of a folder a quarter",
+    "learning_rate": "of a stage one, of a training one for each stage",
+    "max_sources": "the spectra of a star are added one by one, scenes are drawn of combinations",
+    "negatives": "a switch of questions, and a number of texts",
+    "num_classes": "polyphonies need five voices",
+    "positives": "a stage may have none, a training that asks for them has one",
+    "precision": "in the words of the library that computes",
+    "quadruples": "of tones their candidates are the limit",
+    "sample_rate": "of what is rendered, and of what a server takes",
+    "seed": "of a training's batches: drawn from the training's own, which has the limit",
+    "train": "a share of the sounds, and the parts of a tower",
+    "warm_up": "of a stage one, of a training one for each stage",
+}
+"""Fields of one name that have other rules in other specs, and why."""
+
+BESIDE: dict[str, dict[str, Any]] = {
+    "four": {"duration": 20.0},
+    "TrainingSpec": {"duration": 20.0},
+    "PolyphonySpec": {"rate_range": (0.2, 4.0)},
+    "width": {"block": "post-norm"},
+    "dropout": {"block": "post-norm"},
+    "validate_every": {"block": "post-norm"},
+    "patience": {"evaluate_every": 1},
+}
+"""Values of other fields without which a field, or the number of classes of a spec, has no other value."""
+
+
+def other_values(spec: Spec, name: str, field: FieldInfo) -> list[Any]:
+    """Values near a field's own, some of which may break a rule."""
+    own, kind, limits = getattr(spec, name), kind_of(field), bounds(field)
+    part = get_args(kind)[0] if get_origin(kind) is tuple else None
+    if part is not None:
+        near = [tuple(one + 1 for one in own), tuple(one * 1.5 for one in own)] if own and part in (int, float) else []
+        parts = get_args(part) or (["timbre_pitch", "a"] if part is str else [1])
+        return [*near, *((one,) for one in parts), *([own[:-1], (*own, own[-1])] if own else [(1, 2)])]
+    if kind in (int, float):
+        steps = ((own or 0) + 1, (own or 0) - 1, (own or 0) + 2, (own or 0) / 2, (own or 0) / 2 + 0.5, *limits.values())
+        return [kind(one) for one in steps if kind(one) != own]
+    return [one for one in get_args(kind) or ((not own,) if kind is bool else ("a b",)) if one != own]
+
+
 def test_there_are_specs_in_every_room_that_has_settings():
     rooms = {spec.__module__.split(".")[1] for spec in SPECS}
     assert rooms >= {"dataset_builder", "encoders", "evaluator", "tasks", "training"}
@@ -168,3 +221,40 @@ def test_a_spec_is_the_same_when_nothing_changes_and_its_values_are_json(spec):
     assert json.loads(json.dumps(values, allow_nan=False)) == values
     with pytest.raises(InputError, match="no setting 'nonesuch'"):
         spec.changed(nonesuch=1)
+
+
+@pytest.mark.parametrize("spec", EXAMPLES.values(), ids=[kind.__name__ for kind in EXAMPLES])
+def test_a_fingerprint_changes_with_each_field(spec):
+    for name, field in spec.settable().items():
+        beside = dict(BESIDE.get(type(spec).__name__ if name == "num_classes" else name, {}))
+        before = fingerprint_of(**spec.changed(**beside).values())
+        if name == "num_classes":
+            beside["voices"] = spec.voices[: spec.num_classes - 1]
+        changed = []
+        for value in other_values(spec, name, field):
+            with suppress(InputError):
+                changed.append(spec.changed(**{**beside, name: value}))
+        assert changed, f"{name} has another value"
+        assert all(fingerprint_of(**one.values()) != before for one in changed), name
+
+
+@pytest.mark.parametrize("spec", EXAMPLES.values(), ids=[kind.__name__ for kind in EXAMPLES])
+def test_a_spec_is_written_as_yaml_and_read_again(spec, tmp_path):
+    path = tmp_path / "spec.yaml"
+    path.write_text(spec.to_yaml(), "utf-8")
+    written = read_yaml(path)
+    assert written == spec.values()
+    # A field that is written in another form has a validator that says so.
+    plain = {name: json.loads(json.dumps(getattr(spec, name), default=str)) for name in spec.settable()}
+    typed = {name: value for name, value in written.items() if plain.get(name) == value}
+    assert spec.changed(**typed) == spec
+    if set(typed) == set(written):
+        assert type(spec).from_yaml(path) == spec
+
+
+def test_fields_of_one_name_have_one_rule_or_a_reason():
+    rules: dict[str, set[str]] = {}
+    for fields in OWN.values():
+        for name, field in fields.items():
+            rules.setdefault(name, set()).add(rule_of(field))
+    assert {name for name, different in rules.items() if len(different) > 1} == set(DIFFERENT)

@@ -252,11 +252,11 @@ _COLUMNS = (
     Column("spread", "standard deviation over seeds"),
     Column("seeds", "trainings", digits=None),
     Column("items", "scored", digits=None),
-    Column("steps", "of all stages together: what is left out makes a training shorter", digits=None),
+    Column("steps", "of all stages together; a training without a stage is shorter", digits=None),
 )
 
 _LEGEND = (
     "Intervals: bootstrap over independent items and, in each draw, over seeds; differences are paired, item by item "
     "and seed by seed.",
-    "Of one seed nothing is known of what another would change; of fewer than five the intervals are too narrow.",
+    "One seed says nothing of the spread over seeds; with fewer than five the intervals are too narrow.",
 )

@@ -76,9 +76,9 @@ _NUMBER = np.dtype(np.int32)
 class TextSettings(Spec):
     """The kinds of texts that a stage learns from."""
 
-    kind: StageKind = Field(description="Of the stage.")
-    negatives: int = Field(ge=0, description="K, most texts of a row that are false of its clip.")
-    positives: int = Field(ge=0, description="P, most texts of a row beside the caption that are true of its clip.")
+    kind: StageKind = Field(description="Kind of the stage.")
+    negatives: int = Field(ge=0, description="K, the most negative texts of a row.")
+    positives: int = Field(ge=0, description="P, the most positive texts of a row beside its caption.")
 
     @classmethod
     def of(cls, kind: StageKind, negatives: int, positives: int) -> TextSettings:
@@ -292,12 +292,12 @@ class ArrayFeatures:
 class BatchSettings(Spec):
     """The settings of a stage's batches."""
 
-    texts: TextSettings = Field(description="Which texts, and so which rows.")
-    batch_size: int = Field(ge=2, description="Rows of a step, over all processes together; a row is told from others.")
-    seed: int = Field(0, ge=0, description="Of the training.")
+    texts: TextSettings = Field(description="Choice of texts, and so of rows.")
+    batch_size: int = Field(ge=2, description="Rows per step, over all processes; each is contrasted with the others.")
+    seed: int = Field(0, ge=0, description="Seed of the training.")
     stage: int = Field(0, ge=0, description="Number of the stage.")
     process: int = Field(0, ge=0, description="Number of this process.")
-    processes: int = Field(1, ge=1, description="Processes that share every batch in equal parts.")
+    processes: int = Field(1, ge=1, description="Number of processes, which share every batch in equal parts.")
 
     @model_validator(mode="after")
     def _can_be_shared(self) -> BatchSettings:

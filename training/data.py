@@ -165,9 +165,9 @@ def open_training(
     recipes = training_recipes()
     names = [name for name in data.recipes if name in recipes] if recipe is None else [recipe]
     if len(names) != 1:
-        has = "nothing that can be learnt from" if not names else f"{listed(names)}: name one of them"
+        has = "no training rows" if not names else f"{listed(names)}: name one of them"
         raise TrainingError(
-            f"{data.source} has {has}; its data are of {listed(data.recipes)}, and recipes to learn from are "
+            f"{data.source} has {has}; its data are of {listed(data.recipes)}, and training recipes are "
             f"{listed(recipes)}"
         )
     return splits_of(data.configuration(names[0]))
@@ -182,7 +182,7 @@ def open_source(
     if isinstance(source, str) and source in preset_names():
         return rendered_preset(source, recipes=training_recipes() if recipe is None else [recipe], **changes)
     if changes:
-        raise TrainingError(f"{listed(list(changes))} cannot be changed: only what is rendered on the fly has settings")
+        raise TrainingError(f"{listed(list(changes))} cannot be changed: only rows rendered on the fly have settings")
     return open_data(source, revision=revision) if isinstance(source, (str, Path)) else source
 
 
@@ -201,7 +201,7 @@ def splits_of(configuration: Configuration) -> TrainingSplits:
 
 def _splits(configuration: Configuration, rows: dict[str, list[TrainingRow]]) -> TrainingSplits:
     if not rows[TRAIN]:
-        raise TrainingError(f"{configuration.source} has no row of the split {TRAIN!r} to learn from")
+        raise TrainingError(f"{configuration.source} has no row of the split {TRAIN!r}")
     train, validation = (TrainingData(configuration, split, tuple(rows[split])) for split in (TRAIN, VALIDATION))
     return TrainingSplits(train, validation if validation.rows else None)
 
@@ -227,7 +227,7 @@ def _training_row(row: Row, clip: int) -> TrainingRow:
         captions, parts = tuple(row["captions"]), tuple(row["parts"])
         negatives = tuple((one["text"], one["kind"] or "") for one in row["negatives"])
     except (KeyError, TypeError) as error:
-        raise TrainingError(f"row {row['id']} has no {listed(_TEXTS)} as rows to learn from have: {error}") from error
+        raise TrainingError(f"row {row['id']} has no {listed(_TEXTS)}, which training rows have: {error}") from error
     if not captions:
         raise TrainingError(f"row {row['id']} has no caption")
     expression = row.get("expression") or plain_caption(captions[0])
@@ -277,9 +277,9 @@ def published_training(
         file = file_of[row.path]
         rows[split_of[file]].append(_row(id, row, said, clip_of.get(file, -1)))
     if rows[_TEST]:
-        warnings.warn(f"{source}: {len(rows[_TEST]):,} rows are to test with, and are not learnt from", stacklevel=2)
+        warnings.warn(f"{source}: {len(rows[_TEST]):,} rows of the test split are left out", stacklevel=2)
     if not rows[TRAIN]:
-        raise TrainingError(f"{source} has no row to learn from")
+        raise TrainingError(f"{source} has no training row")
     return _splits(_configuration(source, Path(sounds), {file: split_of[file] for file in clip_of}), rows)
 
 

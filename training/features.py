@@ -316,7 +316,7 @@ def _check_room(folder: Path, needed: int, clips: int) -> None:
         more = f"take {needed / 1e9:,.2f} GB more" if needed < 2**60 else "take more than there is"
         raise TrainingError(
             f"the log-mels of {clips:,} clips {more} in {folder}, where {free / 1e9:,.2f} GB are free: make room, or "
-            f"name another folder in {CACHE_VARIABLE}. What is there already is not computed again"
+            f"name another folder in {CACHE_VARIABLE}. Finished features are kept"
         )
 
 

@@ -137,7 +137,7 @@ class TwoTowers(nn.Module):
         """
         if trained != "all":
             raise TrainingError(
-                f"train is {trained!r}, but of this model all weights are trained: parts are chosen of a CLAP in "
+                f"train is {trained!r}, but all weights of this model are trained: parts can be chosen for a CLAP in "
                 "transformers' format"
             )
 
@@ -249,11 +249,11 @@ def _source(init: str, name: str) -> Path | str:
     folder = Path(name).expanduser()
     if name and folder.is_dir():
         if not (folder / "config.json").is_file():
-            raise TrainingError(f"the folder '{name}' holds no config.json, so there is no model in it to begin with")
+            raise TrainingError(f"the folder '{name}' holds no config.json, so there is no model in it")
         return folder
     repository = hub_id_of(name)
     if repository is None or (repository == name and name.count("/") != 1):
         listed_names = (listing.name for listing in list_models() if listing.embeds_text)
         names = dict.fromkeys([*FRESH, *(one for one in listed_names if hub_id_of(one) is not None)])
-        raise TrainingError(f"there is no model '{init}' to begin with: no folder, no Hub id; {nearest(name, names)}")
+        raise TrainingError(f"there is no model '{init}': no folder, no Hub id; {nearest(name, names)}")
     return repository

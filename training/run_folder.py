@@ -185,9 +185,9 @@ def check_out(out: Path, settings: TrainingSettings, data: DataFacts | None = No
 CARD = "README.md"
 
 _MEANINGS = {
-    CONTRASTIVE: "clips and captions of a batch are told apart",
-    HARD: "and captions from texts of the same words that are false of their clip",
-    MODULAR: "and what is true of a part of a clip is near it as well",
+    CONTRASTIVE: "clips and captions of a batch are contrasted",
+    HARD: "as are captions and hard negatives of the same words",
+    MODULAR: "and texts of parts of a clip are positives as well",
 }
 
 _TEMPLATE = """\
@@ -236,7 +236,7 @@ def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any]
         is_clap: whether it is a CLAP in transformers' format.
     """
     facts = [
-        f"- Begun with: {_begun(settings.init)}; trained weights: {settings.train}",
+        f"- Initial weights: {_begun(settings.init)}; trained weights: {settings.train}",
         f"- Data: {plain(str(record['trained_on']))}, fingerprint `{str(record['fingerprint'])[:12]}`",
         f"- Steps: {record['steps']:,} of {settings.batch_size * settings.accumulate} rows, seed {settings.seed}, "
         f"precision {record['precision']}, on {plain(str(record['device']))}",
@@ -257,7 +257,7 @@ def _again(arguments: str | None) -> str:
     """How to train it again: the command, or the remark that no command names its data."""
     if arguments is None:
         return (
-            "`settings.yaml` holds all settings. What it was trained on was opened by a program and given to "
+            "`settings.yaml` holds all settings. Its training data were opened by a program and given to "
             "`audio_compositionality.training.running.train_model` beside them."
         )
     command = " ".join(
@@ -266,8 +266,8 @@ def _again(arguments: str | None) -> str:
     if not arguments:
         return f"`settings.yaml` holds all settings: `{command}` trains it again."
     return (
-        "`settings.yaml` holds all settings, but for what says which sounds were learnt from. With the same sounds and "
-        f"the paths as they were, this trains it again:\n\n```sh\n{command}\n```\n"
+        "`settings.yaml` holds all settings, except those that name the sounds. With the same sounds at the same "
+        f"paths, this trains it again:\n\n```sh\n{command}\n```\n"
     )
 
 
@@ -307,7 +307,7 @@ def _header(settings: TrainingSettings, is_clap: bool) -> str:
 
 
 def _stage_table(stages: Sequence[Mapping[str, Any]]) -> str:
-    lines = ["| stage | steps | learning rate | last loss | what is learnt |", "|:--|--:|--:|--:|:--|"]
+    lines = ["| stage | steps | learning rate | last loss | objective |", "|:--|--:|--:|--:|:--|"]
     lines += [
         f"| {one['kind']} | {one['steps']:,} | {one['learning_rate']:g} | {number_text(one['loss'])} | "
         f"{_MEANINGS[one['kind']]} |"
@@ -328,9 +328,7 @@ def _scores(record: Mapping[str, Any]) -> str:
     if best:
         best_line = f"The highest score, {number_text(best['score'])}, was that of step {best['step']:,}: `best/`.\n"
     return (
-        f"\n## Scores on items of validation, at step {last['step']:,}\n\n| | |\n|:--|--:|\n"
-        + "\n".join(lines)
-        + "\n\n"
+        f"\n## Validation scores at step {last['step']:,}\n\n| | |\n|:--|--:|\n" + "\n".join(lines) + "\n\n"
         f"{best_line}`evaluations.csv` has all.\n"
     )
 

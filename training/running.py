@@ -259,7 +259,7 @@ def _validation(
     except TrainingError as error:
         if settings.evaluate_every:
             raise
-        warnings.warn(f"there will be no scores of validation: {error}", stacklevel=2)
+        warnings.warn(f"there will be no validation scores: {error}", stacklevel=2)
         return None
     towers.tokeniser.check(validation.texts)
     return validation

@@ -70,10 +70,10 @@ STAGE_DEFAULTS: Mapping[str, StageDefaults] = {
 class Stage(Spec):
     """A stage of training, with a warm-up and a learning rate of its own."""
 
-    kind: StageKind = Field(description="What is learnt.")
-    steps: int = Field(ge=1, description="Of the optimizer.")
+    kind: StageKind = Field(description="Kind of loss.")
+    steps: int = Field(ge=1, description="Steps of the optimizer.")
     learning_rate: float = Field(
-        gt=0, description="The highest; it is reached in the warm-up, and then falls to a tenth of it as a cosine."
+        gt=0, description="Peak, reached after the warm-up; it then falls to a tenth as a cosine."
     )
     warm_up: int = Field(ge=0, description="Steps.")
 
@@ -96,36 +96,34 @@ class TrainingSettings(Spec):
     stages: Annotated[tuple[Stage, ...], TypedAs("KIND:STEPS with commas between them")] = Field(
         STAGES,  # type: ignore[arg-type]  # a text, which is read below
         min_length=1,
-        description=f"One after the other; kinds are {', '.join(KINDS)}. In YAML also a list of stages with a "
+        description=f"Stages in order; kinds are {', '.join(KINDS)}. In YAML also a list of stages with a "
         "learning_rate and a warm_up each.",
     )
     learning_rate: tuple[float, ...] | None = Field(
         None,
         exclude=True,
-        description="The highest one, of all stages, or one a stage; it rises over the warm-up and falls as a cosine. "
+        description="Peak, of all stages or one per stage; it rises over the warm-up and falls as a cosine. "
         f"None for {STAGE_DEFAULTS[HARD].fresh:g} of fresh weights, {STAGE_DEFAULTS[HARD].trained:g} of others and "
         f"{STAGE_DEFAULTS[CONTRASTIVE].trained:g} in the stage contrastive.",
     )
     warm_up: tuple[int, ...] | None = Field(
         None,
         exclude=True,
-        description="Steps in which the learning rate rises, likewise; none for "
+        description="Steps in which the learning rate rises, of all stages or one per stage; none for "
         f"{STAGE_DEFAULTS[HARD].warm_up}, or a third of a short stage.",
     )
-    data: str = Field(
-        min_length=1, description="Rows to learn from: a recipe, rendered on the fly, a folder, or a Hub id."
-    )
+    data: str = Field(min_length=1, description="Training rows: a recipe, rendered on the fly, a folder, or a Hub id.")
     preset: str = Field("mini", description="Size of a recipe.")
-    recipe: str | None = Field(None, description="The one to learn from, of data with several.")
-    rows: int | None = Field(None, ge=1, description="Rows that are learnt from; none for all that the data have.")
+    recipe: str | None = Field(None, description="The training recipe, of data with several.")
+    rows: int | None = Field(None, ge=1, description="Number of training rows; none for all.")
     validation_items: int = Field(
         VALIDATION_ITEMS,
         ge=0,
-        description="Of each task, by which models are compared while they are trained; 0 for none, else 2 or more.",
+        description="Validation items per task, which choose the best model; 0 for none, else 2 or more.",
     )
     init: str = Field(
         TINY,
-        description=f"What is begun with: {TINY} or {TINY_CLAP}, small towers with fresh weights, a folder, a Hub id, "
+        description=f"Initial weights: {TINY} or {TINY_CLAP}, small towers with fresh weights, a folder, a Hub id, "
         f"or {ALIGN} and an encoder of sound.",
     )
     train: Trained = Field(
@@ -133,38 +131,40 @@ class TrainingSettings(Spec):
         description="Weights that are trained: all; last, the last stage of the audio tower, the last layer of the "
         "text tower, the projections and the scale; or projection, the projections and the scale.",
     )
-    batch_size: int = Field(48, ge=2, description="Rows of a batch over all processes together.")
+    batch_size: int = Field(48, ge=2, description="Rows per batch, over all processes.")
     chunk: int | None = Field(
-        None, ge=1, description="Most rows, with their texts, that go through the towers at once; none for the batch."
+        None, ge=1, description="Most rows, with their texts, in one pass through the towers; none for the batch."
     )
-    accumulate: int = Field(1, ge=1, description="Batches of a step; each is told from its own rows only.")
-    weight_decay: float = Field(0.01, ge=0, description="Of weights; biases, norms and the scale have none.")
-    negatives: int = Field(3, ge=1, description="Most false texts of a row in the stage hard.")
-    modular_negatives: int = Field(7, ge=1, description="Most false texts of a row in the stage modular.")
-    positives: int = Field(7, ge=1, description="Most true parts of a row in the stage modular.")
-    form: Literal["own", "paper", "release"] = Field("own", description="Of the loss of the modular stage.")
+    accumulate: int = Field(1, ge=1, description="Batches per step; rows are contrasted within their batch alone.")
+    weight_decay: float = Field(0.01, ge=0, description="Decay of the weights; biases, norms and the scale have none.")
+    negatives: int = Field(3, ge=1, description="Most negative texts of a row in the stage hard.")
+    modular_negatives: int = Field(7, ge=1, description="Most negative texts of a row in the stage modular.")
+    positives: int = Field(7, ge=1, description="Most positive texts of a row in the stage modular.")
+    form: Literal["own", "paper", "release"] = Field("own", description="Form of the modular loss.")
     # Of equations 4 and 6, α1 and α2; the paper gives neither, and its authors' code has 1 and 1.
-    text_to_audio: float = Field(
-        1.0, ge=0, description="Weight of the half of each loss in which captions look for clips, α1."
-    )
-    audio_to_text: float = Field(1.0, ge=0, description="Weight of the other half, α2.")
+    text_to_audio: float = Field(1.0, ge=0, description="Weight of the text-to-audio half of each loss, α1.")
+    audio_to_text: float = Field(1.0, ge=0, description="Weight of the audio-to-text half of each loss, α2.")
     modular_weight: float = Field(
-        0.5, gt=0, description="Of the form own, beside the loss with false texts that it is added to."
+        0.5, gt=0, description="Weight of the modular term in the form own, which is added to the loss with negatives."
     )
-    neighbours: int = Field(0, ge=0, description="0, or of how many nearest clips each row's batch has one.")
+    neighbours: int = Field(
+        0, ge=0, description="Number of nearest clips of which each row's batch has one; 0 for none."
+    )
     precision: Literal["auto", "no", "bf16", "fp16"] = Field(
         "auto", description="no is float32; auto is bf16 on a GPU that has it, else float32."
     )
-    seed: int = Field(0, ge=0, le=2**63 - 1, description="Of fresh weights and of every draw.")
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of fresh weights and of every random draw.")
     evaluate_every: int = Field(
         0, ge=0, description="Steps from one evaluation to the next; 0 for the end of each stage alone."
     )
     patience: int = Field(
-        0, ge=0, description="A stage ends after so many evaluations without a better one; 0 for never."
+        0, ge=0, description="Evaluations without a better score after which a stage ends; 0 for never."
     )
-    checkpoint_every: int = Field(100, ge=1, description="Steps that a killed run loses at most.")
+    checkpoint_every: int = Field(
+        100, ge=1, description="Steps from one saved state to the next: what a killed run loses at most."
+    )
     log_to: tuple[Literal["tensorboard", "trackio"], ...] = Field(
-        (), description="Programs that a log is written for, beside the table that always is."
+        (), description="Programs to log to, beside the table that is always written."
     )
 
     @model_validator(mode="before")

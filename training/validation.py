@@ -259,7 +259,7 @@ def open_validation(
             trials += [*caption_trials(row, place), *part_trials(row, place, rng)]
     if not items and not clips:
         raise TrainingError(
-            f"{data.train.source} has nothing to choose by: no rows of the split validation, and no items like its own"
+            f"{data.train.source} has no validation data: no rows of the validation split, and no items like its own"
         )
     return Validation(items, rows, tuple(trials), clips, progress, left_out)
 
@@ -293,7 +293,7 @@ def _item_tasks(train: TrainingData, most: int) -> tuple[tuple[OpenedTask, ...],
             rows = tuple(items.rows)
             settings = task.settings(rows, {})
         except (InputError, DatasetError, TaskError) as error:
-            left_out.append(f"no items of {task.info.name} to choose by: {error}")
+            left_out.append(f"no items of {task.info.name} for validation: {error}")
             continue
         inputs = tuple(task.inputs(row, settings) for row in rows)
         opened.append(OpenedTask(task, items, rows, inputs, settings))

@@ -48,7 +48,7 @@ class QuadrupleSpec(SceneSpec):
     """
 
     quadruple_candidates: int = Field(50_000, ge=1, description="Size of the pool (paper, section 4.1).")
-    quadruples: int = Field(2_000, ge=1, description="How many are chosen of the pool.")
+    quadruples: int = Field(2_000, ge=1, description="Quadruples selected from the pool.")
     level: Level = Field(
         "shared",
         description=(

@@ -35,11 +35,9 @@ class BlockSpec(PlacedSpec):
     """
 
     blocks: int = Field(96, ge=1, le=100_000, description="How many.")
-    classes: int = Field(8, ge=2, le=64, description="K, labels of a block that are told from each other.")
+    classes: int = Field(8, ge=2, le=64, description="K, the labels of a block to distinguish.")
     context_sources: int = Field(2, ge=1, le=8, description="Sources of each of the two contexts.")
-    snr_db: float = Field(
-        0.0, ge=-40, le=40, description="Level of the added source over that of its whole context, in dB."
-    )
+    snr_db: float = Field(0.0, ge=-40, le=40, description="Level of the added source relative to its context, in dB.")
     unrelated: bool = Field(
         True,
         description=(
@@ -156,9 +154,9 @@ class Blocks(Recipe[BlockSpec]):
             DataColumn("D", [AUDIO], "for each class the second context and the instance", per="labels"),
             DataColumn("alone_b", [AUDIO], "for each class the instance alone, as it is in B", per="labels"),
             DataColumn("alone_d", [AUDIO], "for each class the instance alone, as it is in D", per="labels"),
-            DataColumn("labels", [TEXT], "of the classes", least=2),
-            DataColumn("condition_b", TEXT, "of the instances of B; empty where there are none"),
-            DataColumn("condition_d", TEXT, "of the instances of D"),
+            DataColumn("labels", [TEXT], "labels of the classes", least=2),
+            DataColumn("condition_b", TEXT, "condition of the instances of B; empty where there are none"),
+            DataColumn("condition_d", TEXT, "condition of the instances of D"),
             DataColumn("instances_b", [TEXT], "names of the recordings of B, class by class", per="labels"),
             DataColumn("instances_d", [TEXT], "names of the recordings of D", per="labels"),
             DataColumn("context_a", [TEXT], "labels of the sources of A", least=1),

@@ -160,7 +160,7 @@ class RecordedQuadruples(Recipe[RecordedQuadrupleSpec]):
                 least=1,
             ),
             DataColumn("gains", {part: [NUMBER] for part in PARTS}, "linear gain of each source"),
-            DataColumn("domain", TEXT, "what the recordings are"),
+            DataColumn("domain", TEXT, "domain of the recordings"),
         )
 
     def draw(self, spec: RecordedQuadrupleSpec, sounds: Sounds) -> Iterator[Drawn]:

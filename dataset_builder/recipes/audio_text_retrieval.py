@@ -31,9 +31,7 @@ class CaptionedClips(Recipe[WholeClipSpec]):
 
     def columns(self, spec: WholeClipSpec) -> Sequence[DataColumn]:
         """A clip and its captions."""
-        return whole_columns(
-            DataColumn("captions", [TEXT], "what is said of it, one text or several", least=1, filled=True)
-        )
+        return whole_columns(DataColumn("captions", [TEXT], "its captions, one or several", least=1, filled=True))
 
     def draw(self, spec: WholeClipSpec, sounds: Sounds) -> Iterator[Drawn]:
         """The sounds that have captions."""

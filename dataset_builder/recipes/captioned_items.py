@@ -78,13 +78,13 @@ class CaptionedSpec(ToneSpec):
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
     duration: float = Field(10.0, gt=0, le=LONGEST_DURATION, description="Seconds of a clip.")
     onset: Literal["random", "locked"] = Field(
-        "random", description="Sounds that are heard at the same time begin within half a second, or at once."
+        "random", description="Simultaneous sounds begin at random within half a second, or at once."
     )
     different_kinds: bool = Field(
         False, description="Whether labels that meet are of different kinds of sounds, such as dogs and vehicles."
     )
-    repeats: bool = Field(False, description="Whether a scene may come again where there are no others.")
-    domain: str = Field("", description="What the sounds are, in a word, for the rows.")
+    repeats: bool = Field(False, description="Whether a scene may be repeated once all others are used.")
+    domain: str = Field("", description="Domain of the sounds in a word, for the rows.")
     sounds: SoundsField = Field(None, repr=False, description="Sounds in place of the tones.")
 
     @model_validator(mode="after")
@@ -377,18 +377,18 @@ ITEM_COLUMNS = (
     DataColumn(
         "captions",
         [TEXT],
-        "as many; each is true of the clip in its place and false of the others",
+        "one for each clip: true of it and false of the others",
         least=2,
         filled=True,
     ),
     DataColumn("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}", per="captions"),
     DataColumn(
-        "swapped", TEXT, "what the first two clips differ in: `order`, or attributes with a plus sign between them"
+        "swapped", TEXT, "difference of the first two clips: `order`, or attributes with a plus sign between them"
     ),
     DataColumn(
         "mention",
         TEXT,
-        "of order, whether the first heard is named first (`forward`) or last (`reverse`); else empty",
+        "for order, whether the first sound is mentioned first (`forward`) or last (`reverse`); else empty",
         choices=get_args(Mention),
     ),
     DataColumn("template", TEXT, "name of the template of the first two captions"),
@@ -400,8 +400,8 @@ ITEM_COLUMNS = (
     ),
     DataColumn("pair", TEXT, "the two labels, whichever is first: items of one pair are no independent samples"),
     DataColumn("origin", TEXT, "`synthetic`, of tones, or `recordings`", choices=ORIGINS),
-    DataColumn("writer", TEXT, "of the captions: `template`", choices=WRITERS),
-    DataColumn("domain", TEXT, "what the sounds are"),
+    DataColumn("writer", TEXT, "writer of the captions: `template`", choices=WRITERS),
+    DataColumn("domain", TEXT, "domain of the sounds"),
     DataColumn("gap", NUMBER, "seconds of silence between the two events in the first two clips"),
     DataColumn("overlap", NUMBER, "seconds of both at once in the first two clips"),
     DataColumn("distance", NUMBER, "classes between the exchanged values; 0 where none are"),

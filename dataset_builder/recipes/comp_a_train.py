@@ -67,7 +67,7 @@ _COLUMNS = (
         "negatives", [{"text": TEXT, "kind": TEXT}], f"up to {_NEGATIVES} near the first caption, each of a `kind`"
     ),
     DataColumn("events", [EVENT], EVENTS_MEANING),
-    DataColumn("expression", TEXT, "what the captions say: equal for rows that say the same"),
+    DataColumn("expression", TEXT, "meaning of the captions, equal for rows of the same meaning"),
 )
 
 

@@ -154,7 +154,8 @@ class Factors(Recipe[FactorSpec]):
         """``metadata`` and ``gains`` as in the other recipes of scenes; onsets are shares of a period."""
         factors = ("", *ATTRIBUTES, ONSET)
         changed = (
-            "what was changed of the star's base: `timbre`, `pitch`, `rate`, `amplitude`, `onset`; empty for the base"
+            "factor that differs from the star's base: `timbre`, `pitch`, `rate`, `amplitude`, `onset`; "
+            "empty for the base"
         )
         return (
             DataColumn("id", TEXT, "name of the row"),

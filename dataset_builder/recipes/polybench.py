@@ -18,7 +18,7 @@ from .base import Drawn, Recipe
 
 AnySpec = PolyphonySpec | AnnotatedSpec
 
-_NEEDS = {NO_TIME: "neither", SIMULTANEITY: "what sounds at one moment", ORDER: "the order in time"}
+_NEEDS = {NO_TIME: "neither", SIMULTANEITY: "simultaneity", ORDER: "temporal order"}
 """The temporal information that a kind of question needs, in words; see `questions.NO_TIME`."""
 
 

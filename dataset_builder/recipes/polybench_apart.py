@@ -16,7 +16,7 @@ _FURTHER = (
     DataColumn(
         "pair",
         TEXT,
-        "what the question about a scene has in common with that about the same sounds in the other arrangement",
+        "name of the pair: the same question about the same sounds in both arrangements",
     ),
 )
 

@@ -36,7 +36,7 @@ class RateBindingSpec(Spec):
         InputError: a value out of its range.
     """
 
-    seed: int = Field(0, ge=0, le=2**63 - 1, description="Of every random choice.")
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
     sample_rate: int = Field(32_000, ge=8_000, le=192_000, description="Hz.")
     duration: float = Field(5.0, ge=1, le=60, description="Seconds of a clip.")
     velocity: int = Field(100, ge=1, le=127, description="MIDI velocity of every note.")
@@ -175,10 +175,10 @@ class RateBindings(Recipe[RateBindingSpec]):
             DataColumn("audio", AUDIO, "the clip"),
             DataColumn("faster", TEXT, "`low` or `high`", choices=REGISTERS),
             DataColumn("group", WHOLE, "number of the group of timbres"),
-            DataColumn("timbres", [TEXT], "of the lower source and of the higher: the voice", count=2),
-            DataColumn("notes", [WHOLE], "likewise: the MIDI note", per="timbres"),
-            DataColumn("rates", [NUMBER], "likewise: swells a second", per="timbres"),
-            DataColumn("phases", [NUMBER], "likewise: where in a swell it begins, a share", per="timbres"),
+            DataColumn("timbres", [TEXT], "voices of the lower and the higher source", count=2),
+            DataColumn("notes", [WHOLE], "their MIDI notes", per="timbres"),
+            DataColumn("rates", [NUMBER], "their swells a second", per="timbres"),
+            DataColumn("phases", [NUMBER], "phases of their swells at the onset, as shares", per="timbres"),
         )
 
     def draw(self, spec: RateBindingSpec, sounds: Sounds) -> Iterator[Drawn]:

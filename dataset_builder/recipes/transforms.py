@@ -89,19 +89,21 @@ class Transforms(Recipe[TransformSpec]):
             DataColumn("id", TEXT, "name of the row"),
             DataColumn("audio", AUDIO, "the clip"),
             DataColumn("base", TEXT, "name of the clip that was transformed; its own where there are no copies"),
-            DataColumn("transform", TEXT, "what was done; empty for a base and for candidates"),
+            DataColumn("transform", TEXT, "name of the transform; empty for a base and for candidates"),
             DataColumn(
                 "candidate",
                 TEXT,
-                f"empty for bases and copies; `{SAME}`, or what the clip differs from its base in",
+                f"empty for bases and copies; `{SAME}`, or the attribute that differs from the base",
                 choices=("", *CANDIDATES),
             ),
-            DataColumn("parameter", NUMBER, "by how much; null for the base", optional=True),
-            DataColumn("unit", TEXT, "of the parameter"),
+            DataColumn("parameter", NUMBER, "value of the parameter; null for the base", optional=True),
+            DataColumn("unit", TEXT, "unit of the parameter"),
             DataColumn(
                 "scaled", NUMBER, "place of the parameter in its range, 0 to 1; null for the base", optional=True
             ),
-            DataColumn("quarter", WHOLE, "of the range, 0 to 3; -1 for the base", choices=(-1, *range(QUARTERS))),
+            DataColumn(
+                "quarter", WHOLE, "quarter of the range, 0 to 3; -1 for the base", choices=(-1, *range(QUARTERS))
+            ),
             DataColumn(
                 "fold",
                 WHOLE,
@@ -109,9 +111,9 @@ class Transforms(Recipe[TransformSpec]):
                 choices=tuple(range(FOLDS)),
             ),
             DataColumn("recording", TEXT, "name of a recording; empty for scenes"),
-            DataColumn("label", TEXT, "of a recording"),
+            DataColumn("label", TEXT, "label of a recording"),
             DataColumn("number", NUMBER, "the label of a recording where labels are numbers, else null", optional=True),
-            DataColumn("group", TEXT, "of a recording"),
+            DataColumn("group", TEXT, "group of a recording"),
             DataColumn("metadata", SOURCES, f"the sources: {SOURCE_LABELS}; empty for recordings"),
             DataColumn("levels", LEVELS, "class of each factor, from 0, of a single source; else null", optional=True),
             DataColumn(

@@ -24,7 +24,7 @@ class ZeroShotSpec(WholeClipSpec):
     """
 
     templates: Annotated[tuple[Any, ...], AfterValidator(check_templates)] = Field(
-        default_factory=load_templates, description="Of prompts, each with `{label}` in it."
+        default_factory=load_templates, description="Templates of prompts, each with `{label}` in it."
     )
 
 
@@ -47,7 +47,7 @@ class LabelledClips(Recipe[ZeroShotSpec]):
         """A clip, its labels, and the prompts of each of them."""
         prompts = "of each of these labels the prompts; those of all rows are those of all classes"
         return whole_columns(
-            DataColumn("labels", [TEXT], "what is heard, one class or several", least=1),
+            DataColumn("labels", [TEXT], "its classes, one or several", least=1),
             DataColumn("prompts", [[TEXT]], prompts, per="labels"),
         )
 

@@ -190,20 +190,19 @@ class TransformSpec(SceneSpec):
     of_tones: ClassVar[frozenset[str]] = SceneSpec.of_tones | {"max_sources", "onset"}
 
     max_sources: int = Field(3, ge=2, le=16, description="N, most sources of a base that is a scene.")
-    bases: int = Field(400, description="How many clips are transformed; of whole sounds at most so many.")
+    bases: int = Field(400, description="Clips to transform; of recordings, at most this many.")
     untransformed: int = Field(
         800,
         description=(
-            "How many further clips there are without copies, for probes to learn from: single sources, or whole "
-            "sounds, of these at most so many."
+            "Further clips without copies, for probes to learn from: single sources, or at most this many recordings."
         ),
     )
     per_quarter: int = Field(
         1, ge=1, le=100, description="How many parameters of a transform are drawn in each quarter of its range."
     )
-    transforms: tuple[str, ...] = Field(("gain", "noise", "lowpass", "reverb"), description="Their names.")
+    transforms: tuple[str, ...] = Field(("gain", "noise", "lowpass", "reverb"), description="Names of the transforms.")
     ranges: tuple[tuple[str, InstanceOf[ParameterRange]], ...] = Field(
-        (), description="Of parameters, by the name of a transform; by default its own."
+        (), description="Ranges of parameters by the name of a transform; by default its own."
     )
     headroom: float = Field(
         12.0,
@@ -220,7 +219,7 @@ class TransformSpec(SceneSpec):
         None,
         repr=False,
         description=(
-            "What is transformed in place of scenes. They keep their rate where all have one; a clip is the middle of "
+            "Sounds to transform in place of scenes. They keep their rate where all have one; a clip is the middle of "
             "its sound, of `duration` at most."
         ),
     )

@@ -208,7 +208,7 @@ class EventSounds:
             samples[len(samples) - len(rise) :] *= rise[::-1]
         loud = cycle.level if is_loop else root_mean_square(samples)
         if not loud > 0:
-            raise DatasetError(f"{self._name(event.entry)} is silent where it is heard; leave it out")
+            raise DatasetError(f"{self._name(event.entry)} is silent in the part that is used; leave it out")
         samples *= np.float32(self.loudness(event) / loud)
         return np.asarray(samples)
 

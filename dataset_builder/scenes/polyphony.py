@@ -75,8 +75,8 @@ class PolyphonySpec(ToneSpec):
             tones together with other sounds.
     """
 
-    sounds: SoundsField = Field(None, repr=False, description="With labels, in place of the tones.")
-    seed: int = Field(0, ge=0, le=2**63 - 1, description="Of every random choice.")
+    sounds: SoundsField = Field(None, repr=False, description="Sounds with labels, in place of the tones.")
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
     num_classes: int = Field(8, ge=FEWEST_LABELS, le=49, description="K, classes of each attribute of tones.")
     train_sets: int = Field(
         30,
@@ -89,15 +89,15 @@ class PolyphonySpec(ToneSpec):
         -35.0,
         ge=-80,
         le=-10,
-        description="Decibels below the loudest 10 ms of a sound; what is softer is cut off, and not heard.",
+        description="Decibels below the loudest 10 ms of a sound; anything softer counts as silence.",
     )
     background: str = Field(
-        "", description="Label of what is heard behind all clips, and not asked about; empty for none."
+        "", description="Label of the background of all clips, which no question is about; empty for none."
     )
     background_snr: float = Field(
         20.0, ge=0, le=60, description="Decibels by which the background is softer than the loudest sound of a clip."
     )
-    domain: str = Field("", description="What a user's sounds are, in a word.")
+    domain: str = Field("", description="Domain of a user's sounds, in a word.")
 
     @model_validator(mode="after")
     def _check_sounds(self) -> PolyphonySpec:
@@ -483,7 +483,7 @@ class Cast:
             by_label = casting.events(clip)
             clips[clip.name] = [*(event for of_label in by_label.values() for event in of_label), *behind]
             if self._largest_sample(clips[clip.name]) > PEAK:
-                raise QuestionError(f"{clip.name}: a moment is so much louder than the rest that it would be cut")
+                raise QuestionError(f"{clip.name}: one moment is so much louder than the rest that it would be clipped")
             annotations[clip.name] = self._annotation(clip, group, by_label)
         questions = questions_of(group, list(annotations.values()))
         return [AskedClip(one, annotations[one.recording], group, clips[one.recording]) for one in questions]

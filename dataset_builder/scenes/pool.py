@@ -45,14 +45,14 @@ _ATTEMPTS = 5
 class SoundsSpec(HeardSpec):
     """The common part of specs of clips of any sounds."""
 
-    seed: int = Field(0, ge=0, le=2**63 - 1, description="Of every random choice.")
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
     domain: str = Field(
         "", description="What the sounds are, in a word, for the rows: `words`; by default what they are called."
     )
     duration: float = Field(2.5, ge=0.25, le=LONGEST_DURATION, description="Seconds of a clip.")
     sample_rate: int = Field(16_000, ge=8_000, le=192_000, description="Hz of every clip; sounds are brought to it.")
     sounds: SoundsField = Field(
-        None, repr=False, description="That clips are made of; by default tones of the project's own voices."
+        None, repr=False, description="Sounds of the clips; by default tones of the project's own voices."
     )
 
     @property
@@ -349,7 +349,7 @@ LOWEST, HIGHEST = 60.0, 8_000.0
 
 PLACED_COLUMNS = (
     DataColumn("eq_db", NUMBER, "standard deviation of the filters at their knots"),
-    DataColumn("domain", TEXT, "what the recordings are"),
+    DataColumn("domain", TEXT, "domain of the recordings"),
 )
 """The last columns of rows of placed sounds."""
 
@@ -532,9 +532,7 @@ FEWEST = 2
 class WholeClipSpec(SoundsSpec):
     """Everything that decides rows of whole sounds and their samples."""
 
-    clips: int = Field(
-        100_000, ge=FEWEST, le=1_000_000, description="At most so many; where there are more sounds, they are drawn."
-    )
+    clips: int = Field(100_000, ge=FEWEST, le=1_000_000, description="Most clips; of more sounds, a random draw.")
     duration: float = Field(
         float(LONGEST_RECORDING),
         ge=0.25,
@@ -572,7 +570,7 @@ def whole_columns(*said: DataColumn) -> tuple[DataColumn, ...]:
         *said,
         DataColumn("recording", TEXT, "name of the recording"),
         DataColumn("group", TEXT, "recordings of one group belong together; empty where it is its own"),
-        DataColumn("domain", TEXT, "what the recordings are"),
+        DataColumn("domain", TEXT, "domain of the recordings"),
     )
 
 

@@ -141,7 +141,7 @@ class SceneSpec(ToneSpec):
         InputError: a value out of its range, or K classes that are not distinct.
     """
 
-    seed: int = Field(0, ge=0, le=2**63 - 1, description="Of every random choice.")
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
     max_sources: int = Field(4, ge=2, le=16, description="N, most sources of a scene.")
     duration: float = Field(10.0, gt=0, le=LONGEST_DURATION, description="Seconds of a clip.")
     onset: Onset = Field(

@@ -56,12 +56,12 @@ class LabelledEvent:
     def __post_init__(self) -> None:
         if not 0 <= self.onset < self.offset < math.inf:
             raise AnnotationError(
-                f"{self.label!r} is heard from {self.onset} to {self.offset} s; expected is 0 ≤ onset < offset"
+                f"{self.label!r} lasts from {self.onset} to {self.offset} s; expected is 0 ≤ onset < offset"
             )
         if self.confidence is not None and not 0 <= self.confidence <= 1:
             raise AnnotationError(f"the confidence of {self.label!r} is {self.confidence}; expected is 0 to 1")
         if not self.label:
-            raise AnnotationError(f"what is heard from {self.onset} to {self.offset} s has no label")
+            raise AnnotationError(f"the event from {self.onset} to {self.offset} s has no label")
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Annotation:
         for event in self.events:
             if event.offset > self.duration:
                 raise AnnotationError(
-                    f"{self.recording!r}: {event.label!r} is heard until {event.offset} s, after the end at "
+                    f"{self.recording!r}: {event.label!r} lasts until {event.offset} s, after the end at "
                     f"{self.duration} s"
                 )
 

@@ -51,24 +51,29 @@ class NamedSet(Spec):
 
     name: str = Field(description="Of the file, without its suffix.")
     title: str = Field(description="The name that its authors gave it.")
-    dataset: str = Field(description="Hub id; in a file of a user also a folder.")
+    dataset: str = Field(description="Hub id; in a user's file also a folder.")
     split: str = Field(description="The split that is read.")
-    domain: str = Field(description="What the recordings are, in a word or two.")
+    domain: str = Field(description="Kind of sounds, in a word or two.")
     licence: str = Field(description="Of the recordings.")
-    url: str = Field(description="Where its authors describe it.")
-    citation: str = Field(description="What to cite, in a sentence.")
+    url: str = Field(description="Page of its authors.")
+    citation: str = Field(description="Citation, in a sentence.")
     label: str | None = Field(None, description="Column with labels, where there are some.")
     revision: str | None = Field(None, description="Branch, tag or commit.")
     # Where the repository does not name them: its own script is not run.
     files: str | None = Field(None, description="Pattern of the Parquet files, with {config} and {split} in it.")
     config: str | None = Field(None, description="Configuration.")
-    audio: str | None = Field(None, description="Column with sound, where there are several or files do not say so.")
-    separator: str | None = Field(None, description="Between the labels of a recording, where it can have several.")
+    audio: str | None = Field(None, description="Column with sound, where there are several or the files declare none.")
+    separator: str | None = Field(None, description="Separator between several labels of a recording.")
     captions: tuple[str, ...] | None = Field(None, description="Columns with captions.")
-    caption_separator: str | None = Field(None, description="Between several captions in one text of a column.")
+    caption_separator: str | None = Field(None, description="Separator between several captions in one text.")
     words: tuple[str, ...] | None = Field(None, description="Columns with words: ATTRIBUTE, or COLUMN=ATTRIBUTE.")
-    condition: str | None = Field(None, description="Column of what candidates of a side share: a speaker, a pitch.")
-    group: str | None = Field(None, description="Column of what is never on both sides: a speaker, a source file.")
+    condition: str | None = Field(
+        None, description="Column with a property that labels share, such as the speaker or the pitch."
+    )
+    group: str | None = Field(
+        None,
+        description="Column with groups, such as speakers or source files, each of which is in one split or fold only.",
+    )
     without: tuple[str, ...] = Field((), description="Labels that are left out.")
     settings: dict[str, bool | int | float | str] = Field({}, description="Settings of recipes that suit it.")
 
@@ -83,7 +88,7 @@ class NamedSet(Spec):
     @model_validator(mode="after")
     def _says_something(self) -> NamedSet:
         if self.label is None and not self.captions:
-            raise InputError("label or captions is missing: columns of what is said of the recordings")
+            raise InputError("label or captions is missing: columns that describe the recordings")
         return self
 
     @field_validator("files")
@@ -180,7 +185,7 @@ def named_set_from(name: str, content: Path | str) -> NamedSet:
     try:
         return NamedSet(name=name, **values)
     except InputError as error:
-        raise SoundError(f"{file}: {error}; put a number, yes or no that is meant as a text into quotes") from error
+        raise SoundError(f"{file}: {error}; write a text such as 1.0, yes or no in quotes") from error
 
 
 READERS = ("parquet", "arrow", "audiofolder")
@@ -265,7 +270,9 @@ def _builder(place: Place, config: str | None, split: str | None, files: str | N
         features = builder.info.features
     else:
         if not names:
-            raise SoundError(f"{place.source}: the split is {printable(str(split))!r}; it is such as test[:1000]")
+            raise SoundError(
+                f"{place.source}: the split is {printable(str(split))!r}; expected is one such as test[:1000]"
+            )
         root = place.source if isinstance(place, LocalFolder) else f"hf://datasets/{place.source}@{place.revision}"
         data_files = {name: [f"{root}/{files_of_split(files, config, name)}"] for name in names}
     builder = _asked(place, lambda: datasets.load_dataset_builder("parquet", data_files=data_files, features=features))

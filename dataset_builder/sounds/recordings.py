@@ -219,7 +219,7 @@ RATES = (1_000, 400_000)
 MOST_RECORDINGS = 100_000
 """Most recordings that are read: a part of a larger set is as informative."""
 
-_SEVERAL = "holds several sounds, or nobody says which: left out but where a clip may have several labels"
+_SEVERAL = "holds several sounds, or unknown ones: left out except where a clip may have several labels"
 """The reason why a recording with several labels is skipped."""
 
 _SHOWN = 3
@@ -346,7 +346,7 @@ class ReadRecordings:
             none_taken = [(candidate.id, _SEVERAL) for candidate in candidates if candidate.id in several]
             self.skipped = (*left_out.items(), *none_taken, *problems.items())
             if len(several) == len(usable):
-                self.labelling = "each recording has several labels, of which none is taken"
+                self.labelling = "each recording has several labels, and none of them is chosen"
 
     def _hold(self, usable: Sequence[Usable]) -> None:
         """Set the attributes to those of usable recordings."""

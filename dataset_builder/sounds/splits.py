@@ -208,7 +208,7 @@ def split_of_groups(groups: Iterable[str], shares: Mapping[str, float], *, seed:
 def check_shares(shares: Mapping[str, float]) -> None:
     """Refuse shares that are not all positive or do not sum to 1."""
     if not shares or min(shares.values()) <= 0 or not math.isclose(sum(shares.values()), 1):
-        raise InputError(f"shares are {dict(shares)}; each has to be more than 0, and they have to be 1 together")
+        raise InputError(f"shares are {dict(shares)}; each must be above 0, and their sum 1")
 
 
 def _counts(count: int, shares: Mapping[str, float]) -> dict[str, int]:
@@ -321,7 +321,7 @@ def other_recording(entries: Sequence[Sound], index: int, among: Sequence[int], 
     entry = entries[index]
     pool = [number for number in among if entries[number].sha256 != entry.sha256]
     if not pool:
-        raise DatasetError(f"there is no other recording than {entry.id}, which it could be told apart from")
+        raise DatasetError(f"there is no other recording than {entry.id}, to distinguish it from")
     of_label = [number for number in pool if entries[number].label != entry.label]
     of_group = [number for number in pool if not entry.group or entries[number].group != entry.group]
     return min(

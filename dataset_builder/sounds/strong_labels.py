@@ -88,7 +88,7 @@ def strong_recordings(
     source = printable(f"{folder} with {read.format} labels")
     if not candidates:
         missing = f"; not in the folder are {shown(sorted(map(printable, absent)))}" if absent else ""
-        raise SoundError(f"{source}: in none of {len(read.names):,} recordings a label is heard alone{missing}")
+        raise SoundError(f"{source}: no label is present alone in any of {len(read.names):,} recordings{missing}")
     return ReadRecordings(
         source,
         candidates,
@@ -478,7 +478,7 @@ class AnnotatedRecordings:
         self.source, self.format = source, format
         self.annotations = tuple(sorted((a for a in annotations if a.events), key=lambda a: a.key))
         if not self.annotations:
-            raise AnnotationError(f"{source}: nothing is heard in any recording")
+            raise AnnotationError(f"{source}: no recording has an event")
         results = each_read(
             lambda annotation: _examine(annotation, paths[annotation.recording]),
             self.annotations,
@@ -645,7 +645,7 @@ def _examine(annotation: Annotation, path: Path) -> Stretch | str:
     except SoundError as error:
         return str(error)
     if is_silent(read.samples):
-        return "is silent, and its labels say that something is heard"
+        return "is silent, and its labels state events"
     return Stretch(path, header.rate, start, frames, read.sha256, read.sound)
 
 

@@ -93,7 +93,7 @@ class HeardSpec(Spec):
     def _check_material(self) -> Self:
         for name in () if self.is_of_tones else sorted(self.of_tones):
             if getattr(self, name) != type(self).model_fields[name].get_default(call_default_factory=True):
-                raise InputError(f"{name} is of tones, and recordings are in their place: leave it out")
+                raise InputError(f"{name} applies to tones, which recordings replace here; leave it out")
         return self
 
     @property

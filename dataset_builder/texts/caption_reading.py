@@ -647,8 +647,7 @@ def open_tagger() -> Tag:
         from textblob.en.taggers import PatternTagger
     except ImportError as error:
         raise InputError(
-            "parts of speech are told by textblob, which is not installed: pip install "
-            "'audio-compositionality[captions]'"
+            "parts of speech need textblob, which is not installed: pip install 'audio-compositionality[captions]'"
         ) from error
     tagger = PatternTagger()
     return lambda text: [(str(word), str(tag)) for word, tag in tagger.tag(text)]

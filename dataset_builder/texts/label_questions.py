@@ -73,7 +73,7 @@ class AskedSpec(QuestionSpec):
         InputError: a value out of its range, or there are no such questions.
     """
 
-    seed: int = Field(0, ge=0, le=2**63 - 1, description="Of all choices.")
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
     train: float = Field(
         0.3, ge=0, le=MOST_TRAIN, description="Share of the recordings whose questions are for training; 0 for none."
     )
@@ -98,7 +98,7 @@ class AnnotatedSpec(AskedSpec):
 
     recordings: Annotated[
         AnnotatedRecordings, SkipValidation(), PlainSerializer(lambda recordings: recordings.fingerprint)
-    ] = Field(repr=False, description="What is asked about.")
+    ] = Field(repr=False, description="Recordings to ask about.")
 
     @property
     def questions(self) -> QuestionSettings:

@@ -143,10 +143,10 @@ def balance_table(balances: Sequence[Balance]) -> Table:
     columns = (
         Column("questions about", "Data set, task and variant.", numeric=False),
         Column("n", "Questions.", digits=None),
-        Column("chance", "Share that is right by drawing an option."),
-        Column("blind", "Share that is right for whoever learns from the text of other questions alone."),
-        Column("limit", f"What blind may not exceed: chance and {STANDARD_ERRORS:g} standard errors."),
-        Column("present", "Share that is right for whoever knows what is heard, but not when."),
+        Column("chance", "Accuracy of drawing an option."),
+        Column("blind", "Accuracy of a classifier that is fitted on the text of other questions alone."),
+        Column("limit", f"Upper limit of blind: chance plus {STANDARD_ERRORS:g} standard errors."),
+        Column("present", "Accuracy of knowing the labels of a clip, but not their times."),
     )
     rows = tuple(
         Row(
@@ -161,7 +161,7 @@ def balance_table(balances: Sequence[Balance]) -> Table:
         )
         for balance in balances
     )
-    legend = ["Where present is near 1, the question asks what is heard, not when."] if rows else []
+    legend = ["Where present is near 1, the question asks which labels a clip has, not when."] if rows else []
     return Table("Balance of the questions", columns, rows, tuple(legend), "balance")
 
 

@@ -340,7 +340,7 @@ class QuestionSpec(Spec):
     def _can_be_options(cls, counts: tuple[int, ...] | None) -> tuple[int, ...] | None:
         if counts is not None and (not 2 <= len(set(counts)) <= MOST_OPTIONS or min(counts) < 1):
             raise InputError(
-                f"counts are {counts}; expected are two or more different ones, {MOST_OPTIONS} at most, each 1 or more"
+                f"counts are {counts}; they are 2 to {MOST_OPTIONS} different whole numbers, each 1 or more"
             )
         return counts
 
@@ -350,13 +350,13 @@ class QuestionSettings(QuestionSpec):
 
     related: Mapping[str, frozenset[str]] = Field(
         {},
-        description="For each label those that say more or less than it does of the same sound, such as its ancestors "
-        "in an ontology; they never meet in a question.",
+        description="By label, the labels that say more or less of the same sound, such as its ancestors in an "
+        "ontology; they never meet in a question.",
     )
     negatives: bool = Field(
         False,
-        description="Whether concurrency asks about overlaps in clips that are not negative, and about what does not "
-        "overlap in those that are; other questions are about the former alone.",
+        description="Whether the sounds without overlap that concurrency asks about are those of negative clips; all "
+        "other questions are about the clips that are not negative.",
     )
 
 
@@ -536,16 +536,20 @@ def question_columns(
         further: columns after these.
     """
     said = ", ".join(f"`{polarity}`" for polarity in polarities if polarity)
-    polarity = f"of Yes and No, what Yes says: {said}" if said else "empty, since nothing is answered by Yes or No"
+    polarity = (
+        f"meaning of Yes, where options are Yes and No: {said}"
+        if said
+        else "empty, since nothing is answered by Yes or No"
+    )
     about = ": " + ", ".join(f"`{task}`" for task in tasks) if tasks else ""
     return (
         DataColumn("id", TEXT, "name of the row"),
         DataColumn(CLIP, AUDIO, "the clip"),
-        DataColumn("question", TEXT, "what is asked"),
-        DataColumn("options", [TEXT], "what is chosen from, in this order", least=2),
-        DataColumn("answer", TEXT, "the option that is right"),
-        DataColumn("task", TEXT, f"what it is about{about}", choices=tuple(tasks)),
-        DataColumn("variant", TEXT, "of the task"),
+        DataColumn("question", TEXT, "the question"),
+        DataColumn("options", [TEXT], "the options, in this order", least=2),
+        DataColumn("answer", TEXT, "the right option"),
+        DataColumn("task", TEXT, f"task of the question{about}", choices=tuple(tasks)),
+        DataColumn("variant", TEXT, "variant of the task"),
         DataColumn("anchor", TEXT, "the label that is asked about; empty where the whole clip is"),
         DataColumn(
             "polarity",
@@ -554,19 +558,19 @@ def question_columns(
             choices=tuple(polarities),
         ),
         DataColumn("template", TEXT, "name of the wording"),
-        DataColumn("group", TEXT, "what clips of one origin have in common: samples of a group are not independent"),
+        DataColumn("group", TEXT, "cluster of the clip: rows of one group are not independent"),
         DataColumn("unit", TEXT, "questions with the same words and options that are balanced with each other"),
         DataColumn("recording", TEXT, "name of the clip, or of what it is a part of"),
         DataColumn("source", TEXT, "the data set that it is of"),
         DataColumn("start", NUMBER, "seconds of the recording at which the clip begins"),
         DataColumn("duration", NUMBER, "seconds of the clip"),
         DataColumn("resolution", NUMBER, "seconds: how exact its labels are"),
-        DataColumn("polyphony", WHOLE, "most labels that are heard at the same time"),
-        DataColumn("overlap", NUMBER, "seconds in which two labels or more are heard"),
+        DataColumn("polyphony", WHOLE, "the largest number of labels at one time"),
+        DataColumn("overlap", NUMBER, "seconds with two or more labels"),
         DataColumn(
             "gap",
             NUMBER,
-            "seconds of silence between what is asked about and what is apart from it, where that is dealt",
+            "seconds of silence between the sound in question and those apart from it, where the design sets them",
             optional=True,
         ),
         DataColumn(
@@ -578,7 +582,7 @@ def question_columns(
         DataColumn(
             "events",
             [{"onset": NUMBER, "offset": NUMBER, "label": TEXT}],
-            "when which label is heard: `onset`, `offset` (seconds), `label`",
+            "the events: `onset`, `offset` (seconds), `label`",
         ),
         *further,
     )
@@ -670,5 +674,5 @@ def check_question_row(row: Row, columns: Sequence[DataColumn] = QUESTION_COLUMN
         annotation_of(row)
     except AnnotationError as error:
         raise DatasetError(
-            f"row {row['id']}: what is heard is not 0 ≤ onset < offset ≤ duration in seconds, with a label: {error}"
+            f"row {row['id']}: an event lacks a label, or 0 ≤ onset < offset ≤ duration in seconds: {error}"
         ) from error

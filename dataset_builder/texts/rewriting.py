@@ -96,14 +96,14 @@ class WriterReport:
     def sentences(self) -> Iterator[str]:
         """The report for a person."""
         share = self.taken / self.asked if self.asked else 0.0
-        yield f"Of {self.asked:,} texts asked of {self.model}, {self.taken:,} are taken ({share:.0%})."
+        yield f"Of {self.asked:,} texts requested from {self.model}, {self.taken:,} are accepted ({share:.0%})."
         if self.refused:
             reasons = [f"{count:,} {reason!r}" for reason, count in self.refused.items()]
-            yield f"Refused are {listed(reasons, len(reasons))}; the texts by template stay there."
+            yield f"Refused: {listed(reasons, len(reasons))}; the template texts stay in their place."
         if self.unlisted:
             yield f"Words most often refused as undecided: {listed(list(self.unlisted), _MOST_WORDS_SHOWN)}."
         if self.left:
-            yield f"Of {self.left:,} rows the captions cannot be read; nothing was asked for them."
+            yield f"The captions of {self.left:,} rows cannot be read; no texts were requested for them."
         if self.overlap:
             shares = [f"{share:.2f} by {writer}" for writer, share in self.overlap.items()]
             yield f"Share of words that negatives have in common with the caption: {listed(shares)}."
@@ -525,7 +525,7 @@ class LanguageModel:
         if isinstance(limit, int) and len(tokens) + self._most_new_tokens > limit:
             raise InputError(
                 f"{self._name} reads {limit:,} tokens; a prompt has {len(tokens):,} and its answer up to "
-                f"{self._most_new_tokens:,}: take a model that reads more"
+                f"{self._most_new_tokens:,}: choose a model with a longer context"
             )
         return tokens
 

@@ -163,8 +163,8 @@ def _check(checkpoint: Checkpoint) -> None:
     config = checkpoint.config
     if _is_inner.get():
         raise ModelError(
-            f"'{checkpoint.name}' is aligned with text already, to the embeddings of {config.encoder!r}; what is "
-            "aligned must be an encoder of sound alone"
+            f"'{checkpoint.name}' is aligned with text already, to the embeddings of {config.encoder!r}; only "
+            "an encoder of sound alone can be aligned"
         )
     for name in _TEXTS:
         if not isinstance(getattr(config, name), str) or not getattr(config, name):
@@ -177,7 +177,7 @@ def _check(checkpoint: Checkpoint) -> None:
     if checkpoint.commit is not None and not is_public(config.encoder):
         raise ModelError(
             f"'{checkpoint.name}' comes from the Hub and names {config.encoder!r} as its encoder, which is no listed "
-            "name and no Hub id; what lies on this machine is not loaded for a stranger's model"
+            "name and no Hub id; a model from the Hub cannot load local files"
         )
     check_network(checkpoint, AlignedModel, SIZES)
 

@@ -389,8 +389,7 @@ MODELS = (
     ),
     listing_of(
         RandomVector,
-        "768 normal variates seeded by the content of the clip or of the text; of questions an option drawn likewise; "
-        "knows nothing",
+        "768 normal variates seeded by the content of the clip or of the text; for a question a random option",
         embeds_text=True,
         answers=True,
     ),
@@ -406,20 +405,20 @@ MODELS = (
     ),
     listing_of(
         LevelStatistics,
-        "8 statistics of how loud a clip is and how that changes; knows nothing else",
+        "8 statistics of the level of a clip and of its changes, nothing else",
         is_baseline=False,
         is_level=True,
     ),
     listing_of(
         RootMeanSquare,
-        "the root mean square of a clip, one number; knows nothing else",
+        "the root mean square of a clip: one number, nothing else",
         is_baseline=False,
         is_level=True,
     ),
     listing_of(
         BagOfWords,
         "texts: the sum of a random vector for each word, whatever their order; clips: a random projection of the "
-        "log-mel statistics; knows nothing of which goes with which",
+        "log-mel statistics; the two are unrelated",
         is_baseline=False,
         is_reference=True,
         embeds_text=True,

@@ -214,8 +214,7 @@ MODELS = (
         16_000,
         PARADIGM,
         LICENCE,
-        "CLAP with 0.9 M fresh weights of a fixed seed and a tokenizer of words, of which nothing is downloaded; knows "
-        "nothing",
+        "CLAP with 0.9 M random weights of a fixed seed and a tokenizer of words; untrained, without downloads",
         make=make_tiny_clap,
         embeds_text=True,
     ),

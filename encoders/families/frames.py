@@ -102,14 +102,15 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
         if steps == steps_of_two:
             raise self._unfit(
                 f"its {type(self._extractor).__name__} pads every clip to one length and returns no attention mask, so "
-                "frames of sound cannot be told from padding"
+                "padding cannot be left out"
             )
         try:
             with inference(self.device):
                 (hidden,) = self._hidden_states(inputs, (self.card.options.layer,))
         except (RuntimeError, TypeError) as error:
             raise self._unfit(
-                f"a {type(self._model).__name__} cannot run on what its {type(self._extractor).__name__} makes: {error}"
+                f"a {type(self._model).__name__} cannot run on the output of its {type(self._extractor).__name__}: "
+                f"{error}"
             ) from error
         frames, dim = hidden.shape[1:]
         if self._lengths is None:

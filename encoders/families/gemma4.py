@@ -28,7 +28,7 @@ class Gemma4FrontEnd(TokenFrontEnd):
         from transformers import Gemma4AudioFeatureExtractor
 
         if checkpoint.config.audio_config is None:
-            raise ModelError(f"'{checkpoint.name}' hears nothing: its configuration has no audio_config")
+            raise ModelError(f"'{checkpoint.name}' takes no sound: its configuration has no audio_config")
         self.tokenizer = with_padding(checkpoint.load_chat_tokenizer())
         self._extractor = checkpoint.load_feature_extractor(Gemma4AudioFeatureExtractor)
         if self._extractor.dither:

@@ -411,8 +411,8 @@ class EndpointModel(Model):
         """
         if by != "letters":
             raise ModelError(
-                f"'{self.card.id}' cannot score by {by}: a server tells no likelihoods of given texts; by letters, or "
-                "by what the model answers"
+                f"'{self.card.id}' cannot score by {by}: a server gives no likelihoods of given texts; score by "
+                "letters, or by the model's answers"
             )
         if len(options) != len(prompts):
             raise InputError(f"there are {len(options)} lists of options for {len(prompts)} prompts")
@@ -454,7 +454,7 @@ class EndpointModel(Model):
         if not reply.first_tokens:
             raise ModelError(
                 f"'{self.card.id}' cannot score by letters: the server gives no log-probabilities of first tokens "
-                "(logprobs, top_logprobs); score by what the model answers"
+                "(logprobs, top_logprobs); score by the model's answers"
             )
         return letter_scores(reply.first_tokens, count)
 

@@ -309,7 +309,7 @@ class Failure:
     """
 
     reason: str
-    advice: str = "see what the server says"
+    advice: str = "see the server's message"
     status: int | None = None
     is_transient: bool = False
     requested_wait: float | None = None
@@ -380,7 +380,7 @@ class Pace:
             if is_for_all:
                 self._resume = max(self._resume, now + seconds)
         if is_news:
-            who = "all questions wait" if is_for_all else "it is asked again after"
+            who = "all questions wait" if is_for_all else "asked again after"
             _log.warning("'%s': %s; %s %g s", self._name, failure.reason, who, seconds)
         if not is_for_all:
             self._clock.wait_until(now + seconds, stopped)
@@ -437,7 +437,7 @@ def failure_of(error: Exception, key: str | None, model: str, settings: Endpoint
 def out_of_time(deadline: float) -> Failure:
     """The failure of a question that was not answered within so many seconds."""
     return Failure(
-        f"there was no whole answer within {deadline:g} s, the most that a question may take in all",
+        f"there was no complete answer within {deadline:g} s, the limit of a question with all its tries",
         "see whether the server is overloaded, or allow more (--set deadline=...)",
     )
 
@@ -480,7 +480,7 @@ def refusal_of(reply: HttpReply, key: str | None) -> Failure:
     elif status in RETRIED:
         advice = "run the same command later: it goes on from there"
     else:
-        advice = "see what the server says: another model or shorter clips may do"
+        advice = "see the server's message; another model or shorter clips may work"
     reason = f"the server answered {status}" + (f" ({words})" if words else "")
     return Failure(reason, advice, status, status in RETRIED, requested_wait(reply.headers))
 

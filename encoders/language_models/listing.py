@@ -87,7 +87,7 @@ class FrontEnd(ABC):
         if both[: len(before)] != before or len(both) == len(before):
             raise ModelError(
                 f"the answer {shortened(text, 80)!r} has no tokens of its own behind {chat[-20:]!r}: its likelihood "
-                "cannot be told from that of the prompt"
+                "cannot be separated from that of the prompt"
             )
         return both[len(before) :]
 
@@ -120,7 +120,7 @@ class ProcessorFrontEnd(FrontEnd):
         """
         self.processor = checkpoint.load_processor()
         if getattr(self.processor, "chat_template", None) is None:
-            raise ModelError(f"'{checkpoint.name}' has no chat template, so it is not known how it is asked")
+            raise ModelError(f"'{checkpoint.name}' has no chat template, so the format of its prompts is unknown")
         self.tokenizer = with_padding(self.processor.tokenizer)
         extractor = self.processor.feature_extractor
         self.sample_rate = int(extractor.sampling_rate)
@@ -283,7 +283,7 @@ class LanguageFamily:
 
 
 LEFT_OUT = {
-    "Phi4MultimodalForCausalLM": "it hears by an adapter in a folder of its own, which the package peft loads",
+    "Phi4MultimodalForCausalLM": "its audio input needs an adapter in a folder of its own, loaded by the package peft",
     "GraniteSpeechForConditionalGeneration": "it needs torchaudio for its sound and peft for its adapter",
     "GraniteSpeechPlusForConditionalGeneration": "it needs torchaudio for its sound",
     "Gemma3nForConditionalGeneration": "it cannot be built without timm and torchvision",
@@ -328,7 +328,7 @@ def check_architecture(config: Any, name: str) -> None:
         listed_here = sorted({one for family in families().values() for one in family.architectures})
         why = f" ({reasons[0]})" if reasons else ""
         raise ModelError(
-            f"'{name}' is a {unlisted[0]}, and there is no runner for that architecture here{why}; there are those of "
+            f"'{name}' is a {unlisted[0]}, an architecture without a runner here{why}; there are runners for "
             f"{', '.join(listed_here)}. A class of your own with `answer(clips, prompts)` can be passed as "
             "path/to/file.py:ClassName"
         )

@@ -297,8 +297,8 @@ class TransformersLanguageModel(Model):
         seconds, front_end = given.shape[1] / rate, self.front_end
         if seconds > front_end.limit_seconds:
             raise ClipError(
-                f"it lasts {seconds:g} s, but '{self.card.id}' hears {front_end.limit_seconds:g} s at most and would "
-                "not hear the rest; cut it before",
+                f"it lasts {seconds:g} s, but '{self.card.id}' takes {front_end.limit_seconds:g} s at most; cut it "
+                "before",
                 row,
             )
         if seconds < SHORTEST_SECONDS:
@@ -310,8 +310,8 @@ class TransformersLanguageModel(Model):
     def _continuations(self, chat: str, texts: Sequence[str], by: By) -> tuple[list[int], ...]:
         if self.front_end.opening(chat):
             raise ModelError(
-                f"'{self.card.id}' begins each answer with a thought, which the likelihood of an answer in its place "
-                "tells nothing of; score it by what it writes"
+                f"'{self.card.id}' begins each answer with a thought, so the likelihood of an answer in its place "
+                "means nothing; score it by its answers"
             )
         if by == "options":
             return tuple(self.front_end.continuation(chat, text) for text in texts)
@@ -321,8 +321,8 @@ class TransformersLanguageModel(Model):
                 same = LETTERS[first.index(token)]
                 raise ModelError(
                     f"the answers {same} and {LETTERS[place]} to '{self.card.id}' begin with the same token, "
-                    f"{self.front_end.tokenizer.convert_ids_to_tokens(token)[0]!r}: they cannot be told apart by "
-                    "letters; score by options"
+                    f"{self.front_end.tokenizer.convert_ids_to_tokens(token)[0]!r}: letters cannot distinguish "
+                    "them; score by options"
                 )
         return tuple(first)
 

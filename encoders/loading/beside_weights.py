@@ -147,7 +147,7 @@ def recorded_data(find: Find, *, fresh: bool = False) -> str | None:
     except DamagedError as error:
         raise ModelError(f"{error}; get the model again, or train it again") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ModelError(f"{path} does not say what the weights beside it were trained on: {error!r}") from error
+        raise ModelError(f"{path} does not state the training data of the weights beside it: {error!r}") from error
     check_recorded_files(values, find, path.parent, fresh=fresh)
     return shortened(data if not recipe or str(recipe) in data else f"{data} ({recipe})", LONGEST)
 
@@ -181,6 +181,6 @@ def check_recorded_files(values: Mapping[str, Any], find: Find, folder: Path, *,
         if path is None or sha256_of_file(path) != digest:
             what = "is not there" if path is None else f"is damaged or was changed: its SHA-256 is not that in {RECORD}"
             raise ModelError(
-                f"{folder / name} {what}; get the model again or train it again, or remove {RECORD} where the change "
-                "is meant"
+                f"{folder / name} {what}; get the model again or train it again, or remove {RECORD} if the change "
+                "is intended"
             )

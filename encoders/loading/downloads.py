@@ -123,7 +123,7 @@ def _download(address: str, path: Path, digest: str | None) -> None:
                     bar.update(len(piece))
         actual = digest and _digest_as(digest, partial)
         if actual != digest:
-            raise ModelError(f"what came has the hash {actual}, but the published file has {digest}")
+            raise ModelError(f"the download has the hash {actual}, but the published file has {digest}")
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

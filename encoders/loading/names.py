@@ -116,8 +116,8 @@ class ModelName:
         """
         if self.is_tower and self.form not in ("folder", "hub", "unknown"):
             raise ModelError(
-                f"'{self.uncontrolled}': {TOWER} stands in front of a folder or a Hub id of a model that hears and "
-                f"answers, and '{self.model}' is neither"
+                f"'{self.uncontrolled}': {TOWER} goes in front of the folder or Hub id of a model that takes sound "
+                f"and answers; '{self.model}' is neither"
             )
         if self.form == "adapter":
             adapter = find_adapter(self.prefix)
@@ -141,9 +141,9 @@ class ModelName:
         if "/" in self.model:
             return f"there is no folder '{self.model}', and it is no Hub id (org/name) either"
         return (
-            f"unknown model '{self.uncontrolled}'; `audio-compositionality models` lists those that have a name. Else "
-            "pass a Hub id (org/name), an existing folder with config.json, preprocessor_config.json and safetensors "
-            "weights, or a class of your own as path/to/file.py:ClassName"
+            f"unknown model '{self.uncontrolled}'; `audio-compositionality models` lists those that have a name. "
+            "Otherwise pass a Hub id (org/name), an existing folder with config.json, preprocessor_config.json "
+            "and safetensors weights, or a class of your own as path/to/file.py:ClassName"
         )
 
     def _near(self) -> list[str]:
@@ -428,8 +428,8 @@ def parse_endpoint(name: str) -> Address:
         raise ModelError(f"{what}: the URL must begin with http:// or https://")
     if "@" in rest.partition("/")[0] or re.search(r"[?#\\]", rest):
         raise ModelError(
-            f"{what}: the URL must be http(s)://HOST[:PORT][/PATH], without user, password, ? and #: names stand in "
-            f"result files; the key belongs into the environment variable {KEY_VARIABLE}"
+            f"{what}: the URL must be http(s)://HOST[:PORT][/PATH], without user, password, ? and #: names appear "
+            f"in result files; the key belongs in the environment variable {KEY_VARIABLE}"
         )
     try:
         parts = urlsplit(f"{scheme}://{rest}")

@@ -316,7 +316,7 @@ def _configuration(data: Data, task: Task, fingerprint: str) -> Configuration | 
             return configuration
     except (OSError, AudioCompositionalityError) as error:
         return f"the data {data.source!r} cannot be read: {error}"
-    return f"the data {data.source!r} are others now than those of the results: --data says where theirs are"
+    return f"the data {data.source!r} have changed since the results were made: give the original data with --data"
 
 
 def _reopen(places: Sequence[str], task: Task, fingerprint: str, sources: dict[str, Data | str]) -> Configuration | str:
@@ -339,9 +339,9 @@ def _open_local(source: str) -> Data | str:
     from audio_compositionality.dataset_builder.stored import StoredData
 
     if source.startswith(RECORDINGS_OF):
-        return f"{source} are not read again: --data takes them in the folder that `build` makes of them"
+        return f"{source} cannot be opened by name: build them into a folder and give it with --data"
     if not is_preset(source) and not Path(source).is_dir():
-        return f"the data {source!r} are neither a preset nor a folder here: --data says where they are"
+        return f"the data {source!r} are neither a preset nor a folder here: give their folder with --data"
     try:
         # A result may be a stranger's, so what it states is opened as one of these or not at all.
         return opened_preset(source) if is_preset(source) else StoredData(source)
@@ -354,7 +354,8 @@ def _notes(results: Sequence[ComparedResult], info: TaskInfo, n: int) -> Iterabl
     version = results[0].result.task_version
     if version != info.version:
         yield (
-            f"made by version {version} of {info.title}; version {info.version} is installed, whose numbers are others"
+            f"made by version {version} of {info.title}; its numbers do not compare with those of the installed "
+            f"version {info.version}"
         )
     for name in sorted({name for result in results for name in result.result.settings}):
         values: dict[str, list[str]] = {}

@@ -268,6 +268,6 @@ def with_training_captions(comparison: Comparison, captions: Sequence[str]) -> C
     samples = comparison.samples
     groups = () if samples is None else frequency_groups(samples.rows, captions)
     if samples is None or not groups:
-        note = "no labels of its samples are known, so that nothing can be counted in training captions"
+        note = "its samples have no known labels to count in the training captions"
         return replace(comparison, notes=(*comparison.notes, note))
     return replace(comparison, samples=replace(samples, groups={**samples.groups, GROUPING: groups}))

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 SERIES: dict[str, tuple[Callable[[Sequence[Comparison]], Table | None], str]] = {
-    "layers": (layer_table, "none of their models has several layers, which --layer 0,2,4 or --layer all gives"),
-    "sizes": (size_table, "no two of their trained models differ in their number of parameters"),
+    "layers": (layer_table, "no model has results of several layers; --layer 0,2,4 or --layer all makes them"),
+    "sizes": (size_table, "no two trained models differ in number of parameters"),
 }
 """Tables of series of results, and why there may be none."""
 

@@ -27,8 +27,8 @@ from .tables import interval_text
 ALL = "all"
 
 _ORDERS = (
-    "A question is asked in several orders of its options, and right where it is in every one: who draws an option, or "
-    "always takes the same place, is hardly ever."
+    "Each question is asked under several orders of its options and counts as right only if the answer is right in "
+    "every order: guesses, and a habit of naming the same position, hardly ever are."
 )
 
 
@@ -76,7 +76,7 @@ def cross(heard: ArrayLike, told: ArrayLike) -> Crossed:
     """
     one, other = np.asarray(heard, np.float64), np.asarray(told, np.float64)
     if one.ndim != 1 or one.shape != other.shape or not len(one):
-        raise InputError(f"answers are of shapes {one.shape} and {other.shape}; they must be as many, and one or more")
+        raise InputError(f"answers are of shapes {one.shape} and {other.shape}; they must be equally many, one or more")
     for values in (one, other):
         if not np.isin(values, (0, 1)).all():
             raise InputError(f"{values[~np.isin(values, (0, 1))][0]:g} is neither 0, wrong, nor 1, right")
@@ -141,20 +141,20 @@ def perception_table(comparison: Comparison, place: int) -> Table | None:
     columns = (
         Column(grouping or "questions", numeric=False),
         Column("n", digits=None),
-        *(Column(heading, digits=None) for heading in ("both", "told only", "heard only", "neither")),
-        Column("not heard", "share of the questions that are right when told what is heard and wrong with the sound"),
-        Column("not understood", "share of the questions that are wrong although the model is told what is heard"),
+        *(Column(heading, digits=None) for heading in ("both", "list only", "sound only", "neither")),
+        Column("not heard", "share of questions answered right from the list of events and wrong from the sound"),
+        Column("not understood", "share of questions answered wrong from the list of events"),
     )
     legend = (
-        "Told: the same questions to the same model with silence and a list of what is heard when, as text "
-        f"({CONTROLS[EVENTS_AS_TEXT].prefix}). Both, told only, heard only, neither: in which way it is "
-        "right. Not heard: right when told and wrong with the sound, which is left to perception. Not understood: "
-        "wrong although told, which perception cannot explain.",
-        "Who draws an option is right both ways, or in one, as often as chance has it: the shares are no more than "
-        "bounds where a score is near chance. Below a share: its 95 % interval over independent samples.",
+        "List: the same questions to the same model, with silence and a list of the events and their times as text "
+        f"({CONTROLS[EVENTS_AS_TEXT].prefix}). Both, list only, sound only, neither: which of the two answers are "
+        "right. Not heard: right from the list and wrong from the sound, an error of perception. Not understood: "
+        "wrong from the list, an error that perception cannot explain.",
+        "Guesses are right in both, one or neither as often as chance predicts: near chance the shares are only "
+        "bounds. Below a share: its 95 % interval over independent samples.",
         *((_ORDERS,) if not np.isin(shares, (0, 1)).all() else ()),
     )
-    title = f"{comparison.info.title}: with sound, and told what is heard"
+    title = f"{comparison.info.title}: with the sound, and with a list of its events"
     return Table(title, columns, tuple(rows), legend, f"{comparison.info.name}-perception")
 
 

@@ -400,7 +400,7 @@ def _checked(values: ArrayLike, clusters: ArrayLike) -> tuple[Floats, NDArray[np
     if scores.ndim != 2 or 0 in scores.shape:
         raise InputError(f"scores have shape {scores.shape}, but must be [n, m] with n, m ≥ 1")
     if names.shape != scores.shape[:1]:
-        raise InputError(f"clusters have shape {names.shape}, but must be ({len(scores)},), one a sample")
+        raise InputError(f"clusters have shape {names.shape}, but must be ({len(scores)},), one per sample")
     if not np.isfinite(scores).all():
         row, column = np.argwhere(~np.isfinite(scores))[0]
         raise InputError(f"scores must be finite; row {row}, column {column} is {scores[row, column]}")

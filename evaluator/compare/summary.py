@@ -208,7 +208,7 @@ def size_table(comparisons: Sequence[Comparison]) -> Table | None:
     rows = tuple(Row((Cell(result.label), Cell(_size(result)), *cells[result.label])) for result in sized)
     headings = (
         MODEL,
-        Column("parameters", "number of weights of the part of the model that is run", digits=None),
+        Column("parameters", "number of weights in the part of the model that runs", digits=None),
     )
     return Table("Models by size", (*headings, *columns), rows, legend, "sizes")
 

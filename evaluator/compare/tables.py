@@ -27,8 +27,8 @@ LONGEST_LEGEND_NAME = 80
 """Characters of a stranger's name in a sentence of a legend."""
 
 NOT_INCLUDED = (
-    "Intervals and tests tell what other test samples would change. What other training data, other seeds of a fit or "
-    "other random weights would change comes on top and is not in them."
+    "Intervals and tests cover the variation over test samples alone; other training data, other seeds of a fit and "
+    "other random weights add to it."
 )
 
 
@@ -192,7 +192,7 @@ def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool
                     meant[name] = null.meaning if is_same else null.meaning.rpartition("; ")[0] or null.meaning
         texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
         several = ", the larger where there are two" if any(one.floor for one in placed) else ""
-        sentences += [f"Beside it, what it has to be {place}{several}: {texts}."] if meant else []
+        sentences += [f"Beside it, the value that it has to be {place}{several}: {texts}."] if meant else []
     return sentences
 
 
@@ -245,7 +245,7 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
             remarks.append(f"{measure.heading}: {part:,.0f} of {every:,.0f} {info.measure(whole).heading}")
     if result.cut_answers:
         remarks.append(
-            f"{result.cut_answers:,} answers were cut at the most tokens that an answer may have; those without a "
+            f"{result.cut_answers:,} answers were cut at the limit of tokens for an answer; those without a "
             "choice count as wrong"
         )
     if result.skipped:
@@ -314,9 +314,9 @@ def _score_legend(comparison: Comparison, measures: Sequence[Measure]) -> Iterat
         if next(iter(comparison.views.values())).intervals[0] is None:
             yield too_few(comparison)
     if any(len(result.ids) < result.result.n for result in comparison.results):
-        yield "What has no interval is of all samples of its own result."
+        yield "A number without an interval covers all samples of its own result."
     if comparison.missing is not None:
-        yield f"Samples are taken as independent, and nothing is told of diversity: {comparison.missing}."
+        yield f"Samples are taken as independent, and their diversity is unknown: {comparison.missing}."
     yield from (f"{note[:1].upper()}{note[1:]}." for note in comparison.notes)
     yield from remark_sentences([(result.label, result.result) for result in comparison.results], info)
 
@@ -415,7 +415,7 @@ def printed_table(info: TaskInfo) -> Table | None:
 MOST_GROUPS = 12
 """Most groups that are columns of a table; more are rows."""
 
-_NO_FIT = "–: too few independent samples for a fit, or a diversity that does not vary."
+_NO_FIT = "–: too few independent samples for a fit, or no variation in diversity."
 
 
 def diversity_tables(comparison: Comparison, *, brief: bool = False) -> Iterator[Table]:

@@ -411,7 +411,7 @@ def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[Ba
         adjusted = None if p is None else next(corrected)
         floor, reached = comparison.info.floor, reaches.format(number_text(least, minus="−"))
         floor = floor if measure.floor is None else f"the larger of {floor} and its floor"
-        check = _check(measure, f"what {floor} reaches", difference, interval, adjusted, margin)
+        check = _check(measure, f"the score of {floor}", difference, interval, adjusted, margin)
         decides = measure is comparison.info.judge or not comparison.info.judged_by
         checks[place].append(replace(check, words=f"{check.words} ({floor} {reached})", decides=decides))
     return checks
@@ -447,7 +447,7 @@ def _check(
     """The check of a difference. `margin`: the smallest difference that counts."""
     heading = measure.heading
     if interval is None or p is None:
-        standing, said = Standing.UNKNOWN, f"{heading} is of too few samples to tell"
+        standing, said = Standing.UNKNOWN, f"{heading} has too few samples to tell"
     elif p <= SIGNIFICANT and difference >= margin and difference > 0:
         standing, said = Standing.ABOVE, f"{heading} is higher"
     elif p <= SIGNIFICANT and difference < 0:

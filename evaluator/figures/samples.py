@@ -215,7 +215,7 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
     }
     if not places:
         names = (*drawing.columns, *drawing.training)
-        raise FigureError(f"no result of {comparison.info.title} has what is drawn: {', '.join(names)}")
+        raise FigureError(f"no result of {comparison.info.title} has the columns of this figure: {', '.join(names)}")
     drawn = list(places)[:MOST_PANELS] if labels is None else list(labels)
     for label in drawn:
         if label not in places:
@@ -304,7 +304,7 @@ def sample_panels(comparison: Comparison, drawing: Drawing, sample: int, places:
     results = [comparison.results[place] for place in places]
     results = [result for result in results if set(drawing.columns) <= set(result.samples.columns)]
     if drawing.one is None or not results:
-        raise FigureError(f"nothing of {drawing.name} can be drawn of one sample")
+        raise FigureError(f"{drawing.name} cannot be drawn for one sample")
     columns = even_columns(len(results), 4)
     width = COLUMN if columns <= 2 else PAGE
     with figure_style():

@@ -71,7 +71,7 @@ def run_table(comparisons: Sequence[Comparison]) -> Table:
         Column("task", numeric=False),
         Column("settings", numeric=False),
         Column("device", numeric=False),
-        Column("embedding (s)", "time until the embeddings were there, computed or read from the store", digits=1),
+        Column("embedding (s)", "time to compute the embeddings or to read them from the store", digits=1),
         Column("scoring (s)", digits=1),
         Column("date (UTC)", numeric=False),
     )
@@ -150,7 +150,7 @@ def skipped_table(comparisons: Sequence[Comparison]) -> Table | None:
         for title, label, clip in skipped[:MOST_SKIPPED]
     )
     more = f", the first {MOST_SKIPPED} of {len(skipped):,}" if len(skipped) > MOST_SKIPPED else ""
-    return Table(f"Clips that could not be embedded{more}; their samples are left out of everything", columns, rows)
+    return Table(f"Clips that could not be embedded{more}; their samples are left out", columns, rows)
 
 
 def _results(comparisons: Sequence[Comparison]) -> Iterator[ComparedResult]:

@@ -244,7 +244,7 @@ def _samples(comparison: Comparison, places: Sequence[int]) -> list[ChosenSample
     """The selected samples, or why there are none."""
     view = comparison.views.get(comparison.info.heard_by) or next(iter(comparison.recommended), None)
     if view is None:
-        return "no measure is stated by sample"
+        return "no measure has values by sample"
     try:
         return choose_samples(comparison, view, places)
     except (DatasetError, OSError) as error:

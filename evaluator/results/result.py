@@ -224,7 +224,7 @@ class Result(Strict):
     def _check(self) -> Result:
         unmeasured = sorted(set(self.intervals) - set(self.measures))
         if unmeasured:
-            raise ResultError(f"it has an interval of {unmeasured[0]}, which is none of its measures")
+            raise ResultError(f"it has an interval of {unmeasured[0]}, which is not one of its measures")
         return self
 
     @property
@@ -253,7 +253,7 @@ class Result(Strict):
         """
         values = read_json(text)
         if not isinstance(values, dict):
-            raise ResultError("not a result: its JSON is no object")
+            raise ResultError("not a result: its JSON is not an object")
         version = values.get("schema_version")
         if version != RESULT_SCHEMA_VERSION:
             raise ResultError(
@@ -320,14 +320,14 @@ class SampleTable:
             raise ResultError(f"line {wrong} of its samples has {len(lines[wrong - 2])} values, not {len(header)}")
         ids = tuple(line[0] for line in lines)
         if len(set(ids)) < len(ids) or not all(0 < len(id) <= MAX_TEXT and id.isprintable() for id in ids):
-            raise ResultError("the ids of its samples are empty, too long, not printable, or not each another")
+            raise ResultError("the ids of its samples are empty, too long, not printable, or not unique")
         try:
             columns = {
                 name: np.array([float(line[place]) for line in lines], np.float64)
                 for place, name in enumerate(header[1:], 1)
             }
         except ValueError as error:
-            raise ResultError(f"its samples have a value that is no number: {shortened(str(error), 100)}") from None
+            raise ResultError(f"its samples have a value that is not a number: {shortened(str(error), 100)}") from None
         for name, column in columns.items():
             if not np.isfinite(column).all():
                 raise ResultError(f"the column {name} of its samples has a value that is not finite")
@@ -405,7 +405,7 @@ def load_result(path: Path) -> tuple[Result, SampleTable]:
 def _read_file(path: Path, limit: int) -> bytes:
     # A pipe or a device may never end.
     if not path.is_file():
-        raise ResultError(f"{path.name} is not there, or is no regular file")
+        raise ResultError(f"{path.name} is missing, or is not a regular file")
     try:
         with path.open("rb") as stream:
             content = stream.read(limit + 1)

@@ -99,7 +99,7 @@ def read_strict_json(text: str | bytes) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         values = dict(pairs)
         if len(values) < len(pairs):
-            raise ResultError("not the JSON of this project: a name stands twice in it")
+            raise ResultError("not the JSON of this project: it has a name twice")
         return values
 
     def refuse(constant: str) -> Any:

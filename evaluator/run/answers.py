@@ -86,12 +86,12 @@ def scoring_problem(model: Model, scoring: Scoring) -> str | None:
     if model.scorings:
         valid = ", ".join((GENERATE, *model.scorings))
         return (
-            f"{model.card.id!r} cannot be scored by {scoring}, which takes likelihoods that it does not tell; valid "
-            f"choices of scoring are {valid}"
+            f"{model.card.id!r} cannot be scored by {scoring}: it computes no such likelihoods; valid choices of "
+            f"scoring are {valid}"
         )
     return (
-        f"{model.card.id!r} tells no likelihoods of given answers (score_options), so its answers cannot be scored by "
-        f"{scoring}: score it by what it writes (--set scoring={GENERATE})"
+        f"{model.card.id!r} computes no likelihoods of options (it lacks score_options), so it cannot be scored by "
+        f"{scoring}: score its written answers (--set scoring={GENERATE})"
     )
 
 
@@ -234,7 +234,7 @@ def _likeliest(
         ModelError: the numbers are not one for each option of each prompt.
     """
     if not isinstance(given, Sequence) or len(given) != len(options):
-        raise ModelError(f"'{card.id}' gave no list of scores for each of {len(options)} prompts")
+        raise ModelError(f"'{card.id}' gave no list of scores for each of the {len(options)} prompts")
     rows = enumerate(zip(given, options, strict=True))
     return [_likely(row, texts, card, facts.get(place, {})) for place, (row, texts) in rows]
 
@@ -250,7 +250,7 @@ def _likely(given: Any, options: Sequence[str], card: ModelCard, beside: Mapping
     if len(scores) != len(options):
         raise ModelError(f"'{card.id}' gave {len(scores)} scores of {len(options)} options; it must give one of each")
     if any(score > 0 for score in scores):
-        raise ModelError(f"'{card.id}' gave the log-likelihood {max(scores):g}; none is above 0")
+        raise ModelError(f"'{card.id}' gave the log-likelihood {max(scores):g}; it must be 0 or less")
     told = [score for score in scores if not math.isnan(score)]
     letter = LETTERS[scores.index(max(told))] if told and max(told) > -math.inf else ""
     # JSON has no numbers that are not finite.
@@ -290,8 +290,8 @@ def learning_problem(model: Model, opened: OpenedTask) -> str | None:
         return None
     configuration = opened.configuration
     return (
-        f"{model.card.id!r} learns from questions with their answers, and {configuration.source} has no row of "
-        f"{configuration.recipe} in the split {TRAIN!r}: give data that have, or leave the model out"
+        f"{model.card.id!r} learns from questions and their answers, but {configuration.source} has no row of "
+        f"{configuration.recipe} in the split {TRAIN!r}: give data with such rows, or leave the model out"
     )
 
 
@@ -402,8 +402,8 @@ def _cut(card: ModelCard, content: AnswerShard) -> int | None:
     cut = reasons.count("length")
     if cut:
         warnings.warn(
-            f"'{card.id}': {cut:,} of {len(content.answers):,} answers were cut at the most tokens that an answer may "
-            "have; those without a choice count as wrong",
+            f"'{card.id}': {cut:,} of {len(content.answers):,} answers were cut at the limit of tokens; those without "
+            "a choice count as wrong",
             stacklevel=3,
         )
     return cut if reasons else None
@@ -555,7 +555,9 @@ def _teach(model: Model, opened: OpenedTask, options: RunOptions) -> None:
         for start in range(0, len(ids), ITEMS_PER_SHARD)
         for clip in _clips_of(opened, ids[start : start + ITEMS_PER_SHARD], options.skip_invalid)
     )
-    model.learn(rows, tqdm(clips, f"{model.card.id}, to learn from", len(ids), unit="clip", disable=hidden, leave=None))
+    model.learn(
+        rows, tqdm(clips, f"{model.card.id}, training clips", len(ids), unit="clip", disable=hidden, leave=None)
+    )
 
 
 def _other_clips(opened: OpenedTask) -> list[str]:
@@ -577,7 +579,7 @@ def _other_clips(opened: OpenedTask) -> list[str]:
         for name in one.clips
     }
     if len(set(group_of.values())) < 2:
-        raise TaskError("all clips are of one group, so that there is no clip of another one to ask about")
+        raise TaskError("all clips are of one group; this control needs clips of two or more")
     circle = sorted(group_of, key=lambda id: hashlib.sha256(id.encode()).hexdigest())
     other: dict[str, str] = {}
     following = next(id for id in circle if group_of[id] != group_of[circle[-1]])

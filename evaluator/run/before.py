@@ -51,7 +51,7 @@ def warn_of_other_data(out: Path, opened: Sequence[OpenedTask]) -> None:
             there = listed([f"{count:,} on {name}" for name, count in theirs.items()])
             warnings.warn(
                 f"{out} holds results of {one.task.info.title} on other data, {there}; now on {source}. Tables and the "
-                "report keep them apart, each under the name of its data; another --out keeps the folders apart",
+                "report keep them apart, under the name of their data; another --out keeps the files apart",
                 stacklevel=3,
             )
 
@@ -88,8 +88,8 @@ def check_questions_asked(
         if most is not None and model.device == SERVER and count > most:
             raise InputError(
                 f"'{model.card.id}' is to be asked {count:,} questions, and no more than {most:,} are allowed (--set "
-                f"max_questions=...): allow {count:,}, show options in one order, or give data with fewer questions. "
-                "None was asked"
+                f"max_questions=...): allow {count:,}, ask each in one order of its options, or give data with fewer "
+                "questions. None was asked"
             )
         if count:
             model.check_questions(count)

@@ -169,7 +169,7 @@ class _Block:
             self._read += 1
         if self._read < begun + count:
             expected = self._store.ids[self._numbers[self._read]]
-            raise StoreError(f"the data give no further clip where their rows have '{expected}'")
+            raise StoreError(f"the data end before the clip '{expected}' of their rows")
 
     def take(self, shard: int) -> Iterator[KeptClip]:
         """The clips of a shard in its order; each is forgotten here."""
@@ -177,7 +177,7 @@ class _Block:
 
     def _keep(self, number: int, clip: Clip) -> None:
         if clip.id != self._store.ids[number]:
-            raise StoreError(f"the data give the clips {[clip.id]} where their rows have '{self._store.ids[number]}'")
+            raise StoreError(f"the data give the clip '{clip.id}' where their rows have '{self._store.ids[number]}'")
         if number not in self._wanted:
             return
         if clip.problem is not None and not self._keep_invalid:

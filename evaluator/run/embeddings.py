@@ -396,9 +396,9 @@ def accept_or_refuse(
             for shard in range(other.num_shards):
                 other.discard(shard)
         raise ModelError(
-            f"'{card.id}' gives the same {what} other embeddings in other company: of {len(numbers)} that were "
-            f"embedded a second time one differs by {difference:.1e} of its length, where at most {allowed:.0e} may be "
-            "rounding; what comes before and beside it must not change an embedding, so none is kept: "
+            f"'{card.id}' gives the same {what} other embeddings in another batch: of {len(numbers)} embedded twice, "
+            f"one differs by {difference:.1e} of its length, where rounding explains {allowed:.0e} at most. Earlier "
+            "inputs and the rest of a batch must not change an embedding, so none is kept: "
             f"`audio-compositionality check-model {card.id}` looks for the reason"
         )
     for store in stores:

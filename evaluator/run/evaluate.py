@@ -246,7 +246,7 @@ def _earlier_result(model: Model, opened: OpenedTask, out: Path, skip_invalid: b
     if differing:
         raise ResultError(
             f"{path} is a result for other data, settings or weights (of {result.dataset}, now "
-            f"{opened.configuration.source}; other are {', '.join(differing)}): give another --out, or --force to "
+            f"{opened.configuration.source}; different: {', '.join(differing)}): give another --out, or --force to "
             "replace it"
         )
     return result

@@ -21,36 +21,36 @@ class RunOptions(Spec):
         None,
         ge=1,
         le=ITEMS_PER_SHARD,
-        description="Clips embedded at a time; None for 4 on a CPU and 32 on a GPU. It is halved whenever memory does "
-        "not suffice, and does not change scores beyond rounding.",
+        description="Clips embedded at a time; None for 4 on a CPU and 32 on a GPU. Halved whenever memory runs "
+        "out; scores do not depend on it beyond rounding.",
     )
     max_questions: int | None = Field(
         None,
         ge=0,
-        description="Most questions to put to a model behind a server, where each costs: more are refused before the "
-        "first one; those whose answers are in the store do not count. None for any number.",
+        description="Most questions for a model behind a server, where each costs: a run that needs more is refused "
+        "before the first one. Questions with answers in the store do not count. None for no limit.",
     )
     device: str | None = Field(
         None,
-        description="Torch device of models that are given by name, and of fits; None for CUDA where there is one, "
-        "else the CPU. Of several processes each takes the GPU of its local rank.",
+        description="Torch device of fits and of models given by name; None for CUDA if there is one, else the CPU. Of "
+        "several processes, each takes the GPU of its local rank.",
     )
     out: Path | None = Field(
         None,
-        description="Folder for result files; None writes none. A task is written as soon as it is done, and one that "
-        "is there already for the same data and settings is read instead of computed.",
+        description="Folder for result files; None writes none. Each is written as soon as it is computed; an "
+        "existing one for the same data and settings is read instead.",
     )
     store: Path | None = Field(
         None,
-        description="Folder of the embeddings and answers that are kept; None keeps them in memory. What is there is "
-        "not computed again, and a run that was stopped goes on from there.",
+        description="Folder of stored embeddings and answers; None keeps them in memory. Stored ones are not computed "
+        "again, and an interrupted run continues from them.",
     )
     settings: Mapping[str, Any] = Field(
         {},
-        description="Settings of tasks that are not to be the defaults, by name, as `max_steps`; see `Task.spec`.",
+        description="Settings of tasks other than the defaults, by name, such as `max_steps`; see `Task.spec`.",
     )
     skip_invalid: bool = Field(
-        False, description="Leave out clips that cannot be used, and with them their rows, instead of raising an error."
+        False, description="Leave out unusable clips with their rows, instead of raising an error."
     )
-    force: bool = Field(False, description="Compute and replace what is there.")
+    force: bool = Field(False, description="Compute existing outputs and results again, and replace them.")
     progress: bool = Field(True, description="Show progress bars.")

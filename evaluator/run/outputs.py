@@ -71,8 +71,8 @@ def check_model_kind(task: Task, model: Model) -> None:
         )
     if "text" in needs and not has_text_space(model):
         raise TaskError(
-            f"'{model.card.id}' is asked for a layer or a pooling, where {task.info.name} cannot be scored: texts are "
-            "embedded into the space of the model's own output"
+            f"'{model.card.id}' is asked for a layer or a pooling, which {task.info.name} cannot score: texts are "
+            "embedded in the space of the model's own output"
         )
 
 

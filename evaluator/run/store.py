@@ -40,6 +40,7 @@ from audio_compositionality.support.checked_files import (
 )
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.files import cache_folder, remove_partial_files, safe_file_name, write_whole
+from audio_compositionality.support.text import plain
 from audio_compositionality.tasks.base import GENERATE, Scoring
 
 from .opened import OpenedTask, digest_of_texts
@@ -165,7 +166,7 @@ class ShardStore(ABC, Generic[Content]):
         self.folder = Path(root) / safe_file_name(key.model_id) / f"{key.recipe}-{key.kind}-{key.digest[:16]}"
         if self.folder.exists():
             if not self.folder.is_dir():
-                raise StoreError(f"{self.folder} is a file; give another folder for what models gave")
+                raise StoreError(f"{self.folder} is a file; give another folder for the outputs of models")
             _check_key(self.folder / KEY_NAME, key)
             remove_partial_files(self.folder)
 
@@ -412,8 +413,8 @@ def _check_key(path: Path, key: StoreKey) -> None:
         names = sorted(expected) if not isinstance(stored, dict) else sorted({*stored, *expected})
         other = [name for name in names if not isinstance(stored, dict) or stored.get(name) != expected.get(name)]
         raise StoreError(
-            f"{path.parent} holds outputs of another key (other are {', '.join(other)}); delete the folder, or give "
-            "another one"
+            f"{path.parent} holds outputs of another key (different: {plain(', '.join(other))}); delete the folder, or "
+            "give another one"
         )
 
 
@@ -555,7 +556,7 @@ class AnswerStore(ShardStore[AnswerShard]):
 
 
 def _unusable(path: Path, error: OSError) -> str:
-    return f"{path} cannot be used: {error.strerror}; it is a file of answers that are there already: remove it"
+    return f"{path} cannot be used: {error.strerror}, where a file of earlier answers belongs: remove it"
 
 
 def scoring_of(opened: OpenedTask) -> Scoring:

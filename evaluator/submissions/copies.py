@@ -92,7 +92,7 @@ class Choices(Strict):
     @model_validator(mode="after")
     def _check(self) -> Choices:
         if not len(self.taken) == len(self.right) == len(self.last):
-            raise ResultError("it has other numbers of choices, right ones and questions")
+            raise ResultError("its numbers of choices, right options and questions differ")
         if any(NO_CHOICE in letters for letters in (self.right, self.last)):
             raise ResultError("a question has no right option")
         if any(max(one) > last for *one, last in zip(self.taken, self.right, self.last, strict=True)):
@@ -257,9 +257,9 @@ class Shape(Strict):
         except ValueError:
             raise ResultError("it is not in Base64") from None
         if len(distances) != n * (n - 1) // 2 or len(lengths) != 2 * n or len(ranks) > DIMENSIONS * n:
-            raise ResultError("it has another number of distances, lengths or ranks than its anchors have")
+            raise ResultError("its numbers of distances, lengths or ranks do not fit its anchors")
         if n and len(ranks) % n:
-            raise ResultError("a dimension has another number of ranks than there are anchors")
+            raise ResultError("the ranks of a dimension do not fit the anchors")
         if not all(np.isfinite(numbers).all() and (numbers >= 0).all() for numbers in (distances, lengths)):
             raise ResultError("a distance or a length is negative or not finite")
         return self

@@ -95,7 +95,7 @@ def parse_path(path: str) -> PathParts | None:
 def part_problem(path: str) -> str | None:
     """Why a part of a path is too long; None where none is."""
     length = max(len(part.encode("utf-8", "surrogatepass")) for part in path.split("/"))
-    return f"it has {length:,} bytes; at most {MAX_PART} can be" if length > MAX_PART else None
+    return f"it has {length:,} bytes; at most {MAX_PART} are allowed" if length > MAX_PART else None
 
 
 def folder_of(result: Result, id: str, kind: str = "results") -> str:
@@ -199,7 +199,7 @@ class EntryFolder:
         for name, file in self.files.items():
             check_size(name, file.size)
         if self.outputs == EMBEDDINGS and self._stored_digest(EMBEDDINGS) is None:
-            raise ResultError(f"{EMBEDDINGS} is not in large file storage, so that its hash is not known")
+            raise ResultError(f"{EMBEDDINGS} is not in large file storage, so its hash is unknown")
 
     def _stored_digest(self, name: str) -> str | None:
         """The SHA-256 of a file in large file storage; None for other files."""
@@ -248,7 +248,7 @@ def read_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
     """
     try:
         if folder.is_symlink() or not folder.is_dir():
-            raise ResultError(f"{shortened(str(folder), 300)} is no folder")
+            raise ResultError(f"{shortened(str(folder), 300)} is not a folder")
         present = []
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -263,7 +263,7 @@ def read_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
 def check_size(name: str, size: int) -> None:
     """Refuse a file larger than the limit for its name, with ResultError."""
     if size > FILE_LIMITS[name]:
-        raise ResultError(f"{name} has {size:,} bytes; at most {FILE_LIMITS[name]:,} can be")
+        raise ResultError(f"{name} has {size:,} bytes; at most {FILE_LIMITS[name]:,} are allowed")
 
 
 def check_place(folder: str, name: str | None) -> None:
@@ -277,7 +277,7 @@ def check_names(present: Sequence[str] | Mapping[str, Any], names: Sequence[str]
     unknown = [name for name in present if name not in names]
     if unknown:
         raise ResultError(
-            f"it holds {shortened(ascii(unknown[0]), 200)}; there can be {', '.join(names)} and nothing else"
+            f"it holds {shortened(ascii(unknown[0]), 200)}; a folder holds {', '.join(names)} and nothing else"
         )
     absent = [name for name in names if name not in present and name not in optional]
     if absent:
@@ -292,7 +292,7 @@ def _read_file(path: Path) -> bytes:
     with open(os.open(path, flags), "rb") as stream:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise ResultError(f"{path.name} is no regular file")
+            raise ResultError(f"{path.name} is not a regular file")
         check_size(path.name, status.st_size)
         content = stream.read(FILE_LIMITS[path.name] + 1)
     # It may have grown meanwhile.

@@ -108,7 +108,7 @@ def _check_data(result: Result, data: Data, recipe: str) -> None:
     if result.fingerprint != fingerprint:
         raise ResultError(
             f"the result is of data with the fingerprint {result.fingerprint[:12]}…, {data.source} has "
-            f"{fingerprint[:12]}…: give the data that it was computed from"
+            f"{fingerprint[:12]}…: give the data it was computed from"
         )
 
 

@@ -127,7 +127,7 @@ class RoundedEmbeddings:
         try:
             tensors = load(content)
         except SafetensorError as error:
-            raise ResultError(f"it is no file of safetensors: {shortened(str(error), 200)}") from None
+            raise ResultError(f"it is not a safetensors file: {shortened(str(error), 200)}") from None
         values, offset, scale = tensors["values"], tensors["offset"], float(tensors["scale"])
         text_offset = tensors.get("text_offset")
         offsets = [offset] if text_offset is None else [offset, text_offset]
@@ -146,7 +146,7 @@ def _check_header(content: bytes) -> tuple[str, int]:
     """
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > min(MAX_HEADER, len(content) - 8):
-        raise ResultError(f"its header has {length:,} bytes; at most {MAX_HEADER:,} can be, in a file of as many")
+        raise ResultError(f"its header has {length:,} bytes; at most {MAX_HEADER:,} are allowed, within the file")
     header = read_strict_json(content[8 : 8 + length])
     types = _TEXT_TYPES if isinstance(header, dict) and "text_offset" in header else _TYPES
     if not isinstance(header, dict) or set(header) != {"__metadata__", *types}:
@@ -154,14 +154,14 @@ def _check_header(content: bytes) -> tuple[str, int]:
     shapes = {name: _shape_of(name, header[name]) for name in types}
     clips, dim = shapes["values"] if len(shapes["values"]) == 2 else (0, 0)
     if not (clips >= 1 and 1 <= dim <= MAX_DIM):
-        raise ResultError(f"it has {clips:,} embeddings of {dim:,} numbers each; 1 to {MAX_DIM:,} can be")
+        raise ResultError(f"it has {clips:,} embeddings of {dim:,} numbers each; 1 to {MAX_DIM:,} are allowed")
     if shapes["offset"] != (dim,) or shapes["scale"] != ():
         raise ResultError(f"its offset has the shape {shapes['offset']}, its scale {shapes['scale']}, not ({dim},), ()")
     if shapes.get("text_offset", (dim,)) != (dim,):
         raise ResultError(f"its text_offset has the shape {shapes['text_offset']}, not ({dim},)")
     size = sum(math.prod(shape) * _BYTES[types[name]] for name, shape in shapes.items())
     if len(content) != 8 + length + size:
-        raise ResultError(f"it has {len(content):,} bytes, where its header speaks of {8 + length + size:,}")
+        raise ResultError(f"it has {len(content):,} bytes, where its header states {8 + length + size:,}")
     metadata = header["__metadata__"]
     stated = metadata.get("clips") if isinstance(metadata, dict) and len(metadata) == 1 else None
     match = _STATED.fullmatch(stated) if isinstance(stated, str) else None
@@ -183,7 +183,7 @@ def _shape_of(name: str, described: Any) -> tuple[int, ...]:
     if described["dtype"] != _TEXT_TYPES[name]:
         raise ResultError(f"{name} is of type {shortened(str(described['dtype']), 20)}, not {_TEXT_TYPES[name]}")
     if not isinstance(shape, list) or len(shape) > 2 or not all(type(n) is int and 0 <= n < 2**31 for n in shape):
-        raise ResultError(f"{name} has the shape {shortened(repr(shape), 60)}, which it cannot have")
+        raise ResultError(f"{name} has the shape {shortened(repr(shape), 60)}, which is not allowed")
     return tuple(shape)
 
 
@@ -255,9 +255,9 @@ class RawAnswers:
         try:
             *lines, rest = content.decode("ascii").split("\n")
         except UnicodeDecodeError as error:
-            raise ResultError(f"byte {error.start + 1:,} is none of ASCII, in which JSON can write all texts") from None
+            raise ResultError(f"byte {error.start + 1:,} is not ASCII, in which JSON can write all texts") from None
         if rest or not lines:
-            raise ResultError("its last line has no end" if rest else "it is empty")
+            raise ResultError("its last line is incomplete" if rest else "it is empty")
         pairs = []
         for number, line in enumerate(lines, 1):
             try:
@@ -266,7 +266,7 @@ class RawAnswers:
                 raise ResultError(f"line {number:,}: {error}") from None
         id, count = Counter(id for id, _ in pairs).most_common(1)[0]
         if count > 1:
-            raise ResultError(f"it has {count:,} answers to {shortened(id, 100)}; one answer can be to each question")
+            raise ResultError(f"it has {count:,} answers to {shortened(id, 100)}; each question has one")
         return cls(tuple(id for id, _ in pairs), tuple(text for _, text in pairs))
 
     def problem_of(self, ids: Sequence[str]) -> str | None:
@@ -300,13 +300,13 @@ def _read(line: str) -> tuple[str, str]:
         if not isinstance(text, str):
             raise ResultError(f"its {name} is {stated_text(text)}; it must be a text")
         if len(text) > limit:
-            raise ResultError(f"its {name} has {len(text):,} characters; at most {limit:,} can be")
+            raise ResultError(f"its {name} has {len(text):,} characters; at most {limit:,} are allowed")
         unsafe = _UNSAFE.search(text)
         if unsafe is not None:
-            raise ResultError(f"its {name} has the character U+{ord(unsafe.group()):04X}, which no text needs")
+            raise ResultError(f"its {name} has the character U+{ord(unsafe.group()):04X}, which is not allowed")
     id, answer = values["id"], values["answer"]
     if not (id and id.isprintable()):
-        raise ResultError(f"its id is {stated_text(id)}; it must have printable characters, and one at least")
+        raise ResultError(f"its id is {stated_text(id)}; it must have one or more printable characters")
     if _line(id, answer) != f"{line}\n":
-        raise ResultError("it is not written as `submit` writes it: a name, a blank or an escape is other")
+        raise ResultError("it is not written as `submit` writes it: a name, a blank or an escape differs")
     return id, answer

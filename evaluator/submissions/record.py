@@ -100,11 +100,11 @@ class VerificationRecord(Strict):
         # Without the model's outputs nothing is recomputed.
         whole = [{given, RESULT, SAMPLES} for given in OUTPUTS]
         if set(self.submission) not in whole or set(self.files) != {RESULT, SAMPLES}:
-            raise ResultError("it does not speak of all files")
+            raise ResultError("it does not name all files")
         if self.id != id_of(self.submission):
-            raise ResultError("its id is not made of the files that it speaks of")
+            raise ResultError("its id does not belong to the files it names")
         if not is_date(self.date):
-            raise ResultError("its date is none")
+            raise ResultError("its date is invalid")
         return self
 
     def dumps(self) -> str:
@@ -123,9 +123,7 @@ class VerificationRecord(Strict):
             values = read_strict_json(content)
             version = values.get("schema_version") if isinstance(values, dict) else None
             if version != RECORD_SCHEMA_VERSION:
-                raise ResultError(
-                    f"it is no record of schema version {RECORD_SCHEMA_VERSION} but of {stated_text(version)}"
-                )
+                raise ResultError(f"its schema version is {stated_text(version)}, not {RECORD_SCHEMA_VERSION}")
             record = validated(cls, values)
             if record.dumps().encode() != content:
                 raise ResultError("it is not as a checker writes it: it was changed or damaged after it was written")
@@ -184,7 +182,7 @@ def check(record: VerificationRecord, secret: str | None) -> bool:
     if secret is None:
         return False
     if record.signature is None:
-        raise ResultError(f"{VERIFICATION}: nobody signed it")
+        raise ResultError(f"{VERIFICATION}: it has no signature")
     if not hmac.compare_digest(record.signature, _signature(record, secret)):
         raise ResultError(f"{VERIFICATION}: its signature is not the checker's")
     return True
@@ -218,10 +216,10 @@ def check_record(record: VerificationRecord, claim: Claim, recomputed: bytes, *,
 
 def _recomputed(record: VerificationRecord, content: bytes) -> Result:
     if sha256_by_name({RESULT: content})[RESULT] != record.files[RESULT]:
-        raise ResultError(f"{RESULT} is another file than {VERIFICATION} speaks of")
+        raise ResultError(f"{RESULT} is not the file named in {VERIFICATION}")
     result = read_result(content)
     if record.files[SAMPLES] != result.samples_sha256:
-        raise ResultError(f"{RESULT} is of other samples than {VERIFICATION} speaks of")
+        raise ResultError(f"{RESULT} has other samples than {VERIFICATION} names")
     return result
 
 
@@ -232,7 +230,7 @@ def _check_stated(claimed: Result, recomputed: Result) -> None:
         if set(getattr(claimed, name)) != set(getattr(recomputed, name)):
             other.append(name)
     if other:
-        raise ResultError(f"{RESULT} beside {VERIFICATION} is not of the submission: other are {', '.join(other)}")
+        raise ResultError(f"{RESULT} beside {VERIFICATION} is not of the submission; different: {', '.join(other)}")
 
 
 def _info(result: Result) -> TaskInfo:
@@ -288,7 +286,7 @@ def read_signed_claim(folder: EntryFolder, fetch: Fetch, claim: Claim, secret: s
     folder.check()
     record = VerificationRecord.loads(folder.read(VERIFICATION, fetch))
     if not check(record, secret):
-        raise ResultError("no secret is set here, so that its signature cannot be checked")
+        raise ResultError("no secret is set here, so its signature cannot be checked")
     return _placed(record, check_record(record, claim, folder.read(RESULT, fetch), is_signed=True), folder.path)
 
 

@@ -192,10 +192,10 @@ def read_result(content: bytes) -> Result:
     """
     result = _named(RESULT, content, Result.loads)
     if result.skipped:
-        raise ResultError(f"{RESULT}: it leaves out {len(result.skipped)} clips; a submission has all")
+        raise ResultError(f"{RESULT}: it leaves out {len(result.skipped)} clips; a submission needs all")
     # One day of tolerance for wrong clocks.
     if not is_date(result.date) or datetime.fromisoformat(result.date) > datetime.now(UTC) + timedelta(days=1):
-        raise ResultError(f"{RESULT}: its date is {result.date}, which is none, or is still to come")
+        raise ResultError(f"{RESULT}: its date is {result.date}, which is invalid or in the future")
     return result
 
 
@@ -259,7 +259,7 @@ def policy_problem(result: Result, opened: OpenedTask) -> str | None:
     if (result.recipe, result.fingerprint) != (info.recipe, opened.configuration.fingerprint):
         return f"it is of the data {result.fingerprint[:12]}…, these are {opened.configuration.fingerprint[:12]}…"
     if result.skipped:
-        return f"it leaves out {len(result.skipped)} clips, such as {result.skipped[0].id}; a submission has all"
+        return f"it leaves out {len(result.skipped)} clips, such as {result.skipped[0].id}; a submission needs all"
     # As text: in Python, [False, True, 2] equals [0, 1, 2].
     if _canonical(result.settings) != _canonical(opened.settings):
         return (
@@ -348,7 +348,7 @@ def open_with_choices(result: Result, data: Data) -> OpenedTask:
     except (InputError, TaskError) as error:
         if requested == dict(task.info.choices):
             raise
-        raise ResultError(f"its settings are none that {task.info.name} takes: {shortened(str(error), 300)}") from None
+        raise ResultError(f"its settings are not valid for {task.info.name}: {shortened(str(error), 300)}") from None
 
 
 def open_result_task(result: Result, source: str | Path | None = None) -> OpenedTask:
@@ -365,7 +365,7 @@ def open_result_task(result: Result, source: str | Path | None = None) -> Opened
     """
     task = load_task(result.task)
     if result.recipe != task.info.recipe:
-        raise ResultError(f"it is of the recipe {result.recipe}, where {task.info.name} scores {task.info.recipe}")
+        raise ResultError(f"its recipe is {result.recipe}, where {task.info.name} scores {task.info.recipe}")
     try:
         data = data_with(result.recipe, result.fingerprint, source)
     except ResultError as error:
@@ -394,7 +394,7 @@ def data_with(recipe: str, fingerprint: str, source: str | Path | None = None) -
     presets = ", ".join(_presets(recipe))
     claim = f"it is of data with the fingerprint {fingerprint[:12]}…"
     if source is None:
-        raise ResultError(f"{claim}, which are those of no preset ({presets}): --data says where they are")
+        raise ResultError(f"{claim}, which no preset has ({presets}): name the data with --data")
     from audio_compositionality.dataset_builder.open_data import open_data
 
     data = open_data(source)

@@ -194,7 +194,7 @@ def verification_files(
 
     recomputed, samples, sketch = verification.recomputed, verification.samples, verification.sketch
     if not verification.verified or recomputed is None or samples is None or sketch is None or not verification.id:
-        raise InputError("only a submission that was verified has files that say so")
+        raise InputError("only a verified submission has a record")
     files = {RESULT: recomputed.dumps().encode(), SAMPLES: samples.dumps().encode()}
     values = {
         "schema_version": RECORD_SCHEMA_VERSION,
@@ -224,18 +224,18 @@ def verification_folder(verification: Verification) -> str:
 
 LEGEND = """\
 verified: recomputed from these embeddings or answers, and equal to the claim within the tolerance. Tolerance: 1e-6
-where nothing is fitted, a tenth of the width for the ends of intervals; of fitted scores the spread of the fits, which
-1 % of honest claims exceed; – of a number that follows the randomness of the fits, or that no measure names, and is
-only told. Of each column of samples the one farthest off is shown. That embeddings and answers are those of the model
-that is named cannot be seen in them.""".replace("\n", " ")
+where nothing is fitted; a tenth of the width for the ends of intervals; for fitted scores a bound from the spread of
+the fits, which 1 % of honest claims exceed; – for numbers that vary with the fits or that no measure names: these are
+only reported. Of each column of samples, the largest difference is shown. Whether embeddings and answers come from the
+named model cannot be seen in them.""".replace("\n", " ")
 
 _COLUMNS = (
     Column("number", numeric=False),
-    Column("claimed", "what the result says", digits=6),
-    Column("recomputed", "what was computed from what the model gave", digits=6),
-    Column("difference", "how far the two are apart"),
-    Column("tolerance", "how far they may be; – of what is only told"),
-    Column("verdict", "whether it holds", numeric=False),
+    Column("claimed", "in the result", digits=6),
+    Column("recomputed", "from the model's outputs", digits=6),
+    Column("difference", "absolute difference of the two"),
+    Column("tolerance", "largest difference allowed; – for a number that is only reported"),
+    Column("verdict", "whether the claim holds", numeric=False),
 )
 
 
@@ -351,7 +351,7 @@ def _caption(task: str, model: str, where: str) -> str:
 def _cells(difference: Difference) -> tuple[Cell, ...]:
     claimed, recomputed, tolerance = difference.claimed, difference.recomputed, difference.tolerance
     apart = None if claimed is None or recomputed is None else abs(claimed - recomputed)
-    verdict = "only told" if tolerance is None else "holds" if difference.holds else "differs"
+    verdict = "only reported" if tolerance is None else "holds" if difference.holds else "differs"
     small = (Cell(x, None if x is None else f"{x:.1e}") for x in (apart, tolerance))
     numbers = (Cell(x, _count(x, claimed, recomputed)) for x in (claimed, recomputed))
     return Cell(difference.name), *numbers, *small, Cell(verdict)

@@ -25,8 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=_listing(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="of the sounds; without one, all are listed")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="where they are written")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of the sounds; without one, all are listed")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="folder for the sounds")
     options = parser.parse_args(arguments)
     if options.name is None:
         print(_listing())
@@ -48,7 +48,7 @@ def _make(maker: Maker, folder: Path | None) -> None:
         is_new = make_folder(maker, folder, progress=sys.stderr.isatty())
     for warning in caught:
         print(f"note: {warning.message}", file=sys.stderr)
-    print(f"{folder}: {'made' if is_new else 'was made before, and is whole'}")
+    print(f"{folder}: {'made' if is_new else 'made before, and complete'}")
 
 
 def _listing() -> str:

@@ -89,7 +89,7 @@ class DetectorAnswerer(Chooser):
             or not labels
             or not all(isinstance(label, str) for label in labels)
         ):
-            raise ModelError(f"'{name}': labels is {labels!r}, but must list what can be heard, a text each")
+            raise ModelError(f"'{name}': labels is {labels!r}, but must list the kinds of sound, each a text")
         for attribute, least, most in (
             ("frame_rate", 1e-3, math.inf),
             ("threshold", 0, 1),

@@ -60,7 +60,7 @@ MODELS = (
     _listing(
         "statistics",
         "sound_only:Statistics",
-        "questions: learns from nine statistics of the whole sound which option is right; hears no labels",
+        "questions: learns the right option from nine statistics of the clip, without labels",
         is_reference=True,
     ),
     _listing(
@@ -75,11 +75,11 @@ MODELS = (
         "questions: learns from what there is at one moment, whenever that is, which option is right",
         is_reference=True,
     ),
-    _listing("present", "symbolic:Present", "questions: is told which sounds are heard, and not when", kind="control"),
+    _listing("present", "symbolic:Present", "questions: reads the labels without their times", kind="control"),
     _listing(
         "oracle",
         "symbolic:Oracle",
-        "questions: is told what is heard when; right wherever labels are",
+        "questions: reads the labels with their times; right wherever the labels are",
         kind="control",
     ),
     _listing(

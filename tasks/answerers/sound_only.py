@@ -73,7 +73,7 @@ class Statistics(Chooser):
     statistic. For a kind that it has not learnt it draws an option at random.
     """
 
-    card = answerer_card("statistics", "nine statistics of the whole sound and logistic regression")
+    card = answerer_card("statistics", "nine statistics of the clip and logistic regression")
 
     def __init__(self) -> None:
         """It has yet to learn."""

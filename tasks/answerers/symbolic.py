@@ -200,7 +200,7 @@ class _LabelReader(Chooser):
 class Oracle(_LabelReader):
     """Knows the events; answers by the symbolic rules."""
 
-    card = answerer_card("oracle", "told the labels with their times", kind="control")
+    card = answerer_card("oracle", "reads the labels with their times", kind="control")
 
     def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
         return place_of_answer(asked, annotation_of(row))
@@ -213,7 +213,7 @@ class Present(_LabelReader):
     neither overlaps nor lasts. The only kind that is present overlaps nothing.
     """
 
-    card = answerer_card("present", "told the labels without their times", kind="control")
+    card = answerer_card("present", "reads the labels without their times", kind="control")
 
     def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
         if asked.wording is None:

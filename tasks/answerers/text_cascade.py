@@ -42,7 +42,7 @@ def split_cascade(spec: str) -> tuple[str, str]:
     """
     detector, model = split_detector(spec)
     if not model:
-        raise ModelError(f"the name of a language model that reads what is heard is {_FORM}")
+        raise ModelError(f"a language model that reads detected events is named {_FORM}")
     return detector, model
 
 
@@ -71,7 +71,7 @@ def load_cascade(spec: str, device: torch.device | None, options: EncoderOptions
         reader = load_model(reader_name, device=device, options=options)
     able = reader.abilities
     if isinstance(reader, EventTextModel) or able & {"learn", "labels"} or "answer" not in able:
-        raise ModelError(f"'{reader.card.id}' cannot read what is heard: it must be a model that answers as it is")
+        raise ModelError(f"'{reader.card.id}' cannot read detected events: it must be a model that answers by itself")
     return EventTextModel(detector, reader)
 
 

@@ -31,9 +31,9 @@ BENCHMARK = BenchmarkInfo(
             name="match_group",
             title=(
                 "Group against match, a point a model; a line joins a model with its untrained twin. Dashed: chance of "
-                "independent similarities, 1/2 and 1/6. To the right of it something is known; how far up a model gets "
+                "independent similarities, 1/2 and 1/6. Right of it the model knows something; how far up a model gets "
                 "also depends on whether its captions, or its clips, are nearly one to it. Below the dashed line at a "
-                "match of 1/2 nothing is known, and nothing is heard the wrong way round. An orange dash at the match "
+                "match of 1/2 the model knows nothing, right or wrong. An orange dash at the match "
                 "of a model is its floor, where that is above chance: its group has to be above the dash."
             ),
             alternative="Scatter plots of group against match, a panel a task, a point a model.",

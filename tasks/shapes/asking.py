@@ -161,7 +161,7 @@ class AskingSpec(Spec):
     orders: Literal[1, "cyclic"] = Field(
         ONE_ORDER,
         description="1 shows the options as the data have them; cyclic asks each question once an order, its options "
-        "turned until each has stood at each position, which tells a habit of letters from knowledge.",
+        "turned until each has stood at each position, which separates a habit of letters from knowledge.",
     )
     scoring: Scoring = Field(
         GENERATE,

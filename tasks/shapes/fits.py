@@ -152,7 +152,7 @@ def _read_seeds(seeds: Any) -> Any:
         seeds = range(seeds)
     is_list = isinstance(seeds, list | tuple | range) and len(seeds) == len(set(seeds)) > 0
     if not is_list or not all(type(seed) is int and seed >= 0 for seed in seeds):
-        raise InputError(f"seeds are {seeds!r}; give how many fits to make, or a list of different whole numbers")
+        raise InputError(f"seeds are {seeds!r}; give the number of fits, or a list of different integers")
     return tuple(seeds)
 
 

@@ -98,8 +98,8 @@ class PairInfo(TextInfo):
         "Chance is not the floor of group: a model that takes the two captions, or the two clips, for nearly one "
         "falls below 1/6 without hearing anything the wrong way round, and one that takes them for opposites "
         "reaches nearly 1/2 without knowing anything. Group has to be above the larger of chance and its floor, "
-        "and above the untrained twin. Match tells no knowledge, 1/2 exactly, from little; group alone says that "
-        "captions and clips are told apart one by one."
+        "and above the untrained twin. Match separates little knowledge from none, which is exactly 1/2; "
+        "group alone says that single captions and clips are distinguished."
     )
 
     @property

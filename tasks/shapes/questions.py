@@ -55,7 +55,7 @@ TASKS = tuple(measure.name for measure in METRIC.measures if measure.null == f"c
 KINDS = {name: name.replace("_", "/") for name in TASKS}
 """The kind of question of each task, as `questions` call it."""
 
-_NEEDS = {NO_TIME: "no time", SIMULTANEITY: "what is heard at one moment", ORDER: "the order in time"}
+_NEEDS = {NO_TIME: "no time", SIMULTANEITY: "the sounds of one moment", ORDER: "the order in time"}
 """The need for time of a kind of question, in words."""
 
 NO_OPTION, REFUSED = -1, -2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +26,43 @@ def _quick(one_thread: None) -> None:
 def run() -> Run:
     """The command line in this process: returns the exit status."""
     return lambda *arguments: main([str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def refused(run: Run, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """A command that is refused: returns the one line that it ends with; it leaves nothing in the working directory."""
+
+    def command(*words: str) -> str:
+        before = sorted(Path().rglob("*"))
+        assert run(*words) == 2
+        line, newline, rest = capsys.readouterr().err.partition("\n")
+        assert line.startswith("error: ")
+        assert (newline, rest) == ("\n", "")
+        assert sorted(Path().rglob("*")) == before
+        return line
+
+    return command
+
+
+@pytest.fixture
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
+    """What a command hands to the evaluator, which does nothing: names of models and tasks, data and options."""
+    from audio_compositionality.encoders.base import ENCODER
+
+    calls: list[SimpleNamespace] = []
+
+    def evaluate_models(models, data, tasks, options, *, on_result=None, leave_out=False):
+        names = {"models": [model.name for model in models], "tasks": [task.info.name for task in tasks]}
+        calls.append(SimpleNamespace(**names, data=data, options=options, settings=options.settings))
+        return []
+
+    monkeypatch.setattr("audio_compositionality.evaluator.run.evaluate.evaluate_models", evaluate_models)
+    monkeypatch.setattr(
+        "audio_compositionality.encoders.loading.registry.load_model",
+        lambda name, *, device, options, seed: SimpleNamespace(name=name, abilities=ENCODER),
+    )
+    monkeypatch.setattr("audio_compositionality.cli.scoring.check_kinds", lambda *_: None)
+    return calls
 
 
 @pytest.fixture(scope="module")

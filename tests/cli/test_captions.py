@@ -1,68 +1,45 @@
-"""`run` and `evaluate` with tasks of captions: who stands beside, who is refused, and a report from nothing."""
+"""`captions`: what captions are made of."""
 
 from __future__ import annotations
 
-import os
+import sys
+from types import ModuleType
 
 import pytest
 
-from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
-from audio_compositionality.evaluator.results.result import load_result
 
-TASKS = "comp_a_order,comp_a_attribute"
+class Tagger:
+    """Takes every word but "a" for a noun."""
+
+    def tag(self, text):
+        return [(word, "DT" if word == "a" else "NN") for word in text.replace(",", "").split()]
 
 
 @pytest.fixture
-def few(monkeypatch):
-    """The preset `mini` has few items, at a low rate."""
-    every = ["comp_a_order", "comp_a_attribute", "audio_text_retrieval", "zero_shot_audio"]
-
-    def preset(name="mini", *, recipes=None, **changes):
-        recipes = every if recipes is None else recipes
-        data = rendered_preset("mini", recipes=recipes, **({"items": 12} if "comp_a_order" in recipes else {}))
-        return RenderedData("mini", data.settings)
-
-    monkeypatch.setattr("audio_compositionality.dataset_builder.rendered.rendered_preset", preset)
+def tagger(monkeypatch):
+    module = ModuleType("textblob.en.taggers")
+    module.PatternTagger = Tagger
+    for name in ("textblob", "textblob.en"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setitem(sys.modules, "textblob.en.taggers", module)
 
 
-def test_an_audio_encoder_is_refused_by_name_before_anything_is_embedded(few, run, tmp_path, capsys):
-    for command in (["evaluate", "log-mel-statistics"], ["run", "log-mel-statistics"]):
-        assert run(*command, "--tasks", TASKS, "--out", tmp_path / "out") == 2
-        error = capsys.readouterr().err
-        assert "'log-mel-statistics' is no audio–text encoder, which the task comp_a_order needs" in error
-        assert "it lacks embed_text" in error
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_control_of_texts_needs_a_model_that_reads(run, tmp_path, capsys):
-    assert run("evaluate", "sorted-words:log-mel-statistics", "--tasks", TASKS, "--out", tmp_path) == 2
-    assert "embeds no text, so there is nothing to control" in capsys.readouterr().err
+def test_words_of_tables_are_counted(run, tagger, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.csv").write_text("file,caption_1,caption_2\nx.wav,a bell,a bell rings\ny.wav,a dog,\n")
+    (tmp_path / "two.txt").write_text("a horn\n\na horn\n")
+    assert run("captions", "one.csv", "two.txt") == 0
+    said = capsys.readouterr().out
+    assert [line.split()[-6:] for line in said.splitlines() if "one.csv" in line or "two.txt" in line][:2] == [
+        ["3", "3", "7", "4", "2.33", "1.33"],
+        ["2", "1", "4", "2", "2.00", "1.00"],
+    ]
+    assert "determiners" in said
+    assert "horn" in said
 
 
 @pytest.mark.slow
-def test_run_of_the_benchmark_needs_nothing_and_ends_in_a_report(few, run, tmp_path, capsys):
-    out = tmp_path / "results"
-    assert run("run", "--benchmark", "comp_a", "--out", out) == 0
-    printed = capsys.readouterr().out
-    assert printed.startswith("Scoring random, bag-of-words, tiny-clap on the preset mini")
-    assert {path.name for path in out.iterdir() if path.is_dir()} == {"random", "bag-of-words", "tiny-clap"}
-    results = {path.stem: load_result(path)[0] for path in out.glob("bag-of-words/*/*.json")}
-    assert set(results) == {"comp_a_order", "comp_a_attribute", "audio_text_retrieval", "zero_shot_audio"}
-    for name in ("comp_a_order", "comp_a_attribute"):
-        measures = results[name].measures
-        assert [measures[one] for one in ("text", "audio", "group", "match")] == [0, 0, 0, 0.5]
-    page = (out / "report.html").read_text("utf-8")
-    assert "chance" in page
-    assert page.count('class="said"') >= 8
-    assert os.stat(out / "report.html").st_size < 5_000_000
-
-
-@pytest.mark.slow
-def test_two_tasks_by_name_and_a_control_of_texts(few, run, tmp_path):
-    names = ("bag-of-words", "sorted-words:tiny-clap")
-    assert run("evaluate", *names, "--tasks", TASKS, "--out", tmp_path / "out") == 0
-    paths = sorted((tmp_path / "out").rglob("*.json"))
-    assert [path.stem for path in paths] == ["comp_a_attribute", "comp_a_order"] * 2
-    for path in paths:
-        result, _ = load_result(path)
-        assert (result.measures["group"], result.measures["match"]) == (0, 0.5)
+def test_words_of_our_own_items_are_counted(run, tagger, capsys):
+    assert run("captions", "--preset", "mini", "--nouns", 1) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in ("comp_a_order", "comp_a_attribute", "comp_a_train", "audio_text_retrieval"))

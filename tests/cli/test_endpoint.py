@@ -1,4 +1,4 @@
-"""A model behind a server, by the command line: what is asked, what is refused before, what is kept, and no key."""
+"""A model behind a server, alone and behind a detector: what is asked, what is refused before, what is kept, no key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -17,18 +16,17 @@ import pytest
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.rendered import rendered_preset
-from audio_compositionality.encoders.loading.names import KEY_VARIABLE
+from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.loading.names import KEY_VARIABLE, check_name
+from audio_compositionality.encoders.loading.registry import has_twins, load_model
 from audio_compositionality.evaluator.results.result import load_result
 
 from ..encoders.language_models.endpoint_server import (
     Clock,
     LoopbackEndpoint,
-    Raw,
     Request,
-    Response,
     StillClock,
     completion,
-    head,
     refusal,
 )
 
@@ -39,7 +37,7 @@ QUESTIONS = 25
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("data") / "questions"
-    scenes = rendered_preset("mini", recipes=["polybench"], train_sets=0, test_sets=1)
+    scenes = rendered_preset("mini", recipes=["polybench"], train_sets=1, test_sets=1)
     build_dataset(scenes, folder, workers=1, progress=False)
     return folder
 
@@ -68,12 +66,12 @@ def server(monkeypatch) -> Iterator[LoopbackEndpoint]:
 def evaluate(server, data, tmp_path):
     """Function of more arguments: the exit status of the command."""
 
-    def command(*more: str) -> list[str]:
+    def command(*more: str, name: str = server.name) -> list[str]:
         places = ["--out", str(tmp_path / "out"), "--store", str(tmp_path / "store"), "--data", str(data)]
-        return ["evaluate", server.name, "--tasks", "polybench", *places, *more]
+        return ["evaluate", name, "--tasks", "polybench", *places, *more]
 
-    def run(*more: str) -> int:
-        return main(command(*more))
+    def run(*more: str, **model: str) -> int:
+        return main(command(*more, **model))
 
     run.command = command
     return run
@@ -124,112 +122,6 @@ def test_faults_are_passed_over_and_the_key_is_nowhere(server, evaluate, tmp_pat
     assert len(questions(server)) == QUESTIONS + 3
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        (["--set", "max_questions=18"], "is to be asked 25 questions, and no more than 18 are allowed"),
-        (["--set", "orders=cyclic", "--set", "max_questions=19"], "is to be asked 83 questions, and no more than 19"),
-        (["--set", "scoring=options"], "valid choices of scoring are generate, letters"),
-        (["--set", "scoring=letter"], "letters"),
-    ],
-)
-def test_what_is_refused_is_so_before_the_first_question(server, evaluate, capsys, tmp_path, more, words):
-    assert evaluate(*more) == 2
-    said = capsys.readouterr().err
-    assert words in " ".join(said.split())
-    assert KEY not in said
-    assert questions(server) == []
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_wrong_key_is_said_without_showing_it(server, evaluate, capsys, monkeypatch):
-    monkeypatch.setenv(KEY_VARIABLE, "sk-another-987654")
-    assert evaluate() == 2
-    said = capsys.readouterr().err
-    assert "the server answered 401" in said
-    assert "sk-another" not in said
-    assert questions(server) == []
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_what_came_before_a_server_went_down_is_not_asked_again(server, evaluate, capsys):
-    answer = server.respond
-    server.respond = lambda request: refusal(400, "gone") if len(questions(server)) > 11 else answer(request)
-    assert evaluate() == 2
-    assert "the server answered 400" in capsys.readouterr().err
-    server.respond = answer
-    before = len(questions(server))
-    assert evaluate("--set", f"max_questions={QUESTIONS - 11}") == 0
-    assert len(questions(server)) == before + QUESTIONS - 11
-
-
-@pytest.fixture
-def other(server) -> Iterator[LoopbackEndpoint]:
-    """A second server, which would answer."""
-    second = LoopbackEndpoint(Clock())
-    yield second
-    second.close()
-
-
-FAULTS = {
-    "redirect": ("the server redirects (307) from http://{host} to http://{other}, where nothing was sent", []),
-    "large": ("the server answered 200 with more than 1 MB", []),
-    "slow": ("there was no whole answer within 1.5 s", ["--set", "deadline=1.5"]),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_server_that_goes_too_far_ends_the_command_at_once(server, other, evaluate, capsys, tmp_path, name):
-    """In the middle of a run; nothing is asked twice, nothing that came is lost, and nothing goes elsewhere."""
-    answer = server.respond
-
-    def dribble() -> Iterator[bytes]:
-        yield head()
-        for _ in range(600):
-            server.closing.wait(0.1)
-            yield b" "
-
-    def respond(request: Request):
-        if len(questions(server)) <= 11:
-            return answer(request)
-        if name == "redirect":
-            return Response(307, b"", {"Location": f"{other.url}/chat/completions"})
-        return Raw(dribble() if name == "slow" else chain([head()], repeat(b" " * 2**16, 9_000)))
-
-    server.respond = respond
-    words, more = FAULTS[name]
-    assert evaluate(*more) == 2
-    said = capsys.readouterr().err
-    assert len([line for line in said.splitlines() if words.format(host=server.host, other=other.host) in line]) == 1
-    assert "Traceback" not in said
-    assert KEY not in said
-    assert other.requests == []
-    asked = [json.dumps(request.content) for request in questions(server)]
-    assert len(asked) == len(set(asked)) < QUESTIONS
-    server.respond = answer
-    assert evaluate("--set", f"max_questions={QUESTIONS - 11}") == 0
-    assert len(questions(server)) == len(asked) + QUESTIONS - 11
-    assert other.requests == []
-    no_key_in(tmp_path)
-
-
-@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
-def test_a_deadline_that_is_none(server, evaluate, capsys, seconds):
-    assert evaluate("--set", f"deadline={seconds}") == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert f"deadline is {seconds!r}; it is a number above 0" in said
-    assert server.requests == []
-
-
-@pytest.mark.parametrize("command", ["evaluate", "run"])
-def test_the_deadline_is_among_the_settings(capsys, command):
-    assert main([command, "first", "--set", "help"]) == 0
-    printed = capsys.readouterr().out
-    assert "deadline " in printed
-    assert "Seconds that a question to a model behind a server may" in printed
-
-
 @pytest.mark.slow
 def test_a_killed_command_asks_again_only_what_was_under_way(server, evaluate, tmp_path):
     """At most the eight questions that are under way at a time are lost."""
@@ -260,3 +152,93 @@ def test_a_killed_command_asks_again_only_what_was_under_way(server, evaluate, t
     assert evaluate("--set", f"max_questions={QUESTIONS - len(lines)}") == 0
     assert len(questions(server)) == before + QUESTIONS - len(lines)
     no_key_in(tmp_path)
+
+
+# A language model that reads what a detector has heard
+
+DETECTOR = """
+import numpy as np
+from audio_compositionality.tasks.answerers.detector import DetectorAnswerer
+
+class Mine(DetectorAnswerer):
+    labels, frame_rate = ("bell",), 10.0
+
+    def detect(self, waveforms, rate):
+        return np.ones((len(waveforms), round(10 * waveforms.shape[1] / rate), 1), np.float32)
+"""
+
+
+@pytest.fixture
+def detector(tmp_path) -> str:
+    Path(tmp_path, "mine.py").write_text(DETECTOR)
+    return f"{tmp_path / 'mine.py'}:Mine"
+
+
+def texts_of(server: LoopbackEndpoint) -> list[str]:
+    """The questions, all of them without sound."""
+    texts = [request.content for request in questions(server)]
+    assert all(isinstance(text, str) for text in texts)
+    return texts
+
+
+@pytest.mark.slow
+def test_the_built_in_detector_learns_and_a_server_reads(server, evaluate, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("audio_compositionality.tasks.answerers.detector.STEPS", 100)
+    name = f"heard-as-text:cascade:{server.name}"
+    assert evaluate("--set", "max_questions=18", name=name) == 2
+    assert "is to be asked 25 questions, and no more than 18 are allowed" in " ".join(capsys.readouterr().err.split())
+    assert questions(server) == []
+    assert evaluate("--set", "max_questions=25", name=name) == 0
+    asked = texts_of(server)
+    assert len(asked) == QUESTIONS
+    assert all(text.startswith(("These sounds were detected", "No sounds were detected")) for text in asked)
+    assert any(" s: " in text for text in asked)
+    assert all(text.endswith("\nAnswer with one letter only.") for text in asked)
+    (path,) = (tmp_path / "out").rglob("polybench.json")
+    result = load_result(path)[0]
+    assert (result.model.id, result.device) == (f"heard-as-text:cascade:endpoint:tiny@{server.host}", "server")
+    assert (result.n, result.measures["unparsed"]) == (QUESTIONS, 0)
+    # What was answered is there, and asked no more.
+    (tmp_path / "out").rename(tmp_path / "earlier")
+    assert evaluate("--set", "max_questions=0", name=name) == 0
+    assert len(questions(server)) == QUESTIONS
+
+
+def test_a_detector_of_the_user_s_own(server, evaluate, detector, tmp_path):
+    name = f"heard-as-text:{detector}:{server.name}"
+    assert not has_twins(name)
+    assert evaluate("--set", "prompt=reason", "--batch-size", "3", name=name) == 0
+    assert len(questions(server)) == QUESTIONS
+    assert all("\n0.00-10.00 s: bell\n" in text for text in texts_of(server))
+    assert {request.body["max_tokens"] for request in server.requests[1:]} == {1024}
+    assert server.most_at_once <= 3
+    (path,) = (tmp_path / "out").rglob("polybench.json")
+    assert load_result(path)[0].model.id == f"heard-as-text:Mine:endpoint:tiny@{server.host}@tokens=1024"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("heard-as-text:cascade", "named heard-as-text:DETECTOR:MODEL"),
+        ("heard-as-text:", "named heard-as-text:DETECTOR:MODEL"),
+        ("heard-as-text:cascade:", "named heard-as-text:DETECTOR:MODEL"),
+        ("heard-as-text:nowhere.py:Mine:cascade", "there is no file"),
+        ("heard-as-text:cascade:nothing-of-that-name", "unknown model"),
+        ("heard-as-text:cascade:endpoint:tiny@https://me:geheim@host/v1", "without user, password"),
+        ("without-audio:heard-as-text:cascade:endpoint:tiny@https://me:geheim@host/v1", "without user, password"),
+    ],
+)
+def test_names_that_are_none_are_refused_before_anything_is_loaded_or_shown(name, words, capsys, tmp_path):
+    with pytest.raises(ModelError, match=words):
+        check_name(name)
+    assert main(["run", name, "--out", str(tmp_path)]) == 2
+    captured = capsys.readouterr()
+    assert "geheim" not in captured.out + captured.err
+
+
+def test_what_detects_or_reads_nothing_is_refused(detector):
+    with pytest.raises(ModelError, match="'first' detects no events"):
+        load_model("heard-as-text:first:first")
+    for reader in ("cascade", "oracle", "downsample", f"heard-as-text:{detector}:first"):
+        with pytest.raises(ModelError, match="cannot read detected events"):
+            load_model(f"heard-as-text:{detector}:{reader}")

@@ -1,12 +1,18 @@
-"""``--layer`` with several layers, from arguments to tables."""
+"""``--layer`` with several layers and ``twin_seeds`` with several draws: each a model of its own, side by side."""
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
+from audio_compositionality.cli.scoring import ModelSettings, model_settings
 from audio_compositionality.encoders.families.whisper import WhisperEncoder
+from audio_compositionality.encoders.loading.names import is_twin
+from audio_compositionality.encoders.options import LanguageOptions
+from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.compare.verdicts import verdicts
 from audio_compositionality.evaluator.results.result import load_result
 
 NAME = "small-whisper"
@@ -51,7 +57,7 @@ def test_each_layer_has_a_result_and_a_row_and_all_come_from_one_pass(whisper, f
     assert header.split(",")[:2] == ["model", "layer"]
     assert [row.split(",")[:2] for row in rows] == [[NAME, "0"], [NAME, "1"], [NAME, "2"], [NAME, ""]]
     assert run("compare", results, "--data", folder, "--table", "sizes") == 2
-    assert "no two of their trained models differ" in capsys.readouterr().err
+    assert "no two trained models differ" in capsys.readouterr().err
 
 
 def test_embed_writes_a_folder_a_layer_and_evaluate_reads_them(whisper, folder, tmp_path, run, capsys, passes):
@@ -64,3 +70,35 @@ def test_embed_writes_a_folder_a_layer_and_evaluate_reads_them(whisper, folder, 
     evaluate = ["evaluate", whisper, "--data", folder, "--store", out, "--out", tmp_path / "results"]
     assert run(*evaluate, "--tasks", "a_coat", "--layer", "1") == 0
     assert not passes
+
+
+@pytest.mark.slow
+def test_each_draw_has_a_result_and_the_verdict_asks_for_all(whisper, folder, tmp_path, run, monkeypatch):
+    monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
+    names = [whisper, f"untrained:{whisper}", f"reversed-audio:untrained:{whisper}", "log-mel-statistics"]
+    command = ["evaluate", *names, "--set", "twin_seeds=0,1,2,1", "--data", folder, "--tasks", "a_coat"]
+    assert run(*command, "--out", tmp_path / "results") == 0
+    (comparison,) = compare_results([tmp_path / "results"])
+    twin = f"untrained:{whisper.name}"
+    labels = {label.partition(" (seed-")[0]: [] for label in comparison.labels}
+    for label in comparison.labels:
+        labels[label.partition(" (seed-")[0]].append(label)
+    assert {name: len(of_name) for name, of_name in labels.items()} == {
+        whisper.name: 1,
+        twin: 3,
+        f"reversed-audio:{twin}": 3,
+        "log-mel-statistics": 1,
+    }
+    assert len(set(comparison.labels)) == 8
+    scores = {result.label: result.result.measures["a_coat"] for result in comparison.results}
+    assert len({scores[label] for label in labels[twin]}) == 3
+    (verdict,) = verdicts(comparison)
+    said = " ".join(check.words for check in verdict.questions[0].checks)
+    assert all(label[:60] in said for label in labels[twin])
+
+
+def test_only_names_of_twins_depend_on_the_seed():
+    assert model_settings(Namespace(layer=None)) == ModelSettings(None, LanguageOptions(), (0,))
+    assert is_twin("untrained:whisper-base")
+    assert is_twin("reversed-audio:shuffled:whisper-base")
+    assert not any(map(is_twin, ("whisper-base", "reversed-audio:whisper-base", "random", "mine.py:Mine")))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 
 from ..dataset_builder.sounds.sounds import write, write_labelled
+from ..dataset_builder.texts.labelled import write_domestic
 
 LOG_MEL = "log-mel-statistics"
 
@@ -40,6 +39,11 @@ def prepared(tmp_path_factory):
     (folder / "without.yaml").write_text("label: animal\n")
     (folder / "misspelt.yaml").write_text("data: animals\nlable: animal\n")
     (folder / "range.yaml").write_text("data: animals\nsettings: {classes: 1}\n")
+    (folder / "empty.txt").write_text("\n \n")
+    (folder / "untold.tsv").write_text("filename\tonset\toffset\tevent_label\na.wav\t0\t1\tdog\n")
+    duration = {"syn_1": {"event": {"dog": [1.5, 2.0]}, "caption": ""}}
+    (folder / "duration_captions.json").write_text(json.dumps(duration))
+    write_domestic(folder / "desed")
     (folder / "syntax.py").write_text("class Mine\n")
     (folder / "mine.py").write_text("class Mine:\n    pass\n")
     (folder / "bad.json").write_text("{")
@@ -49,13 +53,10 @@ def prepared(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def place(prepared, tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def _place(prepared, monkeypatch):
     """The working directory of a hurried user."""
-    folder = tmp_path / "here"
-    shutil.copytree(prepared, folder)
-    monkeypatch.chdir(folder)
-    return folder
+    monkeypatch.chdir(prepared)
 
 
 COMMANDS = [
@@ -64,13 +65,12 @@ COMMANDS = [
     ("--data animals", "unknown command 'animals'"),
     ("run --modell whisper-base", "there is no option --modell; "),
     ("run random --outt x", "there is no option --outt; did you mean --out?"),
+    ("run --bench comp_a", "there is no option --bench; did you mean --benchmark?"),
     ("run random --recordings animals", "there is no option --recordings; --help lists all"),
     ("build --transforms gain", "there is no option --transforms; as a setting it is --set transforms=VALUE"),
     ("train --out x --learning-rate 1", "as a setting it is --set learning_rate=VALUE, and --set help lists all"),
     ("evaluate random --label animal", "as a setting it is --set label=VALUE"),
     ("evaluate random --max-steps=10", "as a setting it is --set max_steps=VALUE"),
-    ("evaluate random --data", "--data needs a value"),
-    ("evaluate random --out", "--out needs a value"),
     ("compare", "compare needs RESULT; --help shows an example"),
     ("report", "report needs RESULT; --help shows an example"),
     ("verify", "verify needs RESULT; --help shows an example"),
@@ -106,7 +106,6 @@ MODELS = [
     ("evaluate random --layer 2", "'random' is a baseline"),
     ("evaluate random --layer 0,2", "'random' is a baseline"),
     ("evaluate random --layer all", "'random' has no layers to choose from"),
-    ("evaluate random --layer 1,b", "--layer is '1,b'; it is a number from 0 on, several with commas"),
     ("run --layer=-1", "--layer is '-1'"),
     ("check-model random --layer 0,1", "--layer is '0,1'; this command takes one layer"),
     ("evaluate downsample --tasks polybench", "it lacks answer"),
@@ -114,46 +113,31 @@ MODELS = [
 ]
 
 VALUES = [
-    ("evaluate random --batch-size 0", "--batch-size is '0'; it is a whole number from 1 on"),
-    ("evaluate random --batch-size many", "--batch-size is 'many'; it is a whole number from 1 on"),
     ("run --batch-size 1000", "batch_size is 1000; it must be a whole number from 1 to 64"),
-    ("evaluate random --device gpu", "device"),
-    ("evaluate random --seeds 0", "--seeds is '0'; it is a whole number from 1 on"),
-    ("evaluate random --seeds x", "--seeds is 'x'; it is a whole number from 1 on"),
-    ("evaluate random --set seeds=x", "seeds are 'x'; give how many fits to make"),
+    ("evaluate random --set seeds=x", "seeds are 'x'; give the number of fits"),
     ("evaluate random --seeds 1 --set seeds=2", "--seeds and --set seeds=... are both given"),
     ("evaluate random --set max_steps=-1", "max_steps is '-1'; it is a whole number from 1 on"),
     ("evaluate random --set max_steps", "--set is 'max_steps'; it takes NAME=VALUE"),
     ("evaluate random --set =6", "--set is '=6'; it takes NAME=VALUE"),
     ("evaluate random --set seed=1 --set seed=2", "--set has seed twice"),
-    ("evaluate random --set sed=7", "there is no setting 'sed'; did you mean 'seed'"),
     ("evaluate random --set seed=seven", "seed is 'seven'; it is a whole number"),
     ("evaluate random --set seed=-1", "seed is '-1'; it is a whole number from 0 to 9,223,372,036,854,775,807"),
     ("evaluate random --set onset=lock", "onset is 'lock'; it is one of random, locked"),
     ("evaluate random --set pooling=men", "pooling is 'men'; it is one of mean, cls, max: did you mean 'mean'"),
     ("run --set precision=fp16", "precision is 'fp16'; it is one of auto, float32, bfloat16, float16"),
     ("run --set protocol=papr", "none of the tasks has the protocol 'papr'; did you mean 'paper'"),
-    ("evaluate random --tasks a_coad", "unknown task 'a_coad'; did you mean 'a_coat'"),
     ("evaluate random --tasks ,", "--tasks is ','; it takes one name, or several with commas"),
-    ("evaluate random --benchmark goat", "unknown benchmark 'goat'; did you mean 'coat'"),
     ("evaluate random --tasks informativeness --set crossed_levels=8,4", "it is 4 whole numbers with commas between"),
     ("evaluate random --tasks informativeness --set quadruples=8", "there is no setting 'quadruples'"),
     ("build --recipes=", "--recipes is ''; it takes one name, or several with commas"),
-    ("build --recipes a_trex", "did you mean 'a_tre'"),
-    ("build --audio-format mp3", "unknown audio format 'mp3'"),
-    ("build --workers 0", "--workers is '0'; it is a whole number from 1 on"),
-    ("build --set voices=1,2", "voices says nothing without bank; give it too"),
-    ("build --set writer_in_test=true", "writer_in_test says nothing without --writer MODEL; give it too"),
+    ("build --set voices=1,2", "voices has no effect without bank; give it too"),
+    ("build --set writer_in_test=true", "writer_in_test has no effect without --writer MODEL; give it too"),
     ("build --set bank=nowhere.syx", "nowhere.syx"),
     ("build --set bank=bank.syx", "bank.syx"),
-    ("captions --nouns none", "--nouns is 'none'; it is a whole number from 1 on"),
     ("captions notes.txt --data mini", "give one of both"),
-    ("captions nowhere.csv", "nowhere.csv"),
 ]
 
 DATA = [
-    ("evaluate random --preset ful", "unknown preset 'ful'; did you mean 'full'"),
-    ("build --preset minny", "did you mean 'mini'"),
     ("evaluate random --data mini --preset full", "is a preset, and --preset full another one; give one"),
     ("evaluate random --preset full --set preset=mini", "--preset and --set preset=... are both given; give one"),
     (
@@ -162,7 +146,6 @@ DATA = [
     ),
     ("evaluate random --data nowhere", "no data 'nowhere': no folder or file here, no Hub id (ORG/NAME)"),
     ("run --data=", "data are ''; give a preset, a folder (. is the current one), a table or a Hub id"),
-    ("evaluate random --data ./nowhere", "there is nothing at './nowhere'"),
     ("evaluate random --data esc51", "did you mean 'esc50'"),
     ("evaluate random --data esc50=", "there is no folder after the ="),
     ("evaluate random --data esc50=nowhere", "'nowhere' is no folder"),
@@ -179,7 +162,7 @@ DATA = [
     ("data both", "'both' can be read in 2 ways; say which: recordings:./both"),
     ("data street.csv", "its sound is elsewhere: give the folder, --set audio=FOLDER"),
     ("data street.csv --set audio=animal", "animal"),
-    ("data street.csv --set audio=animals", "street.csv:2: 'dog' is heard from 0.5 to 0.1 s"),
+    ("data street.csv --set audio=animals", "street.csv:2: 'dog' lasts from 0.5 to 0.1 s"),
     ("data table.csv", "its sound is elsewhere: give the folder, --set audio=FOLDER"),
     ("data nameless.csv --set audio=animals --set label=animal", "nowhere.wav"),
     ("evaluate random --data questions.csv", "those of others cannot be scored yet"),
@@ -190,13 +173,12 @@ DATA = [
     ("data without.yaml", "without.yaml lacks the key data"),
     ("data misspelt.yaml", "misspelt.yaml: there is no setting 'lable'; did you mean 'label'"),
     ("data range.yaml", "classes is 1; it is a whole number from 2 to 64"),
-    ("data animals --write there.txt", "the name of a description ends with .yaml"),
-    ("data animals --write lists.yaml", "lists.yaml is there already; give a name that is not"),
+    ("data animals --write lists.yaml", "lists.yaml exists already; give another name"),
     ("evaluate random --data animals --preset ful", "unknown preset 'ful'; did you mean 'full'"),
     ("evaluate random --data animals --set transforms=nois", "unknown transform 'nois'; did you mean 'noise'"),
     (
         "evaluate random --data animals --set split=x",
-        "split says nothing of 'animals', which is a folder of recordings",
+        "split does not apply to 'animals', which is a folder of recordings",
     ),
     ("evaluate random --data animals --set label=x", "has no metadata.csv, whose columns"),
     ("evaluate random --data animals --tasks a_coat", "cannot be scored on a folder of recordings; those that can: "),
@@ -204,21 +186,105 @@ DATA = [
     ("evaluate random --data animals --set templates=x", "there is no setting 'templates'"),
     ("evaluate random --data animals --set clases=1", "there is no setting 'clases'; did you mean 'classes'"),
     ("evaluate random --data animals --set classes=two", "classes is 'two'; it is a whole number"),
-    ("evaluate random --set label=x", "label says nothing of 'mini', which is the preset mini; it is about recordings"),
+    (
+        "evaluate random --set label=x",
+        "label does not apply to 'mini', which is the preset mini; it applies to recordings",
+    ),
     ("evaluate random --data lab/nothing", "lab/nothing"),
     ("build --data animals --set bank=bank.syx", "bank is about the timbres of presets"),
-    ("coral random --recordings nowhere", "'nowhere' is not a folder"),
-    ("coral random --recordings empty", "empty"),
-    ("coral random --recordings animals --max-clips 0", "--max-clips is '0'; it is a whole number from 1 on"),
+    *((f"{typed} --data animals --set bases=2", "bases is 2; it must be from 5") for typed in ("evaluate rms", "run")),
+    ("build --data animals --recipes transforms --set bases=2", "bases is 2; it must be from 5"),
+    ("build --data animals --recipes a_coat_instances", "has 2 labels; 8 classes and 2 × 2 context sources need 12"),
+    ("build --data animals --recipes a_coat", "the recipe 'a_coat' takes no recordings"),
+    ("build --data animals --recipes transforms --set classes=3", "there is no setting 'classes'; "),
+    ("build --data animals --set prompts=plane", "unknown prompts 'plane'"),
+    ("build --data words", "python -m studies.sounds NAME --out FOLDER, then --data FOLDER"),
+    ("evaluate rms --data few --tasks invariance", "1 recordings in 1 groups; the 5 folds need at least one each"),
+    ("evaluate rms --data few --benchmark axes", "can serve no recipe: transforms: there are 1 recordings in 1 groups"),
+    ("data animals --write nowhere/x.yaml", "--write is 'nowhere/x.yaml', and there is no folder 'nowhere'"),
+    ("captions table.csv", "has the columns file_name, animal; captions are in caption"),
+    ("captions notes.txt --set seed=7", "captions are those of notes.txt, or of data (--set); give one of both"),
+    ("captions empty.txt", "has no caption"),
+]
+
+LABELLED = "build --data desed/validation.tsv --set audio=desed/audio --set "
+"""With strong labels."""
+
+STREET = "build --data animals --set labels=street.csv --set "
+"""With strong labels beside a folder."""
+
+LABELS = [
+    (f"{LABELLED}format=dessed", "there is no format of labels 'dessed'; did you mean 'desed'"),
+    (f"{LABELLED}ask=detectoin", "there is no task 'detectoin'; did you mean 'detection'"),
+    (f"{LABELLED}ask=detection/last", "the task 'detection' has no variant 'last'"),
+    (f"{LABELLED}classes=6", "no setting 'classes'"),
+    (f"{LABELLED}columns=onset", "columns has 'onset'; it takes FIELD=HEADING"),
+    (f"{LABELLED}columns=onset=a,onset=b", "columns has 'onset' twice"),
+    (f"{LABELLED}columns=onset=a --set format=desed", "the columns of desed are fixed"),
+    (f"{LABELLED}columns=onset=a", "there is none for recording, label, offset (or length)"),
+    (f"{LABELLED}format=table", "the columns of the table have to be named"),
+    (f"{LABELLED}durations=none.tsv", "durations is 'none.tsv', and there is no such file"),
+    (f"{LABELLED}names=none.json", "names is 'none.json', and there is no such file"),
+    (f"{LABELLED}resolution=nan", "resolution is 'nan'; it is a number from 0 below 60"),
+    (f"{LABELLED}label=class", "which is strong labels of recordings; it applies to recordings"),
+    (f"{LABELLED}protocol=paper", "there is no setting 'protocol'"),
+    (f"{LABELLED}bank=a.syx", "bank is about the timbres of presets; "),
+    (f"{LABELLED}negatives_labels=street.csv", "give both or none"),
+    (f"{LABELLED}seed=0 --recipe a_coat", "the recipe 'a_coat' cannot be made of recordings with labels"),
+    ("build --data desed/validation.tsv", "its sound is elsewhere: give the folder, --set audio=FOLDER"),
+    ("build --data desed/validation.tsv --set audio=desed/none", "there is no such folder"),
+    ("build --data ./desed/none.tsv --set audio=desed/audio", "there is nothing at "),
+    (
+        "build --set audio=desed",
+        "audio does not apply to 'mini', which is the preset mini; it applies to a table of recordings",
+    ),
+    ("build --set negatives_audio=desed", "negatives_audio does not apply to 'mini', which is the preset mini;"),
+    (f"{STREET}format=desd", "there is no format of labels 'desd'; did you mean 'desed'"),
+    (f"{STREET}window=5", "which is a folder of recordings; it applies to strong labels"),
+    (f"{STREET}words=x", "words does not apply: strong labels describe each event"),
+    ("build --data labels:duration_captions.json --set audio=animals", "the part 'duration' of AudioTime says how"),
+    ("build --data untold.tsv --set audio=animals", "untold.tsv does not say which format it is in; name one with"),
+]
+
+MODELS_THAT_ANSWER = [
+    ("evaluate first --set prompt=raeson", "prompt is 'raeson'; it is one of direct, text, reason: did you mean"),
+    ("run first --set orders=2", "orders is '2'; it is one of 1, cyclic"),
+    ("evaluate first --set scoring=leters", "generate, letters, options: did you mean 'letters'"),
+    ("run first --set prompt=reason --set scoring=letters", "the prompt 'reason' has a model write its reasons first"),
+    ("evaluate random --tasks a_coat --set prompt=reason", "prompt"),
+    ("evaluate rms --tasks a_coat --set deadline=3", "deadline is about models that answer questions"),
+    ("evaluate rms --tasks a_coat --set max_questions=3", "max_questions is about models that answer questions"),
+    ("evaluate rms --tasks a_coat --set twin_seeds=0,1", "twin_seeds is about twins"),
+    ("evaluate random --set twin_seeds=a", "twin_seeds is 'a'; it is whole numbers with commas between them"),
+    ("evaluate random --set twin_seeds=0,-1", "twin_seeds is 0, -1; it is whole numbers from 0 on"),
+    ("evaluate random --set twin_seeds=empty", "twin_seeds is empty; it is whole numbers from 0 on"),
+    ("evaluate sorted-words:rms --tasks comp_a_order", "embeds no text, so there is nothing to control"),
+    ("run rms --tasks comp_a_order --dry-run", "is no audio–text encoder, which the task comp_a_order needs"),
+    ("run rms --tasks polybench --dry-run", "is no audio language model"),
+]
+
+TRAIN = [
+    ("train --set learning_rate=fast", "learning_rate is 'fast'; it is numbers with commas between them"),
+    ("train --set warm_up=0.5", "warm_up is '0.5'; it is whole numbers with commas between them"),
+    ("train --set train=some", "train is 'some'; it is one of all, last, projection"),
+    ("train --private", "give --push ORG/NAME too"),
+    ("train --data animals --rows 3", "for recordings, --set train_rows=N sets the number"),
+    ("train --set patience=3", "evaluate_every must be"),
+    ("train --set workers=0", "workers is '0'; it is a whole number from 1 on"),
+    ("train --align whisper-tiny.en --init tiny", "excludes --init tiny"),
+    ("train --align random --set train=last", "a map and a text tower, which are both trained"),
+    ("train --align ./mine --push org/name", "'./mine' as its encoder, which others do not have"),
+    ("train --align mine.py:Mine --push org/name", "must be aligned with a listed name or a Hub id"),
+    ("train --ablations --seeds two", "give whole numbers with commas"),
+    ("train --ablations --push org/name", "publishes none"),
+    ("train --ablations --stages hard:2", "the only stage is hard"),
 ]
 
 RESULTS = [
-    ("compare nowhere", "no results at nowhere"),
     ("compare empty", "empty"),
     ("compare animals", "animals"),
     ("compare other", "other"),
     ("compare bad.json", "bad.json"),
-    ("compare . --format latx", "did you mean 'latex'"),
     ("report . --format htm", "did you mean 'html'"),
     ("report . --format csv --model x", "--model chooses samples"),
     ("report empty", "empty"),
@@ -231,35 +297,18 @@ RESULTS = [
 TARGETS = [
     ("build --recipes a_coat --out clip.wav", "clip.wav"),
     ("build --recipes a_coat --out animals", "animals"),
-    ("build --recipes a_coat --out notes.txt/x", "notes.txt"),
     ("build --recipes a_coat --out /proc/x", "/proc/x"),
-    ("evaluate random --tasks a_coat --out notes.txt", "notes.txt"),
-    ("evaluate random --tasks a_coat --out /proc/x", "/proc/x"),
-    ("evaluate random --tasks a_coat --store notes.txt", "notes.txt"),
-    ("embed random --tasks a_coat --out notes.txt/x", "notes.txt"),
-    ("run --tasks a_coat --out /proc/x", "/proc/x"),
     ("data animals --write notes.txt/x.yaml", "notes.txt"),
     ("data animals --write /proc/x.yaml", "/proc/"),
 ]
 
-HURRIED = [*COMMANDS, *MODELS, *VALUES, *DATA, *RESULTS, *TARGETS]
-
-
-def files(folder: Path) -> set[Path]:
-    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+HURRIED = [*COMMANDS, *MODELS, *VALUES, *DATA, *LABELS, *MODELS_THAT_ANSWER, *RESULTS, *TARGETS]
+HURRIED += [(f"{typed} --out out" if "--out" not in typed else typed, message) for typed, message in TRAIN]
 
 
 @pytest.mark.parametrize(("typed", "message"), HURRIED, ids=[typed for typed, _ in HURRIED])
-def test_a_mistake_is_one_line_and_leaves_nothing(typed, message, place, run, capsys):
-    before = files(place)
-    assert run(*typed.split()) == 2
-    captured = capsys.readouterr()
-    line, newline, rest = captured.err.partition("\n")
-    assert line.startswith("error: ")
-    assert message in line
-    assert (newline, rest) == ("\n", "")
-    assert "Traceback" not in captured.err
-    assert files(place) == before
+def test_a_mistake_is_one_line_and_leaves_nothing(typed, message, refused):
+    assert message in refused(*typed.split())
 
 
 @pytest.mark.parametrize("command", ["evaluate", "embed", "check-model", "coral"])
@@ -267,8 +316,4 @@ def test_a_missing_model_is_two_lines(command, run, capsys):
     assert run(command) == 2
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith(f"error: name a model, such as audio-compositionality {command} whisper-base")
-    assert "`audio-compositionality models` lists those that have a name" in second
-
-
-def test_there_are_ninety():
-    assert len({typed for typed, _ in HURRIED}) == len(HURRIED) >= 90
+    assert "`audio-compositionality models` lists the named ones" in second

@@ -36,11 +36,6 @@ def test_models_say_what_they_give(run, capsys):
     assert any(line.split()[0] == "random" and "sound, text," in line for line in lines if line.split())
 
 
-def test_an_encoder_cannot_answer(run, capsys, tmp_path):
-    assert run("evaluate", "downsample", "--tasks", "polybench", "--out", tmp_path) == 2
-    assert "it lacks answer" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_answerers_that_need_no_training_on_sound_answer_the_preset(run, tmp_path, capsys):
@@ -66,14 +61,12 @@ def test_answerers_that_need_no_training_on_sound_answer_the_preset(run, tmp_pat
 def test_the_cascade_learns_from_the_scenes_and_hears_them(run, tmp_path, monkeypatch):
     # A tenth of the training, on fewer scenes, is enough.
     monkeypatch.setattr("audio_compositionality.tasks.answerers.detector.STEPS", 300)
-    names = ["cascade", "noise-audio:cascade"]
-    few = ["--set", "train_sets=20", "--set", "test_sets=12"]
-    assert run("evaluate", *names, "--tasks", "polybench", *few, "--out", tmp_path, "--store", tmp_path / "store") == 0
-    heard, noise = (json.loads(next(tmp_path.glob(f"{n}/*/polybench.json")).read_text()) for n in ("cascade", "noise*"))
+    few = ["--set", "train_sets=20", "--set", "test_sets=8"]
+    words = ("--tasks", "polybench", *few, "--out", tmp_path, "--store", tmp_path / "store")
+    assert run("evaluate", "cascade", *words) == 0
+    measures = json.loads(next(tmp_path.glob("cascade/*/polybench.json")).read_text())["measures"]
     for task in ("counting", "duration", "concurrency", "classification", "detection"):
-        assert heard["measures"][task] >= 0.75, task
-        chance, n = noise["measures"][f"chance_{task}"], 36
-        assert noise["measures"][task] <= chance + 3 * (chance * (1 - chance) / n) ** 0.5, task
+        assert measures[task] >= 0.75, task
 
 
 @pytest.fixture(scope="module")
@@ -88,35 +81,6 @@ def questions(tmp_path_factory):
 
 
 class TestHowQuestionsArePut:
-    @pytest.mark.parametrize(
-        ("flags", "words"),
-        [
-            (
-                ("--set", "prompt=raeson"),
-                "prompt is 'raeson'; it is one of direct, text, reason: did you mean 'reason'?",
-            ),
-            (("--set", "orders=cylic"), "orders is 'cylic'; it is one of 1, cyclic: did you mean 'cyclic'?"),
-            (("--set", "orders=2"), "orders is '2'; it is one of 1, cyclic"),
-            (
-                ("--set", "scoring=leters"),
-                "scoring is 'leters'; it is one of generate, letters, options: did you mean 'letters'?",
-            ),
-            (
-                ("--set", "prompt=reason", "--set", "scoring=letters"),
-                "the prompt 'reason' has a model write its reasons first",
-            ),
-            (("--set", "max_questions=-1"), "max_questions is '-1'; it is a whole number from 0 on"),
-        ],
-    )
-    @pytest.mark.parametrize("command", ["evaluate", "run"])
-    def test_a_wrong_value_is_said_before_anything_is_loaded(self, run, capsys, command, flags, words):
-        assert run(command, "first", *flags) == 2
-        assert words in " ".join(capsys.readouterr().err.split())
-
-    def test_what_no_task_asks_is_refused(self, run, capsys, folder, tmp_path):
-        assert run("evaluate", "random", "--data", folder, "--out", tmp_path, "--set", "prompt=reason") == 2
-        assert "none of the tasks has " in capsys.readouterr().err
-
     @pytest.mark.filterwarnings("ignore")
     def test_every_way_reaches_the_result(self, run, tmp_path, questions):
         how = ("--set", "orders=cyclic", "--set", "scoring=letters", "--store", tmp_path / "store")

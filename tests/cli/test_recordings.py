@@ -1,21 +1,14 @@
 """Recordings of the user's own, by all commands that take them."""
 
-import shutil
-
-import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder import recorded as packages
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
-from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.results.result import load_result
-from audio_compositionality.tasks.registry import list_tasks, load_task
+from audio_compositionality.tasks.registry import list_tasks
 
-from ..dataset_builder.sounds.made import MadeOpener
 from ..dataset_builder.sounds.miniatures import write_miniature
-from ..dataset_builder.sounds.sounds import write, write_crossed, write_labelled
+from ..dataset_builder.sounds.sounds import write, write_labelled
 
 LOG_MEL = "log-mel-statistics"
 
@@ -38,30 +31,7 @@ def evaluated(run, tmp_path, *words):
     return {path.stem: load_result(path)[0] for path in (tmp_path / "results").rglob("*.json")}
 
 
-@pytest.mark.slow
-def test_all_tasks_on_transforms_score_a_folder(sounds, run, tmp_path):
-    results = evaluated(run, tmp_path, "--data", sounds, "--set", "transforms=gain,noise")
-    assert sorted(results) == sorted(ON_TRANSFORMS)
-    assert {result.dataset for result in results.values()} == {f"recordings of {sounds}"}
-    assert len({result.fingerprint for result in results.values()}) == 1
-    assert all(np.isfinite(result.measures[load_task(name).info.ranks_by]) for name, result in results.items())
-
-
-def test_a_data_set_is_the_same_as_its_folder(sounds, run, tmp_path, without_torchcodec):
-    tasks = ("--tasks", "invariance", "--set", "transforms=gain")
-    files = [path.relative_to(sounds).as_posix() for path in sounds.rglob("*.*")]
-    lines = [f"{name},{name.split('/')[0]},{number % 7}" for number, name in enumerate(files)]
-    (sounds / "metadata.csv").write_text("\n".join(["file_name,animal,place", *lines]) + "\n")
-    columns = ("--set", "label=animal", "--set", "group=place")
-    results = [
-        evaluated(run, tmp_path / kind, "--data", f"{kind}:{sounds}", *columns, *tasks)["invariance"]
-        for kind in ("recordings", "dataset")
-    ]
-    assert results[0].fingerprint == results[1].fingerprint
-    assert results[0].measures == results[1].measures
-
-
-def test_captions_labels_and_prompts_are_built(tmp_path, run, capsys):
+def test_captions_labels_and_prompts_are_built(tmp_path, run):
     lines = ["file_name,kind,said_1,said_2"]
     for number, kind in enumerate(("dog;rain", "rain", "wind", "dog")):
         write(tmp_path / "sounds" / f"{number}.wav", seed=number)
@@ -75,9 +45,6 @@ def test_captions_labels_and_prompts_are_built(tmp_path, run, capsys):
     rows = data.configuration("zero_shot_audio").rows
     assert sorted(tuple(row["labels"]) for row in rows) == [("dog",), ("dog", "rain"), ("rain",), ("wind",)]
     assert {text for row in rows for of_label in row["prompts"] for text in of_label} == {"dog", "rain", "wind"}
-    capsys.readouterr()
-    assert run("build", *words, "--set", "prompts=plane") == 2
-    assert "unknown prompts 'plane'" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -87,7 +54,7 @@ def test_what_is_built_of_recordings_opens_their_results_again(sounds, run, tmp_
     (unknown,) = compare_results([tmp_path / "results"])
     assert unknown.samples is None
     assert unknown.missing == (
-        f"recordings of {sounds} are not read again: --data takes them in the folder that `build` makes of them"
+        f"recordings of {sounds} cannot be opened by name: build them into a folder and give it with --data"
     )
     assert run("report", tmp_path / "results", "--out", tmp_path / "unknown.html") == 0
     capsys.readouterr()
@@ -116,51 +83,12 @@ def test_run_scores_them_and_its_report_has_their_clips(sounds, run, tmp_path, c
     assert "are not read again" not in page
 
 
-@pytest.mark.slow
-def test_embed_embeds_their_clips(sounds, run, tmp_path, capsys):
-    assert run("embed", LOG_MEL, "--data", sounds, "--set", "transforms=gain", "--out", tmp_path / "store") == 0
-    lines = capsys.readouterr().out.splitlines()
-    # An encoder of sound alone has no use for the clips of prompts.
-    for recipe, count in (("transforms", 1), ("zero_shot_audio", 0)):
-        assert sum(recipe in line for line in lines) == count
-
-
 def test_without_labels_the_tasks_that_need_none_are_left(sounds, run, tmp_path, capsys):
     results = evaluated(run, tmp_path, "--data", sounds / "dog", "--set", "transforms=gain")
     assert set(results) == set(ON_TRANSFORMS) - {"transform_disentanglement"}
     printed = capsys.readouterr().err
     assert "note: transform_disentanglement is left out: " in printed
     assert "onset_invariance" not in printed
-
-
-def test_what_cannot_be_used_is_left_out_and_said(sounds, run, tmp_path, capsys):
-    (sounds / "dog" / "text.wav").write_text("no sound")
-    shutil.copy(sounds / "dog" / "0.wav", sounds / "dog" / "again.wav")
-    words = ("--data", sounds, "--set", "transforms=gain")
-    assert run("evaluate", LOG_MEL, *words, "--out", tmp_path / "x") == 2
-    assert "'dog/text.wav' cannot be read" in capsys.readouterr().err
-    evaluated(run, tmp_path, *words, "--skip-invalid", "--tasks", "invariance")
-    assert f"note: 2 recordings of {sounds} are left out: dog/text.wav (cannot be read" in capsys.readouterr().err
-    assert run("build", *words, "--recipes", "transforms", "--skip-invalid", "--out", tmp_path / "built") == 0
-
-
-def test_too_few_are_refused_before_anything_is_embedded(run, tmp_path, capsys):
-    for number in range(4):
-        write(tmp_path / "few" / "x" / f"{number}.wav", seed=number)
-    assert run("evaluate", LOG_MEL, "--data", tmp_path / "few", "--out", tmp_path / "x") == 2
-    assert "4 recordings in 4 groups; the 5 folds need at least one each" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("command", ["evaluate", "run", "embed", "build"])
-@pytest.mark.parametrize(
-    ("change", "message"), [("sed=7", "did you mean 'seed'"), ("seed=-7", "it is a whole number from 0")]
-)
-def test_presets_have_settings_in_all_commands(command, change, message, run, tmp_path, capsys):
-    models = () if command == "build" else (LOG_MEL,)
-    assert run(command, *models, "--set", change, "--out", tmp_path / "x") == 2
-    printed = capsys.readouterr().err
-    assert message in printed
-    assert len(printed.splitlines()) == 1
 
 
 @pytest.mark.slow
@@ -178,40 +106,6 @@ def test_a_fresh_draw_of_a_preset_is_data_of_its_own_and_is_found_again(run, tmp
     assert "on the preset “mini with quadruples=6, quadruple_candidates=12, seed=7”" in page
     assert "are neither a preset nor a folder here" not in page
     assert open_data(results[1].dataset).configuration("a_coat").fingerprint == results[1].fingerprint
-
-
-@pytest.mark.slow
-def test_a_preset_is_built_anew(run, tmp_path, capsys):
-    few = ("--recipes", "a_coat", "--set", "quadruples=6", "--set", "quadruple_candidates=12", "--out", tmp_path / "x")
-    assert run("build", *few, "--set", "seed=3", "--set", "seed=4") == 2
-    assert "--set has seed twice; a setting has one value" in capsys.readouterr().err
-    assert run("build", *few, "--set", "seed=4") == 0
-    rendered = rendered_preset("mini", recipes=["a_coat"], quadruples=6, quadruple_candidates=12, seed=4)
-    assert open_data(tmp_path / "x").configuration("a_coat").fingerprint == rendered.configuration("a_coat").fingerprint
-
-
-@pytest.mark.parametrize("command", ["evaluate", "run", "embed", "build"])
-def test_settings_are_set_by_all_commands(command, sounds, run, tmp_path, capsys):
-    words = ("--data", sounds, "--set", "bases=2", "--out", tmp_path / "x")
-    named = ("--recipes", "transforms") if command == "build" else ("--tasks", "invariance")
-    models = () if command == "build" else (LOG_MEL,)
-    assert run(command, *models, *words, *(() if command == "embed" else named)) == 2
-    assert "bases is 2; it must be from 5" in capsys.readouterr().err
-
-
-def test_of_a_name_and_a_folder_that_is_called_so_the_user_says_which(run, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(packages._openers, "_added", {})
-    packages.register_sounds(MadeOpener("beeps"))
-    monkeypatch.chdir(tmp_path)
-    write_labelled(tmp_path / "beeps", 8)
-    words = ("--recipes", "transforms", "--set", "transforms=gain")
-    assert run("build", "--data", "beeps", *words, "--out", "either") == 2
-    ways = "recordings:beeps (sounds of an installed package) or recordings:./beeps (a folder of recordings)"
-    assert f"'beeps' can be read in 2 ways; say which: {ways}" in capsys.readouterr().err
-    for number, name in enumerate(("recordings:beeps", "./beeps", "recordings:./beeps")):
-        assert run("build", "--data", name, *words, "--out", f"{number}") == 0
-    built = [open_data(f"{number}").configuration("transforms").fingerprint for number in range(3)]
-    assert built[0] != built[1] == built[2]
 
 
 def test_what_has_no_labels_says_where_they_come_from(sounds, run, tmp_path, capsys):
@@ -233,70 +127,6 @@ def test_what_has_no_labels_says_where_they_come_from(sounds, run, tmp_path, cap
     assert without_prompts.endswith("; --set label=COLUMN names a column of metadata.csv, which has animal")
 
 
-class TestScenes:
-    """What several recordings are mixed into."""
-
-    @pytest.fixture
-    def crossed(self, tmp_path):
-        return write_crossed(tmp_path / "crossed", labels=6)
-
-    def test_are_built_of_a_folder_with_conditions(self, crossed, run, tmp_path, capsys):
-        words = (
-            "--data",
-            crossed,
-            "--recipe",
-            "a_coat_instances",
-            "--set",
-            "classes=2",
-            "--set",
-            "context_sources=1",
-        )
-        assert run("build", *words, "--out", tmp_path / "built") == 0
-        assert capsys.readouterr().err == ""
-        rows = open_data(tmp_path / "built").configuration("a_coat_instances").rows
-        assert {len(row["labels"]) for row in rows} == {2}
-        assert {condition for row in rows for condition in (row["condition_b"], row["condition_d"])} == {
-            "voice0",
-            "voice1",
-            "voice2",
-        }
-
-    def test_what_recordings_cannot_be_made_into_is_told(self, crossed, run, tmp_path, capsys):
-        words = ("build", "--data", crossed, "--out", tmp_path / "built")
-        assert run(*words, "--recipes", "a_coat_instances") == 2
-        assert "has 6 labels; 8 classes and 2 × 2 context sources need 12" in capsys.readouterr().err
-        assert run(*words, "--recipes", "a_coat") == 2
-        assert "the recipe 'a_coat' takes no recordings" in capsys.readouterr().err
-        assert run(*words, "--recipes", "transforms", "--set", "classes=3") == 2
-        assert "there is no setting 'classes'; " in capsys.readouterr().err
-        assert run(*words, "--recipes", "a_coat_instances", "--set", "classes=1") == 2
-        assert "classes is '1'; it is a whole number from 2 to 64" in capsys.readouterr().err
-
-    def test_a_task_that_is_named_cannot_be_left_out(self, crossed, run, capsys):
-        words = ("evaluate", LOG_MEL, "--data", crossed)
-        assert run(*words, "--tasks", "invariance,transform_equivariance") == 2
-        message = capsys.readouterr().err
-        assert "18 recordings in 3 groups; the 5 folds need at least one each" in message
-        assert "note: " not in message
-        # Of a benchmark the others are left, where there are any.
-        assert run(*words, "--benchmark", "axes") == 2
-        assert "can serve no recipe: transforms: there are 18 recordings in 3 groups" in capsys.readouterr().err
-
-    def test_columns_name_conditions(self, crossed, run, tmp_path, capsys):
-        files = sorted(path.relative_to(crossed).as_posix() for path in crossed.rglob("*.wav"))
-        lines = [f"{name},{name.split('/')[0]},{name.split('/')[1]}" for name in files]
-        (crossed / "metadata.csv").write_text("\n".join(["file_name,word,voice", *lines]) + "\n")
-        words = ("--recipe", "a_coat_instances", "--set", "classes=2", "--set", "context_sources=1")
-        columns = ("--set", "label=word", "--set", "condition=voice", "--set", "group=voice")
-        assert run("build", "--data", crossed, *columns, *words, "--out", tmp_path / "built") == 0
-        listed = open_data(tmp_path / "built").configuration("a_coat_instances")
-        (crossed / "metadata.csv").unlink()
-        folders = recorded(
-            open_recordings(crossed, progress=False), recipes=["a_coat_instances"], classes=2, context_sources=1
-        )
-        assert folders.configuration("a_coat_instances").fingerprint == listed.fingerprint
-
-
 class TestNames:
     """Data sets and sounds that need no path."""
 
@@ -311,15 +141,3 @@ class TestNames:
         rows = open_data(tmp_path / "built").configuration("a_coat_instances").rows
         assert {(row["domain"], len(row["labels"]), len(row["context_a"])) for row in rows} == {("vocal sounds", 2, 1)}
         assert "license" not in (tmp_path / "built" / "README.md").read_text("utf-8")
-
-    def test_of_sounds_of_an_installed_package(self, run, tmp_path, monkeypatch):
-        monkeypatch.setattr(packages._openers, "_added", {})
-        packages.register_sounds(MadeOpener("beeps"))
-        words = ("--data", "beeps", "--recipes", "a_coat_instances", "--set", "classes=2")
-        assert run("build", *words, "--out", tmp_path / "one") == 0
-        rows = open_data(tmp_path / "one").configuration("a_coat_instances").rows
-        assert {row["domain"] for row in rows} == {"beeps and more"}
-
-    def test_of_nothing_say_what_makes_sounds(self, run, tmp_path, capsys):
-        assert run("build", "--data", "words", "--out", tmp_path / "one") == 2
-        assert "python -m studies.sounds NAME --out FOLDER, then --data FOLDER" in capsys.readouterr().err

@@ -13,8 +13,10 @@ from safetensors.torch import load_file
 
 from audio_compositionality.cli.train import _learnt_from, _lines, _settings, add_arguments
 from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.recipes.comp_a_order import RECIPE, OrderSpec
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.training.loop import TrainingRun
 from audio_compositionality.training.state import Position
@@ -165,28 +167,22 @@ def test_settings_of_recordings_say_which_these_were(sounds, tmp_path, monkeypat
     assert settings_of("--settings", "settings.yaml", "--data", "elsewhere")[0].kind == "recordings"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--stages", "contrast:3"], "did you mean 'contrastive'"),
-        (["--set", "learning_rate=fast"], "learning_rate is 'fast'; it is numbers with commas between them"),
-        (["--set", "warm_up=0.5"], "warm_up is '0.5'; it is whole numbers with commas between them"),
-        (["--set", "train=some"], "train is 'some'; it is one of all, last, projection"),
-        (["--private"], "give --push ORG/NAME too"),
-        (["--push", "clap"], "must be ORG/NAME"),
-        (["--data", "animals", "--rows", "3"], "of recordings --set train_rows=N says how many"),
-        (["--settings", "/no/such/file.yaml"], "cannot read the settings"),
-        (["--set", "patience=3"], "evaluate_every must be"),
-        (["--data", "/no/such/folder"], "/no/such/folder"),
-        (["--set", "workers=0"], "workers is '0'; it is a whole number from 1 on"),
-        (["--data", "comp_a_order", "--rows", "3"], "nothing that can be learnt from"),
-    ],
-)
-def test_a_mistake_is_told_in_one_line(run, tmp_path, capsys, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "animals" / "dog" / "0.wav")
-    assert run("train", "--out", tmp_path / "out", *arguments) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert message in error
-    assert not (tmp_path / "out").exists()
+@pytest.mark.slow
+def test_an_encoder_is_aligned_scored_and_its_training_told(run, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setitem(RECIPE.__dict__, "presets", {**RECIPE.presets, "mini": OrderSpec(items=12)})
+    out, results = tmp_path / "aligned", tmp_path / "results"
+    settings = ("--stages", "contrastive:20,hard:20", "--rows", 60, "--set", "validation_items=2", "--device", "cpu")
+    assert run("train", "--align", "log-mel-statistics", *settings, "--out", out) == 0
+    assert load_model(str(out)).card.trained_on.startswith("60 rows of comp_a_train")
+    assert "score" in json.loads((out / "training.json").read_text("utf-8"))["evaluations"][-1]["scores"]
+    assert "--align untrained:log-mel-statistics" in (out / "README.md").read_text("utf-8")
+    capsys.readouterr()
+    names = (out, f"untrained:{out}", f"sorted-words:{out}")
+    assert run("evaluate", *names, "--tasks", "comp_a_order", "--out", results) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "where both are made of the same sounds, its scores do not compare" in printed
+    measures = {path.parts[-3]: load_result(path)[0].measures for path in results.rglob("*.json")}
+    assert len(measures) == 3
+    (of_sorted,) = (values for name, values in measures.items() if name.startswith("sorted"))
+    assert [of_sorted[name] for name in ("text", "audio", "group", "match")] == [0, 0, 0, 0.5]

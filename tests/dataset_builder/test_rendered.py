@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder import rendered
-from audio_compositionality.dataset_builder import rendered as opening
 from audio_compositionality.dataset_builder.data import DatasetError, Rendering, to_waveform
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
@@ -83,12 +82,9 @@ def test_parts_are_the_same_clips_as_the_whole(small_data):
         list(configuration.clips(range(49)))
 
 
-def test_data_need_a_recipe():
+def test_data_need_a_recipe_and_stay_as_they_are(small_data):
     with pytest.raises(DatasetError, match=r"data need at least one recipe; there are a_coat, .*a_tre"):
         RenderedData("none", {})
-
-
-def test_rendered_data_are_open(small_data):
     assert open_data(small_data) is small_data
 
 
@@ -121,6 +117,10 @@ def test_a_change_that_one_recipe_refuses_is_made_again_to_those_that_take_it():
     assert data.source == name
     assert "rate_binding" in data.recipes
     assert "a_coat" not in data.recipes
+    # Recipes that refuse it are left out, be there further changes or not.
+    beside = rendered.opened_preset(name, {"seed": 5}).settings
+    assert set(beside) == set(rendered.opened_preset(name).settings) != set(rendered.opened_preset("mini").settings)
+    assert {settings.seed for settings in beside.values()} == {5}
     with pytest.raises(InputError, match=r"duration is '-1.0'; it is a number from 0.25 to 30"):
         open_data("mini with duration=-1.0")
 
@@ -135,11 +135,3 @@ class Untold(Rendering):
 
 def test_a_rendering_that_says_nothing_of_its_rows_draws_none_for_that():
     assert (Untold().reports(), Untold().notes(), Untold().rate(0)) == ((), (), 16_000)
-
-
-def test_a_change_in_the_name_of_a_preset_means_the_same_beside_further_ones():
-    """Recipes that refuse it are left out, be there further changes or not."""
-    alone = opening.opened_preset("mini with duration=1.0").settings
-    beside = opening.opened_preset("mini with duration=1.0", {"seed": 5}).settings
-    assert set(beside) == set(alone) != set(opening.opened_preset("mini").settings)
-    assert {settings.seed for settings in beside.values()} == {5}

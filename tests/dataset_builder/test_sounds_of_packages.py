@@ -61,9 +61,8 @@ def test_as_they_should_be_are_as_they_are_stated_and_read_once():
     assert opened(Stranger(made_recordings(2, rates=(8_000, 16_000)))).sample_rate is None
 
 
-@pytest.mark.parametrize(
-    ("attributes", "message"),
-    [
+def test_of_a_wrong_type_are_refused():
+    for attributes, message in (
         ({"source": None}, "source is of the type NoneType"),
         ({"sample_rate": "16 kHz"}, "sample_rate is of the type str"),
         ({"entries": 5}, "entries is of the type int"),
@@ -72,11 +71,9 @@ def test_as_they_should_be_are_as_they_are_stated_and_read_once():
         ({"entries": ValueError("no disc\nat all")}, "entries cannot be had: no disc$"),
         ({"entries": []}, "are 0; there are from 1 to 100,000"),
         ({"entries": ["a.wav"]}, "number 0 is no `Sound`: 'str' object has no attribute"),
-    ],
-)
-def test_of_a_wrong_type_are_refused(attributes, message):
-    with pytest.raises(SoundError, match=rf"^{TITLE}:? {message}"):
-        opened(Stranger(**attributes))
+    ):
+        with pytest.raises(SoundError, match=rf"^{TITLE}:? {message}"):
+            opened(Stranger(**attributes))
 
 
 def test_that_are_nothing_like_sounds_are_refused():
@@ -102,11 +99,11 @@ def test_that_are_nothing_like_sounds_are_refused():
         ({"id": ""}, r"number 0 \(''\): its id is empty"),
         ({"label": "a\x1b[2J"}, r"'a\\x1b\[2J' has characters that cannot be printed"),
         ({"sha256": "x"}, "its sha256 is 'x'; it has 64 hexadecimal digits"),
-        ({"level": float("nan")}, "a number that is said of it is not finite"),
-        ({"values": {"pitch": float("inf")}}, "a number that is said of it is not finite"),
+        ({"level": float("nan")}, "one of its numbers is not finite"),
+        ({"values": {"pitch": float("inf")}}, "one of its numbers is not finite"),
         ({"level": 300.0}, "level 300 dB; not negative, and at most 100"),
         ({"loop": -1.0}, "loop is -1 s"),
-        ({"words": {"dynamics": "Soft"}}, "the word 'Soft' is not as it is said, 'soft'"),
+        ({"words": {"dynamics": "Soft"}}, "the word 'Soft' is not in its spoken form, 'soft'"),
         ({"loop": 0.5}, r"'0\.wav' is a loop of 0\.5 s, and its samples last 1 s"),
         ({"sha256": f"{2:064x}"}, r"'1\.wav' has the sha256 of '0\.wav', and other samples"),
     ],
@@ -122,7 +119,6 @@ TONE = made_recordings().waveform(1)[0]
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (None, ""),
         (TONE, "cannot be had: too many values"),
         (ZeroDivisionError(), "cannot be had: ZeroDivisionError"),
         (SoundError("is lost"), "cannot be had: is lost"),
@@ -141,9 +137,6 @@ TONE = made_recordings().waveform(1)[0]
 )
 def test_that_sound_wrong_are_refused_or_left_out(answer, message):
     stranger = Stranger(answers={1: answer})
-    if not message:
-        assert len(opened(stranger).entries) == 12
-        return
     with pytest.raises(SoundError, match=rf"^{TITLE}: .*'1\.wav' {message}.*; --skip-invalid leaves them out"):
         opened(stranger)
     sounds = opened(stranger, skip_invalid=True)
@@ -155,13 +148,10 @@ def test_that_sound_wrong_are_refused_or_left_out(answer, message):
     assert sounds.fingerprint == fingerprint_of_entries(sounds.entries) != opened(Stranger()).fingerprint
 
 
-def test_that_are_all_unusable_are_refused():
+def test_that_are_all_unusable_or_change_after_they_were_opened_are_an_error():
     silent = {number: (np.zeros(16_000), 16_000) for number in range(12)}
     with pytest.raises(SoundError, match=r"is nearly silent .*; and 9 more"):
         opened(Stranger(answers=silent), skip_invalid=True)
-
-
-def test_that_change_after_they_were_opened_are_an_error():
     stranger = Stranger()
     sounds = opened(stranger)
     for answer, message in (((TONE * 0.5, 16_000), "has changed since it was opened"), ((TONE, 0), "has a rate of 0")):

@@ -1,5 +1,6 @@
 import dataclasses
 import io
+import shutil
 from pathlib import Path
 
 import datasets
@@ -72,15 +73,13 @@ def test_the_authors_scenes_are_read(tmp_path):
 
 
 def test_the_authors_quadruples_are_read(tmp_path):
-    audio = datasets.Audio(sampling_rate=32_000)
-    part = datasets.List({name: datasets.Value("string") for name in SOURCE})
-    features = datasets.Features({**{name: audio for name in "ABCD"}, "metadata": {name: part for name in "ACT"}})
+    audio, part = datasets.Audio(), datasets.List({name: datasets.Value("string") for name in SOURCE})
+    features = datasets.Features({**dict.fromkeys("ABCD", audio), "metadata": dict.fromkeys("ACT", part)})
     row = {name: {"bytes": encoded(noise(seed=seed)), "path": None} for seed, name in enumerate("ABCD")}
-    table = pa.Table.from_pylist(
-        [{**row, "metadata": {name: [SOURCE] for name in "ACT"}}], schema=features.arrow_schema
-    )
+    row["metadata"] = {name: [SOURCE] for name in "ACT"}
     (tmp_path / "data").mkdir()
-    pq.write_table(table, tmp_path / "data" / "test-00000-of-00001.parquet")
+    path = tmp_path / "data" / "test-00000-of-00001.parquet"
+    pq.write_table(pa.Table.from_pylist([row], schema=features.arrow_schema), path)
     data = open_data(str(tmp_path))
     assert data.recipes == ("a_coat",)
     clips = list(data.configuration("a_coat").clips())
@@ -89,10 +88,8 @@ def test_the_authors_quadruples_are_read(tmp_path):
 
 
 def test_the_fingerprint_of_data_without_a_manifest_is_that_of_their_content(tmp_path):
-    clip = encoded(noise())
-    one = scenes(write_a_tre(tmp_path / "a", [clip]))
-    same = scenes(write_a_tre(tmp_path / "b", [clip]))
-    other = scenes(write_a_tre(tmp_path / "c", [encoded(noise(seed=9))]))
+    clips = {"a": (clip := encoded(noise())), "b": clip, "c": encoded(noise(seed=9))}
+    one, same, other = (scenes(write_a_tre(tmp_path / name, [clip])) for name, clip in clips.items())
     assert one.fingerprint == same.fingerprint != other.fingerprint
 
 
@@ -130,66 +127,48 @@ def test_a_clip_that_cannot_be_used_is_named(tmp_path, clip, message):
         read(folder)
 
 
-def test_a_flac_damaged_in_its_middle_is_named(tmp_path):
-    data = bytearray(encoded(noise(seconds=5), format="FLAC", subtype="PCM_16"))
+def test_a_flac_that_is_damaged_or_claims_to_be_enormous_is_named(tmp_path):
+    data = bytearray(encoded(noise(), format="FLAC", subtype="PCM_16"))
+    # Bytes 18 to 25 of a FLAC file: 20 bits rate, 3 channels, 5 depth, 36 bits number of samples.
+    enormous = data[:21] + bytes([data[21] | 0x0F]) + b"\xff\xff\xff\xff" + data[26:]
     middle = len(data) // 2
-    data[middle : middle + 2_000] = bytes(2_000)
-    folder = write_a_tre(tmp_path / "x", [bytes(data)])
-    with pytest.raises(DatasetError, match="clip a_tre-train-00000/audio"):
-        read(folder)
+    damaged = data[:middle] + bytes(2_000) + data[middle + 2_000 :]
+    for content, message in ((damaged, "clip a_tre-train-00000/audio"), (enormous, "a clip lasts 600 s at most")):
+        folder = write_a_tre(tmp_path / f"{len(list(tmp_path.iterdir()))}", [bytes(content)])
+        with pytest.raises(DatasetError, match=message):
+            read(folder)
 
 
-def test_missing_columns_are_named(tmp_path):
+def test_missing_columns_and_splits_are_named(tmp_path):
     (tmp_path / "x").mkdir()
     pq.write_table(pa.table({"sound": [b""], "text": ["a"]}), tmp_path / "x" / "train.parquet")
     with pytest.raises(DatasetError, match="has the columns sound, text and no manifest; missing"):
         open_data(f"built:{tmp_path / 'x'}")
-
-
-def test_columns_missing_from_a_later_shard_are_named(tmp_path):
-    folder = write_a_tre(tmp_path / "x", [encoded(noise())])
-    shard = tmp_path / "x" / "data" / "val-00000-of-00001.parquet"
+    folder = write_a_tre(tmp_path / "y", [encoded(noise())])
+    shard = tmp_path / "y" / "data" / "val-00000-of-00001.parquet"
     pq.write_table(pq.read_table(shard).drop_columns(["metadata"]), shard)
     with pytest.raises(DatasetError, match="parquet: row a_tre-validation-00000: metadata is None"):
         _ = scenes(folder).rows
-
-
-def test_a_clip_that_claims_to_be_enormous_is_not_decoded(tmp_path):
-    data = bytearray(encoded(noise(), format="FLAC", subtype="PCM_16"))
-    # Bytes 18 to 25 of a FLAC file: 20 bits rate, 3 channels, 5 depth, 36 bits number of samples.
-    data[21] |= 0x0F
-    data[22:26] = b"\xff\xff\xff\xff"
-    folder = write_a_tre(tmp_path / "x", [bytes(data)])
-    with pytest.raises(DatasetError, match="a clip lasts 600 s at most"):
-        read(folder)
-
-
-def test_missing_splits_are_named(tmp_path):
-    folder = write_a_tre(tmp_path / "x", [encoded(noise())], splits=("train", "test"))
+    folder = write_a_tre(tmp_path / "z", [encoded(noise())], splits=("train", "test"))
     with pytest.raises(DatasetError, match="needed are train, val, test"):
         open_data(folder)
 
 
 def test_metadata_without_labels_are_refused(tmp_path):
     broken = pa.array([[{"timbre_label": "a", "pitch_label": None, "rate_label": "c", "amplitude_label": "d"}]])
-    folder = write_a_tre(tmp_path / "x", [encoded(noise())], metadata=broken)
-    with pytest.raises(DatasetError, match="parquet: row a_tre-train-00000: metadata is"):
-        _ = scenes(folder).rows
     empty = pa.array([[]], broken.type)
-    folder = write_a_tre(tmp_path / "y", [encoded(noise())], metadata=empty)
-    with pytest.raises(DatasetError, match="it is a list of 1 or more structures"):
-        _ = scenes(folder).rows
+    for name, metadata, message in (("x", broken, "metadata is"), ("y", empty, "it is a list of 1 or more structures")):
+        folder = write_a_tre(tmp_path / name, [encoded(noise())], metadata=metadata)
+        with pytest.raises(DatasetError, match=rf"parquet: row a_tre-train-00000: .*{message}"):
+            _ = scenes(folder).rows
 
 
-def test_a_folder_that_is_no_data_set_is_refused(tmp_path):
+def test_what_is_not_there_is_refused(tmp_path):
     with pytest.raises(DatasetError, match="no data set in"):
         open_data(f"built:{tmp_path}")
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(DatasetError, match="which is not Parquet"):
         open_data(f"built:{tmp_path}")
-
-
-def test_a_recipe_that_is_not_there_is_refused(tmp_path):
     folder = write_a_tre(tmp_path / "x", [encoded(noise())])
     with pytest.raises(DatasetError, match="has no data of 'a_coat'"):
         open_data(folder).configuration("a_coat")
@@ -199,11 +178,11 @@ def test_a_recipe_that_is_not_there_is_refused(tmp_path):
 
 @pytest.mark.slow
 def test_a_parquet_file_with_damaged_pages_is_named(tmp_path):
-    folder = Path(write_a_tre(tmp_path / "x", [encoded(noise(seed=seed)) for seed in range(4)]))
+    folder = Path(write_a_tre(tmp_path / "x", [encoded(noise(0.02, seed=seed)) for seed in range(4)]))
     shard = folder / "data" / "val-00000-of-00001.parquet"
     whole = shard.read_bytes()
     errors = []
-    for place in range(4, len(whole), len(whole) // 40):
+    for place in range(4, len(whole), len(whole) // 25):
         shard.write_bytes(whole[:place] + bytes(byte ^ 255 for byte in whole[place : place + 8]) + whole[place + 8 :])
         errors.append(error_of(folder))
     # Where there is none, the other samples are other data, with another fingerprint.
@@ -275,72 +254,89 @@ class TestParts:
 
 class TestKeepInvalid:
     def test_invalid_clips_are_nan_with_the_reason_and_the_others_as_ever(self, tmp_path):
-        files = [
-            encoded(noise() * 0),
-            encoded(noise()),
-            b"no audio",
-            encoded(noise(seconds=0.4)),
-            encoded(noise(seed=4)),
-        ]
-        configuration = scenes(write_a_tre(tmp_path / "x", files))
-        clips = list(configuration.clips(range(5), keep_invalid=True))
+        files = [noise() * 0, noise(), None, noise(seconds=0.4), noise(seed=4)]
+        files = [b"no audio" if samples is None else encoded(samples) for samples in files]
+        folder = write_a_tre(tmp_path / "x", files)
+        clips = list(scenes(folder).clips(range(5), keep_invalid=True))
         assert [clip.problem is not None for clip in clips] == [True, False, True, True, False]
         assert clips[0].problem == "is silent; a clip has something to hear"
         assert clips[2].problem.startswith("cannot be decoded")
-        assert clips[3].problem.startswith("has 12,800 samples, the first has 16,000")
+        assert clips[3].problem == "has 12,800 samples, the first has 16,000; those of a_tre have one length"
         assert all(np.isnan(clips[place].waveform).all() for place in (0, 2, 3))
         assert {len(clip.waveform) for clip in clips} == {16_000}
         assert (clips[1].waveform == noise()[:, 0]).all()
         assert (clips[4].waveform == noise(seed=4)[:, 0]).all()
-
-    def test_the_length_is_that_of_the_first_valid_clip_whatever_part_is_read(self, tmp_path):
-        folder = write_a_tre(tmp_path / "x", [b"no audio", encoded(noise()), encoded(noise(seconds=0.4))])
-        (part,) = scenes(folder).clips(range(2, 3), keep_invalid=True)
-        assert part.problem == "has 12,800 samples, the first has 16,000; those of a_tre have one length"
-        with pytest.raises(DatasetError, match="clip a_tre-train-00002/audio has 12,800 samples"):
-            list(scenes(folder).clips(range(2, 3)))
-
-    def test_data_without_any_valid_clip_are_refused(self, tmp_path):
-        folder = write_a_tre(tmp_path / "x", [b"no audio"])
+        # The length is that of the first valid clip, whatever part is read.
+        (part,) = scenes(folder).clips(range(3, 4), keep_invalid=True)
+        assert part.problem == clips[3].problem
+        with pytest.raises(DatasetError, match="clip a_tre-train-00003/audio has 12,800 samples"):
+            list(scenes(folder).clips(range(3, 4)))
+        folder = write_a_tre(tmp_path / "y", [b"no audio"])
         with pytest.raises(DatasetError, match="clip a_tre-train-00000/audio cannot be decoded"):
             list(scenes(folder).clips(keep_invalid=True))
 
 
+SHARD = "a_tre/test-00000-of-00001.parquet"
+
+
+def damaged(folder, damage):
+    """Damage a built folder in one way."""
+    manifest, shard = folder / MANIFEST_NAME, folder / SHARD
+    of_scenes = Manifest.load(manifest).recipes["a_tre"]
+    away = {f"../{name}": shard for name, shard in of_scenes.shards.items()}
+    if damage == "other samples":
+        pq.write_table(pq.read_table(shard).take([1, 0]), shard)
+    elif damage == "one shard more":
+        (folder / "a_tre" / "test-extra.parquet").write_bytes(shard.read_bytes())
+    elif damage == "one shard less":
+        shard.rename(folder / "away")
+    elif damage == "another fingerprint":
+        manifest.write_text(Manifest({"a_tre": dataclasses.replace(of_scenes, fingerprint="0" * 64)}).dumps())
+    elif damage == "a file elsewhere":
+        manifest.write_text(Manifest({"a_tre": dataclasses.replace(of_scenes, shards=away)}).dumps())
+    else:
+        manifest.write_text(damage)
+
+
+@pytest.fixture(scope="module")
+def built(tiny_data, tmp_path_factory):
+    return build_dataset(tiny_data, tmp_path_factory.mktemp("built") / "x", progress=False)
+
+
 class TestManifest:
     @pytest.fixture
-    def folder(self, tiny_data, tmp_path):
-        return build_dataset(tiny_data, tmp_path / "x", progress=False)
+    def folder(self, built, tmp_path):
+        return Path(shutil.copytree(built, tmp_path / "x"))
 
-    def test_other_samples_than_the_fingerprints_are_refused(self, folder):
-        shard = folder / "a_coat" / "test-00000-of-00001.parquet"
-        table = pq.read_table(shard)
-        pq.write_table(table.take([1, 0]), shard)
-        with pytest.raises(DatasetError, match=r"^a_coat/test-00000-of-00001\.parquet is not the shard that was built"):
-            _ = open_data(folder).configuration("a_coat").rows
+    @pytest.mark.parametrize(
+        ("damage", "message"),
+        [
+            ("other samples", rf"^{SHARD} is not the shard that was built"),
+            ("one shard more", "not in the manifest"),
+            ("one shard less", r"lacks 1 of its \d shards, such as a_tre/test-00000|cannot be read"),
+            ("another fingerprint", "the fingerprint of a_tre is not that of the settings"),
+            ("a file elsewhere", r"names '\.\./a_tre/"),
+            *((text, r"manifest\.json") for text in ("", "[]", "{}", '{"schema_version": 9}')),
+            ('{"schema_version": 1, "sha256": 3}', r"manifest\.json"),
+        ],
+    )
+    def test_a_folder_that_is_not_as_it_was_built_is_refused(self, folder, damage, message):
+        damaged(folder, damage)
+        with pytest.raises(DatasetError, match=message):
+            _ = scenes(folder).rows
 
-    def test_a_shard_that_nobody_built_is_refused(self, folder):
-        shard = folder / "a_tre" / "test-00000-of-00001.parquet"
-        (folder / "a_tre" / "test-extra.parquet").write_bytes(shard.read_bytes())
-        with pytest.raises(DatasetError, match="not in the manifest"):
-            open_data(folder)
-
-    def test_a_folder_without_one_of_its_shards_is_refused(self, folder):
-        (folder / "a_tre" / "train-00000-of-00001.parquet").rename(folder / "away")
-        with pytest.raises(DatasetError):
-            open_data(folder)
-
-    def test_one_of_several_shards_missing_is_named(self, folder, tiny_data, monkeypatch):
-        monkeypatch.setattr("audio_compositionality.dataset_builder.build.CLIPS_PER_SHARD", 8)
-        folder = build_dataset(tiny_data, folder.parent / "y", progress=False)
-        (folder / "a_tre" / "train-00001-of-00003.parquet").unlink()
-        with pytest.raises(DatasetError, match="lacks 1 of its 6 shards, such as a_tre/train-00001-of-00003"):
-            open_data(folder)
-
-    def test_a_built_folder_without_its_manifest_is_refused(self, folder):
+    def test_a_folder_without_its_manifest_is_refused(self, folder):
         (folder / MANIFEST_NAME).unlink()
         for ask in (lambda: scenes(folder).fingerprint, lambda: scenes(folder).rows, lambda: read(folder)):
             with pytest.raises(DatasetError, match=r"was built with the fingerprint \w{12}, and the manifest\.json"):
                 ask()
+
+    def test_one_of_several_shards_missing_is_named(self, tmp_path, tiny_data, monkeypatch):
+        monkeypatch.setattr("audio_compositionality.dataset_builder.build.CLIPS_PER_SHARD", 8)
+        folder = build_dataset(tiny_data, tmp_path / "y", progress=False)
+        (folder / "a_tre" / "train-00001-of-00003.parquet").unlink()
+        with pytest.raises(DatasetError, match="lacks 1 of its 6 shards, such as a_tre/train-00001-of-00003"):
+            open_data(folder)
 
     def test_a_snapshot_of_links_is_read(self, folder):
         links = folder.parent / "snapshot"
@@ -349,27 +345,6 @@ class TestManifest:
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(path)
         assert scenes(links).rows == scenes(folder).rows
-
-    def test_a_manifest_with_another_fingerprint_is_refused(self, folder):
-        manifest = Manifest.load(folder / MANIFEST_NAME)
-        forged = dataclasses.replace(manifest.recipes["a_tre"], fingerprint="0" * 64)
-        (folder / MANIFEST_NAME).write_text(Manifest({"a_tre": forged}).dumps())
-        with pytest.raises(DatasetError, match="the fingerprint of a_tre is not that of the settings"):
-            open_data(folder)
-
-    def test_a_manifest_that_names_a_file_elsewhere_is_refused(self, folder):
-        manifest = Manifest.load(folder / MANIFEST_NAME)
-        scenes = manifest.recipes["a_tre"]
-        away = {f"../{name}": shard for name, shard in scenes.shards.items()}
-        (folder / MANIFEST_NAME).write_text(Manifest({"a_tre": dataclasses.replace(scenes, shards=away)}).dumps())
-        with pytest.raises(DatasetError, match=r"names '\.\./a_tre/"):
-            open_data(folder)
-
-    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 9}', '{"schema_version": 1, "sha256": 3}'])
-    def test_a_damaged_manifest_is_refused(self, folder, text):
-        (folder / MANIFEST_NAME).write_text(text)
-        with pytest.raises(DatasetError, match=r"manifest\.json"):
-            open_data(folder)
 
 
 @pytest.mark.fuzz

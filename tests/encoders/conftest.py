@@ -1,4 +1,4 @@
-"""Tiny checkpoints with random weights, written as transformers writes them, and where real ones are found."""
+"""Tiny checkpoints with random weights, written as transformers writes them."""
 
 from __future__ import annotations
 
@@ -6,27 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import transformers
-
-from .contract import different_clips
-
-
-@pytest.fixture(params=["whisper-tiny.en", "whisper-base"])
-def real_whisper(request: pytest.FixtureRequest, checkpoints: Path) -> Path:
-    """Folder of a genuinely pretrained Whisper."""
-    folder: Path = checkpoints / request.param
-    if not (folder / "model.safetensors").is_file():
-        pytest.skip(f"{checkpoints} holds no {request.param}/model.safetensors")
-    return folder
-
-
-@pytest.fixture
-def make_clips() -> Callable[[int, float], np.ndarray]:
-    """Function of a sample rate and a length in seconds: three clips of very different level and content."""
-    return different_clips
 
 
 @pytest.fixture(scope="session")
@@ -232,6 +214,20 @@ def _tiny(family: str) -> tuple[Callable[[], Any], Any]:
         config = t.PeAudioConfig(audio_config=audio, text_config=text)
         model = t.PeAudioFrameLevelModel if family == "pe-audio-frames" else t.PeAudioModel
         return lambda: model(config), extractor
+    if family == "audio-flamingo":
+        config = t.AudioFlamingo3Config(
+            audio_config={
+                "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
+                "max_source_positions": 150, "num_mel_bins": 16,
+            },
+            text_config={
+                "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+                "num_key_value_heads": 2, "vocab_size": 20,
+            },
+            audio_token_id=19,
+        )  # fmt: skip
+        extractor = t.WhisperFeatureExtractor(feature_size=16, chunk_length=3, return_attention_mask=True)
+        return lambda: t.AudioFlamingo3ForConditionalGeneration(config), extractor
     if family.startswith("qwen2-audio"):
         audio = {
             "d_model": 32, "encoder_layers": 2, "encoder_attention_heads": 4, "encoder_ffn_dim": 48, "num_mel_bins": 16,

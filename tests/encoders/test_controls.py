@@ -1,4 +1,4 @@
-"""Controls: what a model is given under each, on any model, and what cards and errors say."""
+"""Controls: what a model is given under each, by every way to ask it, and what cards and errors say."""
 
 from __future__ import annotations
 
@@ -9,218 +9,338 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ClipError, Model, ModelCard, ModelError
-from audio_compositionality.encoders.controls import CONTROLS, PLAIN_TEXT, Controlled
+from audio_compositionality.dataset_builder.data import Clip
+from audio_compositionality.encoders.base import ClipError, GivenClip, Model, ModelCard, ModelError
+from audio_compositionality.encoders.controls import (
+    CONTROLS,
+    NOISE_LEVEL,
+    PLAIN_TEXT,
+    STRETCH,
+    TEXT_VERSION,
+    Controlled,
+    prompt_with_events,
+    shuffled_clips,
+)
 from audio_compositionality.encoders.loading.names import check_name, split_control
 from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.pipeline import embed_batches
 
-Saved = Callable[[str], Path]
-
-RATE = 32_000
-TEXTS = [
-    "A slow bell, then a fast organ.",
-    "a fast organ then a slow bell",
-    "First a dog, later a cat!",
-    "first a cat; later a dog",
-]
-
-CLASS = """
-import numpy as np
-class Mine:
-    sample_rate = 8_000
-    def embed(self, waveforms, sample_rate):
-        return np.stack([waveforms[:, 0], waveforms[:, -1]], axis=1)
-    def embed_text(self, texts):
-        return np.array([[len(text), ord(text[0])] for text in texts], float)
-"""
+RATE = 8_000
+TEXTS = ["A slow bell, then a fast organ.", "a fast organ then a slow bell", "?!"]
+EVENTS = [{"onset": 0.5, "offset": 2.0, "label": "bell"}, {"onset": 0.0, "offset": 1.0, "label": "reed"}]
+ROWS = [{"id": "a", "duration": 2.0, "events": EVENTS}, {"id": "b", "duration": 1.0, "events": []}]
+PROMPTS = ["How many?", "Which?"]
 
 
-def clips(count: int = 3, samples: int = 4_000) -> np.ndarray:
+def noise(count: int = 2, samples: int = 8_100) -> np.ndarray:
     return np.random.default_rng(0).normal(0, 0.1, (count, samples)).astype(np.float32)
 
 
-class PlainEncoder(Model):
-    """An encoder without stages."""
+class Everything(Model):
+    """Can do all that controls are for, and keeps what it is given."""
 
-    card = ModelCard("plain", "1", 8_000, 2, paradigm="by hand")
-    device = "cpu"
+    card = ModelCard("everything", "v1", RATE, 2, paradigm="by hand")
+    device, limit_seconds = "cpu", 9.0
+
+    def __init__(self) -> None:
+        self.heard: list[np.ndarray] = []
 
     def embed(self, waveforms: Any, sample_rate: int) -> np.ndarray:
-        assert sample_rate == 8_000
+        assert sample_rate == RATE
+        self.heard += list(waveforms)
         return np.stack([waveforms[:, 0], waveforms[:, -1]], axis=1)
 
-
-class Frames(PlainEncoder):
-    """Has a frame of two samples every other sample."""
-
     def embed_frames(self, waveforms: Any, sample_rate: int) -> tuple[np.ndarray, float]:
-        assert sample_rate == 8_000
-        return np.asarray(waveforms, np.float32).reshape(len(waveforms), -1, 2), 2 / 8_000
+        assert sample_rate == RATE
+        self.heard += list(waveforms)
+        return np.asarray(waveforms, np.float32).reshape(len(waveforms), -1, 2), 2 / RATE
+
+    def embed_text(self, texts: Any) -> np.ndarray:
+        return np.array([[len(text), ord(text[0])] for text in texts], np.float32)
+
+    def answer(self, clips: Any, prompts: Any) -> list[str]:
+        self.hear(clips)
+        return [f"{prompt}!" for prompt in prompts]
+
+    def score_options(self, clips: Any, prompts: Any, options: Any, by: str) -> list[list[float]]:
+        self.hear(clips)
+        return [[-float(len(prompt)), float(by == "letters") - 1] for prompt in prompts]
+
+    def hear(self, clips: Any) -> None:
+        for some in clips:
+            for clip in some:
+                assert clip.sample_rate == RATE
+                assert clip.waveform.dtype == np.float32
+                self.heard.append(clip.waveform)
 
 
-def test_frames_are_those_of_the_changed_clips() -> None:
-    model = Controlled(Frames(), CONTROLS["reversed-audio"])
-    assert model.abilities == {"audio", "frames"}
-    frames, seconds = model.embed_frames((clips() * 32_768).astype(np.int16), 8_000)
-    np.testing.assert_allclose(frames.reshape(3, -1), clips()[:, ::-1], atol=1e-4)
-    assert seconds == 2 / 8_000
-    silent, _ = Controlled(Frames(), CONTROLS["without-audio"]).embed_frames(clips(), 8_000)
-    assert silent.shape == (3, 2_000, 2)
-    assert not silent.any()
-    assert model.embed_frames(clips(), 16_000)[0].shape == (3, 1_000, 2)
-    with pytest.raises(ModelError, match=r"'reversed-audio:plain' cannot embed frames; it can embed clips$"):
-        Controlled(PlainEncoder(), CONTROLS["reversed-audio"]).embed_frames(clips(), 8_000)
+class Listener(Model):
+    """Answers alone."""
+
+    device, card = "cpu", ModelCard("listener", "v1", RATE, None)
+    answer = Everything.answer
+    hear = Everything.hear
+
+    def __init__(self) -> None:
+        self.heard: list[np.ndarray] = []
 
 
-def load(name: str) -> Any:
-    return load_model(name, device="cpu")
+class Pupil(Listener):
+    def learn(self, rows: Any, clips: Any) -> None:
+        self.heard += [clip.waveform for clip in clips]
 
 
-@pytest.mark.parametrize("name", ["random", "log-mel-statistics", "bag-of-words"])
-def test_reversed_audio_is_the_model_on_reversed_clips(name: str) -> None:
-    controlled = load(f"reversed-audio:{name}")
-    np.testing.assert_array_equal(controlled.embed(clips(), RATE), load(name).embed(clips()[:, ::-1], RATE))
-    assert not np.array_equal(controlled.embed(clips(), RATE), load(name).embed(clips(), RATE))
-    assert ("text" in controlled.abilities) == (name != "log-mel-statistics")
-    if name != "log-mel-statistics":
-        np.testing.assert_array_equal(controlled.embed_text(TEXTS), load(name).embed_text(TEXTS))
+class Reader(Everything):
+    """Takes prompts without a clip as well."""
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        return super().abilities | {"read"}
 
 
-def test_texts_of_the_same_words_are_one_when_sorted() -> None:
-    model, controlled = load("random"), load("sorted-words:random")
-    first, second, third, fourth = controlled.embed_text(TEXTS)
-    np.testing.assert_array_equal(first, second)
-    np.testing.assert_array_equal(third, fourth)
-    assert not np.allclose(first, third)
-    np.testing.assert_array_equal(first, model.embed_text(["a a bell fast organ slow then"])[0])
-    assert not np.allclose(*model.embed_text(TEXTS[:2]))
-    np.testing.assert_array_equal(controlled.embed_text(["?!"]), model.embed_text(["?!"]))
-    np.testing.assert_array_equal(controlled.embed(clips(), RATE), model.embed(clips(), RATE))
+class Encoder(Model):
+    device, card, embed = "cpu", ModelCard("encoder", "v1", RATE, 2), Everything.embed
 
 
-def test_without_audio_every_clip_is_silence_and_one_vector() -> None:
-    controlled = load("without-audio:tiny-clap")
-    rows = controlled.embed(clips(samples=160_000), 16_000)
-    silence = load("tiny-clap").embed(np.zeros((1, 160_000), np.float32), 16_000)
-    np.testing.assert_array_equal(rows, np.repeat(silence, 3, axis=0))
-    np.testing.assert_array_equal(controlled.embed_text(TEXTS), load("tiny-clap").embed_text(TEXTS))
+def given(model: Model, row: bool = False) -> list[list[Any]]:
+    if row:
+        return [[GivenClip(np.zeros(0, np.float32), RATE, one)] for one in ROWS]
+    return [[Clip(str(number), clip, RATE)] for number, clip in enumerate(noise())]
 
 
-def test_a_model_that_repeats_short_clips_hears_padded_ones_once(saved: Saved) -> None:
-    model, controlled = load(str(saved("clap"))), load(f"padded-audio:{saved('clap')}")
-    rate = model.card.sample_rate
-    short, whole = clips(2, 3 * rate), clips(2, 10 * rate)
-    padded = np.pad(short, ((0, 0), (0, 7 * rate)))
-    np.testing.assert_array_equal(controlled.embed(short, rate), model.embed(padded, rate))
-    assert not np.allclose(controlled.embed(short, rate), model.embed(short, rate))
-    np.testing.assert_array_equal(controlled.embed(whole, rate), model.embed(whole, rate))
+ABLE = {"audio", "frames", "text", "answer", "score"}
+LEFT = {
+    "sorted-words": {"audio", "text"},
+    "without-text": {"audio", "text"},
+    "other-audio": {"answer", "score"},
+    "events-as-text": {"answer", "score", "labels"},
+}
+"""What a control leaves of the abilities, where it does not leave all."""
+
+ASKED: dict[str, Callable[[Any], Any]] = {
+    "audio": lambda model: model.embed(noise(), RATE),
+    "frames": lambda model: model.embed_frames(noise(), RATE),
+    "text": lambda model: model.embed_text(TEXTS),
+    "answer": lambda model: model.answer(given(model), PROMPTS),
+    "score": lambda model: model.score_options(given(model), PROMPTS, [["x", "y"]] * 2, "letters"),
+    "learn": lambda model: model.learn([{}] * 2, []),
+}
 
 
-def test_without_text_every_text_is_one() -> None:
-    controlled = load("without-text:random")
-    rows = controlled.embed_text(TEXTS)
-    np.testing.assert_array_equal(rows, np.repeat(load("random").embed_text([PLAIN_TEXT]), 4, axis=0))
-
-
-def test_cards_say_what_they_are() -> None:
-    model = load("tiny-clap").card
-    kinds = [kind for kind in CONTROLS.values() if not (kind.moves or kind.tells)]
-    cards = [load(f"{kind.prefix}tiny-clap").card for kind in kinds]
-    assert [card.id for card in cards] == [
-        "sorted-words:tiny-clap",
-        "reversed-audio:tiny-clap",
-        "shuffled-audio:tiny-clap",
-        "padded-audio:tiny-clap",
-        "without-audio:tiny-clap",
-        "noise-audio:tiny-clap",
-        "without-text:tiny-clap",
-    ]
-    for card, kind in zip(cards, kinds, strict=True):
-        assert card.paradigm == f"control ({kind.meaning})"
-        assert (card.revision, card.parameters, card.sample_rate) == (model.revision, model.parameters, 16_000)
-    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
-    assert all(f"`{kind.prefix}" in page for kind in CONTROLS.values())
-
-
-def test_a_class_of_ones_own_is_controlled(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(CLASS)
-    name = f"{tmp_path}/mine.py:Mine"
-    samples = clips()
-    plain = load(name).embed(samples, 8_000)
-    np.testing.assert_array_equal(load(f"reversed-audio:{name}").embed(samples, 8_000), plain[:, ::-1])
-    np.testing.assert_array_equal(load(f"sorted-words:{name}").embed_text(["Dog, a"]), [[5, ord("a")]])
-    check_name(f"sorted-words:{name}")
-    with pytest.raises(ModelError, match=r"'.*' is made by code of its own, so nothing here can give it fresh weights"):
-        load(f"reversed-audio:untrained:{name}")
-
-
-def test_a_twin_is_controlled_and_options_are_passed_on(saved: Saved) -> None:
-    folder = saved("whisper")
-    controlled = load_encoder(
-        f"reversed-audio:untrained:{folder}", device="cpu", options=EncoderOptions(layer=1), seed=3
+@pytest.mark.parametrize("name", CONTROLS)
+def test_a_control_forwards_what_its_model_can_with_the_changed_input(name: str) -> None:
+    kind, model = CONTROLS[name], Everything()
+    controlled: Any = Controlled(model, kind)
+    assert controlled.abilities == LEFT.get(name, ABLE)
+    changed = (
+        noise()
+        if kind.clips is None
+        else np.broadcast_to(kind.clips(noise(), RATE), (2, *kind.clips(noise(), RATE).shape[1:]))
     )
-    twin = load_encoder(f"untrained:{folder}", device="cpu", options=EncoderOptions(layer=1), seed=3)
-    assert (controlled.card.id, controlled.card.revision) == (f"reversed-audio:{twin.card.id}", twin.card.revision)
-    assert controlled.card.options == twin.card.options
-    samples = clips(2, 16_000)
-    np.testing.assert_array_equal(controlled.embed(samples, 16_000), twin.embed(samples[:, ::-1], 16_000))
-    assert not has_twins(f"reversed-audio:{folder}")
+    for ability, ask in ASKED.items():
+        model.heard.clear()
+        if ability not in controlled.abilities:
+            with pytest.raises(ModelError, match=f"'{name}:everything' cannot "):
+                ask(controlled)
+            continue
+        if kind.tells:
+            continue
+        result = ask(controlled)
+        if ability == "text":
+            texts = {"sorted-words": ["a a bell fast organ slow then"] * 2 + ["?!"], "without-text": [PLAIN_TEXT] * 3}
+            np.testing.assert_array_equal(result, model.embed_text(texts.get(name, TEXTS)))
+            continue
+        assert len(result[0] if ability == "frames" else result) == 2
+        heard = model.heard if len(model.heard) == 2 else model.heard * 2
+        np.testing.assert_array_equal(np.stack(heard), changed)
+        if ability == "audio":
+            np.testing.assert_array_equal(result, changed[:, [0, -1]])
+        elif ability == "frames":
+            np.testing.assert_array_equal(result[0].reshape(2, -1), changed)
+            assert result[1] == 2 / RATE
+        elif ability == "answer":
+            assert result == ["How many?!", "Which?!"]
+        else:
+            assert result == [[-9, 0], [-6, 0]]
+    meaning = controlled.card.paradigm
+    assert (controlled.card.id, meaning) == (f"{name}:everything", f"control ({kind.meaning})")
+    assert controlled.card.revision == ("v1" if not kind.tells else f"v1+text-{TEXT_VERSION}")
+    assert controlled.limit_seconds == 9.0
+    assert controlled.asks_about_others is kind.moves
+    assert controlled.clips_card.id == (f"{name}:everything" if kind.clips is not None else "everything")
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
+    assert f"`{kind.prefix}" in page
 
 
-def test_a_model_without_stages_is_controlled() -> None:
-    reversed_clips = Controlled(PlainEncoder(), CONTROLS["reversed-audio"]).embed(clips(), 8_000)
-    np.testing.assert_array_equal(reversed_clips, PlainEncoder().embed(clips()[:, ::-1], 8_000))
-    silent = Controlled(PlainEncoder(), CONTROLS["without-audio"]).embed(clips(), 8_000)
-    np.testing.assert_array_equal(silent, np.zeros((3, 2)))
+# What is done to clips
 
 
-def test_a_control_of_a_control(tmp_path: Path) -> None:
-    both = load("sorted-words:reversed-audio:random")
-    assert both.card.id == "sorted-words:reversed-audio:random"
-    np.testing.assert_array_equal(both.embed(clips(), RATE), load("reversed-audio:random").embed(clips(), RATE))
-    np.testing.assert_array_equal(both.embed_text(TEXTS), load("sorted-words:random").embed_text(TEXTS))
+def test_what_clips_become() -> None:
+    clips = noise()
+    changed = {name: kind.clips(clips, RATE) for name, kind in CONTROLS.items() if kind.clips is not None}
+    assert set(changed) == {"reversed-audio", "shuffled-audio", "padded-audio", "without-audio", "noise-audio"}
+    np.testing.assert_array_equal(changed["reversed-audio"], clips[:, ::-1])
+    np.testing.assert_array_equal(changed["padded-audio"], np.pad(clips, ((0, 0), (0, 80_000 - 8_100))))
+    longer = noise(1, 80_001)
+    np.testing.assert_array_equal(CONTROLS["padded-audio"].clips(longer, RATE), longer)  # type: ignore[misc]
+    np.testing.assert_array_equal(changed["without-audio"], np.zeros((1, 8_100)))
+
+
+def test_noise_has_one_level_is_white_and_depends_on_the_clip_alone() -> None:
+    clips = np.stack([noise(1)[0], 0.03 * noise(2)[1], noise(1)[0]])
+    of = CONTROLS["noise-audio"].clips
+    assert of is not None
+    made = of(clips, RATE)
+    for clip in made:
+        assert np.sqrt(np.mean(clip**2)) == pytest.approx(NOISE_LEVEL, rel=0.03)
+        power = np.abs(np.fft.rfft(clip)) ** 2
+        assert power[: len(power) // 2].sum() / power.sum() == pytest.approx(0.5, abs=0.03)
+        assert np.abs(clip).max() <= 1
+    np.testing.assert_array_equal(made[0], made[2])
+    np.testing.assert_array_equal(of(clips[1:2], RATE)[0], made[1])
+    assert abs(np.corrcoef(made[0], made[1])[0, 1]) < 0.05
+    assert abs(np.corrcoef(made[0], clips[0])[0, 1]) < 0.05
+
+
+def test_shuffled_audio_has_the_same_stretches_in_an_order_that_the_clip_alone_decides() -> None:
+    clips = np.concatenate([noise(), noise(1)])
+    made = shuffled_clips(clips, RATE)
+    length = round(STRETCH * RATE)
+    whole = clips.shape[1] // length * length
+    for before, after in zip(clips, made, strict=True):
+        stretches = [clip[:whole].reshape(-1, length) for clip in (before, after)]
+        places = [np.flatnonzero((stretches[0] == one).all(axis=1)).tolist() for one in stretches[1]]
+        # As many as there are places for, none twice, and not as they were.
+        assert sorted(places) == [[place] for place in range(whole // length)]
+        assert places != sorted(places)
+        np.testing.assert_array_equal(after[whole:], before[whole:])
+    np.testing.assert_array_equal(made[0], made[2])
+    for samples in (0, 1, 100):
+        clip = np.linspace(-0.5, 0.5, samples, dtype=np.float32)
+        np.testing.assert_array_equal(shuffled_clips(clip[None], RATE)[0], clip)
+
+
+def test_clips_of_16_bits_and_other_rates_are_changed_at_the_models_rate() -> None:
+    model = Controlled(Everything(), CONTROLS["reversed-audio"])
+    frames, _ = model.embed_frames((noise() * 32_768).astype(np.int16), RATE)
+    np.testing.assert_allclose(frames.reshape(2, -1), noise()[:, ::-1], atol=1e-4)
+    assert model.embed_frames(noise(2, 8_000), 16_000)[0].shape == (2, 2_000, 2)
+    listener, kept = Listener(), list[Any]()
+    listener.hear = lambda clips: kept.extend(clip for (clip,) in clips)  # type: ignore[method-assign]
+    Controlled(listener, CONTROLS["padded-audio"]).answer([[Clip("a", noise(1)[0], 16_000)]], ["?"])
+    assert (len(kept[0].waveform), kept[0].sample_rate) == (160_000, 16_000)
+    broken = noise()
+    broken[1, 7] = np.nan
+    with pytest.raises(ClipError, match="row 1: the waveform holds nan at sample 7"):
+        Controlled(Everything(), CONTROLS["without-audio"]).embed(broken, RATE)
+
+
+def test_a_pupil_learns_from_unchanged_clips() -> None:
+    model = Pupil()
+    controlled = Controlled(model, CONTROLS["without-audio"])
+    assert controlled.abilities == {"answer", "learn"}
+    controlled.learn([{}] * 2, iter([clip for (clip,) in given(model)]))
+    np.testing.assert_array_equal(np.stack(model.heard), noise())
+
+
+# Events as text
+
+
+def test_a_model_hears_silence_as_long_as_the_clip_and_reads_the_events() -> None:
+    model = Everything()
+    controlled = Controlled(model, CONTROLS["events-as-text"])
+    told = [prompt_with_events(row["events"], prompt) for row, prompt in zip(ROWS, PROMPTS, strict=True)]
+    assert controlled.answer(given(model, row=True), PROMPTS) == [f"{prompt}!" for prompt in told]
+    assert told[0].index("0.00-1.00 s: reed") < told[0].index("0.50-2.00 s: bell") < told[0].index("How many?")
+    scores = controlled.score_options(given(model, row=True), PROMPTS, [["x", "y"]] * 2, "options")
+    assert scores == [[-float(len(prompt)), -1.0] for prompt in told]
+    assert [len(clip) for clip in model.heard] == [16_000, 8_000] * 2
+    assert not any(clip.any() for clip in model.heard)
+    with pytest.raises(ModelError, match="'events-as-text:everything' takes no sound"):
+        controlled.answer(given(model), PROMPTS)
+    for column in ("events", "duration"):
+        row = {name: value for name, value in ROWS[0].items() if name != column}
+        with pytest.raises(ModelError, match=f"row 'a' has no {column}"):
+            controlled.answer([[GivenClip(np.zeros(0, np.float32), RATE, row)]], ["How many?"])
+
+
+def test_a_model_of_texts_is_given_text_alone() -> None:
+    reader = Reader()
+    controlled = Controlled(reader, CONTROLS["events-as-text"])
+    told = prompt_with_events([], "Which?")
+    assert controlled.answer(given(reader, row=True), PROMPTS)[1] == f"{told}!"
+    scores = controlled.score_options(given(reader, row=True), PROMPTS, [["x", "y"]] * 2, "letters")
+    assert scores[1] == [-float(len(told)), 0.0]
+    assert not reader.heard
+    assert controlled.limit_seconds is None
+
+
+# What cannot be controlled, and models by their names
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "model", "words"),
     [
-        (
-            "sorted-words:downsample",
-            "'sorted-words:downsample': 'downsample' embeds no text, so there is nothing to con",
-        ),
-        ("without-text:log-mel-statistics", "embeds no text"),
-        ("untrained:sorted-words:laion-clap", "ask for a control of a twin, 'sorted-words:untrained:laion-clap'"),
-        ("reversed-audio:wisper-base", "unknown model 'wisper-base'; did you mean 'whisper-base'"),
-        ("sorted-words:untrained:shuffled:org/name", "is a twin of a twin"),
+        ("events-as-text", Encoder(), "answers no questions"),
+        ("events-as-text", Pupil(), "learns from questions without events as text"),
+        ("events-as-text", Controlled(Listener(), CONTROLS["noise-audio"]), "is a control of the sound"),
+        ("events-as-text", Controlled(Listener(), CONTROLS["events-as-text"]), "reads labels and takes no sound"),
+        ("sorted-words", Listener(), "'sorted-words:listener': 'listener' embeds no text"),
+        ("without-text", Listener(), "embeds no text"),
+        ("other-audio", Encoder(), "answers no questions, so none can be asked about another clip"),
     ],
 )
-def test_what_cannot_be_controlled_is_refused(name: str, message: str) -> None:
-    with pytest.raises(ModelError, match=message):
-        load(name)
+def test_what_cannot_be_controlled_is_refused(name: str, model: Any, words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        Controlled(model, CONTROLS[name])
 
 
-def test_a_wrong_name_is_told_before_anything_is_loaded() -> None:
-    check_name("without-text:reversed-audio:laion-clap")
-    for name in ("sorted-words:nothing", "untrained:sorted-words:laion-clap"):
-        with pytest.raises(ModelError):
-            check_name(name)
-    assert split_control("sorted-words") == (None, "sorted-words")
-    assert split_control("a/b:sorted-words") == (None, "a/b:sorted-words")
+def test_a_control_of_a_control() -> None:
+    both = load_model("sorted-words:reversed-audio:random")
+    assert both.card.id == "sorted-words:reversed-audio:random"
+    alone = [load_model(f"{name}:random") for name in ("reversed-audio", "sorted-words")]
+    np.testing.assert_array_equal(both.embed(noise(), 32_000), alone[0].embed(noise(), 32_000))
+    np.testing.assert_array_equal(both.embed_text(TEXTS), alone[1].embed_text(TEXTS))
+    moved: Any = Controlled(Listener(), CONTROLS["other-audio"])
+    assert Controlled(moved, CONTROLS["reversed-audio"]).asks_about_others
 
 
-def test_clips_that_cannot_be_used_are_told_as_of_the_model() -> None:
-    broken = clips()
-    broken[1, 7] = np.nan
-    with pytest.raises(ClipError, match="row 1: the waveform holds nan at sample 7"):
-        load("without-audio:random").embed(broken, RATE)
+def test_a_class_of_ones_own_is_controlled(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n    sample_rate = 8_000\n    def embed(self, waveforms, sample_rate):\n"
+        "        return waveforms[:, [0, -1]]\n"
+    )
+    name = f"{tmp_path}/mine.py:Mine"
+    check_name(f"reversed-audio:{name}")
+    np.testing.assert_array_equal(
+        load_model(f"reversed-audio:{name}").embed(noise(), RATE), load_model(name).embed(noise(), RATE)[:, ::-1]
+    )
+    with pytest.raises(ModelError, match=r"'.*' is made by code of its own, so nothing here can give it fresh weights"):
+        load_model(f"reversed-audio:untrained:{name}")
+
+
+def test_a_twin_is_controlled_and_options_are_passed_on(saved: Callable[[str], Path]) -> None:
+    name = f"untrained:{saved('whisper')}"
+    options = EncoderOptions(layer=1)
+    twin = load_encoder(name, device="cpu", options=options, seed=3)
+    controlled = load_encoder(f"reversed-audio:{name}", device="cpu", options=options, seed=3)
+    assert (controlled.card.id, controlled.card.revision) == (f"reversed-audio:{twin.card.id}", twin.card.revision)
+    assert (controlled.card.options, controlled.card.parameters) == (twin.card.options, twin.card.parameters)
+    clips = noise(2, 16_000)
+    np.testing.assert_array_equal(controlled.embed(clips, 16_000), twin.embed(clips[:, ::-1], 16_000))
+    assert not has_twins(f"reversed-audio:{saved('whisper')}")
 
 
 def test_a_control_is_embedded_in_stages_as_its_model() -> None:
     class Batch:
-        ids, waveforms, sample_rate, errors = ["a", "b", "c"], clips(), RATE, {1: "a reason"}
+        ids, waveforms, sample_rate, errors = ["a", "b", "c"], noise(3), 32_000, {1: "a reason"}
 
-    (batch,) = embed_batches(load("without-audio:random"), [Batch()], skip_invalid=True)
+    (batch,) = embed_batches(load_model("without-audio:random"), [Batch()], skip_invalid=True)
     assert np.isnan(batch.embeddings[1]).all()
     np.testing.assert_array_equal(batch.embeddings[0], batch.embeddings[2])
+
+
+def test_what_is_no_control_by_its_name() -> None:
+    assert split_control("sorted-words") == (None, "sorted-words")
+    assert split_control("a/b:sorted-words") == (None, "a/b:sorted-words")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import By, Model, ModelCard, ModelError
+from audio_compositionality.encoders.base import Model, ModelCard, ModelError
 from audio_compositionality.encoders.controls import (
     CONTROLS,
     Controlled,
@@ -18,8 +18,6 @@ from audio_compositionality.encoders.controls import (
     can_control,
     prompt_with_events,
 )
-from audio_compositionality.encoders.language_models.endpoint import EndpointModel
-from audio_compositionality.encoders.loading.names import parse_endpoint
 from audio_compositionality.support.errors import InputError
 
 from ..clips import each
@@ -64,14 +62,6 @@ class Echo(Model):
     def answer(self, clips: Sequence[Any], prompts: Sequence[str]) -> list[str]:
         assert clips == [[]] * len(prompts)
         return list(prompts)
-
-
-class Lengths(Echo):
-    """Finds long options unlikely."""
-
-    def score_options(self, clips: Any, prompts: Any, options: Sequence[Sequence[str]], by: By) -> list[list[float]]:
-        assert clips == [[]] * len(prompts)
-        return [[-float(len(option)) for option in row] for row in options]
 
 
 def cascade(detector: Any = None, model: Model | None = None) -> EventTextModel:
@@ -120,15 +110,8 @@ def test_the_card_is_of_both():
     assert (card.id, card.revision) == ("heard-as-text:levels:echo", "1+2+text-1")
     assert (card.sample_rate, card.output_dim, card.trained_on) == (16_000, None, "nothing")
     assert cascade().device == "server"
-
-
-def test_options_are_scored_where_the_language_model_can():
-    clips = [Clip(np.ones(16, np.float32))]
-    scorer = cascade(model=Lengths())
-    assert "score" in scorer.abilities
-    assert scorer.score_options(each(clips), ["a"], [["bell", "siren"]], "options") == [[-4, -5]]
-    with pytest.raises(ModelError, match="'echo' tells no likelihoods of options; it can only answer"):
-        cascade().score_options(each(clips), ["a"], [["bell", "siren"]], "options")
+    with pytest.raises(ModelError, match="'echo' gives no likelihoods of options; it can only answer"):
+        cascade().score_options(each([Clip(np.ones(16, np.float32))]), ["a"], [["bell", "siren"]], "options")
 
 
 @pytest.mark.parametrize(
@@ -159,18 +142,6 @@ def test_a_detector_that_leaves_clips_out():
         cascade(Deaf()).answer(each([Clip(np.ones(16, np.float32))]), ["a"])
     with pytest.raises(InputError, match="2 prompts about 1 clips"):
         cascade().answer(each([Clip(np.ones(16, np.float32))]), ["a", "b"])
-
-
-def test_a_control_changes_what_the_detector_hears():
-    model = Controlled(cascade(), CONTROLS["without-audio"])
-    assert "answer" in model.abilities
-    assert model.card.id == "without-audio:heard-as-text:levels:echo"
-    (answer,) = model.answer(each([Clip(np.ones(16, np.float32))]), ["a"])
-    assert answer.startswith("No sounds")
-
-
-def test_a_model_behind_a_server_reads_events():
-    assert EndpointModel(parse_endpoint("endpoint:m@http://localhost")).abilities == {"answer", "score", "read"}
 
 
 class Hears(Model):
@@ -218,6 +189,8 @@ def test_what_a_run_asks_of_its_language_model_is_asked_of_the_cascade():
     longer = Controlled(model, CONTROLS["without-audio"]).with_new_tokens(1024)
     assert longer.card.id == "without-audio:heard-as-text:levels:hears@1024"
     assert longer.new_tokens == 1024
+    (answer,) = longer.answer(each([Clip(np.ones(16, np.float32))]), ["a"])
+    assert answer == "False 16 No sounds were detected in a recording.\n\na"
     assert cascade().new_tokens is None
     with pytest.raises(ModelError, match="'echo' knows of no number of tokens"):
         cascade().with_new_tokens(1024)

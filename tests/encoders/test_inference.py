@@ -1,4 +1,4 @@
-"""Where a model runs: the device, and torch, which is imported only where that may be a GPU."""
+"""How a model runs: the device, with torch imported only where that may be a GPU; precision; options."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+import torch
 
 from audio_compositionality.encoders import inference
-from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.base import ModelCard, ModelError
 from audio_compositionality.encoders.inference import device_name, resolve_device
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
+from audio_compositionality.encoders.options import EncoderOptions
+
+from .contract import Saved, different_clips, encoder_name
 
 CPU = "__version__ = '2.9.0+cpu'\ncuda: Optional[str] = None\nhip: Optional[str] = None\n"
 
@@ -64,3 +71,76 @@ def test_the_file_of_versions_of_the_installed_build_says_what_it_was_built_with
     assert spec is not None
     assert Path(str(spec.origin)).with_name("version.py").is_file()
     assert inference._is_without_cuda() == (torch.version.cuda is None and torch.version.hip is None)
+
+
+# Reduced precision and compilation, with models of several kinds
+
+
+class Rounded(ModelEncoder[torch.Tensor]):
+    """Embeds a clip as its first two samples; in reduced precision, with a known error."""
+
+    error = torch.tensor([[0.0, 0.3], [0.0, 0.0], [0.4, 0.0]])
+
+    def __init__(self, precision: str) -> None:
+        card = ModelCard("rounded", "1", 16_000, 2, options=EncoderOptions(precision=precision))
+        super().__init__(card, num_layers=0, device=torch.device("cpu"))
+
+    def _extract_features(self, clips: np.ndarray) -> torch.Tensor:
+        return self._on_device(clips[:, :2])
+
+    def _encode(self, features: torch.Tensor) -> Hidden:
+        is_reduced = torch.is_autocast_enabled("cpu")
+        frames = features + self.error if is_reduced else features
+        return Hidden(frames[:, None], 1.0)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_the_deviation_of_reduced_precision_by_hand(precision: str) -> None:
+    clips = np.array([[0.6, 0.8, 0], [0.0, 0.5, 0], [0.3, -0.4, 0]], np.float32)
+    encoder = Rounded(precision)
+    np.testing.assert_allclose(encoder.embed(clips, 16_000), clips[:, :2] + Rounded.error.numpy())
+    deviation = encoder.precision_deviation(clips, 16_000)
+    # Errors .3, 0 and .4 of norms 1, .5 and .5; the mean is (.3, .3), from which the clips are at .34, .13 and .49,
+    # squared.
+    assert deviation["relative_mean"] == pytest.approx((0.3 + 0 + 0.8) / 3, rel=1e-5)
+    assert deviation["relative_max"] == pytest.approx(0.8, rel=1e-5)
+    assert deviation["spread_ratio"] == pytest.approx(np.sqrt((0.09 + 0.16) / (0.34 + 0.13 + 0.49)), rel=1e-5)
+    exact = Rounded("float32")
+    np.testing.assert_array_equal(exact.embed(clips, 16_000), clips[:, :2])
+    assert set(exact.precision_deviation(clips, 16_000).values()) == {0.0}
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+@pytest.mark.parametrize("family", ["wav2vec2", "w2v-bert", "encodec", "pe-audio", "qwen2-audio"])
+def test_every_kind_of_model_runs_in_reduced_precision(family: str, precision: str, saved: Saved) -> None:
+    name = encoder_name(family, saved(family))
+    encoder = load_model(name, device="cpu", options=EncoderOptions(precision=precision))
+    assert encoder.card.id == f"{name.replace(str(saved(family)), family)}@{precision}"
+    clips = different_clips(encoder.card.sample_rate, 0.71)
+    assert encoder.embed(clips, encoder.card.sample_rate).dtype == np.float32
+    # Something is rounded; how much, random weights on whatever processor do not say.
+    assert encoder.precision_deviation(clips, encoder.card.sample_rate)["relative_max"] > 0
+
+
+@pytest.mark.parametrize("family", ["whisper", "clap", "ast"])
+def test_a_callers_autocast_changes_nothing(family: str, saved: Saved) -> None:
+    encoder = load_model(str(saved(family)), device="cpu")
+    clips = different_clips(encoder.card.sample_rate, 0.71)
+    expected = encoder.embed(clips, encoder.card.sample_rate)
+    with torch.autocast("cpu", torch.bfloat16):
+        np.testing.assert_array_equal(encoder.embed(clips, encoder.card.sample_rate), expected)
+
+
+# Options
+
+
+def test_the_suffix_tells_options_apart() -> None:
+    assert EncoderOptions().suffix == ""
+    assert EncoderOptions(compile=True).suffix == ""
+    assert EncoderOptions(layer=0).suffix == "@layer=0"
+    assert EncoderOptions(layer=3, pooling="max", precision="bfloat16").suffix == "@layer=3+pooling=max+bfloat16"
+
+
+def test_a_baseline_takes_none() -> None:
+    with pytest.raises(ValueError, match="'random' is a baseline without a model: it takes no layer"):
+        load_model("random", options=EncoderOptions(layer=1))

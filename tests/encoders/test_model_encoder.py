@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from audio_compositionality.encoders.base import ClipError, ModelCard, ModelError
 from audio_compositionality.encoders.families.whisper import WhisperEncoder
@@ -19,11 +19,9 @@ from audio_compositionality.encoders.model_encoder import Hidden, LayeredEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.pipeline import embed_batches, embed_batches_at_layers
 
-from .contract import different_clips, encoder_name, relative_error
+from .contract import LISTED, Saved, different_clips, encoder_name, relative_error, small_networks
 from .families.test_families import RATES
 from .test_pipeline import Batch
-
-Saved = Callable[[str], Path]
 
 TINY = [
     "wav2vec2",
@@ -45,8 +43,6 @@ TINY = [
     "qwen2-audio",
 ]
 """Of the families of transformers, those with layers; each has two blocks or stages."""
-
-LISTED = ["audiomae", "beats-iter3", "passt-s", "panns-cnn14", "ms-clap-2022", "ms-clap-2023"]
 
 ROUNDING = 1e-5
 """Relative difference between a pass that ends at a layer and one that goes on."""
@@ -82,10 +78,10 @@ def test_each_layer_is_that_of_the_model_that_was_loaded_for_it(family: str, sav
     check_layers(encoder_name(family, saved(family)), RATES.get(family, 16_000))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LISTED)
 def test_each_layer_of_a_listed_model(name: str) -> None:
-    check_layers(f"untrained:{name}", 32_000, layers=(1, -1))
+    with small_networks():
+        check_layers(f"untrained:{name}", 32_000, layers=(1, -1))
 
 
 @pytest.mark.parametrize("pooling", ["max", "cls"])
@@ -198,10 +194,23 @@ def test_batches_of_which_no_clip_can_be_embedded_are_nan_at_each_layer() -> Non
 @pytest.mark.skipif(
     shutil.which("c++") is None and shutil.which("g++") is None, reason="torch.compile needs a C++ compiler"
 )
-def test_compiled(saved: Saved) -> None:
-    folder, clips = str(saved("whisper")), different_clips(16_000, 0.5)
-    compiled = load_layers(folder, [0, 2], device="cpu", options=EncoderOptions(compile=True))
-    plain = load_layers(folder, [0, 2], device="cpu")
-    features = plain[0].prepare(clips, 16_000)
-    for ours, expected in zip(embed_layers(compiled, features), embed_layers(plain, features), strict=True):
-        assert relative_error(ours, expected) < 1e-4
+def test_compiled(tmp_path: Path) -> None:
+    # Every kernel takes the compiler seconds.
+    config = transformers.Wav2Vec2Config(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, conv_dim=(8, 8),
+        conv_kernel=(10, 8), conv_stride=(10, 8), num_feat_extract_layers=2, num_conv_pos_embeddings=4,
+        num_conv_pos_embedding_groups=2,
+    )  # fmt: skip
+    config.save_pretrained(tmp_path)
+    transformers.Wav2Vec2FeatureExtractor().save_pretrained(tmp_path)
+    compiled, plain = (
+        load_layers(f"untrained:{tmp_path}", [0, 1], device="cpu", options=EncoderOptions(compile=flag))
+        for flag in (True, False)
+    )
+    assert [one.card.id for one in compiled] == [one.card.id for one in plain]
+    features = plain[0].prepare(different_clips(16_000, 0.5), 16_000)
+    expected = embed_layers(plain, features)
+    graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    for ours, theirs in zip(embed_layers(compiled, features), expected, strict=True):
+        assert relative_error(ours, theirs) < 1e-4
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == graphs + 1

@@ -70,19 +70,6 @@ def test_equals_embed_for_a_real_encoder() -> None:
     np.testing.assert_allclose(embed_all(encoder, parts), encoder.embed(clips, 16_000), rtol=1e-6, atol=1e-6)
 
 
-def test_an_encoder_without_stages_is_given_whole_batches() -> None:
-    class Whole(Model):
-        card = ModelCard("whole", "v1", 16_000, 1)
-        device = "cpu"
-
-        def embed(self, waveforms, sample_rate):
-            assert sample_rate == 16_000
-            return waveforms[:, :1] * 2
-
-    out = embed_all(Whole(), batches(2, 1))
-    np.testing.assert_allclose(out, [[0.0], [0.002], [0.004]], rtol=1e-6)
-
-
 def test_input_is_made_ready_while_the_model_runs_but_not_far_ahead() -> None:
     prepared = threading.Semaphore(0)
 
@@ -209,61 +196,64 @@ class TestSkipInvalid:
     def embedded(self, encoder: Peak, parts: list[Batch]) -> list[EmbeddedBatch]:
         return list(embed_batches(encoder, parts, skip_invalid=True))
 
-    def test_nothing_is_done_twice_where_all_clips_are_valid(self) -> None:
-        encoder = self.Sound()
-        found = self.embedded(encoder, list(batches(3, 2)))
-        assert [list(batch.ids) for batch in found] == [["clip-0", "clip-1", "clip-2"], ["clip-3", "clip-4"]]
-        assert encoder.prepared == encoder.embedded == [[0, 1, 2], [3, 4]]
-        assert all(not batch.errors and np.isfinite(batch.embeddings).all() for batch in found)
-
-    def test_a_waveform_that_is_not_finite(self) -> None:
-        parts = list(batches(3, 3))
-        parts[1].waveforms[0, 7] = np.nan
-        encoder = self.Sound()
-        found = self.embedded(encoder, parts)[1]
-        assert list(found.errors) == [0]
-        assert "holds nan at sample 7" in found.errors[0]
-        assert np.isnan(found.embeddings[0]).all()
-        np.testing.assert_allclose(found.embeddings[1:, 0], [0.004, 0.005], rtol=1e-6)
-        # Another clip took its place, so that the batch kept its size.
-        assert encoder.embedded == [[0, 1, 2], [4, 4, 5]]
-        assert np.isnan(parts[1].waveforms[0, 7])
-
-    @pytest.mark.parametrize("refused", [(1,), (0,), (0, 1), (1, 2), (0, 2), (2,)])
-    def test_embeddings_that_are_not_finite(self, refused: tuple[int, ...]) -> None:
+    @pytest.mark.parametrize(
+        ("broken", "refused", "given"),
+        [
+            ((), (), {}),
+            ((0,), (), {}),
+            *(((), refused, {}) for refused in ((1,), (0,), (0, 1), (1, 2), (0, 2), (2,), (0, 1, 2))),
+            ((2,), (1,), {0: "cannot be decoded"}),
+            ((), (), {0: "a", 1: "b", 2: "c"}),
+        ],
+    )
+    def test_clips_that_cannot_be_embedded_leave_the_others(
+        self, broken: tuple[int, ...], refused: tuple[int, ...], given: dict[int, str]
+    ) -> None:
+        part, after = batches(3, 1)
+        part.waveforms[list(broken), 7] = np.nan
+        part.errors = dict(given)
+        before = part.waveforms.copy()
         encoder = self.Sound(*refused)
-        (found,) = self.embedded(encoder, list(batches(3)))
-        assert sorted(found.errors) == list(refused)
-        assert all("2 of 2 values that are NaN or infinite" in error for error in found.errors.values())
-        valid = [row for row in range(3) if row not in refused]
-        assert np.isnan(found.embeddings[list(refused)]).all()
+        found, last = self.embedded(encoder, [part, after])
+        wrong = {
+            **given,
+            **dict.fromkeys(broken, "holds nan at sample 7"),
+            **dict.fromkeys(refused, "2 of 2 values that are NaN or infinite"),
+        }
+        assert set(found.errors) == set(wrong)
+        assert all(words in found.errors[row] for row, words in wrong.items())
+        valid = [row for row in range(3) if row not in wrong]
+        assert found.embeddings.shape == (3, 2)
+        assert np.isnan(found.embeddings[list(wrong)]).all()
         np.testing.assert_allclose(found.embeddings[valid, 0], np.array(valid) / 1000, rtol=1e-6)
-        assert {len(numbers) for numbers in encoder.embedded} == {3}
+        assert not last.errors
+        np.testing.assert_array_equal(part.waveforms, before)
+        # Another clip took the place of an invalid one, so that batches kept their size; nothing is done twice.
+        assert all(len(numbers) == 3 for numbers in encoder.embedded[:-1])
+        if not wrong:
+            assert encoder.prepared == encoder.embedded == [[0, 1, 2], [3]]
+        if broken == (0,):
+            assert encoder.embedded[0] == [1, 1, 2]
+        if len(given) == 3:
+            assert encoder.prepared == [[3]]
 
-    def test_a_batch_without_any_valid_clip(self) -> None:
-        found = self.embedded(self.Sound(0, 1, 2), list(batches(3, 1)))
-        assert sorted(found[0].errors) == [0, 1, 2]
-        assert np.isnan(found[0].embeddings).all()
-        assert found[0].embeddings.shape == (3, 2)
-        assert not found[1].errors
+    def test_an_encoder_without_stages_is_given_whole_batches(self) -> None:
+        class Whole(Model):
+            card = ModelCard("whole", "v1", 16_000, 1)
+            device = "cpu"
 
-    def test_errors_of_both_stages_and_of_the_data_add_up(self) -> None:
-        part = next(batches(4))
-        part.waveforms[2] = np.inf
-        part.errors = {0: "cannot be decoded"}
-        part.waveforms[0] = np.nan
-        (found,) = self.embedded(self.Sound(1), [part])
-        assert sorted(found.errors) == [0, 1, 2]
-        assert found.errors[0] == "cannot be decoded"
-        np.testing.assert_allclose(found.embeddings[3], 0.003, rtol=1e-6)
+            def embed(self, waveforms, sample_rate):
+                assert sample_rate == 16_000
+                return np.where(np.isclose(waveforms[:, :1], 0.001), np.nan, 2 * waveforms[:, :1])
 
-    def test_clips_that_the_data_give_as_invalid_are_not_prepared_alone(self) -> None:
-        part = next(batches(2))
-        part.errors = {0: "a", 1: "b"}
-        encoder = self.Sound()
-        (found,) = self.embedded(encoder, [part])
-        assert found.errors == {0: "a", 1: "b"}
-        assert encoder.prepared == []
+        (found,) = embed_batches(Whole(), batches(3), skip_invalid=True)
+        assert list(found.errors) == [1]
+        np.testing.assert_allclose(found.embeddings[[0, 2]], [[0.0], [0.004]], rtol=1e-6)
+
+    def test_an_error_that_is_not_of_one_clip_stops(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Peak, "_extract_features", lambda self, clips: [][0])
+        with pytest.raises(IndexError):
+            self.embedded(Peak(), list(batches(2)))
 
     def test_other_clips_keep_their_embeddings_to_the_last_bit(self) -> None:
         """A matrix product rounds differently for another number of rows, so the batch must keep its size."""
@@ -282,25 +272,6 @@ class TestSkipInvalid:
         (found,) = self.embedded(Product(), [Batch([f"clip-{i}" for i in range(7)], broken)])
         others = [row for row in range(7) if row != 2]
         assert found.embeddings[others].tobytes() == whole[others].tobytes()
-
-    def test_an_encoder_without_stages(self) -> None:
-        class Whole(Model):
-            card = ModelCard("whole", "v1", 16_000, 1)
-            device = "cpu"
-
-            def embed(self, waveforms, sample_rate):
-                return np.where(np.isclose(waveforms[:, :1], 0.001), np.nan, waveforms[:, :1])
-
-        (found,) = embed_batches(Whole(), batches(3), skip_invalid=True)
-        assert list(found.errors) == [1]
-
-    def test_an_error_that_is_not_of_one_clip_stops(self) -> None:
-        class Refusing(Peak):
-            def _extract_features(self, clips):
-                raise ValueError("clips are too short")
-
-        with pytest.raises(ValueError, match="clips are too short"):
-            self.embedded(Refusing(), list(batches(2)))
 
 
 def test_a_generator_that_is_closed_leaves_no_thread() -> None:

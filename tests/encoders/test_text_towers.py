@@ -21,14 +21,13 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading import checkpoints
 from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.networks.small_networks import SmallText
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.text_towers import TextedEncoder
+from audio_compositionality.encoders.text_towers import SentenceEncoder, TextedEncoder
+from audio_compositionality.metrics.answers import embedding_match
 from audio_compositionality.support.files import sha256_of_file
 
-from .contract import TEXTS, TextContract, relative_error
-
-Saved = Callable[[str], Path]
-Save = Callable[[str, Path], Path]
+from .contract import TEXTS, Saved, TextContract, relative_error
 
 WORDS = sorted({word for text in TEXTS for word in text.split()})
 SPECIAL = {
@@ -68,6 +67,12 @@ def worded(saved: Saved, tmp_path_factory: pytest.TempPathFactory) -> Saved:
     return folder
 
 
+@pytest.fixture
+def copied(worded: Saved, tmp_path: Path) -> Callable[[], Path]:
+    """Function that copies the worded CLAP, for tests that write to it."""
+    return lambda: Path(shutil.copytree(worded("clap"), tmp_path / "clap"))
+
+
 def load(name: Path | str, seed: int = 0, **options: object) -> TextedEncoder:
     encoder = load_model(str(name), device="cpu", options=EncoderOptions(**options), seed=seed)
     assert isinstance(encoder, TextedEncoder)
@@ -100,7 +105,6 @@ def test_texts_of_clap_are_transformers_text_features(family: str, worded: Saved
     np.testing.assert_allclose(np.linalg.norm(actual, axis=1), 1, rtol=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", ["pe-audio", "pe-audio-frames"])
 def test_texts_of_perception_encoders_are_those_that_transformers_compares_with_sound(
     family: str, worded: Saved
@@ -137,9 +141,8 @@ def test_an_encoder_without_a_text_tower_embeds_no_text(saved: Saved) -> None:
         assert "text" not in model.abilities
 
 
-def test_the_tower_is_loaded_with_the_first_text(worded: Saved, tmp_path: Path) -> None:
-    folder = tmp_path / "clap"
-    shutil.copytree(worded("clap"), folder)
+def test_the_tower_is_loaded_with_the_first_text(worded: Saved, copied: Callable[[], Path]) -> None:
+    folder = copied()
     weights = load_file(folder / "model.safetensors")
     audio = {k: v for k, v in weights.items() if k.startswith("audio_")}
     save_file(audio, folder / "model.safetensors", {"format": "pt"})
@@ -153,13 +156,13 @@ def test_the_tower_is_loaded_with_the_first_text(worded: Saved, tmp_path: Path) 
         load(folder).embed_text(TEXTS)
 
 
-def test_constants_of_the_text_tower_need_not_be_stored(worded: Saved, tmp_path: Path) -> None:
-    shutil.copytree(worded("clap"), tmp_path / "clap")
-    weights = load_file(tmp_path / "clap" / "model.safetensors")
+def test_constants_of_the_text_tower_need_not_be_stored(worded: Saved, copied: Callable[[], Path]) -> None:
+    folder = copied()
+    weights = load_file(folder / "model.safetensors")
     kept = {k: v for k, v in weights.items() if not k.endswith(("position_ids", "token_type_ids"))}
     assert len(kept) == len(weights) - 2
-    save_file(kept, tmp_path / "clap" / "model.safetensors", {"format": "pt"})
-    np.testing.assert_array_equal(load(tmp_path / "clap").embed_text(TEXTS), load(worded("clap")).embed_text(TEXTS))
+    save_file(kept, folder / "model.safetensors", {"format": "pt"})
+    np.testing.assert_array_equal(load(folder).embed_text(TEXTS), load(worded("clap")).embed_text(TEXTS))
 
 
 @pytest.mark.parametrize("family", ["clap", "pe-audio"])
@@ -210,7 +213,6 @@ def test_a_checkpoint_without_its_tokenizer_is_refused(saved: Saved, tmp_path: P
         load(add_tokenizer(folder, "clap", words=many)).embed_text(TEXTS)
 
 
-@pytest.mark.slow
 def test_the_revision_of_a_folder_names_its_tokenizer(worded: Saved, saved: Saved, tmp_path: Path) -> None:
     plain, with_words = (load_model(str(folder("clap"))).card for folder in (saved, worded))
     assert plain.revision != with_words.revision
@@ -230,10 +232,9 @@ def split_into_two_files(folder: Path) -> None:
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
 
 
-def test_a_tower_in_a_file_of_its_own(worded: Saved, tmp_path: Path) -> None:
+def test_a_tower_in_a_file_of_its_own(worded: Saved, copied: Callable[[], Path]) -> None:
     """Of a folder it is in the revision; embeddings of other texts are not taken for stored ones."""
-    folder = tmp_path / "clap"
-    shutil.copytree(worded("clap"), folder)
+    folder = copied()
     split_into_two_files(folder)
     encoder = load(folder)
     np.testing.assert_array_equal(encoder.embed_text(TEXTS), load(worded("clap")).embed_text(TEXTS))
@@ -270,14 +271,69 @@ def test_texts_of_the_published_pytorch_file(worded: Saved, tmp_path: Path, monk
     np.testing.assert_array_equal(embeddings, load(worded("clap")).embed_text(TEXTS))
 
 
-def test_clip_and_text_are_in_one_space(worded: Saved) -> None:
-    """The similarities that transformers gives for clips and texts."""
-    folder = worded("clap")
-    clips = np.random.default_rng(0).normal(0, 0.1, (3, 96_000)).astype(np.float32)
-    extractor = transformers.ClapFeatureExtractor.from_pretrained(folder)
-    features = extractor(list(clips), sampling_rate=48_000, return_tensors="pt")["input_features"]
-    model = transformers.ClapModel.from_pretrained(folder).eval()
-    with torch.no_grad():
-        logits = model(**padded(folder), input_features=features).logits_per_audio / model.logit_scale_a.exp()
-    encoder = load(folder)
-    np.testing.assert_allclose(encoder.embed(clips, 48_000) @ encoder.embed_text(TEXTS).T, logits.numpy(), atol=1e-6)
+# Encoders of sentences
+
+
+VOCABULARY = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "dog", "rain", "is", "heard", "longest", "brass")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny BERT with fresh weights and a vocabulary of a few words."""
+    folder = tmp_path_factory.mktemp("sentences") / "tiny-bert"
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(VOCABULARY), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48,
+        max_position_embeddings=16,
+    )  # fmt: skip
+    transformers.BertModel(config).save_pretrained(folder)
+    vocabulary = folder / "vocab.txt"
+    vocabulary.write_text("\n".join(VOCABULARY) + "\n", "utf-8")
+    transformers.BertTokenizer(str(vocabulary)).save_pretrained(folder)
+    return folder
+
+
+def test_an_embedding_is_the_mean_over_the_tokens_of_length_1(folder: Path) -> None:
+    (vector,) = SentenceEncoder(str(folder))(["the dog"])
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        ids = torch.tensor([[VOCABULARY.index(word) for word in ("[CLS]", "the", "dog", "[SEP]")]])
+        mean = model(input_ids=ids).last_hidden_state[0].mean(0).numpy()
+    assert np.allclose(vector, mean / np.linalg.norm(mean), atol=1e-6)
+    assert vector.dtype == np.float64
+
+
+def test_what_else_is_embedded_changes_nothing(folder: Path) -> None:
+    encoder = SentenceEncoder(str(folder))
+    sentences = ["the dog", "the rain is heard longest", "", "brass " * 100] * 12
+    together = encoder(sentences)
+    assert together.shape == (48, 32)
+    for place in (0, 1, 2, 3, 47):
+        assert np.allclose(encoder([sentences[place]])[0], together[place], atol=1e-6)
+
+
+def test_the_option_itself_is_nearest_to_an_answer(folder: Path) -> None:
+    encoder = SentenceEncoder(str(folder))
+    assert embedding_match(["rain", "dog", "brass"], [["dog", "rain", "brass"]] * 3, encoder) == [1, 0, 2]
+
+
+def test_what_is_no_encoder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="configuration"):
+        SentenceEncoder(str(tmp_path))
+
+
+# The small text tower
+
+
+def test_padding_and_other_texts_change_nothing_and_order_does() -> None:
+    torch.manual_seed(0)
+    tower = SmallText(12, 6, 5, 8).eval()
+    ids = torch.tensor([[1, 2, 3, 0], [1, 3, 2, 4], [1, 2, 3, 7]])
+    mask = torch.tensor([[True, True, True, False], [True] * 4, [True, True, True, False]])
+    with torch.inference_mode():
+        together = tower(ids, mask)
+        alone = tower(ids[:1, :3])
+        other = tower(torch.tensor([[1, 3, 2]]))
+    np.testing.assert_allclose(together[0], alone[0], atol=1e-6)
+    np.testing.assert_array_equal(together[0], together[2])
+    assert not np.allclose(alone, other, atol=1e-2)

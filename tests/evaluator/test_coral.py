@@ -1,4 +1,6 @@
-"""The CORAL check: its arithmetic against formulas and SciPy, the check on small data, its table and its command."""
+"""The CORAL check: its recordings, its arithmetic against formulas and SciPy, the check on small data, its table."""
+
+import os
 
 import numpy as np
 import pytest
@@ -7,13 +9,16 @@ from scipy import linalg, stats
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.data import in_batches
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.coral import (
+    MAX_CLIPS,
     Change,
     CoralCheck,
     CoralTask,
+    RecordedClips,
     coral_check,
     coral_distance,
     coral_table,
@@ -105,31 +110,16 @@ class SharedAdditions:
 
 
 class TestTransform:
-    def test_is_whitening_and_colouring_with_regularised_covariances(self):
-        source, target = two_domains()
+    @pytest.mark.parametrize("shape", [{}, {"dim": 30, "source_size": 12}])
+    def test_is_whitening_and_colouring_with_regularised_covariances(self, shape):
+        source, target = two_domains(**shape)
         covariances = [np.cov(x, rowvar=False) for x in (source, target)]
-        one, other = (c + np.trace(c) / 6 * np.eye(6) for c in covariances)
+        one, other = (c + np.trace(c) / len(c) * np.eye(len(c)) for c in covariances)
         matrix = linalg.fractional_matrix_power(one, -0.5) @ linalg.fractional_matrix_power(other, 0.5)
         expected = (source - source.mean(axis=0)) @ matrix + target.mean(axis=0)
-        np.testing.assert_allclose(coral_transform(source, target)(source), expected, atol=1e-9)
-
-    def test_gives_the_target_s_mean_and_regularised_covariance(self):
-        source, target = two_domains()
-        transform = coral_transform(source, target)
-        adapted = transform(source)
+        adapted = coral_transform(source, target)(source)
+        np.testing.assert_allclose(adapted, expected, atol=1e-9)
         np.testing.assert_allclose(adapted.mean(axis=0), target.mean(axis=0), atol=1e-12)
-        before, wanted = np.cov(source, rowvar=False), np.cov(target, rowvar=False)
-        ridge = np.trace(before) / 6 * transform.matrix.T @ transform.matrix
-        np.testing.assert_allclose(
-            np.cov(adapted, rowvar=False) + ridge, wanted + np.trace(wanted) / 6 * np.eye(6), atol=1e-9
-        )
-        assert coral_distance(adapted, target) < coral_distance(source, target) / 2
-
-    def test_changes_nothing_between_equal_domains(self):
-        source, _ = two_domains()
-        np.testing.assert_allclose(coral_transform(source, source)(source), source, atol=1e-9)
-        wide, _ = two_domains(dim=30, source_size=12)
-        np.testing.assert_allclose(coral_transform(wide, wide)(wide), wide, atol=1e-9)
 
     def test_is_known_for_one_dimension(self):
         """Variances 1 and 4 become 2 and 8 when the mean variance is added: the spread is multiplied by √(8/2) = 2."""
@@ -141,12 +131,6 @@ class TestTransform:
         source, target = two_domains()
         expected = scale * coral_transform(source, target)(source)
         np.testing.assert_allclose(coral_transform(scale * source, scale * target)(scale * source), expected, rtol=1e-9)
-
-    def test_turns_with_the_space(self):
-        source, target = two_domains()
-        turn, _ = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 6)))
-        expected = coral_transform(source, target)(source) @ turn
-        np.testing.assert_allclose(coral_transform(source @ turn, target @ turn)(source @ turn), expected, atol=1e-9)
 
     @pytest.mark.parametrize(
         ("source", "target", "message"),
@@ -242,7 +226,9 @@ class TestCheck:
 
     def test_leaves_a_linear_encoder_at_one(self, kept_data, noises):
         """Adaptation is an affine map, and the steps of a linear encoder are equal before and after one."""
-        with pytest.warns(UserWarning, match=r"768 dimensions, and .* \(30 of the recordings, 48 of a_coat\)"):
+        with pytest.warns(
+            UserWarning, match=r"768 dimensions, and there are no more clips \(30 of the recordings, 48 of a_coat\)"
+        ):
             outcome = check(load_model("downsample"), noises, kept_data, tasks=["a_coat"])
         (task,) = outcome.tasks
         assert task.changes["a_coat"].before == pytest.approx(1, abs=1e-6)
@@ -300,15 +286,10 @@ class TestCheck:
         width = expected[1] - expected[0]
         assert width / (alone[1] - alone[0]) > 1.2
         assert task.changes["a_coat"].interval == pytest.approx(expected, abs=0.05 * width)
-
-    @pytest.mark.slow
-    def test_gives_no_interval_of_fewer_than_ten_independent_quadruples(self, kept_data, noises):
-        (task,) = check(Toy(), noises, SharedAdditions(kept_data, range(4)), tasks=["a_coat"]).tasks
-        assert task.n == 12
-        assert task.changes["a_coat"].interval is None
-        assert task.changes["a_coat"].difference is not None
-        (task,) = check(Toy(), noises, SharedAdditions(kept_data, range(3)), tasks=["a_coat"]).tasks
-        assert task.changes["a_coat"].interval is not None
+        # Of twelve, four that belong together leave nine independent ones: one too few for an interval.
+        (few,) = check(Toy(), noises, SharedAdditions(kept_data, range(4)), tasks=["a_coat"]).tasks
+        assert (few.n, few.changes["a_coat"].interval) == (12, None)
+        assert few.changes["a_coat"].difference is not None
 
     def test_computes_no_stored_embedding_again(self, kept_data, noises, tmp_path):
         options = {"tasks": ["a_coat"], "store": tmp_path}
@@ -339,21 +320,20 @@ class TestCheck:
         outcome = check(Toy(refused=30), tmp_path, kept_data, skip_invalid=True, **options)
         assert (outcome.clips, outcome.tasks[0].n, len(outcome.skipped)) == (30, 11, 1)
 
-    def test_stops_where_too_few_clips_can_be_embedded(self, kept_data, noises):
-        class Deaf(Toy):
+    @pytest.mark.parametrize(
+        ("value", "message"),
+        [
+            (np.nan, "only 0 of 30 clips can be embedded; a covariance needs 10 or more"),
+            (0.1, "the 48 source embeddings are all the same"),
+        ],
+    )
+    def test_stops_where_no_clip_or_every_clip_alike_can_be_embedded(self, kept_data, noises, value, message):
+        class Same(Toy):
             def embed(self, waveforms, sample_rate):
-                return np.full((len(waveforms), 16), np.nan)
+                return np.full((len(waveforms), 16), value, np.float32)
 
-        with pytest.raises(SoundError, match="only 0 of 30 clips can be embedded; a covariance needs 10 or more"):
-            check(Deaf(), noises, kept_data, skip_invalid=True)
-
-    def test_refuses_an_encoder_that_is_constant(self, kept_data, noises):
-        class Constant(Toy):
-            def embed(self, waveforms, sample_rate):
-                return np.full((len(waveforms), 16), 0.1, np.float32)
-
-        with pytest.raises(InputError, match="the 48 source embeddings are all the same"):
-            check(Constant(), noises, kept_data)
+        with pytest.raises(AudioCompositionalityError, match=message):
+            check(Same(), noises, kept_data, skip_invalid=True)
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -374,7 +354,7 @@ class TestCheck:
             count = 2
 
         monkeypatch.setattr("audio_compositionality.evaluator.coral.join_processes", Two)
-        with pytest.raises(InputError, match="runs in one process, not in 2; `embed` fills the store"):
+        with pytest.raises(InputError, match="runs in one process, not in 2; for large data, `embed` fills the store"):
             check(Toy(), noises, kept_data)
 
 
@@ -402,31 +382,172 @@ def test_the_table_says_what_changed_and_what_is_left_out():
     assert "fitted anew after the adaptation, and the noise of the fits is not in the interval" in words
 
 
-class TestCommand:
-    @pytest.mark.slow
-    def test_prints_one_table_with_both_tasks(self, tiny_data, noises, tmp_path, capsys, cache):
-        data = build_dataset(tiny_data, tmp_path / "data", progress=False)
-        arguments = ["coral", "log-mel-statistics", "--recordings", str(noises), "--data", str(data)]
-        assert main([*arguments, "--seeds", "1", "--set", "max_steps=10"]) == 0
-        out, err = capsys.readouterr()
-        words = " ".join(out.split())
-        assert "CORAL: log-mel-statistics on" in words
-        assert "adapted to 30 clips of 30 recordings" in words
-        for word in ("A-COAT", "A-TRE", "before", "after", "difference", "95 % interval", "top-1", "distance"):
-            assert word in out
-        assert "note: an embedding has 256 dimensions" in err
-        assert len(list(cache.rglob("recordings-*/*.safetensors"))) == 1
+@pytest.mark.slow
+def test_the_command_prints_one_table_with_both_tasks(tiny_data, noises, tmp_path, capsys, cache):
+    data = build_dataset(tiny_data, tmp_path / "data", progress=False)
+    arguments = ["coral", "log-mel-statistics", "--recordings", str(noises), "--data", str(data)]
+    assert main([*arguments, "--seeds", "1", "--set", "max_steps=10"]) == 0
+    out, err = capsys.readouterr()
+    words = " ".join(out.split())
+    assert "adapted to 30 clips of 30 recordings" in words
+    for word in ("CORAL: log-mel-statistics on", "A-COAT", "A-TRE", "95 % interval", "top-1", "distance"):
+        assert word in words
+    assert "note: an embedding has 256 dimensions" in err
+    assert len(list(cache.rglob("recordings-*/*.safetensors"))) == 1
 
-    @pytest.mark.slow
-    def test_says_in_one_line_what_is_wrong(self, tmp_path, capsys):
-        assert main(["coral", "log-mel-statistics", "--recordings", str(tmp_path)]) == 2
-        error = capsys.readouterr().err.strip().splitlines()[-1]
-        assert error.startswith("error: ")
-        assert "holds no sound file" in error
 
-    def test_explains_in_its_help_what_the_check_means(self, capsys):
-        with pytest.raises(SystemExit):
-            main(["coral", "--help"])
-        words = " ".join(capsys.readouterr().out.split())
-        assert "synthetic clips' mean and covariance, and of nothing else" in words
-        assert "a score of additivity near 1 does not change is weak evidence" in words
+# ----- recordings
+
+
+def noise(seconds, rate=RATE, channels=1, seed=0):
+    return 0.1 * np.random.default_rng(seed).normal(size=(round(seconds * rate), channels))
+
+
+def write(path, seconds=10.0, rate=RATE, channels=1, seed=0):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, noise(seconds, rate, channels, seed), rate)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Ten files of one clip each."""
+    for number in range(10):
+        write(tmp_path / "sounds" / f"{number}.wav", seed=number)
+    return tmp_path / "sounds"
+
+
+def find(folder, **options):
+    return RecordedClips(folder, progress=False, **options)
+
+
+def embeddable(recordings, **options):
+    return list(in_batches(recordings.clips(**options), 4))
+
+
+class TestRecordings:
+    def test_are_cut_into_whole_clips_and_a_short_one_is_a_clip(self, folder):
+        write(folder / "a" / "long.flac", seconds=35)
+        write(folder / "b" / "short.wav", seconds=1.5)
+        write(folder / "b" / "blip.wav", seconds=0.9)
+        write(folder / "stereo.wav", channels=2, rate=16_000)
+        recordings = find(folder)
+        assert recordings.clip_ids == (
+            "b/short.wav@0s",
+            *(f"{number}.wav@0s" for number in range(10)),
+            *(f"a/long.flac@{start}s" for start in (0, 10, 20)),
+            "stereo.wav@0s",
+        )
+        assert (recordings.files, recordings.available, recordings.too_short, recordings.skipped) == (13, 15, 1, [])
+        short, *batches, stereo = embeddable(recordings)
+        assert short.waveforms.shape == (1, 12_000)
+        assert [batch.waveforms.shape for batch in batches] == [(4, 80_000)] * 3 + [(1, 80_000)]
+        assert tuple(id for batch in (short, *batches, stereo) for id in batch.ids) == recordings.clip_ids
+        clips = np.concatenate([batch.waveforms for batch in batches])
+        np.testing.assert_allclose(clips[-3:], noise(35)[:240_000, 0].reshape(3, -1), atol=2e-5)
+        assert stereo.sample_rate == 16_000
+        np.testing.assert_allclose(stereo.waveforms[0], noise(10, 16_000, 2).mean(axis=1), atol=4e-5)
+        (part,) = embeddable(recordings, wanted=range(3, 6))
+        assert part.ids == recordings.clip_ids[3:6]
+
+    @pytest.mark.parametrize("suffix", ["flac", "ogg", "mp3", "aiff", "WAV"])
+    def test_are_read_in_other_formats(self, folder, suffix):
+        write(folder / f"other.{suffix}", seconds=20, rate=32_000)
+        batch = embeddable(find(folder))[-1]
+        assert batch.ids == (f"other.{suffix}@0s", f"other.{suffix}@10s")
+        assert np.isfinite(batch.waveforms).all()
+        assert batch.waveforms.std() > 0.03
+
+    def test_of_more_clips_some_are_drawn_and_always_the_same(self, folder):
+        write(folder / "long.wav", seconds=400)
+        recordings, again, most = find(folder, max_clips=20), find(folder, max_clips=20), find(folder)
+        assert recordings.available == most.available == len(most.clip_ids) == 50 < MAX_CLIPS
+        assert len(recordings.clip_ids) == 20
+        assert recordings.clip_ids == again.clip_ids
+        assert set(recordings.clip_ids) < set(most.clip_ids)
+        assert recordings.fingerprint == again.fingerprint != most.fingerprint
+        write(folder / "0.wav", seed=99)
+        changed = find(folder).fingerprint
+        write(folder / "new.wav")
+        assert len({most.fingerprint, changed, find(folder).fingerprint}) == 3
+
+    def test_are_regular_sound_files_below_the_folder_alone(self, folder, tmp_path):
+        expected = find(folder)
+        outside = write(tmp_path / "elsewhere" / "outside.wav")
+        (folder / "link.wav").symlink_to(outside)
+        (folder / "linked").symlink_to(outside.parent)
+        (folder / "notes.txt").write_text("no sound")
+        (folder / "._0.wav").write_bytes(b"\0\5\x16\7")
+        write(folder / ".hidden" / "x.wav")
+        (folder / "folder.wav").mkdir()
+        os.mkfifo(folder / "pipe.wav")
+        assert (find(folder).clip_ids, find(folder).fingerprint) == (expected.clip_ids, expected.fingerprint)
+
+    def test_that_are_none_under_the_name_of_one_are_named(self, folder):
+        (folder / "a").mkdir()
+        for content in (b"this is a text", b"", b"RIFF\xff\xff\xff\xffWAVEfmt "):
+            (folder / "a" / "b.wav").write_bytes(content)
+            with pytest.raises(SoundError, match=r"^'a/b\.wav' cannot be read: .*; --skip-invalid leaves it out$"):
+                find(folder)
+            recordings = find(folder, skip_invalid=True)
+            assert len(recordings.clip_ids) == 10
+            (skipped,) = recordings.skipped
+            assert skipped["id"] == "a/b.wav"
+            assert skipped["reason"].startswith("cannot be read: ")
+
+    def test_that_are_damaged_are_named_or_their_place_is_left_empty_with_the_reason(self, folder):
+        samples = noise(10)
+        samples[5_000] = np.nan
+        cut = write(folder / "cut.flac")
+        for path, message in ((cut, "cannot be decoded: "), (folder / "nan.wav", "has values that are not finite")):
+            if path == cut:
+                path.write_bytes(path.read_bytes()[:20_000])
+            else:
+                cut.unlink()
+                soundfile.write(path, samples, RATE, subtype="FLOAT")
+            with pytest.raises(SoundError, match=f"^'{path.name}@0s' {message}.*; --skip-invalid leaves it out$"):
+                embeddable(find(folder))
+            batches = embeddable(find(folder), keep_invalid=True)
+            clips = {id: row for b in batches for id, row in zip(b.ids, b.waveforms, strict=True)}
+            assert [b.ids[place] for b in batches for place in b.errors] == [f"{path.name}@0s"]
+            assert np.isnan(clips[f"{path.name}@0s"]).all()
+            assert sum(np.isfinite(clip).all() for clip in clips.values()) == 10
+
+    def test_that_shrink_after_they_were_found_or_claim_to_last_for_days(self, folder):
+        recordings = find(folder)
+        write(folder / "3.wav", seconds=4)
+        with pytest.raises(SoundError, match=r"'3\.wav@0s' ends after 32,000 of 80,000 samples"):
+            embeddable(recordings)
+        # A header of FLAC (its published layout): after the marker and the block's header, 10 bytes of sizes, 20 bits
+        # of rate, 3 of channels, 5 of bits; then 36 bits state the number of samples.
+        path = write(folder / "x.flac")
+        content = bytearray(path.read_bytes())
+        content[21] |= 0x0F
+        content[22:26] = b"\xff" * 4
+        path.write_bytes(content)
+        with pytest.raises(SoundError, match=r"'x\.flac' claims 68,719,476,735 samples at 8,000 Hz, more than 24 h"):
+            find(folder)
+
+    def test_have_names_that_can_be_printed_whatever_they_hold(self, folder):
+        os.rename(folder / "0.wav", os.fsencode(folder) + b"/\x1b[31m\n\xff.wav")
+        (folder / "1.wav").rename(folder / "Möwe 海.wav")
+        recordings = find(folder)
+        assert {"\\x1b[31m\\n\\udcff.wav@0s", "Möwe 海.wav@0s"} < set(recordings.clip_ids)
+        assert all(id.isprintable() for id in recordings.clip_ids)
+        assert len([id for batch in embeddable(recordings) for id in batch.ids]) == 10
+
+    def test_of_no_use_are_refused(self, folder, tmp_path):
+        (tmp_path / "text").mkdir()
+        (tmp_path / "text" / "notes.txt").write_text("no sound")
+        (folder / "0.wav").write_bytes(b"")
+        write(folder / "1.wav", seconds=0.5)
+        few = r"holds 8 clips .*files shorter than 1 s: 1, damaged ones: 1\); a covariance needs 10 or more"
+        for path, options, message in (
+            (tmp_path / "text", {}, r"holds no sound file; looked for are \.wav, \.flac, .*links not followed"),
+            (folder / "nowhere", {}, r"nowhere' is not a folder; recordings are in one"),
+            (folder / "0.wav", {}, r"0\.wav' is not a folder"),
+            (folder, {"skip_invalid": True}, few),
+            (folder, {"max_clips": 9}, "max_clips is 9; it must be 10 or more"),
+        ):
+            with pytest.raises(AudioCompositionalityError, match=message):
+                find(path, **options)

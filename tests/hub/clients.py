@@ -9,7 +9,7 @@ The clients read their settings from the environment when they are imported. So 
   list of names here can fall behind theirs. Then it forgets what they keep between calls: the pool of connections,
   file systems, modules that `evaluate` has imported. `monkeypatch` takes all of it back.
 
-Some modules have copies of those settings: `_COPIES` lists them, and a test in `test_loopback_hub.py` looks through
+Some modules have copies of those settings: `_COPIES` lists them, and a test in `test_isolation.py` looks through
 every loaded module of the clients for further ones.
 """
 
@@ -44,13 +44,7 @@ _COPIES = {
 
 
 def client_environment(url: str, home: Path, token: str | None = None) -> dict[str, str]:
-    """The environment in which the clients know this Hub alone.
-
-    Args:
-        url: of the Hub.
-        home: folder for their caches.
-        token: None for an anonymous user.
-    """
+    """The environment in which the clients know this Hub alone."""
     return {
         "HF_ENDPOINT": url,
         "HF_HOME": str(home),
@@ -68,14 +62,7 @@ def client_environment(url: str, home: Path, token: str | None = None) -> dict[s
 
 
 def process_environment(url: str, home: Path, log: Path, token: str | None = None) -> dict[str, str]:
-    """The environment of a fresh process that knows this Hub alone and reaches no other machine.
-
-    Args:
-        url: of the Hub.
-        home: folder for the caches.
-        log: file in which the guard notes each attempt to reach another machine.
-        token: None for an anonymous user.
-    """
+    """The environment of a fresh process that knows this Hub alone and reaches no other machine."""
     inherited = {name: value for name, value in os.environ.items() if not _is_setting(name)}
     paths = [str(Path(guard.__file__).parent), *filter(None, [inherited.get("PYTHONPATH")])]
     return {

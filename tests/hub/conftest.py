@@ -4,22 +4,44 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from board_entries import SECRET
+from submissions import ShortEncoder
+
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.submissions.making import make_submission
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.names import results_of
+from audio_compositionality.leaderboard.board import Board, BoardReader
+from audio_compositionality.push_scripts.dataset import push_dataset
+from audio_compositionality.push_scripts.submit import Submitted, submit_results
+from audio_compositionality.tasks.registry import load_tasks
 
 from .clients import connect, forget, process_environment
 from .guard import sitecustomize as guard
 from .server import LoopbackHub
 
 if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.rendered import RenderedData
 
-RunClient = Callable[..., str]
+    from .storage import Repository
+
+DATASET = "lab/audio-compositionality"
+RESULTS = "lab/audio-compositionality-results"
+MODEL = "org/short"
+TASKS = ("a_coat", "a_tre")
+
+Files = Mapping[str, bytes]
 ActAs = Callable[[str], None]
 StartClient = Callable[..., "subprocess.Popen[str]"]
+Submit = Callable[..., "Submitted"]
 
 
 @pytest.fixture
@@ -29,7 +51,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub
     A test fails after its end when something tried to reach another machine, when a client asked for an endpoint that
     this Hub lacks, when the Hub made a mistake, and when a fault that was ordered never came to pass.
     """
-    hub = LoopbackHub(tmp_path / "hub")
+    hub = LoopbackHub()
     hub.accounts.join("ada", "lab")
     connect(monkeypatch, hub.url, tmp_path / "home", hub.token("ada"))
     guard.arm()
@@ -91,19 +113,6 @@ def start_client(hub: LoopbackHub, tmp_path: Path) -> Iterator[StartClient]:
     assert not log.exists(), log.read_text()
 
 
-@pytest.fixture
-def run_client(start_client: StartClient) -> RunClient:
-    """`run_client(code, *arguments, token=None)` -> what it printed; see `start_client`. It must end well."""
-
-    def run(code: str, *arguments: str, token: str | None = None) -> str:
-        process = start_client(code, *arguments, token=token)
-        output, errors = process.communicate(timeout=300)
-        assert process.returncode == 0, output + errors
-        return output
-
-    return run
-
-
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory, tiny_data: RenderedData) -> Path:
     """A data set as `audio-compositionality build` writes it. Not to be changed."""
@@ -119,3 +128,74 @@ def wheel(monkeypatch: pytest.MonkeyPatch) -> bytes:
     built = ("audio_compositionality-1.0-py3-none-any.whl", content)
     monkeypatch.setattr("audio_compositionality.push_scripts.spaces.build_wheel", lambda root: built)
     return content
+
+
+@pytest.fixture(scope="session")
+def built_data(built: Path) -> Data:
+    """The built data, opened once: that takes a third of a second."""
+    return open_data(built)
+
+
+@pytest.fixture
+def short_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How well a model is fitted matters elsewhere; a submission has the default settings."""
+    shorten(monkeypatch)
+
+
+def shorten(patch: pytest.MonkeyPatch) -> None:
+    """One fit of a few steps."""
+    patch.setattr("audio_compositionality.tasks.shapes.fits.FEW_STEPS", 5)
+    patch.setattr("audio_compositionality.tasks.shapes.fits.SEEDS", 1)
+
+
+@pytest.fixture(scope="session")
+def evaluated(built_data: Data, one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `results` of both tasks on the built data, and their `store`. Not to be changed."""
+    root = tmp_path_factory.mktemp("evaluated")
+    options = RunOptions(out=root / "results", store=root / "store", device="cpu", progress=False)
+    with pytest.MonkeyPatch.context() as patch:
+        shorten(patch)
+        evaluate_models([ShortEncoder()], built_data, load_tasks(TASKS), options)
+    return root
+
+
+@pytest.fixture(scope="session")
+def submitted(evaluated: Path, built_data: Data) -> dict[str, Files]:
+    """By task the files of a good submission, as `submit` makes it."""
+    place = evaluated / "results" / "org__short" / "1"
+    how: dict[str, Any] = {"store": evaluated / "store", "device": "cpu", "progress": False}
+    with pytest.MonkeyPatch.context() as patch:
+        shorten(patch)
+        return {task: make_submission(place / f"{task}.json", built_data, **how).files for task in TASKS}
+
+
+@pytest.fixture
+def results(hub: LoopbackHub) -> Repository:
+    """The repository of the results of a leaderboard."""
+    return hub.repositories.create("dataset", RESULTS)
+
+
+@pytest.fixture
+def submit(evaluated: Path, built_data: Data, short_fits: None, monkeypatch: pytest.MonkeyPatch) -> Submit:
+    """`submit(*tasks, **options)`: submits the results of tasks, or of all."""
+    monkeypatch.setattr("audio_compositionality.push_scripts.submit.data_with", lambda *_: built_data)
+    place, store = evaluated / "results", evaluated / "store"
+
+    def submit(*tasks: str, **options: Any) -> Submitted:
+        paths = [place / "org__short" / "1" / f"{task}.json" for task in tasks]
+        how: dict[str, Any] = {"store": store, "device": "cpu", "progress": False}
+        return submit_results(paths or [place], "lab", **{**how, **options})
+
+    return submit
+
+
+def board() -> Board:
+    """What a leaderboard shows that was just started."""
+    return BoardReader(Hub(), results_of("lab"), SECRET)()
+
+
+@pytest.fixture
+def model(hub: LoopbackHub, built: Path) -> Repository:
+    """The model's repository beside the data set, so that its page can show results on it."""
+    push_dataset(built, "lab", progress=False)
+    return hub.repositories.create("model", MODEL)

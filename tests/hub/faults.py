@@ -10,38 +10,23 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Status:
-    """An error status for an answer.
-
-    Attributes:
-        status: HTTP status.
-        retry_after: what the header `Retry-After` asks to wait, seconds or a date; None leaves it out.
-        message: `X-Error-Message`.
-        code: `X-Error-Code`.
-        rate_limit: seconds in the header `RateLimit`, with nothing remaining; None leaves it out.
-        html: answer with a page, as a gateway does before the Hub.
-        acts: do what was asked before failing: a 500 after the commit was made.
-    """
+    """An error status for an answer."""
 
     status: int
-    retry_after: int | str | None = None
+    retry_after: int | str | None = None  # seconds or a date
     message: str = "ordered by a test"
     code: str | None = None
-    rate_limit: int | None = None
-    html: bool = False
-    acts: bool = False
+    rate_limit: int | None = None  # seconds, with nothing remaining
+    html: bool = False  # a page, as a gateway answers before the Hub
+    acts: bool = False  # do what was asked first: a 500 after the commit was made
 
 
 @dataclass(frozen=True)
 class Drop:
-    """The connection ends without an answer.
+    """The connection ends without an answer."""
 
-    Attributes:
-        acts: do what was asked first: the commit takes effect and only the response is lost.
-        reset: end it by a reset, as a crash or a firewall does; else in order, as a server that shuts down does.
-    """
-
-    acts: bool
-    reset: bool = True
+    acts: bool  # do what was asked first: only the response is lost
+    reset: bool = True  # as a crash does; else in order, as a server that shuts down
 
 
 @dataclass(frozen=True)
@@ -83,26 +68,59 @@ class Reply:
 
 Fault = Reply | Status | Drop | CutUpload | CutDownload | Delay | Meanwhile
 
+PASSING: dict[str, Fault] = {
+    "429": Status(429, retry_after=7),
+    "500": Status(500),
+    "503": Status(503, retry_after=3),
+    "dropped before": Drop(acts=False),
+    "dropped after": Drop(acts=True),
+    "ended before": Drop(acts=False, reset=False),
+    "ended after": Drop(acts=True, reset=False),
+    "500 after": Status(500, acts=True),
+}
+"""Faults after which the same request may succeed, before and after it has taken effect."""
+
+FEW = ("429", "dropped before", "ended after")
+"""Those that are enough for a request that changes nothing: an error, and both ways in which a connection ends."""
+
+CHANGES = ("create", "upload", "verify", "commit", "comment", "close")
+"""Steps that take effect on the Hub, so that a lost answer leaves open whether they have."""
+
+
+def steps_of(kind: str, name: str) -> dict[str, tuple[str, str]]:
+    """Method and pattern of the requests about a repository, by the names of their steps."""
+    api, lfs = f"/api/{kind}s/{name}", f"{name}.git/info/lfs/objects"
+    return {
+        "info": ("GET", f"{api}/revision/main"),
+        "create": ("POST", "/api/repos/create"),
+        "tree": ("GET", f"{api}/tree/"),
+        "whoami": ("GET", "/api/whoami-v2"),
+        "discussions": ("GET", rf"{api}/discussions\?"),
+        "details": ("GET", f"{api}/discussions/1"),
+        "head": ("GET", f"{api}/revision/refs%2Fpr%2F1"),
+        "commits": ("GET", f"{api}/commits/"),
+        "look-up": ("HEAD", "/resolve/"),
+        "download": ("GET", "/resolve/"),
+        "preupload": ("POST", f"{api}/preupload/"),
+        "batch": ("POST", f"{lfs}/batch"),
+        "upload": ("PUT", "/lfs-storage/"),
+        "verify": ("POST", f"{lfs}/verify"),
+        "card": ("POST", "/api/validate-yaml"),
+        "commit": ("POST", f"{api}/commit/"),
+        "comment": ("POST", f"{api}/discussions/1/comment"),
+        "close": ("POST", f"{api}/discussions/1/status"),
+    }
+
 
 @dataclass
 class Order:
-    """A fault and when it is due.
-
-    Attributes:
-        method: HTTP method.
-        pattern: searched for in the path and query as they are sent.
-        fault: what is to happen.
-        k: the first matching request that it happens to, from 1.
-        times: to how many from then on; None for all.
-        seen: matching requests so far.
-        fired: how often it has happened.
-    """
+    """A fault and when it is due."""
 
     method: str
     pattern: re.Pattern[str]
     fault: Fault
-    k: int = 1
-    times: int | None = 1
+    k: int = 1  # the first request that it happens to
+    times: int | None = 1  # to how many from then on; None for all
     seen: int = 0
     fired: int = 0
 

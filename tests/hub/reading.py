@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hashlib import sha1
 from typing import Any
 
-from .storage import Commit, File, Repository, pointer
+from .storage import Commit, File, pointer
 from .wire import API, ROOT, Call, HubError, Response, endpoint, reply
 
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
@@ -16,12 +16,6 @@ _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 @endpoint("GET", "/api/whoami-v2")
 def whoami(call: Call) -> Response:
     return reply(call.hub.accounts.whoami(call.token))
-
-
-@endpoint("GET", f"{API}/auth-check(?P<write>/write)?")
-def auth_check(call: Call, kind: str, name: str, write: str = "") -> Response:
-    call.repository(kind, name, "write" if write else "read")
-    return reply({})
 
 
 @endpoint("GET", f"{API}(?:/revision/(?P<revision>[^/]+))?")
@@ -63,38 +57,11 @@ def tree(call: Call, kind: str, name: str, revision: str, path: str = "") -> Res
     entries = _entries(commit)
     if path and path not in entries:
         raise HubError(404, f"{path} does not exist on {revision}", code="EntryNotFound")
-    if path in commit.files:
-        chosen = [path]
-    else:
-        below = f"{path}/" if path else ""
-        chosen = [entry for entry in entries if entry.startswith(below) and entry != path]
-        if not call.flag("recursive"):
-            chosen = [entry for entry in chosen if "/" not in entry[len(below) :]]
-    return call.page([_described(call, repository, commit, entries, entry) for entry in chosen], call.hub.page_size)
-
-
-@endpoint("POST", f"{API}/paths-info/(?P<revision>[^/]+)")
-def paths_info(call: Call, kind: str, name: str, revision: str) -> Response:
-    repository = call.repository(kind, name)
-    commit = repository.at(revision)
-    entries = _entries(commit)
-    paths = [path.rstrip("/") for path in call.form().get("paths", [])]
-    return reply([_described(call, repository, commit, entries, path) for path in paths if path in entries])
-
-
-@endpoint("GET", f"{API}/refs")
-def refs(call: Call, kind: str, name: str) -> Response:
-    repository = call.repository(kind, name)
-    groups: dict[str, list[dict[str, str]]] = {"branches": [], "converts": [], "tags": []}
-    prefixes = {"refs/heads/": "branches", "refs/tags/": "tags"}
-    if call.flag("include_prs"):
-        groups["pullRequests"] = []
-        prefixes["refs/pr/"] = "pullRequests"
-    for ref, oid in repository.refs.items():
-        for prefix, group in prefixes.items():
-            if ref.startswith(prefix):
-                groups[group].append({"name": ref.removeprefix(prefix), "ref": ref, "targetCommit": oid})
-    return reply(groups)
+    below = f"{path}/" if path else ""
+    chosen = [entry for entry in entries if entry.startswith(below)]
+    if not call.flag("recursive"):
+        chosen = [entry for entry in chosen if "/" not in entry[len(below) :]]
+    return call.page([_described(entries, entry) for entry in chosen], call.hub.page_size)
 
 
 @endpoint("GET", f"{API}/commits/(?P<revision>[^/]+)")
@@ -154,35 +121,13 @@ def _entries(commit: Commit) -> dict[str, File | str]:
     return dict(sorted(entries.items()))
 
 
-def _described(
-    call: Call, repository: Repository, commit: Commit, entries: Mapping[str, File | str], path: str
-) -> dict[str, Any]:
+def _described(entries: Mapping[str, File | str], path: str) -> dict[str, Any]:
     entry = entries[path]
     if isinstance(entry, str):
-        described: dict[str, Any] = {"type": "directory", "oid": entry, "size": 0, "path": path}
-    else:
-        described = {"type": "file", "oid": entry.oid, "size": entry.size, "path": path}
-        if entry.lfs:
-            described["lfs"] = {"oid": entry.sha256, "size": entry.size, "pointerSize": _pointer_size(entry)}
-    expand = call.form().get("expand", [""])[0] if call.method == "POST" else call.query.get("expand", "")
-    if expand.lower() == "true":
-        last = _last_change(repository, commit, path)
-        described["lastCommit"] = {"id": last.oid, "title": last.title, "date": last.date}
-    return described
-
-
-def _last_change(repository: Repository, commit: Commit, path: str) -> Commit:
-    """The commit that gave a file or a folder its present content."""
-
-    def content(commit: Commit) -> dict[str, File]:
-        return {name: file for name, file in commit.files.items() if name == path or name.startswith(f"{path}/")}
-
-    last = commit
-    for earlier in repository.history(commit.oid):
-        if content(earlier) != content(commit):
-            break
-        last = earlier
-    return last
+        return {"type": "directory", "oid": entry, "size": 0, "path": path}
+    lfs = {"oid": entry.sha256, "size": entry.size, "pointerSize": _pointer_size(entry)}
+    described = {"type": "file", "oid": entry.oid, "size": entry.size, "path": path}
+    return {**described, "lfs": lfs} if entry.lfs else described
 
 
 def _pointer_size(file: File) -> int:

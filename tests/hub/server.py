@@ -1,7 +1,7 @@
 """A Hub on this machine, for the real clients: repositories, uploads, pull requests, and faults on order.
 
-It does what the clients of Hugging Face ask of the Hub, with the Hub's own answers and refusals, and keeps everything
-in a folder. It serves 127.0.0.1 alone.
+It does what the clients of Hugging Face ask of the Hub, with the Hub's own answers and refusals. It serves 127.0.0.1
+alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import threading
 import traceback
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from socketserver import ThreadingTCPServer
 from types import TracebackType
 from typing import Any
@@ -29,14 +28,7 @@ from .wire import Call, HubError, Response, find_endpoint, refusal
 
 @dataclass
 class Request:
-    """A request that was made.
-
-    Attributes:
-        method: GET, HEAD, POST, PUT or DELETE.
-        target: path and query as they were sent.
-        range: the header `Range`.
-        status: that was answered; None where no answer went out.
-    """
+    """A request that was made."""
 
     method: str
     target: str
@@ -46,34 +38,21 @@ class Request:
 
 @dataclass(eq=False, repr=False)
 class LoopbackHub:
-    """A Hub that listens as soon as it is made, until `close`.
+    """A Hub that listens as soon as it is made, until `close`."""
 
-    Attributes:
-        folder: where it keeps everything; must not exist.
-        page_size: entries of a page of files or commits.
-        url: what `HF_ENDPOINT` has to be.
-        accounts: users, organisations and tokens.
-        repositories: by kind and name.
-        faults: what is to go wrong.
-        requests: all that were made, in the order of their arrival.
-        unknown: requests for endpoints that this Hub lacks.
-        errors: tracebacks of its own mistakes.
-        uploads: signature of an address to upload to -> repository, hash and size of what belongs there.
-        uploaded: kind and name of a repository and hash of what has arrived, verified or not.
-    """
-
-    folder: Path
     page_size: int = 1000
     accounts: Accounts = field(default_factory=Accounts)
     faults: Faults = field(default_factory=Faults)
     requests: list[Request] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)  # requests for endpoints that this Hub lacks
+    errors: list[str] = field(default_factory=list)  # tracebacks of its own mistakes
+    # Signature of an address to upload to -> repository, hash and size of what belongs there.
     uploads: dict[str, tuple[Repository, str, int]] = field(default_factory=dict)
+    # Kind and name of a repository, and hash of what has arrived, verified or not.
     uploaded: set[tuple[str, str, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.repositories = Repositories(self.folder)
+        self.repositories = Repositories()
         self.closing = threading.Event()
         self._server = _Server(self)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -222,11 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(response.body)
 
     def _receive(self, limit: int | None = None) -> bytes:
-        """The body of the request, whole or its first bytes.
-
-        Raises:
-            ConnectionResetError: the client has gone before its end; half a request must not be acted on.
-        """
+        """The body of the request, whole or its first bytes."""
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
             body = b""
             while limit is None or len(body) < limit:

@@ -1,16 +1,14 @@
-"""Repositories of a loopback Hub: content and commits in a folder, each named by what it holds."""
+"""Repositories of a loopback Hub: content and commits, each named by what it holds."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatch
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .wire import HubError
 
@@ -38,14 +36,7 @@ def git_oid(content: bytes) -> str:
 
 @dataclass(frozen=True)
 class File:
-    """A file of a commit.
-
-    Attributes:
-        sha256: of its content.
-        size: in bytes.
-        lfs: whether it is in large file storage, with a pointer in the tree.
-        oid: Git's name of what is in the tree, the content or the pointer.
-    """
+    """A file of a commit."""
 
     sha256: str
     size: int
@@ -86,50 +77,11 @@ class Commit:
     date: str
     files: Mapping[str, File]
 
-    @classmethod
-    def loads(cls, oid: str, content: bytes) -> Commit:
-        """The commit with this name and content."""
-        values = json.loads(content)
-        files = {path: File(**file) for path, file in values.pop("files").items()}
-        return cls(oid=oid, files=files, **values)
-
-
-class Objects:
-    """Byte strings in a folder, each named by its hash."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir(parents=True)
-
-    def write(self, content: bytes, algorithm: str = "sha256") -> str:
-        """Keep a byte string; its name."""
-        name = hashlib.new(algorithm, content).hexdigest()
-        path = self.folder / name
-        if not path.exists():
-            partial = path.with_suffix(f".{threading.get_ident()}")
-            partial.write_bytes(content)
-            partial.replace(path)
-        return name
-
-    def read(self, name: str) -> bytes:
-        """The byte string with this name."""
-        return (self.folder / name).read_bytes()
-
 
 class Repository:
-    """Files, commits, branches, tags and discussions of a repository. Everything is done under its lock.
+    """Files, commits, branches, tags and discussions of a repository. Everything is done under its lock."""
 
-    Attributes:
-        kind: ``model``, ``dataset`` or ``space``, the clients' `repo_type`.
-        name: ORG/NAME.
-        private: whether only its owners see it.
-        sdk: of a Space.
-        refs: full name (``refs/heads/main``, ``refs/tags/v1``, ``refs/pr/1``) -> commit.
-        large: hashes of what was uploaded to its large file storage, and verified.
-        discussions: discussions and pull requests, numbered from 1.
-    """
-
-    def __init__(self, kind: str, name: str, objects: Objects, *, private: bool, sdk: str | None, owner: str) -> None:
+    def __init__(self, kind: str, name: str, *, private: bool, sdk: str | None, owner: str) -> None:
         self.kind = kind
         self.name = name
         self.private = private
@@ -139,8 +91,8 @@ class Repository:
         self.refs: dict[str, str] = {}
         self.large: set[str] = set()
         self.discussions: list[Discussion] = []
-        self._objects = objects
-        self._commits: set[str] = set()
+        self._contents: dict[str, bytes] = {}
+        self._commits: dict[str, Commit] = {}
         first = {".gitattributes": GITATTRIBUTES}
         if kind == "space":
             title = name.split("/")[1]
@@ -157,19 +109,7 @@ class Repository:
         author: str = "somebody",
         parent: str | None = None,
     ) -> Commit:
-        """Put a commit on a branch or a pull request.
-
-        Args:
-            changes: path -> content, a file that was uploaded, or None to delete it.
-            title: first line of the message.
-            revision: the branch, or ``refs/pr/N``.
-            description: rest of the message.
-            author: name of the user.
-            parent: what the branch must point to.
-
-        Raises:
-            HubError: 404, no such branch, or a file to delete is not there; 412, the branch is not at `parent`.
-        """
+        """Put a commit on a branch or a pull request."""
         with self.lock:
             ref = self.branch(revision)
             head = self.expect(ref, parent)
@@ -181,28 +121,20 @@ class Repository:
             return self._point(ref, head.oid, files, title, description, author)
 
     def expect(self, revision: str, parent: str | None) -> Commit:
-        """The head of a revision, if it is `parent` or that does not matter.
-
-        Raises:
-            HubError: 404, no such revision; 412, it has moved on.
-        """
+        """The head of a revision, if it is `parent` or that does not matter."""
         head = self.at(revision)
         if parent not in (None, head.oid):
             raise HubError(412, "A commit has happened since. Please refresh and try again.")
         return head
 
     def at(self, revision: str = "main") -> Commit:
-        """The commit that a branch, a tag, a full reference or a commit's own name stands for.
-
-        Raises:
-            HubError: 404, there is none.
-        """
+        """The commit that a branch, a tag, a full reference or a commit's own name stands for."""
         with self.lock:
             names = (revision, f"refs/heads/{revision}", f"refs/tags/{revision}")
             oid = next((self.refs[name] for name in names if name in self.refs), revision)
             if oid not in self._commits:
                 raise HubError(404, f"Invalid rev id: {revision}", code="RevisionNotFound")
-            return Commit.loads(oid, self._objects.read(oid))
+            return self._commits[oid]
 
     def branch(self, revision: str) -> str:
         """Full name of a branch or a pull request, the references that commits are put on."""
@@ -228,21 +160,23 @@ class Repository:
 
     def content(self, file: File) -> bytes:
         """Content of a file of one of the commits."""
-        return self._objects.read(file.sha256)
+        return self._contents[file.sha256]
 
-    def receive_large(self, content: bytes) -> str:
-        """Keep what is uploaded to large file storage; it counts when its hash is added to `large`."""
-        return self._objects.write(content)
+    def receive(self, content: bytes) -> str:
+        """Keep a content; the name of its hash. What is uploaded counts when it is added to `large`."""
+        name = hashlib.sha256(content).hexdigest()
+        self._contents[name] = content
+        return name
 
-    def large_content(self, sha256: str) -> bytes:
-        """What was uploaded to large file storage under this hash."""
-        return self._objects.read(sha256)
+    def received(self, sha256: str) -> bytes:
+        """The content of a hash."""
+        return self._contents[sha256]
 
     def _store(self, changes: Mapping[str, bytes | File]) -> dict[str, File]:
         files = {}
         for path, change in changes.items():
             if isinstance(change, bytes):
-                sha256 = self._objects.write(change)
+                sha256 = self.receive(change)
                 if goes_to_lfs(path, change[:512], len(change)):
                     self.large.add(sha256)
                     change = File.large(sha256, len(change))
@@ -254,40 +188,28 @@ class Repository:
     def _point(
         self, ref: str, parent: str | None, files: Mapping[str, File], title: str, description: str, author: str
     ) -> Commit:
-        values: dict[str, Any] = {
-            "parent": parent,
-            "title": title,
-            "description": description,
-            "author": author,
-            "date": now(),
-            "files": {path: asdict(files[path]) for path in sorted(files)},
-        }
-        oid = self._objects.write(json.dumps(values).encode(), "sha1")
-        self._commits.add(oid)
+        values = (parent, title, description, author, now(), {path: files[path] for path in sorted(files)})
+        oid = hashlib.sha1(repr((*values, len(self._commits))).encode()).hexdigest()
+        self._commits[oid] = Commit(oid, *values)
         self.refs[ref] = oid
-        return self.at(oid)
+        return self._commits[oid]
 
 
 class Repositories(dict[tuple[str, str], Repository]):
     """All repositories, by kind and name: ``repositories["dataset", "ORG/NAME"]``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._objects = Objects(folder)
         self._lock = threading.Lock()
 
     def create(
         self, kind: str, name: str, *, private: bool = False, sdk: str | None = None, owner: str = "somebody"
     ) -> Repository:
-        """Make a repository with its initial commit.
-
-        Raises:
-            HubError: 409, it exists.
-        """
+        """Make a repository with its initial commit."""
         with self._lock:
             if (kind, name) in self:
                 raise HubError(409, f"You already created this {kind} repo")
             if kind == "space" and sdk is None:
                 sdk = "gradio"
-            self[kind, name] = Repository(kind, name, self._objects, private=private, sdk=sdk, owner=owner)
+            self[kind, name] = Repository(kind, name, private=private, sdk=sdk, owner=owner)
             return self[kind, name]

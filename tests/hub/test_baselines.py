@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from board_entries import SECRET, below, folder, made_up
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
+from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
@@ -20,17 +20,16 @@ from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions import submission
 from audio_compositionality.evaluator.submissions.verification import verify_folder
 from audio_compositionality.hub.client import Hub
-from audio_compositionality.hub.names import results_of
-from audio_compositionality.leaderboard.board import Board, BoardReader
 from audio_compositionality.leaderboard.pull_requests import Checks
 from audio_compositionality.push_scripts.baselines import missing_baselines
 
+from .conftest import RESULTS, board, shorten
 from .faults import Status
 from .server import LoopbackHub
 from .storage import Repository
 
-RESULTS = "lab/audio-compositionality-results"
-BASELINES = [listing.name for listing in list_models() if listing.is_baseline]
+KNOWN = [listing for listing in list_models() if listing.name in ("random", "log-mel-statistics", "whisper-base")]
+BASELINES = ["random", "log-mel-statistics"]
 ENTRIES = {(name, task) for name in BASELINES for task in ("a_coat", "a_tre")}
 
 Push = Callable[..., int]
@@ -42,12 +41,12 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _tiny_preset(tiny_data: RenderedData) -> Iterator[None]:
-    """A preset `tiny`, and one fit of a few steps: how well a model is fitted matters elsewhere."""
+def _tiny_preset(tiny_data):
+    """Two baselines, a preset `tiny`, and one fit of a few steps: how well a model is fitted matters elsewhere."""
     caches: tuple[Any, ...] = (submission._presets, submission._opened_preset)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("audio_compositionality.tasks.shapes.fits.FEW_STEPS", 5)
-        patch.setattr("audio_compositionality.tasks.shapes.fits.SEEDS", 1)
+        shorten(patch)
+        patch.setattr("audio_compositionality.push_scripts.baselines.list_models", lambda: KNOWN)
         for name, settings in tiny_data.settings.items():
             recipe = load_recipe(name)
             presets = {**recipe.presets, "tiny": settings}
@@ -60,7 +59,7 @@ def _tiny_preset(tiny_data: RenderedData) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def scored(_tiny_preset: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scored(_tiny_preset, tmp_path_factory):
     """A folder with the baselines' results below `out`, and their embeddings in `store`. Not to be changed."""
     root = tmp_path_factory.mktemp("scored")
     options = RunOptions(out=root / "out" / "tiny", store=root / "store", device="cpu", progress=False)
@@ -69,7 +68,7 @@ def scored(_tiny_preset: None, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture
-def push(hub: LoopbackHub, scored: Path) -> Push:
+def push(hub, scored):
     """The command, with the results that are there unless it is told otherwise."""
 
     def push(*arguments: str, out: Path = scored / "out", store: Path = scored / "store") -> int:
@@ -89,29 +88,24 @@ def entries(hub: LoopbackHub, revision: str = "main") -> set[str]:
     return {path.rpartition("/")[0] for path in files if path.startswith("results/")}
 
 
-def board() -> Board:
-    """What the leaderboard shows."""
-    return BoardReader(Hub(), results_of("lab"), SECRET)()
-
-
 def shown() -> set[tuple[str, str, str]]:
     return {(entry.model, entry.result.task, entry.status) for entry in board().entries}
 
 
 @pytest.fixture
-def no_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_scores(monkeypatch):
     """Nothing may be scored."""
     monkeypatch.setattr("audio_compositionality.push_scripts.baselines.evaluate_models", pytest.fail)
     monkeypatch.setattr("audio_compositionality.push_scripts.submit.make_submission", pytest.fail)
 
 
 @pytest.mark.slow
-def test_no_board_is_empty(hub: LoopbackHub, push: Push, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_board_is_empty(hub, push, tmp_path, capsys):
     out = tmp_path / "out"
     assert push(out=out, store=tmp_path / "store") == 0
     printed = capsys.readouterr().out
     assert f"Scoring {', '.join(BASELINES)} on the preset tiny for the leaderboard" in printed
-    assert "--no-baselines leaves this out" in printed
+    assert "--no-baselines skips this" in printed
     assert printed.count("A-COAT: adjusted ") == len(BASELINES)
     assert (
         f"On the leaderboard, as reported until its Space has recomputed them: {hub.url}/datasets/{RESULTS}" in printed
@@ -128,35 +122,31 @@ def test_no_board_is_empty(hub: LoopbackHub, push: Push, tmp_path: Path, capsys:
 
 
 @pytest.mark.usefixtures("no_scores")
-def test_an_unknown_preset_is_told_before_anything_is_sent(
-    hub: LoopbackHub, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_preset_is_told_before_anything_is_sent(hub, capsys):
     assert main(["push", "leaderboard", "--org", "lab", "--presets", "tiny,tinny"]) == 2
     assert "unknown preset 'tinny'; did you mean 'tiny'" in capsys.readouterr().err
     assert not hub.requests
 
 
 @pytest.mark.usefixtures("no_scores")
-def test_they_can_be_left_out(hub: LoopbackHub, push: Push) -> None:
+def test_they_can_be_left_out(hub, push):
     assert push("--no-baselines") == 0
     assert not entries(hub)
 
 
 @pytest.mark.usefixtures("no_scores")
-def test_a_dry_run_scores_and_sends_nothing(hub: LoopbackHub, push: Push, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_scores_and_sends_nothing(hub, push, capsys):
     assert push("--dry-run") == 0
     printed = capsys.readouterr().out
     assert f"{len(ENTRIES)} results to score and send" in printed
-    # Two quadruples of four clips, 768 numbers each, of two bytes.
-    assert f"{2 * 4 * 768 * 2 / 1000:.1f} kB  downsample/a_coat" in printed
+    # Two quadruples of four clips, 256 numbers each, of two bytes.
+    assert f"{2 * 4 * 256 * 2 / 1000:.1f} kB  log-mel-statistics/a_coat" in printed
     assert ("dataset", RESULTS) not in hub.repositories
     assert not hub.made("POST")
 
 
 @pytest.mark.slow
-def test_what_the_board_has_is_not_scored_again(
-    hub: LoopbackHub, push: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_board_has_is_not_scored_again(hub, push, tmp_path, monkeypatch, capsys):
     assert push() == 0
     first = entries(hub)
     repository = results(hub)
@@ -171,22 +161,20 @@ def test_what_the_board_has_is_not_scored_again(
     monkeypatch.setattr("audio_compositionality.push_scripts.baselines.evaluate_models", pytest.fail)
     commits = len(list(repository.history()))
     assert push(out=tmp_path / "elsewhere", store=tmp_path / "empty") == 0
-    assert "nothing to send, all results are there already" in capsys.readouterr().out
+    assert "nothing to send, no result is missing" in capsys.readouterr().out
     assert len(list(repository.history())) == commits
 
 
-def test_results_of_other_data_and_damaged_ones_do_not_count(hub: LoopbackHub, push: Push) -> None:
+def test_results_of_other_data_and_damaged_ones_do_not_count(hub, push):
     assert push("--no-baselines") == 0
     other = made_up("random", model={"revision": "v1"})
-    broken = "results/downsample/v1/a_coat-0123456789abcdef/result.json"
+    broken = "results/random/v1/a_coat-0123456789abcdef/result.json"
     results(hub).commit({**below(folder(other), other), broken: b"{"}, "by hand")
     assert set(missing_baselines("lab", "tiny").sizes) == {"/".join(entry) for entry in ENTRIES}
 
 
 @pytest.mark.slow
-def test_a_push_that_was_stopped_goes_on_from_the_results_that_are_there(
-    hub: LoopbackHub, push: Push, scored: Path, waits: list[float], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_push_that_was_stopped_goes_on_from_the_results_that_are_there(hub, push, scored, waits, capsys):
     assert push("--no-baselines") == 0
     order = hub.faults.order("POST", f"/api/datasets/{RESULTS}/commit/", Status(403), times=1)
     assert push() == 2
@@ -199,9 +187,9 @@ def test_a_push_that_was_stopped_goes_on_from_the_results_that_are_there(
 
 
 @pytest.mark.slow
-def test_they_can_be_a_pull_request(hub: LoopbackHub, push: Push, capsys: pytest.CaptureFixture[str]) -> None:
+def test_they_can_be_a_pull_request(hub, push, capsys):
     assert push("--no-baselines") == 0
-    for said in ("Submitted: ", "These results are submitted already: "):
+    for said in ("Submitted: ", "Already submitted: "):
         assert push("--create-pr") == 0
         assert f"{said}{hub.url}/datasets/{RESULTS}/discussions/1" in capsys.readouterr().out
     assert not entries(hub)
@@ -210,7 +198,7 @@ def test_they_can_be_a_pull_request(hub: LoopbackHub, push: Push, capsys: pytest
 
 
 @pytest.mark.slow
-def test_results_that_are_given_take_their_place(hub: LoopbackHub, push: Push, scored: Path, tmp_path: Path) -> None:
+def test_results_that_are_given_take_their_place(hub, push, scored, tmp_path):
     shutil.copytree(scored / "out" / "tiny" / "random", tmp_path / "given" / "random")
     for _ in range(2):
         assert push("--results", str(tmp_path / "given")) == 0

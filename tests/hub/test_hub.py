@@ -7,21 +7,15 @@ import logging
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
-from pathlib import Path
 
 import huggingface_hub
 import pytest
-from huggingface_hub import HfApi
 
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.support.retries import LONGEST_WAIT
 
-from .conftest import ActAs
 from .faults import CutDownload, Drop, Fault, Meanwhile, Status
-from .server import LoopbackHub
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
 
@@ -29,7 +23,7 @@ SCENES = Repository("dataset", "lab/scenes")
 
 
 @pytest.fixture
-def scenes(hub: LoopbackHub) -> Repository:
+def scenes(hub):
     """A data set repository with a small file, a large one, and an open pull request."""
     repository = hub.repositories.create("dataset", SCENES.id)
     repository.commit({"a.txt": b"a", "folder/b.parquet": bytes(3000)}, "files")
@@ -37,7 +31,7 @@ def scenes(hub: LoopbackHub) -> Repository:
     return SCENES
 
 
-def test_files_are_told_by_size_and_hash(scenes: Repository, tmp_path: Path) -> None:
+def test_files_are_told_by_size_and_hash(scenes, tmp_path):
     files = Hub().files(scenes)
     assert files["a.txt"].digest == f"git:{hashlib.sha1(b'blob 1' + bytes(1) + b'a').hexdigest()}"
     assert files["folder/b.parquet"].digest == f"sha256:{hashlib.sha256(bytes(3000)).hexdigest()}"
@@ -50,27 +44,27 @@ def test_files_are_told_by_size_and_hash(scenes: Repository, tmp_path: Path) -> 
     assert not files["a.txt"].matches(b"b")
 
 
-def test_a_file_that_is_too_large_is_not_fetched(hub: LoopbackHub, scenes: Repository) -> None:
-    with pytest.raises(HubError, match="it has 3,000 bytes, and 2,999 bytes are the most"):
+def test_a_file_that_is_too_large_is_not_fetched(hub, scenes):
+    with pytest.raises(HubError, match="it has 3,000 bytes; the limit is 2,999 bytes"):
         Hub().download(scenes, "folder/b.parquet", limit=2999)
     assert not hub.made("GET", "b.parquet")
     assert Hub().download(scenes, "folder/b.parquet", limit=3000).read_bytes() == bytes(3000)
 
 
-def test_a_name_with_dots_leads_nowhere(hub: LoopbackHub, scenes: Repository) -> None:
+def test_a_name_with_dots_leads_nowhere(hub, scenes):
     asked = len(hub.requests)
     with pytest.raises(HubError, match="a path must not leave the repository"):
         Hub().download(scenes, "../../secret", limit=100)
     assert len(hub.requests) == asked
 
 
-def test_what_is_fetched_is_what_was_measured(hub: LoopbackHub, scenes: Repository) -> None:
+def test_what_is_fetched_is_what_was_measured(hub, scenes):
     repository = hub.repositories["dataset", scenes.id]
     hub.faults.order("GET", "/resolve/.*a.txt", Meanwhile(lambda: repository.commit({"a.txt": bytes(5000)}, "larger")))
     assert Hub().download(scenes, "a.txt", limit=10).read_bytes() == b"a"
 
 
-def test_what_a_pull_request_is(hub: LoopbackHub, scenes: Repository) -> None:
+def test_what_a_pull_request_is(hub, scenes):
     request = Hub().pull_requests(scenes)[0]
     assert (request.number, request.title, request.author, request.revision) == (1, "add c", "ada", "refs/pr/1")
     assert Hub().pull_requests(scenes, author="eve") == []
@@ -78,15 +72,11 @@ def test_what_a_pull_request_is(hub: LoopbackHub, scenes: Repository) -> None:
     assert Hub().head(scenes, "refs/pr/1") == Hub().commits(scenes, "refs/pr/1")[0]
 
 
-def test_a_pull_request_of_somebody_else_is_not_taken_for_ones_own(
-    hub: LoopbackHub, scenes: Repository, act_as: ActAs
-) -> None:
+def test_ones_own_pull_request_is_brought_up_to_date_and_not_that_of_another(hub, scenes, act_as):
     act_as("eve")
     assert Hub().commit(scenes, {"c.txt": b"other"}, "add c", pull_request=True).pull_request == 2
     assert hub.repositories["dataset", scenes.id].files("refs/pr/1")["c.txt"] == b"c"
-
-
-def test_ones_own_pull_request_is_brought_up_to_date(hub: LoopbackHub, scenes: Repository) -> None:
+    act_as("ada")
     assert Hub().commit(scenes, {"c.txt": b"new"}, "add c", pull_request=True).pull_request == 1
     assert hub.repositories["dataset", scenes.id].files("refs/pr/1")["c.txt"] == b"new"
 
@@ -101,18 +91,14 @@ LOSSES: list[Fault] = [
 
 
 @pytest.mark.parametrize("fault", LOSSES, ids=str)
-def test_a_comment_is_made_once(hub: LoopbackHub, scenes: Repository, waits: list[float], fault: Fault) -> None:
+def test_a_comment_is_made_once_and_a_pull_request_closed_once(hub, scenes, waits, fault):
     hub.faults.order("POST", "/comment", fault)
-    Hub().comment(scenes, 1, "Thank you")
-    Hub().comment(scenes, 1, "Thank you")
-    assert [comment.text for comment in Hub().comments(scenes, 1)].count("Thank you") == 1
-
-
-@pytest.mark.parametrize("fault", LOSSES, ids=str)
-def test_a_pull_request_is_closed_once(hub: LoopbackHub, scenes: Repository, waits: list[float], fault: Fault) -> None:
     hub.faults.order("POST", "/status", fault)
-    Hub().close(scenes, 1)
-    Hub().close(scenes, 1)
+    for _ in range(2):
+        Hub().comment(scenes, 1, "Thank you")
+    assert [comment.text for comment in Hub().comments(scenes, 1)].count("Thank you") == 1
+    for _ in range(2):
+        Hub().close(scenes, 1)
     assert Hub().status(scenes, 1) == "closed"
     events = hub.repositories["dataset", scenes.id].discussions[0].events
     assert [event["type"] for event in events].count("status-change") == 1
@@ -120,28 +106,27 @@ def test_a_pull_request_is_closed_once(hub: LoopbackHub, scenes: Repository, wai
 
 
 @pytest.mark.parametrize("reset", [False, True])
-def test_a_download_that_is_cut_is_fetched_again(
-    hub: LoopbackHub, scenes: Repository, waits: list[float], reset: bool
-) -> None:
+def test_a_download_that_is_cut_is_fetched_again(hub, scenes, waits, reset):
     hub.faults.order("GET", "/resolve/.*b.parquet", CutDownload(after=1000, reset=reset))
     assert Hub().download(scenes, "folder/b.parquet", limit=3000).read_bytes() == bytes(3000)
 
 
-def test_a_date_to_wait_for(hub: LoopbackHub, scenes: Repository, waits: list[float]) -> None:
-    moment = format_datetime(datetime.now(UTC) + timedelta(seconds=40), usegmt=True)
-    hub.faults.order("GET", "/revision/main", Status(503, retry_after=moment))
+@pytest.mark.parametrize(
+    ("fault", "seconds"),
+    [
+        (Status(429, retry_after=int(LONGEST_WAIT)), LONGEST_WAIT + 1),
+        (Status(429, rate_limit=120), 121),
+        (Status(503, retry_after="soon"), 1),
+    ],
+    ids=str,
+)
+def test_the_wait_that_is_asked_for_is_kept_to(hub, scenes, waits, fault, seconds):
+    hub.faults.order("GET", "/revision/main", fault)
     Hub().head(scenes)
-    assert len(waits) == 1
-    assert 30 < waits[0] <= 41
+    assert waits == [seconds]
 
 
-def test_the_longest_wait_is_kept_to(hub: LoopbackHub, scenes: Repository, waits: list[float]) -> None:
-    hub.faults.order("GET", "/revision/main", Status(429, retry_after=int(LONGEST_WAIT)))
-    Hub().head(scenes)
-    assert waits == [LONGEST_WAIT + 1]
-
-
-def test_what_a_server_says_cannot_steer_the_terminal(hub: LoopbackHub, scenes: Repository) -> None:
+def test_what_a_server_says_cannot_steer_the_terminal(hub, scenes):
     hub.faults.order("GET", "/revision/main", Status(403, message="x\x1b[2Jy" + "z" * 1000))
     with pytest.raises(HubError) as caught:
         Hub().head(scenes)
@@ -149,31 +134,7 @@ def test_what_a_server_says_cannot_steer_the_terminal(hub: LoopbackHub, scenes: 
     assert len(str(caught.value)) < 600
 
 
-def test_a_mistake_of_ours_is_no_trouble_with_the_hub(monkeypatch: pytest.MonkeyPatch, scenes: Repository) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise KeyError("ours")
-
-    monkeypatch.setattr(HfApi, "repo_info", broken)
-    with pytest.raises(KeyError, match="ours"):
-        Hub().head(scenes)
-
-
-def test_the_rate_limit_is_waited_for(hub: LoopbackHub, scenes: Repository, waits: list[float]) -> None:
-    hub.faults.order("GET", "/revision/main", Status(429, rate_limit=120))
-    Hub().head(scenes)
-    assert waits == [121]
-
-
-@pytest.mark.parametrize("retry_after", ["soon", "²", "-1", "1e9", ""])
-def test_a_wait_that_makes_no_sense_is_not_kept_to(
-    hub: LoopbackHub, scenes: Repository, waits: list[float], retry_after: str
-) -> None:
-    hub.faults.order("GET", "/revision/main", Status(503, retry_after=retry_after))
-    Hub().head(scenes)
-    assert waits == [1]
-
-
-def test_the_page_of_a_gateway_is_no_answer(hub: LoopbackHub, scenes: Repository, waits: list[float]) -> None:
+def test_the_page_of_a_gateway_is_no_answer(hub, scenes, waits):
     card = b"---\nlicense: mit\n---\n"
     hub.faults.order("POST", "/api/validate-yaml", Status(502, html=True))
     Hub().commit(scenes, {"README.md": card}, "card")
@@ -184,35 +145,28 @@ def test_the_page_of_a_gateway_is_no_answer(hub: LoopbackHub, scenes: Repository
         Hub().commit(scenes, {"README.md": card + b"x"}, "card")
 
 
-@pytest.mark.parametrize("ask", ["user", "pull_request", "comment", "create", "commit"])
-def test_without_a_token(
-    hub: LoopbackHub, scenes: Repository, waits: list[float], monkeypatch: pytest.MonkeyPatch, ask: str
-) -> None:
+def test_without_a_token(hub, scenes, waits, monkeypatch):
     monkeypatch.delenv("HF_TOKEN")
-    calls = {
-        "user": lambda: Hub().user(),
-        "pull_request": lambda: Hub().commit(scenes, {"x": b"1"}, "x", pull_request=True),
-        "comment": lambda: Hub().comment(scenes, 1, "x"),
-        "create": lambda: Hub().create(Repository("dataset", "lab/other")),
-        "commit": lambda: Hub().commit(scenes, {"x": b"1"}, "x"),
-    }
-    with pytest.raises(HubError, match=f"no token is set; make one at {hub.url}/settings/tokens"):
-        calls[ask]()
+    for ask in (
+        lambda: Hub().user(),
+        lambda: Hub().commit(scenes, {"x": b"1"}, "x", pull_request=True),
+        lambda: Hub().comment(scenes, 1, "x"),
+        lambda: Hub().create(Repository("dataset", "lab/other")),
+        lambda: Hub().commit(scenes, {"x": b"1"}, "x"),
+    ):
+        with pytest.raises(HubError, match=f"no token is set; make one at {hub.url}/settings/tokens"):
+            ask()
     assert waits == []
 
 
-def test_what_is_not_there_for_who_has_no_token(
-    hub: LoopbackHub, scenes: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_there_for_who_has_no_token(hub, scenes, monkeypatch):
     monkeypatch.delenv("HF_TOKEN")
     assert Hub().head(scenes)
     with pytest.raises(HubError, match="lab/nothing does not exist, or it is private and no token is set"):
         Hub().head(Repository("dataset", "lab/nothing"))
 
 
-def test_offline_is_no_fault_that_passes(
-    scenes: Repository, waits: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_offline_is_no_fault_that_passes(scenes, waits, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     huggingface_hub.close_session()
     with pytest.raises(HubError, match="are offline; unset HF_HUB_OFFLINE"):
@@ -220,19 +174,19 @@ def test_offline_is_no_fault_that_passes(
     assert waits == []
 
 
-def test_a_gated_repository(hub: LoopbackHub, scenes: Repository, waits: list[float]) -> None:
+def test_a_gated_repository(hub, scenes, waits):
     hub.faults.order("GET", "/revision/main", Status(403, code="GatedRepo"))
     with pytest.raises(HubError, match=rf"it is gated.*ask for access at {hub.url}/datasets/lab/scenes"):
         Hub().head(scenes)
 
 
-def test_a_name_that_the_hub_cannot_have(scenes: Repository, waits: list[float]) -> None:
-    with pytest.raises(HubError, match="that is no name that the Hub can have"):
+def test_a_name_that_the_hub_cannot_have(scenes, waits):
+    with pytest.raises(HubError, match="the Hub allows no such name"):
         Hub().head(Repository("dataset", "lab/a--b"))
     assert waits == []
 
 
-def test_who_pushes_all_the_time_is_given_time(hub: LoopbackHub, scenes: Repository, waits: list[float]) -> None:
+def test_who_pushes_all_the_time_is_given_time(hub, scenes, waits):
     hub.faults.order("POST", "/commit/", Status(412), times=None)
     with pytest.raises(HubError, match=r"answered 412.*run the same command later"):
         Hub().commit(scenes, {"x": b"1"}, "x")
@@ -240,9 +194,7 @@ def test_who_pushes_all_the_time_is_given_time(hub: LoopbackHub, scenes: Reposit
     assert sum(waits) < 120
 
 
-def test_ones_own_pull_request_is_kept_where_somebody_else_adds_to_it(
-    hub: LoopbackHub, scenes: Repository, waits: list[float]
-) -> None:
+def test_ones_own_pull_request_is_kept_where_somebody_else_adds_to_it(hub, scenes, waits):
     repository = hub.repositories["dataset", scenes.id]
     order = hub.faults.order(
         "POST", "/commit/", Meanwhile(lambda: repository.commit({"d.txt": b"d"}, "theirs", revision="refs/pr/1"))
@@ -252,7 +204,7 @@ def test_ones_own_pull_request_is_kept_where_somebody_else_adds_to_it(
     assert repository.files("refs/pr/1").items() >= {"c.txt": b"new", "d.txt": b"d"}.items()
 
 
-def test_a_long_outage_is_told_once(hub: LoopbackHub, scenes: Repository, waits: list[float]) -> None:
+def test_a_long_outage_is_told_once(hub, scenes, waits):
     # The client asks a tree several times by itself, and so do we: 30 requests, each with two lines of the client's.
     lines: list[str] = []
     handler = logging.Handler()
@@ -290,7 +242,7 @@ print(constants.HF_HUB_DISABLE_XET)
     ],
     ids=["before the client", "after the client", "chosen by the user"],
 )
-def test_xet_is_switched_off_once_and_for_all(modules: list[str], setting: str | None, disabled: bool) -> None:
+def test_xet_is_switched_off_once_and_for_all(modules, setting, disabled):
     environment = {name: value for name, value in os.environ.items() if name != "HF_HUB_DISABLE_XET"}
     chosen = {} if setting is None else {"HF_HUB_DISABLE_XET": setting}
     process = [sys.executable, "-c", SWITCH, *modules]

@@ -39,13 +39,13 @@ socket.create_connection(("localhost", listening.getsockname()[1])).close()
 """
 
 
-def test_the_guard_lets_nothing_out(hub: LoopbackHub) -> None:
+def test_the_guard_lets_nothing_out(hub):
     exec(compile(ELSEWHERE, "elsewhere", "exec"), {})
     assert len(guard.attempts) == 6
     guard.attempts.clear()
 
 
-def test_the_guard_holds_in_other_processes(hub: LoopbackHub, tmp_path: Path) -> None:
+def test_the_guard_holds_in_other_processes(hub, tmp_path):
     log = tmp_path / "attempts.txt"
     child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {ELSEWHERE!r}], check=True)"
     environment = process_environment(hub.url, tmp_path / "home", log)
@@ -53,7 +53,7 @@ def test_the_guard_holds_in_other_processes(hub: LoopbackHub, tmp_path: Path) ->
     assert len(log.read_text().splitlines()) == 6
 
 
-def test_no_module_of_the_clients_keeps_other_settings(hub: LoopbackHub, tmp_path: Path) -> None:
+def test_no_module_of_the_clients_keeps_other_settings(hub, tmp_path):
     """Every address and cache folder in the modules of the clients that are loaded is this test's."""
     elsewhere = ("https://huggingface.co", str(Path.home() / ".cache" / "huggingface"))
     # The public Hub's own name, which others are compared with, and the folder that a default is put together from.
@@ -67,8 +67,8 @@ def test_no_module_of_the_clients_keeps_other_settings(hub: LoopbackHub, tmp_pat
     assert not kept
 
 
-def test_a_closed_hub_answers_nobody(tmp_path: Path) -> None:
-    with LoopbackHub(tmp_path / "hub") as hub:
+def test_a_closed_hub_answers_nobody(tmp_path):
+    with LoopbackHub() as hub:
         address = ("127.0.0.1", int(hub.url.rsplit(":", 1)[1]))
         kept = socket.create_connection(address)
         request = b"GET /api/whoami-v2 HTTP/1.1\r\nHost: hub\r\n\r\n"

@@ -11,14 +11,12 @@ from audio_compositionality.leaderboard.board import BoardReader, BoardSource
 from audio_compositionality.leaderboard.plots import Plots
 
 from .faults import CutDownload, Drop, Fault, Status
-from .server import LoopbackHub
-from .storage import Repository
 
 RESULTS = "lab/audio-compositionality-results"
 
 
 @pytest.fixture
-def results(hub: LoopbackHub) -> Repository:
+def results(hub):
     results = hub.repositories.create("dataset", RESULTS)
     files = made_up("org/one", embeddings=b"of all clips")
     results.commit({**below(folder(files), files), **verification(files)})
@@ -26,7 +24,7 @@ def results(hub: LoopbackHub) -> Repository:
 
 
 @pytest.fixture
-def source(results: Repository) -> BoardSource:
+def source(results):
     return BoardSource(BoardReader(Hub(), results_of("lab"), SECRET))
 
 
@@ -41,9 +39,7 @@ FAULTS: dict[str, tuple[str, Fault]] = {
 
 @pytest.mark.usefixtures("waits")
 @pytest.mark.parametrize("name", FAULTS)
-def test_the_last_board_stays_until_the_hub_is_back(
-    hub: LoopbackHub, results: Repository, source: BoardSource, name: str
-) -> None:
+def test_the_last_board_stays_until_the_hub_is_back(hub, results, source, name):
     assert len(source.update().board.entries) == 1
     results.commit(entry("org/two", 1))
     pattern, fault = FAULTS[name]
@@ -60,7 +56,7 @@ def test_the_last_board_stays_until_the_hub_is_back(
 
 
 @pytest.mark.usefixtures("waits")
-def test_a_fault_that_passes_is_not_seen(hub: LoopbackHub, results: Repository, source: BoardSource) -> None:
+def test_a_fault_that_passes_is_not_seen(hub, results, source):
     hub.faults.order("GET", "/tree/", Status(503))
     hub.faults.order("GET", "/resolve/.*json", CutDownload(10))
     reading = source.update()
@@ -68,15 +64,13 @@ def test_a_fault_that_passes_is_not_seen(hub: LoopbackHub, results: Repository, 
     assert [entry.status for entry in reading.board.entries] == ["verified"]
 
 
-def test_without_a_repository_it_says_so(hub: LoopbackHub) -> None:
+def test_without_a_repository_it_says_so(hub):
     reading = BoardSource(BoardReader(Hub(), results_of("lab"), SECRET)).update()
     assert reading.board.entries == ()
     assert "does not exist" in str(reading.trouble)
 
 
-def test_what_is_drawn_of_a_verified_entry_is_what_the_checker_computed(
-    results: Repository, source: BoardSource, hub: LoopbackHub
-) -> None:
+def test_what_is_drawn_of_a_verified_entry_is_what_the_checker_computed(results, source, hub):
     board = source.update().board
     drawing = Plots(Hub(), results_of("lab")).draw(board.commit, board.entries, "a_coat")
     assert drawing.boxes is not None

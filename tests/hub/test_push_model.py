@@ -63,24 +63,18 @@ def test_a_model_that_names_an_encoder_of_this_machine_is_not_published(hub, out
         push_model(out, NAME, dry_run=True)
 
 
-@pytest.mark.parametrize("name", ["clap", "lab/", "lab/a/b", "lab/.a", "lab/a b"])
-def test_a_name_that_no_repository_can_have_is_refused(out, name):
-    with pytest.raises(TrainingError, match="must be ORG/NAME"):
-        push_model(out, name)
-
-
-def test_an_organisation_that_cannot_be_is_refused(out):
+def test_a_name_that_no_repository_can_have_is_refused(out):
+    for name in ("clap", "lab/", "lab/a/b", "lab/.a", "lab/a b"):
+        with pytest.raises(TrainingError, match="must be ORG/NAME"):
+            push_model(out, name)
     with pytest.raises(HubError):
         push_model(out, "-lab/clap")
 
 
-def test_a_training_that_is_not_finished_is_not_published(out):
-    (out / "training.json").write_bytes(sealed_json({"finished": False, "settings": {}}))
-    with pytest.raises(TrainingError, match="no training that is finished"):
-        push_model(out, NAME)
-
-
-def test_weights_that_were_changed_are_not_published(out):
+def test_what_was_changed_or_is_not_finished_is_not_published(out):
     (out / "model.safetensors").write_text("weights" * 999)
     with pytest.raises(TrainingError, match=r"model\.safetensors is damaged or was changed: its SHA-256 is not that"):
         push_model(out, NAME, dry_run=True)
+    (out / "training.json").write_bytes(sealed_json({"finished": False, "settings": {}}))
+    with pytest.raises(TrainingError, match="no training that is finished"):
+        push_model(out, NAME)

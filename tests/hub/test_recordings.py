@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from huggingface_hub import HfApi
 
@@ -12,7 +10,6 @@ from audio_compositionality.dataset_builder.sounds import hub as splits
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 
 from ..dataset_builder.sounds.miniatures import write_miniature
-from .server import LoopbackHub
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
 
@@ -31,7 +28,7 @@ citation: nobody
 
 
 @pytest.fixture
-def described(hub: LoopbackHub, tmp_path: Path) -> Path:
+def described(hub, tmp_path):
     """A description of a data set that is on the Hub, in two splits."""
     folder = tmp_path / "notes"
     write_miniature("nsynth", folder)
@@ -48,9 +45,7 @@ def described(hub: LoopbackHub, tmp_path: Path) -> Path:
     return path
 
 
-def test_the_files_of_a_split_are_weighed_and_read(
-    described: Path, without_torchcodec: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_files_of_a_split_are_weighed_and_read(described, without_torchcodec, monkeypatch):
     monkeypatch.setattr(splits, "LARGEST_DOWNLOAD", 1_000_000)
     recordings = open_recordings(dataset=described, progress=False)
     assert (recordings.source, len(recordings.entries)) == ("notes", 60)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from .clients import process_environment
-from .server import LoopbackHub
 
 TOY = Path(__file__).parents[1] / "examples" / "toy_task"
 
@@ -33,7 +32,7 @@ def installed(folder: Path) -> str:
 
 
 @pytest.mark.slow
-def test_a_task_of_a_third_party_goes_all_the_way(hub: LoopbackHub, tmp_path: Path) -> None:
+def test_a_task_of_a_third_party_goes_all_the_way(hub, tmp_path):
     packages, work = tmp_path / "packages", tmp_path / "work"
     packages.mkdir()
     work.mkdir()

@@ -61,12 +61,10 @@ def check_pull_request() -> None:
 
     checks = Checks(Hub(), "lab", SECRET, device="cpu")
     outcomes = checks.check_pull_requests()
-    while checks.goes_on:
-        outcomes = checks.check_pull_requests()
     assert [outcome.action for outcome in outcomes] == ["added"], [str(outcome) for outcome in outcomes]
     board = BoardReader(Hub(), results_of("lab"), SECRET)()
     assert not board.rejected
-    assert [(entry.result.task, entry.status) for entry in board.entries] == [(TASK, "verified")] * 2
+    assert [(entry.result.task, entry.status) for entry in board.entries] == [(TASK, "verified")]
     task = load_task(TASK).info
     table = board_table(task, newest(board.entries))
     assert "log-mel-statistics" in to_markdown(table)
@@ -77,8 +75,7 @@ def main() -> None:
     """All of it, one step after the other."""
     build_and_push(Path(sys.argv[1]))
     load()
-    models = ("log-mel-statistics", "random")
-    command("evaluate", *models, "--data", "lab/audio-compositionality", "--tasks", TASK)
+    command("evaluate", "log-mel-statistics", "--data", "lab/audio-compositionality", "--tasks", TASK)
     command("compare", "results", "--data", "data")
     command("report", "results", "--data", "data", "--out", "report.html")
     assert "Octave-Similarity" in Path("report.html").read_text("utf-8")

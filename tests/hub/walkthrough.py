@@ -67,45 +67,47 @@ def run(commands: list[str], folder: Path, variables: Mapping[str, str]) -> None
 
 
 @contextmanager
+def running_space(folder: Path, variables: Mapping[str, str], output: Path) -> Iterator[str]:
+    """A Space whose files are in a folder, started as Spaces start it; gives its address."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with output.open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "app.py"],
+            cwd=folder,
+            env={**variables, "GRADIO_SERVER_PORT": str(port)},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        url = f"http://127.0.0.1:{port}"
+        try:
+            deadline = time.monotonic() + 180
+            while True:
+                try:
+                    urllib.request.urlopen(url, timeout=10).close()
+                    break
+                except OSError:
+                    running = process.poll() is None and time.monotonic() < deadline
+                    assert running, output.read_text()
+                    time.sleep(0.5)
+            yield url
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@contextmanager
 def leaderboard(hub: LoopbackHub, folder: Path, variables: Mapping[str, str]) -> Iterator[str]:
-    """The Space as it was pushed, started as Spaces start it; gives its address."""
+    """The Space as it was pushed; gives its address."""
     space = folder / "space"
     for path, content in hub.repositories["space", SPACE].files().items():
         file = space / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = (folder / "space.log").open("w")
-    process = subprocess.Popen(
-        [sys.executable, "app.py"],
-        cwd=space,
-        env={
-            **variables,
-            "SPACE_ID": SPACE,
-            "AUDIO_COMPOSITIONALITY_SECRET": SECRET,
-            "GRADIO_SERVER_PORT": str(port),
-        },
-        stdout=log,
-        stderr=subprocess.STDOUT,
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + 180
-        while True:
-            try:
-                urllib.request.urlopen(url, timeout=10).close()
-                break
-            except OSError:
-                running = process.poll() is None and time.monotonic() < deadline
-                assert running, (folder / "space.log").read_text()
-                time.sleep(0.5)
+    own = {"SPACE_ID": SPACE, "AUDIO_COMPOSITIONALITY_SECRET": SECRET}
+    with running_space(space, {**variables, **own}, folder / "space.log") as url:
         yield url
-    finally:
-        process.terminate()
-        process.wait()
-        log.close()
 
 
 def wait_until_verified(hub: LoopbackHub, entries: int, seconds: float) -> list[str]:
@@ -125,7 +127,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkpoints", type=Path, required=True, metavar="DIR", help="holds whisper-tiny.en")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, LoopbackHub(Path(name) / "hub") as hub:
+    with tempfile.TemporaryDirectory() as name, LoopbackHub() as hub:
         folder = Path(name)
         hub.accounts.join("ada", ORG)
         variables = environment(hub, folder)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, quote, unquote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 if TYPE_CHECKING:
     from .accounts import Right, Token
@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 
 class HubError(Exception):
-    """An answer that is an error.
-
-    Attributes:
-        status: HTTP status.
-        message: one line, sent as `X-Error-Message` and in the body.
-        headers: `X-Error-Code` is what the clients choose their exception by.
-    """
+    """An answer that is an error."""
 
     def __init__(self, status: int, message: str, *, code: str | None = None, **headers: str) -> None:
         super().__init__(message)
@@ -42,17 +36,7 @@ class Response:
 
 @dataclass(frozen=True)
 class Call:
-    """A request that is being answered.
-
-    Attributes:
-        hub: the Hub that was asked.
-        method: GET, HEAD, POST, PUT or DELETE.
-        path: as it was sent: revisions are percent-encoded, `refs%2Fpr%2F1`.
-        query: the first value of each parameter.
-        headers: by name in lower case.
-        body: decoded from its transfer encoding.
-        token: None for an anonymous request.
-    """
+    """A request that is being answered."""
 
     hub: LoopbackHub
     method: str
@@ -71,10 +55,6 @@ class Call:
         if not isinstance(value, dict):
             raise HubError(400, "The body is not an object")
         return value
-
-    def form(self) -> dict[str, list[str]]:
-        """The body as a form."""
-        return parse_qs(self.body.decode())
 
     def flag(self, name: str) -> bool:
         """Whether a parameter is set."""

@@ -1,4 +1,4 @@
-"""Endpoints of a loopback Hub that write: repositories, uploads, commits, branches and tags."""
+"""Endpoints of a loopback Hub that write: repositories, uploads and commits."""
 
 from __future__ import annotations
 
@@ -40,26 +40,6 @@ def create(call: Call) -> Response:
     except HubError as error:
         return reply({"error": error.message, "url": url}, error.status, error.headers)
     return reply({"url": url, "name": repository.name, "id": repository.name})
-
-
-@endpoint("DELETE", "/api/repos/delete")
-def delete(call: Call) -> Response:
-    values = call.json()
-    kind = values.get("type") or "model"
-    name = f"{values.get('organization') or call.user()}/{values['name']}"
-    call.repository(kind, name, "write")
-    del call.hub.repositories[kind, name]
-    return reply({})
-
-
-@endpoint("PUT", f"{API}/settings")
-def settings(call: Call, kind: str, name: str) -> Response:
-    repository = call.repository(kind, name, "write")
-    visibility = call.json().get("visibility")
-    if visibility not in ("public", "private"):
-        raise HubError(400, f"Unknown visibility {visibility!r}")
-    repository.private = visibility == "private"
-    return reply({"private": repository.private})
 
 
 @endpoint("POST", "/api/validate-yaml")
@@ -125,7 +105,7 @@ def lfs_upload(call: Call, oid: str) -> Response:
         raise HubError(400, "Only one way to authenticate is allowed")
     if len(call.body) != size or sha256(call.body).hexdigest() != oid:
         raise HubError(400, f"{len(call.body)} bytes that are not {oid} of {size} bytes")
-    repository.receive_large(call.body)
+    repository.receive(call.body)
     call.hub.uploaded.add((repository.kind, repository.name, oid))
     return Response(200, b"", {"ETag": f'"{oid}"'})
 
@@ -161,7 +141,7 @@ def commit(call: Call, kind: str, name: str, revision: str) -> Response:
         number = None
         if call.flag("create_pr"):
             repository.expect(revision, parent)
-            pull_request = open_pull_request(repository, title, description, user, base=revision)
+            pull_request = open_pull_request(repository, title, description, user)
             number = pull_request.number
             try:
                 made = commit_to(revision=pull_request.ref)
@@ -175,37 +155,6 @@ def commit(call: Call, kind: str, name: str, revision: str) -> Response:
     if number is not None:
         answer["pullRequestUrl"] = f"{base}/discussions/{number}"
     return reply(answer)
-
-
-@endpoint("POST", f"{API}/branch/(?P<branch>[^/]+)")
-def create_branch(call: Call, kind: str, name: str, branch: str) -> Response:
-    repository = call.repository(kind, name, "write")
-    return _new_ref(repository, f"refs/heads/{branch}", call.json().get("startingPoint", "main"))
-
-
-@endpoint("POST", f"{API}/tag/(?P<revision>[^/]+)")
-def create_tag(call: Call, kind: str, name: str, revision: str) -> Response:
-    repository = call.repository(kind, name, "write")
-    return _new_ref(repository, f"refs/tags/{call.json()['tag']}", revision)
-
-
-@endpoint("DELETE", f"{API}/(?P<what>branch|tag)/(?P<ref>[^/]+)")
-def delete_ref(call: Call, kind: str, name: str, what: str, ref: str) -> Response:
-    repository = call.repository(kind, name, "write")
-    full = f"refs/{'heads' if what == 'branch' else 'tags'}/{ref}"
-    if full == "refs/heads/main":
-        raise HubError(403, "main cannot be deleted")
-    if repository.refs.pop(full, None) is None:
-        raise HubError(404, f"Invalid rev id: {ref}", code="RevisionNotFound")
-    return reply({})
-
-
-def _new_ref(repository: Repository, ref: str, revision: str) -> Response:
-    with repository.lock:
-        if ref in repository.refs:
-            raise HubError(409, f"Reference already exists: {ref}")
-        repository.refs[ref] = repository.at(revision).oid
-    return reply({})
 
 
 def _writable(call: Call, kind: str, name: str, revision: str) -> Repository:
@@ -233,15 +182,7 @@ def _changes(repository: Repository, revision: str, key: str, value: dict[str, A
     if key == "lfsFile":
         if value["oid"] not in repository.large:
             raise HubError(400, f"LFS pointer pointed to a file that does not exist: {path}")
-        return {path: File.large(value["oid"], len(repository.large_content(value["oid"])))}
+        return {path: File.large(value["oid"], len(repository.received(value["oid"])))}
     if key == "deletedFile":
         return {path: None}
-    if key == "deletedFolder":
-        folder = f"{path.rstrip('/')}/"
-        below: dict[str, bytes | File | None] = {
-            name: None for name in repository.at(revision).files if name.startswith(folder)
-        }
-        if not below:
-            raise HubError(404, f'A folder with this name doesn\'t exist: "{path}"', code="EntryNotFound")
-        return below
     raise HubError(400, f"Unknown operation {key}")

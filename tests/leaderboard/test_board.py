@@ -7,7 +7,6 @@ import json
 import re
 import threading
 import time
-from dataclasses import replace
 
 import pytest
 from board_entries import SECRET, below, entry, folder, made_up, verification
@@ -37,6 +36,7 @@ def test_the_newest_is_shown_and_the_others_are_kept(make_entry):
 
 
 def test_a_reported_one_never_takes_the_place_of_a_verified_one(make_entry):
+    assert [make_entry("org/one", verified_on=on).status for on in (None, OLD)] == ["reported", "verified"]
     verified = make_entry("org/one", 0, verified_on=OLD, date=OLD)
     later = make_entry("org/one", 1, date="9999-12-31T23:59:59+00:00")
     assert shown([verified, later]) == {(verified.id, 2)}
@@ -79,12 +79,6 @@ def test_another_version_of_a_task_is_shown_apart_and_after_the_installed_one(ma
     assert (other, is_older("a_coat", other)) == (older[0].data, True)
     assert [row.entry.id for row in board.rows("a_coat", installed)] == [now.id]
     assert [row.count for row in board.rows("a_coat", other)] == [2]
-
-
-def test_status_is_what_the_checker_says(make_entry):
-    entry = make_entry("org/one")
-    assert entry.status == "reported"
-    assert replace(entry, verified_on=NEW).status == "verified"
 
 
 EMBEDDINGS = b"of all clips"
@@ -146,7 +140,10 @@ def only(items):
 class TestGood:
     def test_a_reported_entry(self, read):
         files = made_up("org/one", embeddings=EMBEDDINGS)
-        board, _, _ = read({"README.md": b"", ".gitattributes": b"", **below(folder(files), files)})
+        page = {"README.md": b"", ".gitattributes": b""}
+        board, _, _ = read(page)
+        assert (board.entries, board.rejected) == ((), ())
+        board, _, _ = read({**page, **below(folder(files), files)})
         shown = only(board.entries)
         stated = json.loads(files["result.json"])
         assert (shown.folder, shown.status, shown.is_verifiable) == (folder(files), "reported", True)
@@ -174,10 +171,6 @@ class TestGood:
         shown = only(board.entries)
         assert (shown.status, shown.data.version, board.rejected) == ("verified", 99, ())
 
-    def test_nothing_is_there(self, read):
-        board, _, _ = read({"README.md": b"", ".gitattributes": b""})
-        assert (board.entries, board.rejected) == ((), ())
-
 
 class TestFetching:
     def test_only_json_is_fetched_and_only_what_is_new(self, read):
@@ -196,18 +189,8 @@ class TestFetching:
         assert {entry.model for entry in reader().entries} == {"org/one", "org/two"}
         assert hub.asked == ["head", "files", f"{folder(second)}/result.json"]
 
-    def test_a_hub_in_trouble_is_no_fault_of_a_file(self, read):
-        files = entry("org/one")
-        _, hub, reader = read(files)
-        other = entry("org/two", 1)
-        hub.contents |= other
-        hub.broken = {next(path for path in other if path.endswith("json")): HubError("no answer", 503)}
-        with pytest.raises(HubError):
-            reader()
-        hub.broken.clear()
-        assert len(reader().entries) == 2
-
     def test_what_was_fetched_before_a_rate_limit_is_not_fetched_again(self, read):
+        """Trouble of the Hub is no fault of a file."""
         files = {path: content for number in range(40) for path, content in entry(f"org/e{number}", number).items()}
         _, hub, reader = read({})
         wanted = [path for path in files if path.endswith("json")]
@@ -264,7 +247,7 @@ BAD = {
     "nested deep": (_other_json(b"[" * 100_000), "nested too deep"),
     "not UTF-8": (_other_json(b"\xff\xfe"), "utf-8"),
     "too large": (_other_json(b" " * 100_001), r"100,001 bytes; at most 100,000"),
-    "a name twice": (_other_json(b'{"n": 1, "n": 2}'), "a name stands twice"),
+    "a name twice": (_other_json(b'{"n": 1, "n": 2}'), "it has a name twice"),
     "NaN": (_measured(float("nan")), "NaN"),
     "text for a number": (_measured("high"), "measures.a_coat"),
     "a field more": (entry("org/bad", verified=True), "verified"),
@@ -272,7 +255,7 @@ BAD = {
     "hidden characters": (entry("org/bad", model={"paradigm": "a\u202eb"}), "cannot be printed"),
     "no date": (entry("org/bad", date="9999-99-99T99:99:99+00:00"), "its date is 9999-99-99T"),
     "a date of other digits": (entry("org/bad", date="２026-01-01T00:00:00+00:00"), "date"),
-    "a date to come": (entry("org/bad", date="9999-12-31T23:59:59+00:00"), "still to come"),
+    "a date to come": (entry("org/bad", date="9999-12-31T23:59:59+00:00"), "in the future"),
     "long text": (entry("org/bad", model={"licence": "x" * 501}), "500"),
     "clips left out": (entry("org/bad", skipped=[{"id": "q/A", "reason": "hard"}]), "leaves out 1 clips"),
     "edited numbers": (_other_json(made_up("org/bad")["result.json"].replace(b"python", b"python3")), "digest"),
@@ -287,8 +270,8 @@ BAD = {
         r"has no samples.csv",
     ),
     "a file too much": ({f"{folder(made_up('org/bad'))}/run.py": b"", **entry("org/bad")}, "no file of a result"),
-    "in another place": ({"results/../../etc/passwd": b"", "other/result.json": b"{}"}, "in no place for one"),
-    "a verification of nothing": (verification(made_up("org/bad", embeddings=EMBEDDINGS)), "entry that is not there"),
+    "in another place": ({"results/../../etc/passwd": b"", "other/result.json": b"{}"}, "in the wrong place"),
+    "a verification of nothing": (verification(made_up("org/bad", embeddings=EMBEDDINGS)), "entry that does not exist"),
 }
 
 
@@ -303,71 +286,76 @@ def test_what_is_wrong_is_listed_and_the_rest_is_shown(read, name):
         assert len(board.entries) == 1
 
 
-class TestForgedVerifications:
-    """None of them makes an entry a verified one."""
+def _replaced(files, name, change):
+    place = f"{folder(files, 'verified')}/{name}"
+    forged = verification(files, submitter="eve")
+    return forged | {place: change(forged[place])}
 
-    @pytest.fixture
-    def files(self):
-        return made_up("org/one", embeddings=EMBEDDINGS)
 
-    def check(self, read, files, forged, reason):
-        board, _, _ = read({**below(folder(files), files), **forged})
-        assert only(board.entries).status == "reported"
-        assert reason in only(board.rejected).reason
-        assert only(board.rejected).reason.startswith("the entry counts as reported")
+def _with_score(content):
+    values = json.loads(content)
+    values["measures"]["a_coat"] = 0.99
+    return written(values)
 
-    def test_nobody_signed_it(self, read, files):
-        self.check(read, files, verification(files, secret=None), "nobody signed it")
 
-    def test_somebody_else_signed_it(self, read, files):
-        self.check(read, files, verification(files, secret="another secret, of as many words"), "not the checker's")
+def _moved(files, other):
+    """The verification of other files, in the place of these."""
+    return below(
+        folder(files, "verified"),
+        {path.rsplit("/", 1)[1]: content for path, content in verification(other).items()},
+    )
 
-    def test_no_secret_is_known_here(self, read, files):
-        board, _, _ = read({**below(folder(files), files), **verification(files)}, secret=None)
-        assert only(board.entries).status == "reported"
-        assert "its signature cannot be checked" in only(board.rejected).reason
 
-    def test_a_record_that_contradicts_the_claim(self, read, files):
-        self.check(read, files, verification(files, score=0.9), "it verifies nothing, since a_coat is")
+def _without_result(files):
+    return {path: content for path, content in verification(files).items() if not path.endswith("result.json")}
 
-    def test_a_changed_record(self, read, files):
-        place = f"{folder(files, 'verified')}/verification.json"
-        forged = verification(files, submitter="eve")
-        forged[place] = forged[place].replace(b'"eve"', b'"bob"')
-        self.check(read, files, forged, "not the checker's")
 
-    def test_another_score_beside_the_record(self, read, files):
-        forged = verification(files)
-        place = f"{folder(files, 'verified')}/result.json"
-        values = json.loads(forged[place])
-        values["measures"]["a_coat"] = 0.99
-        forged[place] = written(values)
-        self.check(read, files, forged, "another file than verification.json speaks of")
+FORGED = {
+    "nobody signed it": (lambda files: verification(files, secret=None), "it has no signature"),
+    "somebody else signed it": (
+        lambda files: verification(files, secret="another secret, of as many words"),
+        "not the checker's",
+    ),
+    "a record that contradicts the claim": (
+        lambda files: verification(files, score=0.9),
+        "it verifies nothing, since a_coat is",
+    ),
+    "a changed record": (
+        lambda files: _replaced(files, "verification.json", lambda content: content.replace(b'"eve"', b'"bob"')),
+        "not the checker's",
+    ),
+    "another score beside the record": (
+        lambda files: _replaced(files, "result.json", _with_score),
+        "not the file named in verification.json",
+    ),
+    "the verification of another entry": (
+        lambda files: _moved(files, made_up("org/one", 3, embeddings=b"others")),
+        "the record of other files",
+    ),
+    "no JSON": (lambda files: _replaced(files, "verification.json", lambda _: b"verified!"), "not JSON"),
+    "without its result": (_without_result, "has no result.json"),
+}
 
-    def test_the_verification_of_another_entry(self, read, files):
-        other = made_up("org/one", 3, embeddings=b"others")
-        forged = below(
-            folder(files, "verified"),
-            {path.rsplit("/", 1)[1]: content for path, content in verification(other).items()},
-        )
-        self.check(read, files, forged, "the record of other files")
 
-    def test_no_json(self, read, files):
-        forged = verification(files) | {f"{folder(files, 'verified')}/verification.json": b"verified!"}
-        self.check(read, files, forged, "not JSON")
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_verification_makes_no_entry_a_verified_one(read, name):
+    files = made_up("org/one", embeddings=EMBEDDINGS)
+    forge, reason = FORGED[name]
+    board, _, _ = read({**below(folder(files), files), **forge(files)})
+    assert only(board.entries).status == "reported"
+    assert reason in only(board.rejected).reason
+    assert only(board.rejected).reason.startswith("the entry counts as reported")
 
-    def test_without_its_result(self, read, files):
-        forged = verification(files)
-        del forged[f"{folder(files, 'verified')}/result.json"]
-        self.check(read, files, forged, "has no result.json")
 
-    def test_of_an_entry_without_embeddings(self, read, files):
-        bare = {name: content for name, content in files.items() if name != "embeddings.safetensors"}
-        forged = below(
-            folder(bare, "verified"),
-            {path.rsplit("/", 1)[1]: content for path, content in verification(files).items()},
-        )
-        self.check(read, bare, forged, "the record of other files")
+def test_without_embeddings_or_without_the_secret_nothing_is_verified(read):
+    files = made_up("org/one", embeddings=EMBEDDINGS)
+    bare = {name: content for name, content in files.items() if name != "embeddings.safetensors"}
+    board, _, _ = read({**below(folder(bare), bare), **_moved(bare, files)})
+    assert only(board.entries).status == "reported"
+    assert "the record of other files" in only(board.rejected).reason
+    board, _, _ = read({**below(folder(files), files), **verification(files)}, secret=None)
+    assert only(board.entries).status == "reported"
+    assert "its signature cannot be checked" in only(board.rejected).reason
 
 
 def test_of_very_many_bad_files_some_are_listed(read):
@@ -453,18 +441,12 @@ def test_it_is_read_again_when_it_is_old(started):
     assert min(second - first for first, second in zip(read.asked, read.asked[1:], strict=False)) >= 0.19
 
 
-def test_it_is_not_read_again_before(started):
-    read = Answers(BOARD)
-    started(read, 600, 0)
-    soon(lambda: read.asked)
-    time.sleep(0.2)
-    assert len(read.asked) == 1
-
-
 def test_whoever_asks_does_not_wait_for_that_but_cannot_hammer(started):
     read = Answers(BOARD, NEXT)
     source = started(read, 600, 0.3)
     soon(lambda: source.last.board is BOARD)
+    time.sleep(0.2)
+    assert len(read.asked) == 1, "it is read again before it is old"
     for _ in range(10):
         source.expire()
     assert source.pending
@@ -500,10 +482,6 @@ def test_trouble_leaves_the_last_board_with_a_note_of_since_when(error):
     assert "a mistake" not in second.trouble
     assert third.since == second.since
     assert (healed.board, healed.trouble, healed.since) == (NEXT, None, None)
-
-
-def test_it_starts_without_the_hub():
-    source = BoardSource(Answers(HubError("no answer"), BOARD))
-    assert source.update().board is EMPTY_BOARD
-    assert source.last.at is None
+    source = BoardSource(Answers(error, BOARD))
+    assert (source.update().board, source.last.at) == (EMPTY_BOARD, None)
     assert source.update().board is BOARD

@@ -38,13 +38,10 @@ def test_its_card_says_how_it_is_run():
     assert re.search(r"submitter's\s+word", text)
 
 
-def test_its_app_needs_the_installed_package_alone():
+def test_an_installed_package_is_required_by_its_version(monkeypatch):
     text = SPACE.joinpath("app.py").read_text("utf-8")
     compile(text, "app.py", "exec")
     assert all(importlib.import_module(name) for name in re.findall(r"^from ([\w.]+) import", text, re.MULTILINE))
-
-
-def test_an_installed_package_is_required_by_its_version(monkeypatch):
     monkeypatch.setattr(wheel, "source_tree", lambda: None)
     content = leaderboard_files("lab")
     assert set(content) == {"README.md", "app.py", "requirements.txt"}
@@ -83,8 +80,6 @@ def test_a_clone_is_built_and_its_line_installs_it(tmp_path, monkeypatch):
     finished = subprocess.run(command, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     assert (tmp_path / "site/audio_compositionality/leaderboard/space.py").is_file()
-    (tmp_path / "requirements.txt").write_text(local[:-1] + ("0" if local[-1] != "0" else "1"))
-    assert "DO NOT MATCH" in subprocess.run(command, capture_output=True, text=True).stderr
 
 
 @pytest.mark.slow

@@ -26,21 +26,14 @@ def rows(make_entry):
     verified = "2026-02-01T00:00:00+00:00"
     supervised = {"paradigm": "supervised", "licence": "MIT", "parameters": 5}
     masked = {"paradigm": "masked prediction", "licence": "MIT"}
+    no_intervals = {measure.name: None for measure in load_task("a_coat").info.sampled}
     return [
         Shown(make_entry("org/one", 1, model=supervised, measures={"adjusted": 0.2}), 1),
         Shown(
-            make_entry("Org/Two", 3, verified_on=verified, submitter="eve", model=masked, measures={"adjusted": 0.3}),
-            2,
+            make_entry("Org/Two", 3, verified_on=verified, submitter="eve", model=masked, measures={"adjusted": 0.3}), 2
         ),
         Shown(
-            make_entry(
-                "untrained:org/one",
-                0,
-                verified_on=verified,
-                intervals={measure.name: None for measure in load_task("a_coat").info.sampled},
-                measures={"adjusted": 0.1},
-            ),
-            1,
+            make_entry("untrained:org/one", verified_on=verified, intervals=no_intervals, measures={"adjusted": 0.1}), 1
         ),
     ]
 
@@ -94,20 +87,14 @@ class TestFiltering:
         assert choices(rows, "licence") == ["MIT", "not stated"]
 
 
-class TestOrder:
-    def test_by_numbers(self, rows, coat):
-        assert ids(ordered(coat, rows, "A-COAT")) == ["Org/Two", "org/one", "untrained:org/one"]
-        assert ids(ordered(coat, rows, "A-COAT", ascending=True)) == ["untrained:org/one", "org/one", "Org/Two"]
-        assert ids(ordered(coat, rows, "dim")) == ["Org/Two", "org/one", "untrained:org/one"]
-
-    def test_by_words_whatever_their_case(self, rows, coat):
-        assert ids(ordered(coat, rows, "model", ascending=True)) == ["org/one", "Org/Two", "untrained:org/one"]
-
-    def test_by_what_ranks_where_there_is_no_such_column(self, rows, coat):
-        assert ids(ordered(coat, rows, "gone")) == ids(ordered(coat, rows, ranking_heading(coat)))
-
-    @pytest.mark.parametrize("ascending", [True, False])
-    def test_what_is_missing_is_last(self, rows, coat, ascending):
+def test_order_is_by_numbers_or_words_and_missing_ones_are_last(rows, coat):
+    assert ids(ordered(coat, rows, "A-COAT")) == ["Org/Two", "org/one", "untrained:org/one"]
+    assert ids(ordered(coat, rows, "A-COAT", ascending=True)) == ["untrained:org/one", "org/one", "Org/Two"]
+    assert ids(ordered(coat, rows, "dim")) == ["Org/Two", "org/one", "untrained:org/one"]
+    # Words whatever their case; and by the measure that ranks where there is no such column.
+    assert ids(ordered(coat, rows, "model", ascending=True)) == ["org/one", "Org/Two", "untrained:org/one"]
+    assert ids(ordered(coat, rows, "gone")) == ids(ordered(coat, rows, ranking_heading(coat)))
+    for ascending in (True, False):
         assert ids(ordered(coat, rows, "95 % interval", ascending=ascending))[-1] == "untrained:org/one"
         assert ids(ordered(coat, rows, "parameters", ascending=ascending))[0] == "org/one"
 
@@ -164,22 +151,11 @@ class TestCsv:
 
     @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1", "  =1", '=cmd|"/c calc"!A1'])
     def test_text_that_begins_like_a_formula_is_no_formula(self, make_entry, coat, text):
-        row = Shown(make_entry("org/one", model={"licence": text}, submitter=text), 1)
+        model = {"licence": text, "parameters": 7}
+        row = Shown(make_entry("org/one", measures={"null": -0.5}, model=model, submitter=text), 1)
         line = self.lines(coat, [row])[0]
         assert (line["licence"], line["submitted by"]) == (f"'{text}", f"'{text}")
-
-    def test_numbers_stay_numbers(self, make_entry, coat):
-        row = Shown(make_entry("org/one", 0, measures={"null": -0.5}, model={"parameters": 7}), 1)
-        line = self.lines(coat, [row])[0]
-        assert (line["null"], line["parameters"]) == ("-0.5", "7")
-
-
-@pytest.mark.parametrize("name", ["comp_a_order", "comp_a_attribute"])
-def test_tasks_of_captions_have_a_column_for_group_and_one_for_match(name):
-    headings = [column.heading for column in columns(load_task(name).info)]
-    assert headings[:4] == ["model", "CompA group", "95 % interval", "to be above"]
-    assert {"match", "text", "audio", "ties", "floor of group"} <= set(headings)
-    assert not any("triplets" in heading or "mixed" in heading for heading in headings)
+        assert (line["null"], line["parameters"]) == ("-0.5", "7"), "numbers stay numbers"
 
 
 def test_what_group_has_to_be_above_is_the_larger_of_chance_and_its_own_floor(make_entry):

@@ -20,36 +20,12 @@ import evaluate
 import numpy as np
 import pytest
 import torch
+from scipy.stats import ortho_group
 
-from audio_compositionality.metrics import metric_file, module_files
+from audio_compositionality.metrics import metric_file
 from audio_compositionality.push_scripts.spaces import metric_files
 from audio_compositionality.tasks.base import Measure
 from audio_compositionality.tasks.metric_files import describe_metric, measures_from
-
-_LOADED = """
-import doctest, json, os, sys
-from audio_compositionality.metrics import register
-
-name, module, options = sys.argv[1:]
-paths = {path.stem: path for path in register()}
-assert "evaluate" not in sys.modules
-import evaluate
-
-metric = evaluate.load(name)
-assert sys.modules[type(metric).__module__].__file__ == str(paths[name])
-examples = doctest.DocTestParser().get_doctest(metric.inputs_description, {}, name, None, None)
-outcome = doctest.DocTestRunner().run(examples)
-assert outcome.attempted > 3 and outcome.failed == 0, outcome
-assert os.listdir() == []
-
-results = []
-for loaded in (metric, evaluate.load(module)):
-    assert loaded.name == name
-    results.append(loaded.compute(**sys.modules[type(loaded).__module__].example(), **json.loads(options)))
-assert results[0] == results[1]
-print(json.dumps(results[0], default=repr))
-"""
-"""Prints the result of the example, which is the same by name and by path."""
 
 
 def load_metric(metric: str | Path, cache: Path) -> Any:
@@ -67,6 +43,10 @@ class MetricContract:
         drawn: numbers that depend on the order of samples, since they are means over random draws.
         needed: arguments that may be left out only where something else stands for them, such as similarities for
             embeddings.
+        turns: whether a rotation of the embeddings leaves the numbers what they are.
+        origin: numbers that a shift of the embeddings changes; None: all.
+        quick: given beside the options where the way to compute is of no account.
+        at_constant: numbers of embeddings that are all one vector.
     """
 
     name: str
@@ -74,6 +54,10 @@ class MetricContract:
     embeddings: ClassVar[Sequence[str]]
     drawn: ClassVar[Sequence[str]] = ()
     needed: ClassVar[Sequence[str]] = ()
+    turns: ClassVar[bool] = True
+    origin: ClassVar[Sequence[str] | None] = None
+    quick: ClassVar[Mapping[str, Any]] = {}
+    at_constant: ClassVar[Mapping[str, Any]] = {}
 
     _result: ClassVar[dict[str, Any]]
 
@@ -85,7 +69,10 @@ class MetricContract:
 
     def movable(self, example: Mapping[str, Any]) -> np.ndarray:
         """Numbers of the samples that may change places without a change of the numbers; by default all."""
-        return np.arange(len(example[self.embeddings[0]]))
+        return np.arange(self.rows_of(example))
+
+    def rows_of(self, example: Mapping[str, Any]) -> int:
+        return len(example[(*self.embeddings, *self.needed)[0]])
 
     # ----- what the tests use
 
@@ -169,15 +156,9 @@ class MetricContract:
             assert "\n" not in measure.meaning
             assert "|" not in measure.meaning, "it would end a cell of Markdown"
 
-    @property
-    def modules(self) -> list[ModuleType]:
-        """The metric's module and its siblings."""
-        return [import_module(f"audio_compositionality.metrics.{name[:-3]}") for name in module_files(self.path)]
-
-    def test_doctests(self) -> None:
-        outcomes = [doctest.testmod(module) for module in self.modules]
-        assert sum(outcome.attempted for outcome in outcomes) > 0
-        assert sum(outcome.failed for outcome in outcomes) == 0
+    def test_its_docstrings_have_examples(self) -> None:
+        """They are run with those of all modules."""
+        assert any(tested.examples for tested in doctest.DocTestFinder().find(self.module))
 
     # ----- what the function returns
 
@@ -189,13 +170,14 @@ class MetricContract:
         assert list(self.numbers(**without)) == list(self.measures)
 
     def test_numbers_have_their_types_and_lie_in_their_ranges(self) -> None:
-        for name, value in self.numbers().items():
-            lowest, highest = self.measures[name].range
+        self.check_ranges(self.numbers())
+
+    def check_ranges(self, result: Mapping[str, Any]) -> None:
+        for name, measure in self.measures.items():
+            value, (lowest, highest) = result[name], measure.range
             assert value is None or type(value) in (float, int, bool), f"{name} is {value!r}"
             assert value is None or lowest - 1e-9 <= value <= highest + 1e-9, f"{name} is {value}"
-            assert type(value) is not float or self.measures[name].digits > 0, (
-                f"{name} is {value}, shown without digits"
-            )
+            assert type(value) is not float or measure.digits > 0, f"{name} is {value}, shown without digits"
 
     def test_sampled_measures_are_means_of_their_columns(self) -> None:
         result = self.compute(return_scores=True)
@@ -212,23 +194,69 @@ class MetricContract:
 
     def test_order_of_samples_does_not_matter(self) -> None:
         example = self.example()
-        place = np.arange(len(example[self.embeddings[0]]))
+        place = np.arange(self.rows_of(example))
         movable = self.movable(example)
         place[movable] = np.random.default_rng(1).permutation(movable)
         moved = {name: self.rows(values, place) for name, values in example.items()}
-        expected, result = self.numbers(), self.numbers(**moved)
-        for name, value in expected.items():
+        result = self.compute(**moved)
+        for name, value in self.numbers().items():
             if name not in self.drawn:
                 assert result[name] == pytest.approx(value, abs=1e-9), name
+        # Draws do not depend on it either.
+        for name, interval in self.computed().get("intervals", {}).items():
+            assert result["intervals"][name] == pytest.approx(interval, abs=1e-9), name
 
     def test_scale_of_embeddings_does_not_matter(self) -> None:
-        # By a power of two, so that nothing is rounded otherwise.
-        scaled = {name: 1024 * self.example()[name] for name in self.embeddings}
-        assert self.numbers(**scaled) == pytest.approx(self.numbers(), abs=1e-12)
+        # By powers of two, so that nothing is rounded otherwise.
+        for scale in (1024, 2.0**-300):
+            scaled = {name: scale * self.example()[name] for name in self.embeddings}
+            assert self.numbers(**scaled) == pytest.approx(self.numbers(), abs=1e-12), scale
+
+    def check_equal(self, result: Mapping[str, Any], without: Sequence[str] = ()) -> None:
+        for name, value in self.numbers().items():
+            if name not in without:
+                assert result[name] == pytest.approx(value, abs=1e-6), name
+
+    def test_rotation_and_shift_of_embeddings_do_not_matter(self) -> None:
+        example = {name: np.asarray(self.example()[name], dtype=float) for name in self.embeddings}
+        if self.turns and example:
+            rotation = ortho_group.rvs(next(iter(example.values())).shape[-1], random_state=5)
+            self.check_equal(self.numbers(**{name: x @ rotation for name, x in example.items()}))
+        if self.origin is not None:
+            self.check_equal(self.numbers(**{name: x + 50 for name, x in example.items()}), self.origin)
+
+    def test_embeddings_without_information_give_numbers_in_their_ranges(self) -> None:
+        """Of one vector for all, with and without rounding, of two points, and of a single clip that stands apart."""
+        rng = np.random.default_rng(6)
+        shapes = {name: np.shape(self.example()[name]) for name in self.embeddings}
+        vector = rng.normal(size=next(iter(shapes.values()), (1,))[-1]).astype(np.float32)
+        kinds: dict[str, Callable[[tuple[int, ...]], np.ndarray]] = {
+            "constant": lambda shape: np.broadcast_to(vector, shape),
+            "zeros": np.zeros,
+            "far": lambda shape: np.full(shape, -1e6),
+            "two points": lambda shape: np.broadcast_to(rng.integers(2, size=(*shape[:-1], 1)), shape) * 1e6,
+            "one apart": lambda shape: np.eye(shape[0], 1).reshape(-1, *[1] * (len(shape) - 1)) * np.ones(shape),
+        }
+        for kind, make in kinds.items():
+            given = {name: make(shape) for name, shape in shapes.items()}
+            result = self.compute(**given, return_scores=True)
+            assert json.dumps(result, allow_nan=False)
+            self.check_ranges(result)
+            for name, value in self.at_constant.items() if kind == "constant" else ():
+                assert result[name] == (value if value is None else pytest.approx(value, abs=1e-12)), name
+
+    def test_columns_of_another_length_are_refused_by_name(self) -> None:
+        example = self.example()
+        columns = {name: values for name, values in example.items() if name not in self.embeddings}
+        rows = self.rows_of(example)
+        for name, values in columns.items():
+            if not isinstance(values, Mapping) and len(values) == rows:
+                with pytest.raises(ValueError, match=rf"{name}\b.*\b{rows - 1}\b"):
+                    self.compute(**{name: values[:-1]})
 
     def test_arrays_lists_and_tensors_of_any_precision_agree(self) -> None:
         narrow = {name: self.example()[name].astype(np.float32) for name in self.embeddings}
-        expected = self.compute(**narrow)
+        expected = self.compute(**self.quick, **narrow)
         kinds: dict[str, Callable[[np.ndarray], Any]] = {
             "float64": lambda x: x.astype(np.float64),
             "list": lambda x: x.tolist(),
@@ -236,9 +264,14 @@ class MetricContract:
             "tensor with gradient": lambda x: torch.tensor(x, requires_grad=True),
         }
         for kind, converted in kinds.items():
-            assert self.compute(**{name: converted(x) for name, x in narrow.items()}) == expected, kind
+            assert self.compute(**self.quick, **{name: converted(x) for name, x in narrow.items()}) == expected, kind
         rounded = {name: torch.tensor(x, dtype=torch.bfloat16) for name, x in narrow.items()}
-        assert self.compute(**rounded) == self.compute(**{name: x.float() for name, x in rounded.items()})
+        as_floats = {name: x.float() for name, x in rounded.items()}
+        assert self.compute(**self.quick, **rounded) == self.compute(**self.quick, **as_floats)
+
+    def test_another_seed_gives_other_numbers(self) -> None:
+        if "seed" in inspect.signature(self.function).parameters:
+            assert self.numbers(seed=1) != self.numbers()
 
     def test_inputs_are_left_as_they_were(self) -> None:
         example = self.example()
@@ -250,18 +283,21 @@ class MetricContract:
     def test_embeddings_that_are_none_are_refused_by_name(self) -> None:
         for name in self.embeddings:
             matrix = self.example()[name]
-            bad = matrix.copy()
-            bad[3:, 1] = np.nan
+            bad, axes = matrix.copy(), r"\[n, dim\]" if matrix.ndim == 2 else r"\[n, K, dim\]"
+            ragged: Any = [[1.0, 2.0], [1.0]] if matrix.ndim == 2 else [[[1.0], [2.0]], [[1.0]]]
+            bad[3:, ..., 1] = np.nan
             cases = {
                 "not finite": (bad, f"{name} must be finite.* the first is row 3 with nan"),
                 "too large": (np.where(np.isnan(bad), 1e200, bad), f"{name} must be finite"),
-                "a vector": (matrix[0], rf"{name} must be \[n, dim\]"),
-                "no rows": (matrix[:0], rf"{name} must be \[n, dim\].*shape \(0, "),
-                "no columns": (matrix[:, :0], rf"{name} must be \[n, dim\].*, 0\)"),
-                "ragged": ([[1.0, 2.0], [1.0]], f"{name} must be an array .* equal length"),
-                "words": ([["x", "y"]], f"{name} must hold real numbers"),
+                "a vector": (matrix[0], rf"{name} must be {axes}"),
+                "no rows": (matrix[:0], rf"{name} must be {axes}.*shape \(0, "),
+                "no columns": (matrix[..., :0], rf"{name} must be {axes}.*, 0\)"),
+                "ragged": (ragged, f"{name} must be an array .* equal length"),
+                "words": (np.full(matrix.shape, "x"), f"{name} must hold real numbers"),
                 "complex": (matrix.astype(complex), f"{name} must hold real numbers"),
             }
+            if len(self.embeddings) > 1:
+                cases["a column less"] = (matrix[..., 1:], rf"\b{name}\b.* {matrix.shape[-1] - 1}\b")
             for value, message in cases.values():
                 with pytest.raises(ValueError, match=message):
                     self.compute(**{name: value})
@@ -277,11 +313,12 @@ class MetricContract:
         metric, example = self.metric(tmp_path), self.example()
         features = {name: example[name] for name in self.features(metric)}
         rest = {name: values for name, values in example.items() if name not in features}
-        n = len(example[self.embeddings[0]])
+        n = self.rows_of(example)
         metric.add_batch(**{name: values[: n // 2] for name, values in features.items()})
-        metric.add_batch(**{name: list(values[n // 2 : n - 1]) for name, values in features.items()})
-        metric.add(**{name: values[n - 1] for name, values in features.items()})
-        assert metric.compute(**rest, **self.options) == self.computed()
+        metric.add_batch(**{name: list(values[n // 2 : n - 3]) for name, values in features.items()})
+        metric.add(**{name: values[n - 3] for name, values in features.items()})
+        last = {name: values[n - 2 :] for name, values in features.items()}
+        assert metric.compute(**last, **rest, **self.options) == self.computed()
 
     def test_metric_names_a_missing_argument(self, tmp_path: Path) -> None:
         metric, example = self.metric(tmp_path), self.example()
@@ -293,19 +330,6 @@ class MetricContract:
     def test_metric_without_any_data_says_so(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="add"):
             self.metric(tmp_path).compute()
-
-    @pytest.mark.slow
-    def test_it_loads_by_name_and_by_path(self, tmp_path: Path) -> None:
-        """In a process of its own, offline, from an empty folder, after registration."""
-        empty = tmp_path / "empty"
-        empty.mkdir()
-        options = json.dumps(dict(self.options))
-        home = str(tmp_path / "hf")
-        printed = run_python("-c", _LOADED, self.name, str(self.path), options, cwd=empty, HF_HOME=home)
-        assert json.loads(printed.splitlines()[-1]) == json.loads(json.dumps(self.computed(), default=repr))
-        for name, content in module_files(self.path).items():
-            copies = list((tmp_path / "hf" / "modules").rglob(f"evaluate-metric--{self.name}/*/{name}"))
-            assert [copy.read_bytes() for copy in copies] == [content]
 
 
 def run_python(*arguments: str, cwd: Path, **environment: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from scipy.stats import binomtest
 
 from audio_compositionality.metrics.answers import match_answer
 
@@ -17,7 +18,6 @@ ALL = "all"
 """Of all kinds together."""
 
 _FOLDER = Path(__file__).parent / "answers"
-_CERTAINTY = 1.959963984540054  # the .975 quantile of the normal distribution
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,7 @@ def scores_by_kind(rows: Sequence[LabelledAnswer]) -> dict[str, Scores]:
 
 
 def _wilson(count: int, size: int) -> tuple[float, float]:
-    if size == 0:
-        return 0.0, 1.0
-    share, z = count / size, _CERTAINTY
-    middle, spread = share + z * z / (2 * size), z * math.sqrt(share * (1 - share) / size + z * z / (4 * size * size))
-    scale = 1 + z * z / size
-    return max((middle - spread) / scale, 0.0), min((middle + spread) / scale, 1.0)
+    return tuple(binomtest(count, size).proportion_ci(method="wilson")) if size else (0.0, 1.0)
 
 
 def _row(kind: str, scores: Scores) -> str:

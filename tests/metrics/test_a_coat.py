@@ -1,23 +1,24 @@
 """A-COAT against SciPy, brute force and the properties that its definition implies."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from scipy.spatial.distance import cosine
-from scipy.stats import ortho_group, rankdata
+from scipy.stats import rankdata
 
 from audio_compositionality.metrics import a_coat as module
 from audio_compositionality.metrics import arrays
 from audio_compositionality.metrics.a_coat import a_coat, a_coat_scores
 
-from .contract import MetricContract, load_metric
+from .contract import MetricContract
 
 
 class TestContract(MetricContract):
     name = "a_coat"
     embeddings = ("a", "b", "c", "d")
+    origin = ()
+    at_constant: ClassVar = {"a_coat": 0, "null": 0, "centred": 0, "adjusted": 0}
 
 
 def quadruples(n=40, dim=12, noise=0.5, seed=0):
@@ -57,27 +58,6 @@ def test_null_is_the_mean_over_mismatched_pairs_and_adjusts_the_score():
     assert result["matched_null"] is None
 
 
-def brute_matched_null(pairs, size, level):
-    means = []
-    for i in range(len(size)):
-        others = [j for j in range(len(size)) if j != i and size[j] == size[i]]
-        others.sort(key=lambda j: abs(level[j] - level[i]))
-        if others:
-            means.append(np.mean([pairs[i, j] for j in others[:10]]))
-    return np.mean(means)
-
-
-def test_matched_null_equals_a_double_loop():
-    z = quadruples(n=60)
-    rng = np.random.default_rng(1)
-    size, level = rng.integers(1, 4, 60), rng.normal(size=60)
-    size[7] = 9  # nobody else has nine sources: this quadruple drops out
-    expected = brute_matched_null(brute_cosines(*z), size, level)
-    result = a_coat(*z, t_size=size, t_level=level)
-    assert result["matched_null"] == pytest.approx(expected, abs=1e-12)
-    assert result["adjusted"] == pytest.approx((result["a_coat"] - expected) / (1 - expected), abs=1e-12)
-
-
 def test_matched_null_shares_tied_levels_whatever_the_order_of_rows():
     z = quadruples(n=60)
     rng = np.random.default_rng(2)
@@ -92,16 +72,19 @@ def test_matched_null_shares_tied_levels_whatever_the_order_of_rows():
 
 
 def test_adjusted_scores_are_each_against_the_null_of_their_own_step():
-    rng = np.random.default_rng(7)
-    z = rng.normal(size=(4, 12, 5)) + 1
-    # The last quadruple is the only one of its size: it has no partner, and the mean null stands in.
-    size, level = [1] * 6 + [2] * 5 + [3], rng.normal(size=12)
-    first, second = z[1] - z[0], z[3] - z[2]
-    pairs = np.array([[1 - cosine(one, other) for other in second] for one in first])
-    nulls = [np.mean([pairs[i, j] for j in range(12) if j != i and size[j] == size[i]] or [np.nan]) for i in range(12)]
+    """That of the ten steps of the same size whose level is nearest, by a double loop."""
+    z = quadruples(n=60)
+    rng = np.random.default_rng(1)
+    size, level = rng.integers(1, 4, 60), rng.normal(size=60)
+    size[7] = 9  # nobody else has nine sources: it has no partner, and the mean null stands in
+    pairs, nulls = brute_cosines(*z), np.full(60, np.nan)
+    for i in range(60):
+        others = sorted((j for j in range(60) if j != i and size[j] == size[i]), key=lambda j: abs(level[j] - level[i]))
+        nulls[i] = np.mean(pairs[i, others[:10]]) if others else np.nan
     mean = np.nanmean(nulls)
     expected = (np.diag(pairs) - np.where(np.isnan(nulls), mean, nulls)) / (1 - mean)
     result = a_coat(*z, t_size=size, t_level=level, return_scores=True)
+    assert result["matched_null"] == pytest.approx(mean, abs=1e-12)
     np.testing.assert_allclose(result["scores_adjusted"], expected, atol=1e-12)
     assert result["adjusted"] == pytest.approx((result["a_coat"] - mean) / (1 - mean), abs=1e-12)
 
@@ -133,13 +116,6 @@ def test_tied_ranks_are_shared():
     assert result["mrr"] == pytest.approx((3 / 4 + 3 / 4 + 1) / 3)  # (1 + 1/2)/2 for each of the two
 
 
-def test_centred_scores_of_noise_are_0_on_average():
-    # With the own steps in one mean of all they would be -1 / (2n - 1) = -0.11 on average.
-    rng = np.random.default_rng(0)
-    scores = [a_coat(*rng.normal(size=(4, 5, 64)))["centred"] for _ in range(400)]
-    assert abs(np.mean(scores)) < 4 * np.std(scores) / 20
-
-
 def test_centred_equals_its_definition():
     a, b, c, d = quadruples()
     others = [np.arange(40) != i for i in range(40)]
@@ -159,44 +135,6 @@ def test_blocks_do_not_show(monkeypatch):
     for room in (module, arrays):
         monkeypatch.setattr(room, "ROWS_COMPARED", 7)
     assert a_coat(*z, **extra) == pytest.approx(whole)
-
-
-def test_linear_encoder_scores_one():
-    rng = np.random.default_rng(3)
-    a, c, t = rng.normal(size=(3, 30, 50))
-    weights = rng.normal(size=(50, 16))
-    result = a_coat(a @ weights, (a + t) @ weights, c @ weights, (c + t) @ weights)
-    assert result["a_coat"] == pytest.approx(1, abs=1e-12)
-    assert result["std"] == pytest.approx(0, abs=1e-12)
-    assert result["centred"] == pytest.approx(1, abs=1e-12)
-    assert result["top1"] == result["mrr"] == 1
-
-
-def test_random_encoder_scores_zero_and_ranks_at_chance():
-    n, dim = 400, 64
-    result = a_coat(*np.random.default_rng(4).normal(size=(4, n, dim)))
-    error = 1 / np.sqrt(n * dim)  # the cosine of random directions has standard deviation 1/sqrt(dim)
-    assert abs(result["a_coat"]) < 4 * error
-    assert abs(result["centred"]) < 4 * error
-    assert abs(result["null"]) < error
-    assert result["top1"] < 5 / n
-    assert result["mrr"] == pytest.approx(result["mrr_chance"], rel=0.5)
-
-
-def test_score_ignores_scale_rotation_and_translation():
-    z = quadruples()
-    rotation = ortho_group.rvs(12, random_state=5)
-    moved = [1e-3 * x @ rotation + 7 for x in z]
-    assert a_coat(*moved) == pytest.approx(a_coat(*z), abs=1e-9)
-
-
-def test_constant_encoder_is_degenerate():
-    vector = np.random.default_rng(6).normal(size=16).astype(np.float32)
-    result = a_coat(*np.broadcast_to(vector, (4, 5, 16)))
-    assert result["degenerate"] == 5
-    assert result["a_coat"] == result["null"] == result["centred"] == result["adjusted"] == 0
-    assert result["top1"] == pytest.approx(result["top1_chance"])
-    assert result["mrr"] == pytest.approx(result["mrr_chance"])
 
 
 def test_one_zero_step_scores_zero_and_is_counted():
@@ -222,25 +160,6 @@ def test_single_quadruple_has_no_null():
         assert result[name] is None
 
 
-@given(z=hnp.arrays(np.float64, (4, 3, 2), elements=st.floats(-1e6, 1e6)))
-def test_any_finite_input_gives_scores_in_range(z):
-    result = a_coat(*z, return_scores=True)
-    assert all(-1 <= score <= 1 for score in result["scores"])
-    assert -1 <= result["null"] <= 1 + 1e-12
-    assert 0 <= result["top1"] <= result["mrr"] <= 1
-
-
-@given(shapes=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=4, max_size=4))
-def test_refuses_shapes_that_differ(shapes):
-    z = [np.ones(shape) for shape in shapes]
-    if len(set(shapes)) == 1:
-        assert a_coat(*z)["n"] == shapes[0][0]
-    else:
-        with pytest.raises(ValueError, match="one shape") as info:
-            a_coat(*z)
-        assert all(str(shape) in str(info.value) for shape in shapes)
-
-
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
@@ -252,13 +171,6 @@ def test_refuses_shapes_that_differ(shapes):
         ({"t_size": [1, 1, 1.5], "t_level": np.zeros(3)}, "integer ≥ 1; row 2 is 1.5"),
     ],
 )
-def test_refuses_bad_matching(extra, message):
+def test_refuses(extra, message):
     with pytest.raises(ValueError, match=message):
-        a_coat(*quadruples(n=3), **extra)
-
-
-def test_metric_adds_the_arrays_of_compute_to_those_collected(tmp_path):
-    metric = load_metric("a_coat", tmp_path)
-    z = dict(zip("abcd", quadruples(), strict=True))
-    metric.add_batch(**{name: x[:15] for name, x in z.items()})
-    assert metric.compute(**{name: x[15:] for name, x in z.items()}) == a_coat(**z)
+        a_coat(**dict(zip("abcd", quadruples(n=3), strict=True)) | extra)

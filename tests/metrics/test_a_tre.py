@@ -4,28 +4,22 @@ import copy
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
-from scipy.stats import rankdata
 from sklearn.linear_model import Ridge
 from torch import nn
 
 from audio_compositionality.metrics import a_tre as module
 from audio_compositionality.metrics import composition
 from audio_compositionality.metrics.a_tre import a_tre
-from audio_compositionality.metrics.composition import (
-    CompositionModel,
-    cls_row,
-    dropout_of,
-    learning_rate,
-    post_norm_rows,
-)
+from audio_compositionality.metrics.composition import CompositionModel, dropout_of, post_norm_rows
 
 from .contract import MetricContract
+from .scenes import additive, make_scenes
 
-ATTRIBUTES = ("timbre_label", "pitch_label", "rate_label", "amplitude_label")
 QUICK = {"progress": False, "device": "cpu", "max_steps": 3}
 
 
@@ -34,18 +28,14 @@ class TestContract(MetricContract):
     options = QUICK
     embeddings = ("embeddings",)
     drawn = ("ridge_r2_null", "ridge_centred_null")
+    turns = False
+    at_constant: ClassVar = {"a_tre": 1, "constant": 1, "collapsed": True} | dict.fromkeys(
+        ("gain", "a_tre_centred", "ridge_r2", "ridge_centred", "ridge_r2_null", "ridge_centred_null"), 0
+    )
 
     def movable(self, example):
         # The order of what is learnt from is that of the batches.
         return np.array([row for row, split in enumerate(example["splits"]) if split == "test"])
-
-
-def make_scenes(n, classes=3, seed=0):
-    rng = np.random.default_rng(seed)
-    return [
-        [{name: f"{name[0]}{rng.integers(classes)}" for name in ATTRIBUTES} for _ in range(rng.integers(1, 4))]
-        for _ in range(n)
-    ]
 
 
 def make_splits(n):
@@ -53,78 +43,8 @@ def make_splits(n):
     return ["train"] * (n - 2 * held_out) + ["validation"] * held_out + ["test"] * held_out
 
 
-def additive(scenes, dim, seed=0):
-    """Embeddings that are sums of one random vector for each label."""
-    rng = np.random.default_rng(seed)
-    vectors: dict = {}
-    return np.array(
-        [
-            sum(vectors.setdefault(pair, rng.normal(size=dim)) for source in scene for pair in source.items())
-            for scene in scenes
-        ]
-    )
-
-
 def unit(x):
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
-
-
-@pytest.fixture
-def faster(monkeypatch):
-    """A learning rate at which models of a few dimensions train in a few hundred steps."""
-    monkeypatch.setattr(composition, "FIRST_RATE", 3e-3)
-
-
-def random_layer(dim, seed=0, *, dropout=0.0, norm_first=True):
-    torch.manual_seed(seed)
-    layer = nn.TransformerEncoderLayer(dim, 1, 4 * dim, dropout, batch_first=True, norm_first=norm_first)
-    for parameter in layer.parameters():  # biases are 0 and norms 1 at first, which would hide errors
-        nn.init.normal_(parameter, std=0.5)
-    return layer.double()
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_cls_row_equals_the_layer_in_value_and_gradient(shared):
-    dim, batch, sources = 8, 5, 3
-    layer = random_layer(dim)
-    reference = copy.deepcopy(layer)
-    cls = torch.randn(1 if shared else batch, dim, dtype=torch.float64)
-    tokens = torch.randn(batch, sources, dim, dtype=torch.float64)
-    padding = torch.arange(sources) >= torch.tensor([1, 2, 3, 1, 3])[:, None]
-    weights = torch.randn(batch, dim, dtype=torch.float64)
-    outcomes = []
-    for full, used in ((True, reference), (False, layer)):
-        inputs = [cls.clone().requires_grad_(), tokens.clone().requires_grad_()]
-        if full:
-            x = torch.cat([inputs[0].expand(batch, dim)[:, None], inputs[1]], dim=1)
-            output = used(x, src_key_padding_mask=nn.functional.pad(padding, (1, 0)))[:, 0]
-        else:
-            output = cls_row(used, *inputs, padding)
-        (output * weights).sum().backward()
-        outcomes.append([output.detach(), *(x.grad for x in inputs), *(p.grad for p in used.parameters())])
-    for expected, found in zip(*outcomes, strict=True):
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("every_row", [True, False])
-def test_post_norm_rows_equal_those_of_the_layer_in_value_and_gradient(every_row):
-    dim, batch, sources = 8, 5, 4
-    layer = random_layer(dim, norm_first=False)
-    reference = copy.deepcopy(layer)
-    tokens = torch.randn(batch, sources, dim, dtype=torch.float64)
-    padding = torch.arange(sources) >= torch.tensor([1, 2, 3, 4, 4])[:, None]
-    outcomes = []
-    for used in (reference, layer):
-        x = tokens.clone().requires_grad_()
-        rows = slice(None) if every_row else slice(1)
-        if used is reference:
-            output = used(x, src_key_padding_mask=padding)[:, rows]
-        else:
-            output = post_norm_rows(used, x[:, rows], x, padding)
-        (output * torch.arange(dim)).square().sum().backward()
-        outcomes.append([output.detach(), x.grad, *(p.grad for p in used.parameters())])
-    for expected, result in zip(*outcomes, strict=True):
-        torch.testing.assert_close(result, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_post_norm_drops_out_where_the_layer_does():
@@ -132,7 +52,8 @@ def test_post_norm_drops_out_where_the_layer_does():
 
     Of one scene: the layer draws for its rows in an order that depends on how a batch lies in memory.
     """
-    layer = random_layer(8, dropout=0.1, norm_first=False).train()
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 1, 32, 0.1, batch_first=True).double().train()
     tokens = torch.randn(1, 20, 8, dtype=torch.float64)
     padding = torch.zeros(1, 20, dtype=torch.bool)
     torch.manual_seed(1)
@@ -156,38 +77,27 @@ def test_dropout_has_its_rate_and_draws_from_its_own_generator():
 
 @pytest.mark.parametrize("kind", ["pre-norm", "post-norm"])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_model_equals_an_encoder_over_summed_label_embeddings(layers, kind):
+def test_model_equals_an_encoder_over_summed_label_embeddings_in_value_and_gradient(layers, kind):
+    """Of one and of two layers, so that a layer gives its [CLS] row alone and all of its rows."""
     torch.manual_seed(0)
     model = CompositionModel(6, 8, layer=kind, layers=layers, width=20).double()
-    labels = torch.tensor([[[0, 3], [2, 5]], [[1, 4], [0, 0]]])  # the second scene has one source
-    counts = torch.zeros(2, 2, 6, dtype=torch.float64).scatter_(2, labels, 1.0)
-    counts[1, 1] = 0
-    padding = torch.tensor([[False, False], [False, True]])
-    x = torch.cat([model.cls.expand(2, 8)[:, None], nn.functional.embedding(labels, model.labels).sum(2)], dim=1)
-    for layer in model.layers:
+    for parameter in model.parameters():  # biases are 0 and norms 1 at first, which would hide errors
+        nn.init.normal_(parameter, std=0.5)
+    reference = copy.deepcopy(model)
+    labels, weights = torch.randint(6, (5, 3, 2)), torch.randn(5, 8, dtype=torch.float64)
+    padding = torch.arange(3) >= torch.tensor([1, 2, 3, 1, 3])[:, None]
+    counts = nn.functional.one_hot(labels, 6).sum(dim=2).double() * ~padding[..., None]
+    x = [reference.cls.expand(5, 8)[:, None], nn.functional.embedding(labels, reference.labels).sum(2)]
+    x = torch.cat(x, dim=1)
+    for layer in reference.layers:
         assert layer.linear1.out_features == 20
         x = layer(x, src_key_padding_mask=nn.functional.pad(padding, (1, 0)))
-    torch.testing.assert_close(model(counts, padding), x[:, 0], rtol=0, atol=1e-10)
-
-
-def test_padding_does_not_matter():
-    layer = random_layer(8)
-    cls, tokens = torch.randn(1, 8).double(), torch.randn(4, 2, 8).double()
-    alone = cls_row(layer, cls, tokens, torch.zeros(4, 2, dtype=torch.bool))
-    padded = torch.cat([tokens, 1e3 * torch.randn(4, 3, 8)], dim=1)
-    beside = cls_row(layer, cls, padded, torch.arange(5).expand(4, 5) >= 2)
-    torch.testing.assert_close(beside, alone, rtol=0, atol=1e-12)
-
-
-def test_learning_rate_is_the_cosine_of_pytorch():
-    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1e-4)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=50, eta_min=1e-5)
-    for step in range(51):
-        assert learning_rate(step, 50) == pytest.approx(schedule.get_last_lr()[0], rel=1e-9)
-        optimizer.step()
-        schedule.step()
-    assert learning_rate(0, 2500) == 1e-4
-    assert learning_rate(2500, 2500) == pytest.approx(1e-5)
+    output = model(counts, padding)
+    torch.testing.assert_close(output, x[:, 0], rtol=0, atol=1e-10)
+    for result in (output, x[:, 0]):
+        (result * weights).sum().backward()
+    for (name, one), other in zip(model.named_parameters(), reference.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-9, atol=1e-9, msg=name)
 
 
 def training_data(n=150, dim=8):
@@ -281,61 +191,6 @@ def test_divergence_is_an_error(monkeypatch):
         composition.fit(model, (inputs, targets), (inputs, targets), **SCRIPTED, max_steps=9)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("faster")
-def test_recovers_planted_additive_structure():
-    scenes = make_scenes(900)
-    z = additive(scenes, 24)
-    result = a_tre(z, scenes, make_splits(900), **QUICK | {"max_steps": 500})
-    assert result["constant"] < 0.9
-    assert result["gain"] > 0.9
-    assert result["a_tre_centred"] > 0.9
-    assert result["ridge_centred"] > 0.95
-    assert result["ridge_centred_null"] < 0.5
-    assert result["top1"] > 0.8
-    assert not result["collapsed"]
-
-
-@pytest.mark.usefixtures("faster")
-def test_random_embeddings_score_zero_and_rank_at_chance():
-    n, dim = 900, 24
-    z = np.random.default_rng(0).normal(size=(n, dim))
-    result = a_tre(z, make_scenes(n), make_splits(n), **QUICK | {"max_steps": 150})
-    error = 1 / np.sqrt(result["n"] * dim)
-    for name in ("a_tre", "constant", "a_tre_centred", "ridge_centred"):
-        assert abs(result[name]) < 4 * error, name
-    assert abs(result["ridge_r2"]) < 0.05
-    assert result["top1"] < 5 / result["n"]
-    assert result["mrr"] == pytest.approx(result["mrr_chance"], rel=0.5)
-
-
-def test_constant_encoder():
-    n = 60
-    z = np.broadcast_to(np.random.default_rng(0).normal(size=8).astype(np.float32), (n, 8))
-    result = a_tre(z, make_scenes(n), make_splits(n), **QUICK)
-    assert result["a_tre"] == pytest.approx(1, abs=1e-6)
-    assert result["constant"] == pytest.approx(1, abs=1e-6)
-    for name in ("gain", "a_tre_centred", "ridge_r2", "ridge_centred", "ridge_r2_null", "ridge_centred_null"):
-        assert result[name] == 0
-    assert result["collapsed"] is True
-    assert result["top1"] == pytest.approx(result["top1_chance"])
-    assert result["mrr"] == pytest.approx(result["mrr_chance"])
-    assert result["steps"] == result["steps_centred"] == [0]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("faster")
-def test_shared_mean_with_noise_scores_high_but_gains_nothing():
-    n, dim = 600, 32
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=dim) + 0.05 * rng.normal(size=(n, dim))
-    result = a_tre(z, make_scenes(n), make_splits(n), **QUICK | {"max_steps": 400})
-    assert result["a_tre"] > 0.99
-    assert result["constant"] > 0.99
-    assert abs(result["gain"]) < 0.2
-    assert abs(result["a_tre_centred"]) < 4 / np.sqrt(result["n"] * dim)
-
-
 @pytest.mark.parametrize(("variation", "collapsed"), [(0.02, True), (0.5, False)])
 def test_collapsed_compares_the_spread_of_predictions_with_that_of_embeddings(variation, collapsed):
     # The spread of unit vectors around a mean grows with the square of their variation, here 0.02² < 0.01 < 0.5².
@@ -343,35 +198,27 @@ def test_collapsed_compares_the_spread_of_predictions_with_that_of_embeddings(va
     assert module._collapsed((mean + variation * noise)[None], unit(mean + noise)) is collapsed
 
 
-def test_same_seed_same_result_and_global_random_states_untouched():
+POST_NORM = {"layer": "post-norm", "width": 32, "dropout": 0.1, "validate_every": 2}
+
+
+@pytest.mark.parametrize("options", [QUICK, QUICK | POST_NORM], ids=["ours", "the paper's"])
+def test_same_seed_same_result_and_global_random_states_untouched(options):
     scenes, splits = make_scenes(90), make_splits(90)
     z = additive(scenes, 8)
     torch.manual_seed(1)
     np.random.seed(1)  # noqa: NPY002 the legacy state is what must not change
     states = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    first = a_tre(z, scenes, splits, **QUICK)
+    first = a_tre(z, scenes, splits, **options)
     assert torch.equal(torch.get_rng_state(), states[0])
     np.testing.assert_array_equal(np.random.get_state()[1], states[1])  # noqa: NPY002
     torch.manual_seed(2)
-    assert a_tre(z, scenes, splits, **QUICK) == first
-    other = a_tre(z, scenes, splits, seeds=[5], **QUICK)
+    assert a_tre(z, scenes, splits, **options) == first
+    other = a_tre(z, scenes, splits, seeds=[5], **options)
     assert other["a_tre"] != first["a_tre"]
     assert other["ridge_r2_null"] == first["ridge_r2_null"]
-
-
-POST_NORM = {"layer": "post-norm", "width": 32, "dropout": 0.1, "validate_every": 2}
-
-
-def test_the_layer_of_the_paper_is_fitted_reproducibly_and_leaves_the_random_state():
-    scenes, splits = make_scenes(90), make_splits(90)
-    z = additive(scenes, 8)
-    torch.manual_seed(1)
-    state = torch.get_rng_state()
-    first = a_tre(z, scenes, splits, **QUICK | POST_NORM)
-    assert torch.equal(torch.get_rng_state(), state)
-    assert a_tre(z, scenes, splits, **QUICK | POST_NORM) == first
-    for change in ({"layer": "pre-norm", "dropout": 0.0}, {"dropout": 0.0}, {"width": 16}):
-        assert a_tre(z, scenes, splits, **QUICK | POST_NORM | change)["a_tre"] != first["a_tre"], change
+    changes = ({"layer": "pre-norm", "dropout": 0.0}, {"dropout": 0.0}, {"width": 16}) if options != QUICK else ()
+    for change in changes:
+        assert a_tre(z, scenes, splits, **options | change)["a_tre"] != first["a_tre"], change
 
 
 def test_curves_are_those_of_each_seed():
@@ -466,17 +313,6 @@ def test_constant_and_gain_equal_their_definition():
     assert result["gain"] == pytest.approx((result["a_tre"] - constant) / (1 - constant), abs=1e-9)
 
 
-def test_scale_of_embeddings_and_order_of_sources_do_not_matter():
-    scenes, splits = make_scenes(90), make_splits(90)
-    z = additive(scenes, 8)
-    first = a_tre(z, scenes, splits, **QUICK)
-    turned = [[dict(reversed(source.items())) for source in reversed(scene)] for scene in scenes]
-    again = a_tre(1e3 * z, turned, ["val" if s == "validation" else s for s in splits], **QUICK)
-    assert again.pop("steps") == first.pop("steps")
-    assert again.pop("steps_centred") == first.pop("steps_centred")
-    assert again == pytest.approx(first, abs=1e-5)
-
-
 @pytest.mark.parametrize("with_gains", [False, True])
 def test_ridge_equals_scikit_learn(with_gains):
     n, dim = 240, 6
@@ -504,16 +340,6 @@ def test_ridge_equals_scikit_learn(with_gains):
     assert result["ridge_r2"] > result["ridge_r2_null"] + 0.2
 
 
-def test_ridge_explains_exactly_linear_embeddings():
-    scenes = make_scenes(240)
-    one_source = [scene[:1] for scene in scenes]  # all of one length after projection to one-hot labels
-    z = np.array([[source[0][a] == f"{a[0]}{k}" for a in ATTRIBUTES for k in range(3)] for source in one_source])
-    result = a_tre(z.astype(float), one_source, make_splits(240), **QUICK)
-    assert result["ridge_r2"] == pytest.approx(1, abs=1e-6)
-    assert result["ridge_centred"] == pytest.approx(1, abs=1e-6)
-    assert abs(result["ridge_centred_null"]) < 0.2
-
-
 def test_ridge_null_refits_on_permuted_metadata(monkeypatch):
     """With the identity as its permutation, the null is the score itself."""
     scenes, splits = make_scenes(120), make_splits(120)
@@ -533,17 +359,6 @@ def test_permutation_keeps_split_and_source_number():
     np.testing.assert_array_equal(split[first], split)
     assert (first == np.arange(300)).mean() < 0.2
     assert (first == second).mean() < 0.2
-
-
-def test_retrieval_equals_scipy_rankdata():
-    rng = np.random.default_rng(0)
-    v = unit(rng.normal(size=(50, 6)))
-    u = unit(v + 0.5 * rng.normal(size=v.shape))
-    ranks = np.array([rankdata(-(u[i] @ v.T))[i] for i in range(50)])
-    nearest, reciprocal_ranks = module.own_row_ranks(u, v)
-    assert 1 / 50 < nearest.mean() < 1
-    np.testing.assert_allclose(nearest, ranks == 1)
-    np.testing.assert_allclose(reciprocal_ranks, 1 / ranks)
 
 
 def test_progress_bar_goes_to_a_terminal_at_stderr_and_can_be_silenced(capsys, monkeypatch):
@@ -571,13 +386,9 @@ SOURCE = SCENES[0][0]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"scenes": SCENES[:-1]}, "scenes must have one entry for each of the 60 embeddings; got 59"),
-        ({"splits": SPLITS[:-1]}, "splits must have one entry for each of the 60 embeddings; got 59"),
         ({"splits": ["trian", *SPLITS[1:]]}, r"splits\[0\] is 'trian', not one of .*mean 'train'"),
-        ({"splits": ["train"] * 40 + ["test"] * 20}, "validation split has 0 scenes; it needs at least 1"),
         ({"splits": ["train"] * 40 + ["val"] * 20}, "test split has 0 scenes"),
         ({"splits": ["train"] + ["val"] * 20 + ["test"] * 39}, "train split has 1 scenes; it needs at least 2"),
-        ({"scenes": [*SCENES[:-1], []]}, r"scenes\[59\] must be a list of one or more sources; got \[\]"),
         ({"scenes": [SOURCE, *SCENES[1:]]}, r"scenes\[0\] must be a list"),
         ({"scenes": change(SCENES, 5, "bell")}, r"scenes\[5\]\[0\] must map attributes to labels; got 'bell'"),
         (
@@ -594,13 +405,10 @@ SOURCE = SCENES[0][0]
         ({"gains": [[1.0] * (len(s) + 1) for s in SCENES]}, r"gains\[0\] has . values for the . sources"),
         ({"gains": [[-1.0] * len(s) for s in SCENES]}, r"gains must be finite and linear .* gains\[0\] is \[-1.0"),
         ({"max_steps": 0}, "max_steps must be at least 1; got 0"),
-        ({"layers": 0}, "layers must be at least 1; got 0"),
-        ({"width": 0}, "width must be at least 1; got 0"),
         ({"validate_every": 0}, "validate_every must be at least 1; got 0"),
         ({"layer": "postnorm"}, "layer must be one of .*; got 'postnorm'. Did you mean 'post-norm'"),
         ({"layer": "post-norm", "dropout": 1.0}, "dropout must be at least 0 and less than 1; got 1.0"),
         ({"dropout": 0.1}, "a pre-norm layer is fitted without any"),
-        ({"seeds": []}, "seeds must be one or more"),
         ({"seeds": [-1]}, "seeds must be one or more"),
     ],
 )

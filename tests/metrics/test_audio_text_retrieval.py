@@ -118,47 +118,10 @@ def test_chance_is_that_of_drawing_without_looking() -> None:
     assert result["chance_audio_to_text_median_rank"] == pytest.approx(expected)
 
 
-def test_chance_of_map10_is_that_of_random_similarities() -> None:
-    rng = np.random.default_rng(5)
-    clip = np.repeat(np.arange(400), 5)
-    result = audio_text_retrieval(similarity=rng.normal(size=(2000, 400)), clip_of_text=clip)
-    for direction in ("text_to_audio", "audio_to_text"):
-        low, high = result["intervals"][f"{direction}_map10"]
-        middle, half = (low + high) / 2, (high - low) / 2
-        assert abs(result[f"chance_{direction}_map10"] - middle) < 1.5 * half
-
-
-def test_by_hand() -> None:
-    # Captions 0 and 1 are of clip 0, caption 2 of clip 1.
-    s = [[0.9, 0.1], [0.2, 0.3], [0.4, 0.5]]
-    result = audio_text_retrieval(similarity=s, clip_of_text=[0, 0, 1])
-    assert by_direction(result, "text_to_audio") == pytest.approx([2 / 3, 1, 1, (1 + 1 / 2 + 1) / 3, 1])
-    # Clip 0 has its captions at ranks 1 and 3 of .9, .4, .2, clip 1 its own at 1 of .5, .3, .1.
-    assert by_direction(result, "audio_to_text") == pytest.approx([1, 1, 1, ((1 + 2 / 3) / 2 + 1) / 2, 1])
-
-
-# ----- the authors' average precision
-
-
-def unsorted_precision(ranks: np.ndarray) -> float:
-    """Average precision as the paper's evaluation has it: i over the rank of the i-th caption, ranks as they come."""
-    within = [rank for rank in ranks if rank <= 10]
-    return sum(place / rank for place, rank in enumerate(within, 1)) / min(10, len(ranks))
-
-
-def test_average_precision_needs_sorted_ranks() -> None:
-    # A clip's two captions are the nearest two, the second before the first.
+def test_average_precision_sorts_the_ranks_of_a_clip_s_captions() -> None:
+    """The nearest two are a clip's captions, the second before the first: unsorted, as the paper has it, 1.25."""
     s = [[0.8, 0.1], [0.9, 0.2], [0.3, 0.7]]
     assert audio_text_retrieval(similarity=s, clip_of_text=[0, 0, 1])["audio_to_text_map10"] == 1
-    assert unsorted_precision(rankdata([-0.8, -0.9, -0.3])[:2]) == 1.25
-
-    rng = np.random.default_rng(6)
-    clip = np.arange(1000) // 5
-    similarity = rng.normal(size=(1000, 200)) + 3 * np.eye(200)[clip]
-    wrong = [unsorted_precision(rankdata(-similarity[:, one])[clip == one]) for one in range(200)]
-    right = audio_text_retrieval(similarity=similarity, clip_of_text=clip)["audio_to_text_map10"]
-    assert max(wrong) > 1.3
-    assert np.mean(wrong) > 1.2 * right
 
 
 # ----- what clips contribute
@@ -210,10 +173,7 @@ def test_values_that_are_close_one_after_the_other_are_not_all_tied() -> None:
     [
         ({"audio": np.ones((2, 4))}, "audio has 4 dimensions and text 3: the towers do not share a space"),
         ({"clip_of_text": [0, 1, 2]}, "from 0 to 1, there being 2; row 2 has 2"),
-        ({"clip_of_text": [0, 1, -1]}, "row 2 has -1"),
         ({"clip_of_text": [0, 1, 0.5]}, "clip_of_text must be strings or integers; row 2 has 0.5"),
-        ({"clip_of_text": ["a", "b", "a"]}, "row 0 has 'a'"),
-        ({"clip_of_text": [0, 1]}, "one entry for each of the 3 texts; got 2"),
         ({"clip_of_text": [1, 1, 1]}, "Every clip needs a text; 1 of 2 have none, the first is clip 0"),
         ({"text": None}, "got audio, clip_of_text without text"),
         ({"similarity": np.ones((3, 2))}, "similarity is given beside audio, text"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ class TestContract(MetricContract):
     name = "comp_a"
     embeddings = ("audio", "text")
     needed = ("audio", "text", "item")
+    at_constant: ClassVar = {"group": 0, "text_pairwise": 0.5, "ties": 1, "match_ties": 1, "floor_group": 0}
 
     def test_order_of_samples_does_not_matter(self) -> None:
         example = self.example()
@@ -126,15 +127,6 @@ def test_embeddings_are_compared_by_scipy_s_cosine() -> None:
 # ----- chance
 
 
-@pytest.mark.parametrize(("k", "prefix"), [(2, ""), (3, "triplets_")])
-def test_chance_is_that_of_simulated_similarities(k: int, prefix: str) -> None:
-    n = 100_000
-    result = comp_a(similarity=np.random.default_rng(2).normal(size=(n, k, k)))
-    for name in SHARES:
-        chance = result["chance_pairwise" if "pairwise" in name else f"{prefix}chance_{name}"]
-        assert abs(result[f"{prefix}{name}"] - chance) < 3 * math.sqrt(chance * (1 - chance) / n), name
-
-
 def test_chance_of_300_pairs_and_100_triplets_is_the_mixture() -> None:
     s = np.random.default_rng(3).normal(size=(40_000, 3, 3))
     s[10_000:, 2] = s[10_000:, :, 2] = np.nan
@@ -179,13 +171,6 @@ def test_captions_that_are_one_are_at_chance_of_match_also_in_threes() -> None:
     assert result["triplets_group"] == result["triplets_text"] == 0
 
 
-def test_all_that_is_constant_is_tied() -> None:
-    result = comp_a(np.ones((40, 8)), np.ones((40, 8)), np.arange(40) // 2)
-    assert (result["group"], result["match"], result["ties"], result["text_pairwise"]) == (0, 0.5, 1, 0.5)
-    silent = comp_a(np.zeros((40, 8)), np.ones((40, 8)), np.arange(40) // 2)
-    assert (silent["group"], silent["match"], silent["ties"], silent["floor_group"]) == (0, 0.5, 1, 0)
-
-
 def test_a_tie_is_a_millionth() -> None:
     for step, group, match in ((2e-6, 1, 1), (0.9e-6, 0, 1), (0.4e-6, 0, 0.5)):
         result = comp_a(similarity=[[[0.5, 0.5 - step], [0.5 - step, 0.5]]])
@@ -217,23 +202,6 @@ def test_floor_equals_brute_force(clusters: list[Any] | None) -> None:
         assert expected.pop("match") == pytest.approx(1 / math.factorial(k), abs=1e-12), "that of match is its chance"
         assert {name: result[f"{prefix}floor_{name}"] for name in expected} == pytest.approx(expected, abs=1e-12)
         assert expected["text"] > 0
-
-
-@pytest.mark.parametrize(
-    ("distance", "text", "group"), [(1, 0.125, 0.047), (0.5, 0.074, 0.016), (0.2, 0.031, 0.003), (0.1, 0.016, 0.001)]
-)
-def test_near_twins_have_the_floor_that_simulation_has(distance: float, text: float, group: float) -> None:
-    """The figures of twins without knowledge, which several thousand drawn items gave; in high dimensions text is
-    the angle of the clips over 2π."""
-    rng = np.random.default_rng(6)
-    towers = rng.normal(size=(2, 300, 1, 256)) + distance * rng.normal(size=(2, 300, 2, 256)) * [[[0], [1]]]
-    result = comp_a(*towers.reshape(2, 600, 256), np.arange(600) // 2)
-    assert result["floor_text"] == pytest.approx(text, abs=0.003)
-    assert result["floor_audio"] == pytest.approx(math.atan(distance) / (2 * math.pi), abs=0.003)
-    assert result["floor_group"] == pytest.approx(group, abs=0.002)
-    # Nothing is known here, so the scores themselves are at the floor as well, as exactly as 300 items are.
-    assert abs(result["text"] - result["floor_text"]) < 3 * math.sqrt(text / 300)
-    assert abs(result["match"] - 0.5) < 3 * math.sqrt(0.25 / 300)
 
 
 def test_of_many_items_each_is_crossed_with_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,18 +248,6 @@ def test_copies_of_items_narrow_no_interval_where_clusters_say_so() -> None:
         assert untold[name][1] - untold[name][0] < 0.5 * width
 
 
-def test_intervals_cover_by_cluster() -> None:
-    rng, hits = np.random.default_rng(8), 0
-    for _ in range(400):
-        clusters = rng.integers(28, size=200)
-        rates = rng.beta(1.2, 2.8, size=28)
-        right = rng.random(200) < rates[clusters]
-        s = np.where(right[:, None, None], np.eye(2), 1 - np.eye(2))
-        low, high = comp_a(similarity=s, clusters=clusters)["intervals"]["group"]
-        hits += low <= 0.3 <= high
-    assert 0.91 < hits / 400 < 0.98
-
-
 def test_tags_tell_items_apart() -> None:
     s = np.array([np.eye(2), 1 - np.eye(2), np.eye(2), np.full((2, 2), 0.5)])
     mention = ["forward", "reverse", "forward", "reverse"]
@@ -304,17 +260,6 @@ def test_tags_tell_items_apart() -> None:
     assert comp_a(similarity=s)["by_tag"] == {}
 
 
-def test_a_first_named_first_heard_model_is_right_forward_and_wrong_in_reverse() -> None:
-    """It knows names and clips, and takes the order of the words for that of the sounds."""
-    clips = np.random.default_rng(9).normal(size=(50, 2, 16))
-    text = clips.copy()
-    text[25:] = text[25:, ::-1]
-    mention = ["forward"] * 25 + ["reverse"] * 25
-    result = comp_a(clips.reshape(100, 16), text.reshape(100, 16), np.arange(100) // 2, tags=mention)
-    assert [result["by_tag"][name]["match"] for name in ("forward", "reverse")] == [1, 0]
-    assert result["match"] == 0.5
-
-
 # ----- errors
 
 
@@ -322,19 +267,14 @@ def test_a_first_named_first_heard_model_is_right_forward_and_wrong_in_reverse()
     ("changes", "message"),
     [
         ({"text": np.ones((6, 4))}, "audio has 3 dimensions and text 4: the towers do not share a space"),
-        ({"text": np.ones((5, 3))}, "audio has 6 rows, text 5 and item 6"),
-        ({"item": ["a", "a", "b", "b", "b"]}, "audio has 6 rows, text 6 and item 5"),
         ({"item": ["a", "b", "b", "c", "c", "c"]}, "2 or 3 captions and clips; item 'a' has 1 at row 0"),
         ({"item": [1, 1, 2, 2, 2, 2]}, "2 or 3 captions and clips; item 2 has 4 at row 2"),
         ({"item": ["a", "a", "b", "b", "a", "a"]}, "those of item 'a' begin at 0 and again at 4"),
         ({"item": [1, 1, 2, 2, 2.5, 2.5]}, "item must be strings or integers; row 4 has 2.5"),
-        ({"audio": [[1, 2, 3]] * 4 + [[1, np.inf, 0]] * 2}, "first is row 4 with inf, of item 'c'"),
         ({"text": [[1, 2, 3]] * 3 + [[1, np.nan, 0]] * 3}, "text must be finite .* row 3 with nan, of item 'b'"),
-        ({"tags": ["x"]}, "tags must have one entry for each of the 3 items; got 1"),
         ({"tags": {"subset": ["x"]}}, "tags must have one entry for each of the 3 items; got 1"),
         ({"clusters": [1, 2]}, "clusters must have one entry for each of the 3 items; got 2"),
         ({"clusters": [1, 2, None]}, "clusters must be strings or integers; row 2 has None"),
-        ({"item": 5}, "item must be a list; got 5"),
         ({"item": 5.5}, "item must be strings or integers; row 0 has 5.5"),
         ({"item": None}, "comp_a got audio, text without item; it needs audio, text and item, or similarity"),
         ({"similarity": np.ones((3, 2, 2))}, "similarity is given beside audio, text, item"),
@@ -359,7 +299,7 @@ HALF_MISSING[1, 2, 1] = np.nan
         ([[["x", "y"], ["z", "w"]]], r"must be numbers"),
         (
             HALF_MISSING,
-            "item 1 has nan at caption 2, clip 1. A third that is not there is a whole row and column of NaN",
+            "item 1 has nan at caption 2, clip 1. Where there is no third, its row and column are NaN",
         ),
         (np.full((2, 2, 2), np.nan), "item 0 has nan at caption 0, clip 0"),
     ],

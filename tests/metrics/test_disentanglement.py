@@ -2,12 +2,13 @@
 
 import itertools
 import json
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
 from scipy.linalg import subspace_angles
-from scipy.stats import entropy, ortho_group, pearsonr
+from scipy.stats import entropy, pearsonr
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mutual_info_score, roc_auc_score
@@ -25,6 +26,9 @@ from .contract import MetricContract, load_metric
 class TestContract(MetricContract):
     name = "disentanglement"
     embeddings = ("embeddings",)
+    quick: ClassVar = {"probes": "ridge"}
+    origin = ()
+    at_constant: ClassVar = dict.fromkeys(("unseen", "seen", "unseen_r2", "seen_r2", "overlap"), 0)
 
 
 def crossed(*counts, names=("tone", "pitch", "rate", "level")):
@@ -185,17 +189,6 @@ def test_kernel_probe_equals_scikit_learn(monkeypatch):
     np.testing.assert_allclose(answers[0], expected, atol=1e-7)
 
 
-def test_the_probe_that_validates_best_is_taken():
-    _, factors, z = noisy(4, 4, 4, noise=0.1)
-    scores = {}
-    for probes in (("ridge",), ("kernel",), ("ridge", "kernel"), ("kernel", "ridge")):
-        result = disentanglement(z, factors, probes=probes, return_scores=True)
-        scores[probes] = [pair["unseen"] for pair in result["by_pair"]]
-    assert scores["ridge", "kernel"] == scores["kernel", "ridge"]
-    best = np.maximum(scores["ridge",], scores["kernel",]).mean()
-    assert np.minimum(scores["ridge",], scores["kernel",]).mean() < np.mean(scores["ridge", "kernel"]) <= best + 0.02
-
-
 @pytest.mark.parametrize("count", range(2, 17))
 def test_halves_are_halves_and_test_every_level(count):
     for seed in range(5):
@@ -263,17 +256,6 @@ def test_leak_equals_a_double_loop():
             for name in (pair["factor"], pair["over"])
         }
         assert pair["leak"] == pytest.approx(moves[pair["over"]] / moves[pair["factor"]], abs=1e-9)
-
-
-def test_leak_says_how_much_another_factor_moves_the_answer():
-    codes, factors = crossed(12, 12, names=("one", "other"))
-    numbers = dict(zip(factors, codes.T.astype(float), strict=True))
-    heard = codes @ [[1.0], [0.5]]  # one dimension, so that no probe can tell the two apart
-    result = disentanglement(heard, numbers, return_scores=True)
-    leaks = {pair["factor"]: pair["leak"] for pair in result["by_pair"]}
-    # Orbits are cut by folds, so that steps within them are not the same for both.
-    assert leaks["one"] == pytest.approx(0.25, rel=0.5)
-    assert leaks["other"] == pytest.approx(4.0, rel=0.5)
 
 
 def test_leak_of_a_factor_that_is_not_read_is_none():
@@ -358,113 +340,30 @@ def test_shares_equal_an_analysis_of_variance_by_hand():
 # ----- encoders whose scores are known
 
 
-@pytest.mark.parametrize("probes", [("ridge",), ("ridge", "kernel")])
-def test_factors_in_dimensions_of_their_own_are_perfect(probes):
-    codes, factors = crossed(6, 4, 4)
-    z = additive(codes, 14, np.random.default_rng(0), orthogonal=True)
-    result = disentanglement(z @ ortho_group.rvs(14, random_state=1), factors, probes=probes)
-    assert result["unseen"] == pytest.approx(1, abs=1e-4)
-    assert result["unseen_r2"] == pytest.approx(1, abs=1e-3)
-    assert result["seen"] == pytest.approx(1, abs=1e-4)
-    assert result["leak"] == pytest.approx(0, abs=1e-4)
-    assert result["overlap"] == pytest.approx(0, abs=1e-12)
-    assert result["main"] == pytest.approx(1, abs=1e-12)
-
-
-@pytest.mark.slow
-def test_an_additive_encoder_has_random_directions():
-    codes, factors = crossed(8, 4, 4)
-    results = [disentanglement(additive(codes, 256, np.random.default_rng(seed)), factors) for seed in range(4)]
-    assert min(result["unseen"] for result in results) > 0.97
-    assert max(result["leak"] for result in results) < 0.02
-    assert np.mean([result["overlap"] for result in results]) == pytest.approx(3 / 256, rel=0.25)
-    assert results[0]["overlap_chance"] == 3 / 256
-
-
-@pytest.mark.slow
-def test_an_entangled_encoder_is_informative_but_fails_on_unseen_levels():
-    codes, factors = crossed(8, 4, 4)
-    results = [disentanglement(entangled(codes, np.random.default_rng(seed), 128), factors) for seed in range(3)]
-    for result in results:
-        assert result["seen"] > 0.9
-        assert result["seen"] - result["unseen"] > 0.15
-        assert result["seen_r2"] - result["unseen_r2"] > 0.3
-
-
-@pytest.mark.slow
-def test_random_embeddings_are_at_chance():
-    _, factors = crossed(8, 8, 4)
-    results = [disentanglement(np.random.default_rng(seed).normal(size=(256, 64)), factors) for seed in range(2)]
-    means = {name: np.mean([result[name] for result in results]) for name in results[0] if results[0][name] is not None}
-    for name in ("unseen", "seen", "unseen_r2", "seen_r2"):
-        assert abs(means[name]) < 0.05, name
-    assert "leak" not in means
-    assert means["overlap"] == pytest.approx(means["overlap_chance"], rel=0.1)
-    # Shares of degrees of freedom: 7 + 7 + 3, and 49 + 21 + 21, of 255.
-    assert means["main"] == pytest.approx(17 / 255, rel=0.05)
-    assert means["pairs_share"] == pytest.approx(91 / 255, rel=0.05)
-
-
-@pytest.mark.parametrize("literature", [False, True])
-def test_constant_embeddings_score_0_without_nan(literature):
+def test_constant_embeddings_score_0_without_nan_in_the_literature_and_of_copies():
     _, factors = crossed(4, 4, 4)
     vector = np.random.default_rng(6).normal(size=16).astype(np.float32)
-    result = disentanglement(np.broadcast_to(vector, (64, 16)), factors, literature=literature, return_scores=True)
+    result = disentanglement(np.broadcast_to(vector, (64, 16)), factors, literature=True, return_scores=True)
     assert json.dumps(result, allow_nan=False)
     numbers = {name: value for name, value in result.items() if isinstance(value, float)}
     assert {name for name, value in numbers.items() if value != 0} <= {f"explicitness{form}" for form in FORMS}
-    assert result["scores"] == [0.0] * 64
-    base = [-1] * 64 + list(range(64))
-    doubled = {name: [*labels, *labels] for name, labels in factors.items()}
+    base, doubled = [-1] * 64 + list(range(64)), {name: [*labels, *labels] for name, labels in factors.items()}
     shifted = disentanglement(np.broadcast_to(vector, (128, 16)), doubled, base=base)
     assert shifted["shift_before"] == shifted["shift_after"] == shifted["shift"] == 0
+    assert shifted["shift_quarter_1"] is None
 
 
-@pytest.mark.slow
-def test_scale_shift_and_rotation_do_not_matter():
-    _, factors, z = noisy(4, 4, 4)
-    rotation = ortho_group.rvs(10, random_state=5)
-    result = disentanglement(z, factors, return_scores=True)
-    for moved in (1000 * z, 1e-20 * z, z + 1000, z @ rotation, 1000 * z @ rotation - 7):
-        changed = disentanglement(moved, factors, return_scores=True)
-        assert changed["scores"] == pytest.approx(result["scores"], abs=1e-6)
-        for name, value in result.items():
-            if isinstance(value, float):
-                assert changed[name] == pytest.approx(value, abs=1e-6), name
-
-
-@pytest.mark.slow
 def test_forms_of_factors_and_their_order_do_not_matter():
     _, factors, z = noisy(4, 3, 3)
-    result = disentanglement(z, factors, return_scores=True)
+    options = {"probes": ("ridge",), "return_scores": True}
+    result = disentanglement(z, factors, **options)
     rows = [dict(zip(factors, labels, strict=True)) for labels in zip(*factors.values(), strict=True)]
-    assert disentanglement(z, rows, return_scores=True) == result
+    assert disentanglement(z, rows, **options) == result
     tensors = {name: labels if name == "tone" else torch.tensor(labels) for name, labels in factors.items()}
-    assert disentanglement(torch.tensor(z), tensors, return_scores=True) == result
-    turned = disentanglement(z, dict(reversed(factors.items())), return_scores=True)
-    assert turned["unseen"] == pytest.approx(result["unseen"], abs=1e-12)
-    assert turned["seen"] == pytest.approx(result["seen"], abs=1e-12)
+    assert disentanglement(torch.tensor(z), tensors, **options) == result
+    turned = disentanglement(z, dict(reversed(factors.items())), **options)
+    assert [turned["unseen"], turned["seen"]] == pytest.approx([result["unseen"], result["seen"]], abs=1e-12)
     assert turned["scores"] == pytest.approx(result["scores"], abs=1e-9)
-
-
-@pytest.mark.slow
-def test_the_same_bits_twice_and_others_by_seed():
-    _, factors, z = noisy(4, 4, 4)
-    result = disentanglement(z, factors, return_scores=True)
-    assert disentanglement(z, factors, return_scores=True) == result
-    assert disentanglement(z, factors, seed=1)["unseen"] != result["unseen"]
-    assert disentanglement(z, factors, seed=1)["main"] == result["main"]
-
-
-def test_scores_show_which_clips_count():
-    codes, factors = crossed(4, 4, 4)
-    rng = np.random.default_rng(0)
-    z = additive(codes, 64, rng)
-    spoilt = codes[:, 0] == 2
-    z[spoilt] += 4 * rng.normal(size=(16, 64))
-    scores = np.array(disentanglement(z, factors, return_scores=True)["scores"])
-    assert scores.mean() == pytest.approx(disentanglement(z, factors)["unseen"], abs=1e-12)
-    assert scores[spoilt].mean() < scores[~spoilt].mean() - 0.1
 
 
 def test_blocks_are_never_trained_on_and_tested_among_seen_levels():
@@ -473,8 +372,8 @@ def test_blocks_are_never_trained_on_and_tested_among_seen_levels():
     codes, numbers = np.repeat(codes, 4, axis=0), {name: np.repeat(factors[name], 4) for name in ("pitch", "rate")}
     blocks = np.repeat(np.arange(64), 4)
     z = np.random.default_rng(0).normal(size=(64, 256))[blocks]
-    assert disentanglement(z, numbers, blocks=range(256))["seen"] > 0.8
-    assert abs(disentanglement(z, numbers, blocks=blocks)["seen"]) < 0.2
+    assert disentanglement(z, numbers, blocks=range(256), probes=("ridge",))["seen"] > 0.8
+    assert abs(disentanglement(z, numbers, blocks=blocks, probes=("ridge",))["seen"]) < 0.2
 
 
 # ----- probes by gradient descent
@@ -489,15 +388,12 @@ def test_trained_probes_have_a_spread(monkeypatch):
     result = disentanglement(z, numbers, probes=("slp",), return_scores=True)
     assert result["spread"] > 0
     assert np.mean(result["scores"]) == pytest.approx(result["unseen"], abs=1e-12)
-    assert disentanglement(z, numbers, probes=("slp",), return_scores=True) == result
-    assert disentanglement(14 * z, numbers, probes=("slp",))["unseen"] == pytest.approx(result["unseen"], abs=1e-3)
-    raw = disentanglement(z, numbers, probes=("slp",), scaled=False)
-    assert disentanglement(14 * z, numbers, probes=("slp",), scaled=False)["unseen"] != pytest.approx(
-        raw["unseen"], abs=1e-3
-    )
-    both = disentanglement(z, numbers, probes=("ridge", "slp"))
-    assert both["unseen"] > result["unseen"]
-    assert disentanglement(z, numbers)["spread"] is None
+    for scaled, same in ((True, True), (False, False)):
+        one, large = (disentanglement(x, numbers, probes=("slp",), scaled=scaled)["unseen"] for x in (z, 14 * z))
+        assert (large == pytest.approx(one, abs=1e-3)) == same
+    closed = disentanglement(z, numbers, probes=("ridge", "slp"))
+    assert closed["unseen"] > result["unseen"]
+    assert disentanglement(z, numbers, probes=("ridge",))["spread"] is None
 
 
 # ----- changes of clips
@@ -567,18 +463,6 @@ def test_labels_of_copies_are_those_after_the_change():
     ignored = disentanglement(**given | {"factors": {"pitch": given["factors"]["pitch"]}})
     assert abs(followed["shift"]) < 0.05
     assert ignored["shift"] > 0.3
-
-
-def test_copies_that_are_their_originals_shift_nothing():
-    given = changed()
-    base = np.array(given["base"])
-    z = given["embeddings"].copy()
-    z[base >= 0] = z[base[base >= 0]]
-    result = disentanglement(**given | {"embeddings": z})
-    assert result["shift"] == pytest.approx(0, abs=1e-12)
-    assert result["shift_after"] == pytest.approx(result["shift_before"], abs=1e-12)
-    del given["parameters"]
-    assert disentanglement(**given)["shift_quarter_1"] is None
 
 
 def test_originals_without_copies_are_learnt_from_alone():
@@ -677,21 +561,16 @@ def test_importances_are_weights_of_the_lasso():
     assert score == pytest.approx(0, abs=0.1)
 
 
-@pytest.mark.slow
-def test_literature_depends_on_the_basis_and_the_score_does_not():
+def test_literature_depends_on_the_basis():
     codes, _ = crossed(4, 4, 4)
     factors = {name: codes[:, place] * 1.0 for place, name in enumerate(("pitch", "rate", "level"))}
     z = codes + 0.01 * np.random.default_rng(0).normal(size=codes.shape)
-    ideal = disentanglement(z, factors, literature=True)
-    rotated = disentanglement(z @ ortho_group.rvs(3, random_state=3), factors, literature=True)
+    ideal = disentanglement(z, factors, literature=True, probes=("ridge",))
     for name in ("dci_disentanglement", "dci_completeness", "mig", "sap", "modularity"):
         assert ideal[name] > 0.95, name
         assert ideal[f"{name}_rotated"] < ideal[name] - 0.05, name
-        assert rotated[name] < ideal[name] - 0.05, name
     assert ideal["dci_informativeness"] > 0.95
-    assert ideal["explicitness"] == pytest.approx(rotated["explicitness"], abs=0.02)
-    assert ideal["unseen"] == pytest.approx(rotated["unseen"], abs=1e-6)
-    without = disentanglement(z, factors)
+    without = disentanglement(z, factors, probes=("ridge",))
     assert all(without[f"{name}{form}"] is None for name in ("mig", "sap", "explicitness") for form in FORMS)
     assert {name: value for name, value in ideal.items() if without[name] is not None} == {
         name: value for name, value in without.items() if value is not None
@@ -720,47 +599,28 @@ def test_random_embeddings_have_no_literature_scores():
 
 # ----- what is refused
 
+COPIES = {"base": [-1] * 32 + list(range(32))}
+HALF = [1.0, 2.0] * 32
+
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"factors": {}}, "factors are empty"),
-        ({"factors": {"pitch": [1.0, 2.0] * 32}}, "factors must be 2 or more without base; there is 'pitch' alone"),
-        (
-            {"factors": {"pitch": [1.0] * 63, "rate": [1.0] * 64}},
-            "'pitch' must have one entry for each of the 64 .* got 63",
-        ),
-        ({"factors": [{"pitch": 1.0}] * 63}, "factors must have one entry for each of the 64 embeddings; got 63"),
+        ({"factors": {"pitch": HALF}}, "factors must be 2 or more without base; there is 'pitch' alone"),
+        ({"factors": {"pitch": [1.0] * 63, "rate": HALF}}, "'pitch' must have one entry for each of the 64 .* got 63"),
         ({"factors": [{"pitch": 1.0, "rate": 2.0}] * 63 + [{"pitch": 1.0}]}, "same names; row 63 is {'pitch': 1.0}"),
         ({"factors": [3] * 64}, "such a mapping for each clip, .* row 0 is 3"),
-        ({"factors": {"pitch": [1.0] * 64, "rate": [1.0, 2.0] * 32}}, "'pitch' are all 1.0; .* unless they differ"),
-        ({"factors": {"pitch": [1.0, "a"] * 32, "rate": [1.0, 2.0] * 32}}, "all numbers or all strings; row 1 has 'a'"),
-        ({"factors": {"pitch": [1.0, None] * 32, "rate": [1.0, 2.0] * 32}}, "'pitch' must be .* row 1 has None"),
-        ({"factors": {"pitch": [1.0, np.nan] * 32, "rate": [1.0, 2.0] * 32}}, "'pitch' must be finite; row 1 has nan"),
-        (
-            {"factors": {"pitch": [1.0, 2.0] * 32, "rate": [1.0] * 32 + [2.0] * 32}},
-            "There are 4 combinations of levels",
-        ),
-        ({"blocks": ["a", "b"] * 32}, r"blocks has 2 different values, \['a', 'b'\]; at least 5"),
-        ({"blocks": range(63)}, "blocks must have one entry for each of the 64 embeddings; got 63"),
-        ({"blocks": np.arange(64) / 2}, "blocks must be strings or integers; row 1 has 0.5"),
-        ({"folds": [0, 1] * 32}, "folds has 2 different values.* it needs 3"),
-        ({"folds": ["a"] * 64}, "folds must be integers; row 0 has 'a'"),
-        (
-            {"folds": np.arange(64) % 5, "blocks": np.arange(64) // 2},
-            "Block 0 lies in two folds: row 0 in 0, row 1 in 1",
-        ),
+        ({"factors": {"pitch": [1.0] * 64, "rate": HALF}}, "'pitch' are all 1.0; .* unless they differ"),
+        ({"factors": {"pitch": [1.0, "a"] * 32, "rate": HALF}}, "all numbers or all strings; row 1 has 'a'"),
+        ({"factors": {"pitch": HALF, "rate": [1.0] * 32 + [2.0] * 32}}, "There are 4 combinations of levels"),
         ({"folds": np.arange(64) // 16}, "Class 'tone 0' of factor 'tone' is in fold 0 alone"),
-        ({"blocks": np.repeat([0, 1, 2, 3, 4, 5, 6], [16, 8, 8, 8, 8, 8, 8])}, "Class 'tone 0' .* is in fold . alone"),
+        ({"blocks": np.repeat(np.arange(7), [16, *[8] * 6])}, "Class 'tone 0' .* is in fold . alone"),
+        ({"blocks": np.arange(64) // 2, "folds": np.arange(64) % 5}, "Block 0 lies in two folds"),
         ({"probes": ("ridg",)}, "probes has 'ridg', .* Did you mean 'ridge'"),
-        ({"probes": ()}, "probes must name one or more"),
         ({"parameters": [1.0] * 64}, "parameters are given without base"),
-        ({"base": [-1] * 64}, "base is −1 in all rows; it needs copies"),
-        ({"base": [-1] * 32 + list(range(32)), "literature": True}, "literature is of clips without base"),
-        (
-            {"base": [-1] * 32 + list(range(32))},
-            "Row 32, a copy, has the label 'tone 2' of factor 'tone', which no orig",
-        ),
+        (COPIES | {"literature": True}, "literature is of clips without base"),
+        (COPIES, "Row 32, a copy, has the label 'tone 2' of factor 'tone', which no orig"),
     ],
 )
 def test_refuses_what_does_not_fit(changes, message):
@@ -775,9 +635,7 @@ def test_refuses_a_class_that_goes_with_too_few_levels():
     kept = (codes[:, 0] > 0) | (codes[:, 1] < 2)
     some = {name: np.asarray(labels)[kept] for name, labels in factors.items()}
     z = np.random.default_rng(0).normal(size=(int(kept.sum()), 3))
-    with pytest.raises(
-        ValueError, match=r"Class 'tone 0' of factor 'tone' never goes with pitch 66, 69: .* half of the l"
-    ):
+    with pytest.raises(ValueError, match=r"Class 'tone 0' of factor 'tone' never goes with pitch 66, 69: "):
         disentanglement(z, some)
 
 
@@ -787,10 +645,8 @@ def test_refuses_a_class_that_goes_with_too_few_levels():
         ({"parameters": [None] * 40 + [2.0] * 160}, "All parameters are 2"),
         ({"blocks": np.arange(200) // 2}, "Row 40 is of block 20, but row .*, its original, of .*; a copy must be"),
         ({"factors": {"pitch": [1.0] * 40 + [2.0] * 160}}, "All originals have the label 1 of factor 'pitch'"),
-        ({"factors": {"tone": ["a"] * 20 + ["b"] * 180}, "blocks": None, "folds": [0] * 20 + [1] * 10 + [2] * 170},
-         "Block .* lies in two folds"),
     ],
-)  # fmt: skip
+)
 def test_refuses_copies_that_do_not_fit(changes, message):
     with pytest.raises(ValueError, match=message):
         disentanglement(**changed() | changes)
@@ -798,8 +654,9 @@ def test_refuses_copies_that_do_not_fit(changes, message):
 
 def test_metric_collects_factors_of_clips_and_takes_lists_of_labels(tmp_path):
     _, factors, z = noisy(4, 3, 3)
-    metric, expected = load_metric("disentanglement", tmp_path), disentanglement(z, factors)
-    assert metric.compute(embeddings=z, factors=factors) == expected
+    metric, ridge = load_metric("disentanglement", tmp_path), {"probes": ["ridge"]}
+    expected = disentanglement(z, factors, **ridge)
+    assert metric.compute(embeddings=z, factors=factors, **ridge) == expected
     rows = [dict(zip(factors, labels, strict=True)) for labels in zip(*factors.values(), strict=True)]
     metric.add_batch(embeddings=z[:20], factors=rows[:20])
-    assert metric.compute(embeddings=z[20:], factors=rows[20:]) == expected
+    assert metric.compute(embeddings=z[20:], factors=rows[20:], **ridge) == expected

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from scipy.spatial.distance import cosine
 from scipy.stats import ortho_group
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import Ridge
 
 from audio_compositionality.metrics import orbits, probing, steps
 from audio_compositionality.metrics.equivariance import equivariance
 
 from .contract import MetricContract, load_metric
+from .probes_by_hand import KERNELS, PENALTIES, best_of_folds, folds_of, kernel_fit, ridge_fit
 
 ORIGIN = ("r_cosine", "identity_cosine")
 """What depends on the origin of embeddings."""
-
-Predict = Callable[[np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]
 
 
 class TestContract(MetricContract):
     name = "equivariance"
     embeddings = ("embeddings",)
     drawn = ("shuffled_p",)
+    quick: ClassVar = {"probes": "ridge"}
+    origin = ORIGIN
+    at_constant: ClassVar = {"r_equivariance": 0, "r_explained": 0, "p": 0, "p_gain": 0, "shuffled_p": 0, "r_mse": 0}
 
 
 def crossed(
@@ -56,12 +55,11 @@ def copies(
     return {"embeddings": z, "orbits": orbit, "parameters": given, "folds": orbit % 5, "blocks": orbit}, base
 
 
-def perfect(orbits: int, levels: int, contexts: int = 12, classes: bool = False) -> dict[str, Any]:
+def perfect(orbits: int, levels: int, contexts: int = 12) -> dict[str, Any]:
     """Arguments: embeddings that are sums of a context and a level, each in dimensions of its own, then rotated."""
     rng = np.random.default_rng(0)
     orbit, level = np.repeat(np.arange(orbits), levels), np.tile(np.arange(levels), orbits)
-    moved = rng.normal(size=(levels, 8))[level] if classes else level[:, None] * np.ones(1)
-    z = np.hstack([rng.normal(size=(orbits, contexts))[orbit], moved])
+    z = np.hstack([rng.normal(size=(orbits, contexts))[orbit], level[:, None]])
     z = z @ ortho_group.rvs(z.shape[1], random_state=1)
     return {"embeddings": z, "orbits": orbit, "parameters": level, "folds": orbit % 5, "blocks": orbit}
 
@@ -75,46 +73,6 @@ def pairs_of(orbit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     both = [(i, j) for i in range(len(orbit)) for j in range(len(orbit)) if i != j and orbit[i] == orbit[j]]
     start, end = np.array(both).T
     return start, end
-
-
-def folds_of(fold: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    return [((fold != k) & (fold != (k + 1) % 5), fold == (k + 1) % 5, fold == k) for k in range(5)]
-
-
-def ridge(x: np.ndarray, y: np.ndarray, train: np.ndarray, penalty: float) -> np.ndarray:
-    mean, offset = x[train].mean(axis=0), y[train].mean(axis=0)
-    scaled = (x - mean) / np.sqrt(x[train].var(axis=0).mean())
-    answers: np.ndarray = Ridge(alpha=penalty).fit(scaled[train], y[train] - offset).predict(scaled)
-    return answers.reshape(y.shape) + offset
-
-
-def kernel(x: np.ndarray, y: np.ndarray, train: np.ndarray, setting: tuple[float, float]) -> np.ndarray:
-    """Kernel ridge regression with an intercept: that of the centred kernel."""
-    width, penalty = setting
-    offset = y[train].mean(axis=0)
-    distances = np.square(x[:, None] - x[train]).sum(axis=2)
-    median = np.median(distances[train][np.triu_indices(train.sum(), 1)])
-    gram = np.exp(-distances / (2 * width * median))
-    gram = gram - gram[train].mean(axis=0)
-    gram = gram - gram.mean(axis=1, keepdims=True)
-    answers = KernelRidge(alpha=penalty, kernel="precomputed").fit(gram[train], y[train] - offset).predict(gram)
-    return np.asarray(answers).reshape(y.shape) + offset
-
-
-def best(
-    fit: Any, settings: Any, x: np.ndarray, y: np.ndarray, fold: np.ndarray, only: int | None = None
-) -> np.ndarray:
-    """Predictions of all rows of x, each in its fold, or in one fold, with the setting that is best on the next."""
-    predictions = np.empty_like(y)
-    for train, validation, test in folds_of(fold) if only is None else [folds_of(fold)[only]]:
-        answers = [fit(x, y, train, setting) for setting in settings]
-        losses = [np.square(answer - y)[validation].mean() for answer in answers]
-        predictions[test] = answers[int(np.argmin(losses))][test]
-    return predictions
-
-
-PENALTIES = np.logspace(-2, 6, 17)
-KERNELS = [(width, penalty) for width in (4.0, 1.0, 0.25) for penalty in np.logspace(-6, 1, 15)]
 
 
 def features_by_hand(
@@ -138,12 +96,12 @@ def by_fold(fit: Any, settings: Any, features: list[np.ndarray], y: np.ndarray, 
     """`best` where each fold has features of its own."""
     predictions = np.empty_like(y)
     for k, x in enumerate(features):
-        predictions[fold == k] = best(fit, settings, x, y, fold, only=k)[fold == k]
+        predictions[fold == k] = best_of_folds(fit, settings, x, y, fold, only=k)[fold == k]
     return predictions
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("dim", "probe"), [(10, "ridge"), (100, "ridge"), (10, "kernel"), (100, "kernel")])
+@pytest.mark.parametrize(("dim", "probe"), [(10, "ridge"), (100, "ridge"), (10, "kernel")])
 def test_r_equals_scikit_learn_on_explicit_pairs(dim: int, probe: str) -> None:
     """Also in more dimensions than rows train, where the metric fits within their span."""
     data = crossed(dim=dim, orbits=25)
@@ -153,13 +111,13 @@ def test_r_equals_scikit_learn_on_explicit_pairs(dim: int, probe: str) -> None:
     values = data["parameters"][end] - data["parameters"][start]
     parts = features_by_hand(z, start, fold, values, data["orbits"])
     if probe == "ridge":
-        known = by_fold(ridge, PENALTIES, [np.hstack(part) for part in parts], steps, fold)
+        known = by_fold(ridge_fit, PENALTIES, [np.hstack(part) for part in parts], steps, fold)
         # To fit the mean step of each row is to fit the steps of its three pairs with thrice the penalty.
-        blind = best(ridge, 3 * PENALTIES, z[start], steps, fold)
+        blind = best_of_folds(ridge_fit, 3 * PENALTIES, z[start], steps, fold)
     else:
-        known = by_fold(kernel, KERNELS, [np.hstack(part[:2]) for part in parts], steps, fold)
+        known = by_fold(kernel_fit, KERNELS, [np.hstack(part[:2]) for part in parts], steps, fold)
         means = np.stack([steps[start == row].mean(axis=0) for row in range(len(z))])
-        blind = best(kernel, KERNELS, z, means, data["folds"])[start]
+        blind = best_of_folds(kernel_fit, KERNELS, z, means, data["folds"])[start]
     error, without = np.square(known - steps).sum(), np.square(blind - steps).sum()
     still = np.square(steps).sum()
     result = equivariance(**data, probes=probe)
@@ -205,7 +163,7 @@ def test_p_equals_scikit_learn_on_explicit_pairs(dim: int) -> None:
     start, end = pairs_of(data["orbits"])
     fold, p = data["folds"][start], (level[end] - level[start])[:, None]
     errors = {
-        name: np.square(best(ridge, settings, x, p, fold) - p).sum()
+        name: np.square(best_of_folds(ridge_fit, settings, x, p, fold) - p).sum()
         for name, settings, x in (
             ("p", PENALTIES, np.hstack([z[start], z[end]])),
             ("p_difference", PENALTIES, z[end] - z[start]),
@@ -213,7 +171,7 @@ def test_p_equals_scikit_learn_on_explicit_pairs(dim: int) -> None:
             ("p_end", 3 * PENALTIES, z[end]),
         )
     }
-    read = best(ridge, PENALTIES, z, level[:, None], data["folds"])
+    read = best_of_folds(ridge_fit, PENALTIES, z, level[:, None], data["folds"])
     errors["p_from_labels"] = np.square(read[end] - read[start] - p).sum()
     result = equivariance(**data, probes="ridge")
     for name, error in errors.items():
@@ -250,7 +208,7 @@ def test_with_originals_pairs_lead_to_copies() -> None:
     reference = np.square(p[np.concatenate([np.flatnonzero(test) for _, _, test in folds_of(fold)])] - means).sum()
     result = equivariance(**data, base=base, probes="ridge", return_scores=True)
     for name, x in (("p", np.hstack([z[start], z[end]])), ("p_end", z[end]), ("p_difference", steps)):
-        error = np.square(best(ridge, PENALTIES, x, p, fold) - p).sum()
+        error = np.square(best_of_folds(ridge_fit, PENALTIES, x, p, fold) - p).sum()
         assert result[name] == pytest.approx(1 - error / reference, abs=1e-6), name
     assert result["p_from_labels"] is None
     assert abs(result["p_start"]) < 0.1
@@ -275,67 +233,6 @@ def test_the_mean_step_is_a_reference() -> None:
     assert abs(result["r_equivariance"]) < 0.05
 
 
-@pytest.mark.parametrize("levels", [4, pytest.param(8, marks=pytest.mark.slow)])
-def test_perfect_encoder(levels: int) -> None:
-    result = equivariance(**perfect(160 // levels, levels))
-    assert result["p_start"] == pytest.approx(levels / (2 * (levels - 1)), abs=0.03)
-    assert result["p_end"] == result["p_start"]
-    for name in ("r_equivariance", "r_explained", "p", "p_difference", "p_gain", "p_from_labels", "r_translate"):
-        assert result[name] == pytest.approx(1, abs=0.01), name
-    assert (result["r_level_top1"], result["r_context_top1"]) == (1, 1)
-
-
-def test_encoder_that_adds_factors_scores_one_for_classes_too() -> None:
-    """A vector of its own for each class, in no order."""
-    data = perfect(40, 4, classes=True)
-    result = equivariance(**named(data))
-    assert result["r_equivariance"] == pytest.approx(1, abs=0.01)
-    assert result["r_translate"] == pytest.approx(1, abs=0.01)
-    assert (result["r_level_top1"], result["r_context_top1"]) == (1, 1)
-    assert all(result[name] is None for name in result if name.startswith(("p_", "shuffled")) or name == "p")
-    strange = equivariance(**data | {"parameters": [str(level) for level in data["parameters"]]})
-    assert strange["r_equivariance"] == pytest.approx(result["r_equivariance"], abs=1e-9)
-    assert strange["p"] is None  # no numbers, whatever they say
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.1, 1.0])
-def test_encoder_that_is_blind_to_the_parameter_scores_nothing(noise: float) -> None:
-    rng = np.random.default_rng(0)
-    data = crossed(orbits=128)
-    contexts = rng.normal(size=(128, 32))[data["orbits"]]
-    result = equivariance(**data | {"embeddings": contexts + noise * rng.normal(size=contexts.shape)})
-    assert abs(result["r_equivariance"]) < 0.02
-    assert abs(result["p"]) < 0.05
-    assert abs(result["p_gain"]) < 0.05
-    assert result["r_level_top1"] == pytest.approx(1 / 3, abs=0.04)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("levels", [4, 8])
-def test_random_embeddings_score_nothing(levels: int) -> None:
-    data = crossed(orbits=512 // levels, levels=levels)
-    result = equivariance(**data | {"embeddings": np.random.default_rng(levels).normal(size=(512, 32))})
-    for name in ("r_equivariance", "p", "p_start", "p_end", "p_gain", "p_from_labels", "shuffled_p"):
-        assert abs(result[name]) < 0.05, name
-    assert result["r_explained"] == pytest.approx(0.5, abs=0.05)
-    assert result["r_level_top1"] == pytest.approx(result["r_level_chance"], abs=0.05)
-    assert result["r_context_top1"] == pytest.approx(result["r_context_chance"], abs=0.05)
-
-
-@pytest.mark.slow
-def test_a_useless_parameter_costs_each_probe_and_not_the_score() -> None:
-    """Least squares loses k/n to k features that tell nothing; validation may choose a probe that has none of them."""
-    orbit, level = np.repeat(np.arange(40), 8), np.tile(np.arange(8), 40)
-    z = np.random.default_rng(0).normal(size=(320, 32))
-    result = equivariance(z, orbit, [f"level {k}" for k in level], orbit % 5, orbit)
-    trained = 320 * 3 / 5
-    for probe in ("r_ridge", "r_kernel"):
-        assert result[probe] == pytest.approx(-7 / trained, abs=0.02), probe
-    assert abs(result["r_equivariance"]) < 0.005
-    assert result["r_level_top1"] == pytest.approx(result["r_level_chance"], abs=0.01)
-
-
 def test_embeddings_that_do_not_move_have_nothing_to_foretell() -> None:
     data = crossed()
     z = np.random.default_rng(0).normal(size=(30, 10))[data["orbits"]]
@@ -345,20 +242,6 @@ def test_embeddings_that_do_not_move_have_nothing_to_foretell() -> None:
     assert set(result["scores"]) == {0.0}
     assert result["r_level_top1"] == pytest.approx(1 / 3)  # tied
     assert result["r_cosine"] == result["identity_cosine"] == pytest.approx(1)
-
-
-@pytest.mark.parametrize("value", [0.0, 0.1, -1e6])
-def test_constant_embeddings_score_nothing(value: float) -> None:
-    data = crossed()
-    for given in (data, named(data)):
-        result = equivariance(**given | {"embeddings": np.full((120, 6), value)}, return_scores=True)
-        for name, number in result.items():
-            if isinstance(number, float) and name not in (*ORIGIN, "r_level_top1", "r_context_top1"):
-                chance = name.endswith("chance")
-                assert chance or number == pytest.approx(0, abs=1e-9), name
-        assert result["r_level_top1"] == pytest.approx(result["r_level_chance"])
-        assert result["r_context_top1"] == pytest.approx(result["r_context_chance"])
-        assert np.isfinite(result["scores"]).all()
 
 
 def test_z_itself_explains_exactly_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,25 +262,13 @@ def test_z_itself_explains_exactly_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     assert result["r_equivariance"] < 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["numbers", "classes", "copies"])
-def test_scale_shift_and_rotation_do_not_matter(kind: str) -> None:
-    data, base = copies() if kind == "copies" else (crossed(), None)
-    data = named(data) if kind == "classes" else data
-    z, expected = data["embeddings"], equivariance(**data, base=base)
-    rotation = ortho_group.rvs(10, random_state=1)
-    for moved in (1000 * z, z + 50, z @ rotation, 1e-6 * z @ rotation - 3):
-        result = equivariance(**data | {"embeddings": moved}, base=base)
-        for name, number in expected.items():
-            if name not in ORIGIN:
-                assert result[name] == pytest.approx(number, abs=1e-6), name
-
-
-@pytest.mark.slow
-def test_unit_and_origin_of_the_parameter_do_not_matter() -> None:
+def test_the_unit_of_the_parameter_does_not_matter() -> None:
     for data, base in ((crossed(), None), copies()):
         moved = [None if value is None else 1000 * value for value in data["parameters"]]
-        result, expected = equivariance(**data | {"parameters": moved}, base=base), equivariance(**data, base=base)
+        result, expected = (
+            equivariance(**data | {"parameters": parameters}, base=base, probes="ridge")
+            for parameters in (moved, data["parameters"])
+        )
         for name, number in expected.items():
             assert result[name] == pytest.approx(number, abs=1e-6), name
 
@@ -424,14 +295,6 @@ def test_scores_are_of_rows_whatever_the_size_of_orbits() -> None:
     assert result["r_level_chance"] == pytest.approx(chances.mean())
 
 
-def test_orbits_of_two_have_a_chance_of_one_half() -> None:
-    data = crossed(orbits=40, levels=2)
-    result = equivariance(**data)
-    assert result["r_level_chance"] == 0.5
-    blind = data | {"embeddings": np.random.default_rng(0).normal(size=(80, 4))}
-    assert equivariance(**blind)["r_level_top1"] <= 0.6
-
-
 def test_of_many_pairs_an_even_part_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     orbit = np.repeat(np.arange(20), 6)
     monkeypatch.setattr(orbits, "MOST_PAIRS", 200)
@@ -448,27 +311,6 @@ def test_of_many_pairs_an_even_part_is_taken(monkeypatch: pytest.MonkeyPatch) ->
     assert not base[end].any()
 
 
-def test_a_part_of_the_pairs_scores_nearly_as_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = crossed(orbits=60, levels=6)
-    whole = equivariance(**data, probes="ridge")
-    monkeypatch.setattr(orbits, "MOST_PAIRS", 900)
-    part = equivariance(**data, probes="ridge")
-    assert (whole["pairs"], part["pairs"]) == (1800, 900)
-    assert part["p_end"] == pytest.approx(part["p_start"], abs=1e-12)
-    for name in ("r_equivariance", "p", "p_start"):
-        assert part[name] == pytest.approx(whole[name], abs=0.05), name
-
-
-def test_many_values_have_powers_in_place_of_indicators() -> None:
-    """Rates in Hz: all differences of levels differ."""
-    data, rates = perfect(30, 6), 2.0 ** np.arange(6)
-    result = equivariance(**data | {"parameters": rates[data["parameters"]]}, probes="ridge")
-    assert len(np.unique(rates[:, None] - rates)) > orbits.MOST_VALUES
-    # Through the products with principal components, as the same difference is another step at another rate.
-    assert result["r_equivariance"] > 0.8
-    assert result["r_translate"] < result["r_equivariance"] - 0.1
-
-
 def test_contexts_are_at_most_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     data = crossed(orbits=60)
     assert equivariance(**data, probes="ridge")["r_context_chance"] == pytest.approx(1 / 12)
@@ -477,59 +319,31 @@ def test_contexts_are_at_most_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 1 / 6 <= chance <= 1 / 5  # the own one is among them, or beside them
 
 
-@pytest.mark.slow
-def test_the_same_bits_twice() -> None:
-    data = crossed()
-    assert equivariance(**data, return_scores=True) == equivariance(**data, return_scores=True)
-
-
 # ----- probes by gradient descent
 
 
 @pytest.mark.slow
-def test_trained_probes_are_told_alone_with_their_spread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probing, "EPOCHS", 20)
-    data = crossed(orbits=10, dim=4, noise=0.2)
-    result = equivariance(**data, probes=("slp", "ridge"))
-    expected = equivariance(**data, probes="ridge")
-    assert (result["r_ridge"], result["p_ridge"]) == pytest.approx((expected["r_ridge"], expected["p_ridge"]))
-    assert result["r_kernel"] is result["p_mlp"] is expected["spread"] is expected["p_spread"] is None
-    assert result["r_slp"] < result["r_ridge"]
-    assert result["spread"] >= 0
-    assert result["p_spread"] >= 0
-
-
-@pytest.mark.slow
-def test_a_linear_layer_falls_with_the_scale_of_raw_features_and_ridge_does_not(
+def test_trained_probes_are_given_alone_with_their_spread_and_raw_ones_depend_on_the_scale(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(probing, "EPOCHS", 30)
-    data = perfect(25, 4, contexts=31)
-    data["embeddings"] = data["embeddings"] + 0.1 * np.random.default_rng(1).normal(size=(100, 32))
+    monkeypatch.setattr(probing, "EPOCHS", 3)
+    data = perfect(15, 3, contexts=5)
     large = data | {"embeddings": 14 * data["embeddings"]}
-    scores = {
-        (name, scaled): [equivariance(**given, probes=name, scaled=scaled) for given in (data, large)]
-        for name, scaled in (("ridge", False), ("slp", True), ("slp", False))
-    }
-    for measure in ("r_equivariance", "p"):
-        small, big = (result[measure] for result in scores["ridge", False])
-        assert small == pytest.approx(big, abs=1e-9)
-        small, big = (result[measure] for result in scores["slp", True])
-        assert small == pytest.approx(big, abs=1e-3)
-    small, big = (result["p"] for result in scores["slp", False])
-    assert big < small - 0.3
-    # The paper's linear layer has to learn to copy z: it is worse than z itself.
-    raw = scores["slp", False][1]
-    assert raw["r_explained"] < 0
-
-
-@pytest.mark.slow
-def test_trained_probes_read_and_foretell_copies_and_classes() -> None:
-    data, base = copies(orbits=20, dim=5)
+    both, closed = equivariance(**data, probes=("slp", "ridge")), equivariance(**data, probes="ridge")
+    assert (both["r_ridge"], both["p_ridge"]) == pytest.approx((closed["r_ridge"], closed["p_ridge"]))
+    assert both["r_kernel"] is both["p_mlp"] is closed["spread"] is closed["p_spread"] is None
+    assert both["r_slp"] < both["r_ridge"]
+    assert both["spread"] >= 0
+    assert both["p_spread"] >= 0
+    assert equivariance(**large, probes="slp")["p_slp"] == pytest.approx(both["p_slp"], abs=1e-3)
+    raw, raw_large = (equivariance(**given, probes="slp", scaled=False) for given in (data, large))
+    assert abs(raw_large["p"] - raw["p"]) > 0.1
+    data, base = copies(orbits=10, count=2, dim=4)
+    monkeypatch.setattr(probing, "EPOCHS", 1)
     result = equivariance(**data, base=base, probes="mlp")
-    assert result["p_mlp"] > 0.3
+    assert result["p_mlp"] is not None
     assert result["p_from_labels"] is None
-    result = equivariance(**named(crossed(orbits=15, dim=5)), probes="slp", scaled=False)
+    result = equivariance(**named(crossed(orbits=10, dim=4)), probes="slp", scaled=False)
     assert result["p"] is None
     assert result["r_slp"] is not None
 
@@ -541,28 +355,18 @@ def test_trained_probes_read_and_foretell_copies_and_classes() -> None:
     ("changes", "message"),
     [
         ({"parameters": [1.0] * 120}, r"parameters are all 1\.0; there is nothing to predict"),
-        ({"parameters": ["x"] * 120}, "parameters are all 'x'"),
         ({"parameters": np.repeat(np.arange(30.0), 4)}, "parameters are the same in all rows of each orbit"),
-        ({"parameters": [1.0] * 119 + ["x"]}, "parameters must be all numbers or all strings; row 119 has 'x'"),
-        ({"parameters": [0.0, 1.0] * 59 + [0.0, np.nan]}, "parameters must be finite; row 119 has nan"),
-        ({"parameters": [0.0]}, "parameters must have one entry for each of the 120 embeddings; got 1"),
         ({"parameters": ["x", "y"] * 59 + ["x", "z"]}, "Class 'z' of parameters is in one block only, 29"),
         (
             {"parameters": np.where(np.isin(np.arange(120) // 4, (0, 5)), "a", "b")},
-            "parameters of row 0 is 'a', which no row has that is trained on",
+            "parameters of row 0 is 'a', which is missing from the training rows",
         ),
         ({"orbits": np.r_[np.arange(116) // 4, 29, 29, 29, 77]}, "Orbit 77 has one row, 119; a change takes two"),
         ({"orbits": np.arange(120) // 8}, "Orbit 0 lies in two folds: row 0 in 0, row 4 in 1"),
-        ({"orbits": np.arange(120) / 4}, r"orbits must be strings or integers; row 1 has 0\.25"),
         ({"base": [True] * 120}, "Orbit 0 has 4 originals in base; it must have one"),
         ({"base": [False] * 120}, "Orbit 0 has 0 originals in base"),
         ({"base": ["yes"] * 120}, "base must be true of an original and false of a copy; row 0 has 'yes'"),
-        ({"base": [True]}, "base must have one entry for each of the 120 embeddings; got 1"),
         ({"base": [True, False, False, False] * 30, "parameters": [None] * 120}, "parameters .* row 0 has None"),
-        ({"folds": np.arange(120) // 4 % 2}, r"folds has 2 different values, \[0, 1\]; it needs 3"),
-        ({"blocks": np.arange(120) // 40}, r"blocks has 3 different values, \[0, 1, 2\]; at least 5 are needed"),
-        ({"probes": ["kernell"]}, "probes has 'kernell', not one of .* Did you mean 'kernel'"),
-        ({"embeddings": np.zeros((120, 1, 4))}, r"embeddings must be \[n, dim\] .* got shape \(120, 1, 4\)"),
     ],
 )
 def test_refuses_bad_input(changes: dict[str, Any], message: str) -> None:

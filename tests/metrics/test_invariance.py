@@ -1,6 +1,6 @@
 """Invariance against SciPy, brute force and the properties that its definition implies."""
 
-import json
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -10,12 +10,14 @@ from scipy.stats import ortho_group
 from audio_compositionality.metrics import invariance as module
 from audio_compositionality.metrics.invariance import invariance, selectivity
 
-from .contract import MetricContract, load_metric
+from .contract import MetricContract
 
 
 class TestContract(MetricContract):
     name = "invariance"
     embeddings = ("embeddings",)
+    origin = ("cosine", "cosine_null")
+    at_constant: ClassVar = {"invariance": 0, "centred_cosine": 0, "centred_cosine_null": 0, "quarter_1": 0}
 
     def movable(self, example):
         # Originals are named by their row.
@@ -202,63 +204,6 @@ def test_candidates_that_nothing_tells_apart_are_tied():
     assert invariance(**flat, same=ends[0], different=ends[1])["abx"] == 0
 
 
-def test_nothing_moved_is_1():
-    given = noisy(noise=0.0)
-    result = invariance(**given, return_scores=True)
-    assert result["invariance"] == result["top1"] == 1
-    assert result["cosine"] == pytest.approx(1, abs=1e-12)
-    assert result["centred_cosine"] == pytest.approx(1, abs=1e-12)
-    assert result["scores"] == [1.0] * 30
-    assert [result[f"quarter_{number}"] for number in (1, 2, 3, 4)] == [1.0] * 4
-    # What is blind to the change alone, whatever else it hears.
-    rng = np.random.default_rng(1)
-    content, nuisance = rng.normal(size=(50, 3)), rng.normal(size=(100, 2))
-    heard = np.hstack([np.vstack([content, content]), nuisance]) @ np.diag([1.0, 1, 1, 0, 0])
-    assert invariance(heard, [-1] * 50 + list(range(50)))["invariance"] == 1
-
-
-def test_random_embeddings_are_at_chance():
-    rng = np.random.default_rng(4)
-    result = invariance(
-        rng.normal(size=(2000, 128)), [-1] * 400 + np.repeat(np.arange(400), 4).tolist(), rng.uniform(size=2000)
-    )
-    for name in ("invariance", "cosine", "cosine_null", "centred_cosine", "quarter_1", "quarter_4"):
-        assert abs(result[name]) < 0.02, name
-    assert result["top1"] == pytest.approx(1 / 400, abs=4 / np.sqrt(400 * 1600))
-
-
-def test_a_collapse_to_one_point_is_half_and_retrieves_nothing():
-    """|z − mean|² is half of |z_i − z_j|²: what noise does that drowns the clip."""
-    z = np.random.default_rng(5).normal(size=(200, 16))
-    result = invariance(np.vstack([z, np.zeros_like(z)]), [-1] * 200 + list(range(200)))
-    assert result["invariance"] == pytest.approx(0.5, abs=0.01)
-    assert result["top1"] < 0.02
-
-
-def test_constant_embeddings_give_no_nan():
-    vector = np.random.default_rng(6).normal(size=16).astype(np.float32)
-    result = invariance(**noisy() | {"embeddings": np.broadcast_to(vector, (120, 16))}, return_scores=True)
-    assert result["invariance"] == result["centred_cosine"] == result["centred_cosine_null"] == 0
-    assert result["quarter_1"] == 0
-    assert result["scores"] == [0.0] * 30
-    assert result["top1"] == pytest.approx(1 / 30)
-    assert result["cosine"] == pytest.approx(result["cosine_null"])
-    assert json.dumps(result, allow_nan=False)
-
-
-def test_scale_shift_and_rotation_do_not_matter():
-    given = noisy()
-    z = given["embeddings"]
-    rotation = ortho_group.rvs(10, random_state=5)
-    result = invariance(**given, return_scores=True)
-    origin = {"cosine", "cosine_null"}
-    for moved in (1000 * z, 1e-30 * z, z @ rotation, 1000 * z @ rotation + 7):
-        changed = invariance(**given | {"embeddings": moved}, return_scores=True)
-        for name in set(result) - origin:
-            assert changed[name] == pytest.approx(result[name], abs=1e-9), name
-    assert invariance(**given | {"embeddings": z + 100})["cosine"] > result["cosine"]
-
-
 def test_every_original_counts_the_same():
     given = noisy(copies=1)
     z, base = given["embeddings"], given["base"]
@@ -270,28 +215,19 @@ def test_every_original_counts_the_same():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"base": [-1] * 5}, r"base must have one entry for each of the 10 embeddings; got shape \(5,\)"),
-        ({"base": ["a"] * 10}, "base must hold row numbers"),
         ({"base": [-1] * 5 + [0, 1, 2, 3, 3.5]}, "base must hold row numbers"),
         ({"base": [-1] * 5 + [0, 1, 2, 3, 10]}, "base of row 9 is 10; rows are 0 to 9, an original has −1"),
-        ({"base": [-1] * 5 + [0, 1, 2, 3, -2]}, "base of row 9 is -2"),
         ({"base": [-1] * 5 + [0, 1, 2, 3, 8]}, "base of row 9 is 8, no original: that row is a copy of row 3 itself"),
-        ({"base": [-1] * 5 + [0, 1, 2, 3, 9]}, "base of row 9 is 9, no original"),
         ({"base": [-1] * 5 + [0, 1, 2, 2, 3]}, "row 4 is −1, an original, but no row is a copy of it; 1 of 5"),
         ({"base": [-1] * 10}, "base is −1 in all rows; it needs copies"),
         ({"base": [-1] * 4 + [0, 1, 2, 3, 0, 1]}, "There are 4 originals; at least 5"),
         ({"blocks": [*"abcde", *"bacde"]}, "Row 5 is of block 'b', but row 0, its original, of 'a'"),
         ({"blocks": ["a", "b", "c", "d", "d"] * 2}, r"blocks has 4 different values, .*; at least 5"),
-        ({"blocks": ["a"] * 9}, "blocks must have one entry for each of the 10 embeddings; got 9"),
-        ({"blocks": [0.5] * 10}, "blocks must be strings or integers; row 0 has 0.5"),
-        ({"parameters": [1.0] * 9}, r"parameters must have one entry for each of the 10 embeddings; got shape \(9,\)"),
         ({"parameters": ["x"] * 10}, "parameters must be numbers, one for each of the 10"),
         ({"parameters": [None] * 9 + [1.0]}, "parameters of copies must be finite; row 5 has nan"),
         ({"parameters": [None] * 5 + [3.0] * 5}, "All parameters are 3; they must differ. Leave them out"),
         ({"steps": [[1.0, 2.0]]}, r"steps must have the 1 columns of embeddings; got shape \(1, 2\)"),
-        ({"steps": [[np.nan]]}, "steps must be finite"),
         ({"same": [[1.0]] * 5}, "different is missing; same and different go together"),
-        ({"different": [[1.0]] * 5}, "same is missing"),
         ({"same": [[1.0]] * 4, "different": [[1.0]] * 4}, r"same must have a row of 1 for each of the 5 originals"),
         ({"same": [[1.0]] * 5, "different": [[np.inf]] * 5}, "different must be finite"),
     ],
@@ -301,10 +237,3 @@ def test_refuses_what_does_not_fit(changes, message):
     assert invariance(**given)["n"] == 5
     with pytest.raises(ValueError, match=message):
         invariance(**given | changes)
-
-
-def test_metric_adds_the_arrays_of_compute_to_those_collected(tmp_path):
-    metric, given = load_metric("invariance", tmp_path), noisy()
-    rest = {name: given[name] for name in ("parameters", "blocks")}
-    metric.add_batch(embeddings=given["embeddings"][:50], base=given["base"][:50])
-    assert metric.compute(embeddings=given["embeddings"][50:], base=given["base"][50:], **rest) == invariance(**given)

@@ -35,26 +35,6 @@ class TestContract(MetricContract):
     embeddings = ()
     needed = ("predictions", "references", "options", "tasks")
 
-    def test_order_of_samples_does_not_matter(self) -> None:
-        example = self.example()
-        place = np.random.default_rng(1).permutation(len(example["tasks"]))
-        moved = self.compute(**{name: self.rows(values, place) for name, values in example.items()})
-        for name, value in self.compute().items():
-            # Draws do not depend on it either.
-            assert moved[name] == (pytest.approx(value, abs=1e-9) if not isinstance(value, dict) else moved[name]), name
-        assert moved["intervals"].keys() == self.compute()["intervals"].keys()
-        for name, interval in self.compute()["intervals"].items():
-            assert moved["intervals"][name] == pytest.approx(interval, abs=1e-9)
-
-    def test_metric_collects_batches_and_rows(self, tmp_path: Path) -> None:
-        metric, example = self.metric(tmp_path), self.example()
-        features = {name: example[name] for name in self.features(metric)}
-        rest = {name: values for name, values in example.items() if name not in features}
-        metric.add_batch(**{name: values[:30] for name, values in features.items()})
-        metric.add_batch(**{name: values[30:-1] for name, values in features.items()})
-        metric.add(**{name: values[-1] for name, values in features.items()})
-        assert metric.compute(**rest) == self.compute()
-
     def test_positions_are_collected_as_texts(self, tmp_path: Path) -> None:
         metric, row = self.metric(tmp_path), {"references": ["b"], "options": [["a", "b"]], "tasks": ["duration"]}
         for position, accuracy in (("1", 1.0), ("0", 0.0), ("-1", 0.0), ("", 0.0)):
@@ -265,44 +245,6 @@ def test_polarity_turns_what_yes_says() -> None:
 # ----- those who do not listen
 
 
-def test_chance_is_that_of_draws() -> None:
-    rng, rows = np.random.default_rng(2), twins(60)
-    result = polybench(answered(rows, rng, skill=0, unparsed=0), **rows, parsed=True)
-    for task in TASKS:
-        part = result["by_task"][task]
-        k = len(TEXTS[task])
-        assert part["chance"] == part["majority"] == pytest.approx(1 / k)
-        assert abs(part["accuracy"] - 1 / k) < 3.5 * math.sqrt((1 / k) * (1 - 1 / k) / part["n"])
-        # Concurrency has each state in both polarities, so four questions with two options.
-        chance = 1 / 16 if task == "concurrency" else k**-k
-        assert part["groups_right_chance"] == pytest.approx(chance)
-        assert abs(part["groups_right"] - chance) < 3.5 * math.sqrt(chance * (1 - chance) / 60) + 1 / 60
-    assert result["interval"][0] < result["chance"] < result["interval"][1]
-
-
-def test_random_draws_in_all_orders() -> None:
-    rng, rows = np.random.default_rng(3), cyclic(twins(30))
-    result = polybench(answered(rows, rng, skill=0, unparsed=0), **rows, parsed=True)
-    for name in ("consistency", "all_orders_right"):
-        chance = result[f"{name}_chance"]
-        assert abs(result[name] - chance) < 3.5 * math.sqrt(chance * (1 - chance) / result["n"]), name
-
-
-def test_always_yes() -> None:
-    rows = twins(4)
-    texts = ["Yes" if task == "concurrency" else "-" for task in rows["tasks"]]
-    result = polybench(texts, **rows)
-    assert (result["concurrency"], result["yes_rate"]) == (0.5, 1)
-    # "Yes" says overlap in one polarity and alone in the other.
-    assert result["tp"] == result["fp"] == result["tn"] == result["fn"] == 4
-    assert (result["sensitivity"], result["specificity"], result["balanced_accuracy"]) == (0.5, 0.5, 0.5)
-    assert (result["mcc"], result["groups_right_concurrency"]) == (0, 0)
-    one = polybench(texts, **rows | {"polarity": ["overlap"] * len(texts)})
-    assert (one["sensitivity"], one["specificity"], one["balanced_accuracy"], one["mcc"]) == (1, 0, 0.5, 0)
-    assert one["by_task"]["concurrency"]["macro_f1"] == pytest.approx(1 / 3)
-    assert result["unparsed"] == texts.count("-")
-
-
 def test_always_first() -> None:
     rows = cyclic(twins(4))
     result = polybench(["A"] * len(rows["tasks"]), **rows)
@@ -332,14 +274,6 @@ def test_always_refuse() -> None:
     assert result["adjusted"] < 0
 
 
-def test_always_right() -> None:
-    rows = cyclic(twins(3))
-    result = polybench(list(rows["references"]), **rows)
-    for name in ("accuracy", "macro_f1", "mcc", "groups_right", "consistency", "all_orders_right", "adjusted"):
-        assert result[name] == 1, name
-    assert result["interval"][1] == 1 > result["interval"][0] > 0.7
-
-
 # ----- intervals
 
 
@@ -363,29 +297,6 @@ def test_copies_of_questions_narrow_no_interval_where_groups_say_so() -> None:
     assert told == pytest.approx([right.mean() - half, right.mean() + half], abs=0.03)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("groups", [12, 40])
-def test_intervals_cover(groups: int) -> None:
-    rng, hits, times = np.random.default_rng(6), 0, 300
-    for _ in range(times):
-        rates = rng.beta(3, 2, groups)
-        right = rng.random((groups, 4)) < rates[:, None]
-        n = right.size
-        result = polybench(
-            np.where(right.ravel(), 0, 1),
-            ["a"] * n,
-            [["a", "b"]] * n,
-            ["duration"] * n,
-            groups=np.arange(n) // 4,
-            parsed=True,
-        )
-        low, high = result["interval"]
-        assert low <= result["accuracy"] <= high
-        hits += low <= 0.6 <= high
-    # 95 % ± 3 standard errors of 300 trials, and a little for few groups.
-    assert 0.90 < hits / times < 0.99
-
-
 def test_one_group_tells_nothing() -> None:
     result = polybench([0, 1], ["a", "a"], [["a", "b"]] * 2, ["duration"] * 2, groups=["g", "g"], parsed=True)
     assert result["interval"] == [0, 1]
@@ -405,8 +316,6 @@ GOOD: dict[str, Any] = {
     ("changes", "message"),
     [
         ({"predictions": ["a"]}, "one entry for each answer.*predictions 1, references 2, options 2, tasks 2"),
-        ({"groups": ["x"]}, "one entry for each answer.*groups 1"),
-        ({"ids": ["x"] * 3}, "one entry for each answer.*ids 3"),
         ({name: [] for name in GOOD}, "one answer at least; got predictions 0"),
         ({"options": None}, "polybench got predictions, references, tasks without options"),
         ({"references": ["a", "c"]}, r"in row 1 'c' is not in \['a', 'b'\]"),
@@ -420,10 +329,8 @@ GOOD: dict[str, Any] = {
         ({"tasks": ["duration", "concurrency"]}, r"Options of concurrency are Yes and No; row 1 has \['a', 'b'\]"),
         ({"predictions": ["a", None]}, "predictions must be texts.*; row 1 has None"),
         ({"predictions": [0, 2], "parsed": True}, "a prediction is 0 to 1, or -1; row 1 has 2"),
-        ({"predictions": [0, 0.5], "parsed": True}, "row 1 has 0.5"),
         ({"predictions": [0, True], "parsed": True}, "row 1 has True"),
         ({"predictions": "ab"}, "predictions must be a list; got 'ab'"),
-        ({"predictions": 3}, "predictions must be a list; got 3"),
         ({"groups": ["x", None]}, "groups must be texts or integers; row 1 has None"),
         ({"ids": ["x", "x"]}, "those of 'x' disagree in references: row 0 has 'a', row 1 'b'"),
         (
@@ -433,7 +340,6 @@ GOOD: dict[str, Any] = {
         ({"ids": ["x", "x"], "references": ["a", "a"], "groups": ["g", "h"]}, "disagree in groups"),
         ({"ids": ["x", "x"], "references": ["a", "a"], "tasks": ["duration", "counting"]}, "disagree in tasks"),
         ({"overlap": [1.0, -1.0]}, "overlap must be seconds, at least 0, or None; row 1 has -1.0"),
-        ({"overlap": [1.0, math.inf]}, "row 1 has inf"),
         ({"overlap": [1.0, "2"]}, "row 1 has '2'"),
     ],
 )

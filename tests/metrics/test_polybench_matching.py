@@ -25,7 +25,6 @@ CHINESE = ("狗叫", "猫叫", "雨", "汽车喇叭")
 RUSSIAN = ("собака", "кошка", "дождь", "гудок")
 HINDI = ("कुत्ता", "बिल्ली", "बारिश")
 FRENCH = ("l'aboiement d'un chien", "la sirène", "le café", "la pluie")
-NOTES = ("D", "C", "B", "A")
 
 RULES: dict[str, tuple[str, Sequence[str]]] = {
     "letter": ("B", PETS),
@@ -80,15 +79,6 @@ def test_traps_are_read_better_than_at_first_reading() -> None:
     assert scores.recall >= 0.77
 
 
-def test_labelled_answers_are_of_many_kinds_and_of_every_letter() -> None:
-    rows = labelled_answers(HELD_OUT) + labelled_answers(DEVELOPMENT)
-    assert len({row.id for row in rows}) == len(rows) >= 600
-    assert len({row.kind for row in rows}) >= 15
-    letters = [row.expected for row in rows if row.expected is not None and len(row.options) == 4]
-    assert min(letters.count(place) for place in range(4)) >= len(letters) / 8
-    assert sum(row.expected is None for row in rows) >= len(rows) / 8
-
-
 def test_a_prompt_that_goes_through_the_options_is_read_by_its_conclusion() -> None:
     """What is said of the options before is in their order, so that the first one would be read of each."""
     said = ("is too short", "ends early", "is not heard", "lasts longest")
@@ -103,13 +93,6 @@ def test_a_prompt_that_goes_through_the_options_is_read_by_its_conclusion() -> N
         ):
             text = "\n".join([*lines, last.format(LETTERS[place], PETS[place])])
             assert match_answer(text, PETS).option == place, text
-
-
-def test_i_think_that_it_is() -> None:
-    for place, form in itertools.product(
-        range(4), ("I think that it is {}", "I think that it is {}.", "It's {}", "Probably {}")
-    ):
-        assert match_answer(form.format(LETTERS[place]), PETS).option == place
 
 
 def test_what_is_said_of_other_sounds_depends_on_what_yes_says() -> None:
@@ -139,55 +122,40 @@ def test_as_much_is_read_of_overlap_as_of_none() -> None:
         assert [match_answer(text, YES_NO, polarity).option for text in ALONE] == [alone] * len(ALONE)
 
 
-def test_what_is_said_of_other_options_takes_no_answer_back() -> None:
-    """ "B. A is wrong": a letter and the next sentence, whichever letters they are."""
+ANSWERS = (
+    # What is said of other options takes no answer back; of two answers the later counts; a hedge is none beside it.
+    *("It's {0}", "Probably {0}", "I think that it is {0}.", "If I had to guess, I would say {0}."),
+    *("The answer is {0}. {2} is wrong, it ends early.", "**{0}**. {2} comes later.", "{0}\n{2} is no match."),
+    *("The answer is {0}. {3} is not heard.", "Answer: {2}\nAnswer: {0}", "{2}. Then again, it is {0}."),
+    "I would say {0}, but I can't hear the audio.",
+    *(f"I think it is {{0}}. But it {hedge} be {{2}}." for hedge in ("may", "might", "could")),
+)
+NO_ANSWERS = (
+    *("Suppose the answer is {0}.", "Let's say it is {0}.", "If it were {0}, it would ring.", "I doubt it's {0}."),
+    *("The note is a {0}.", "It is in the key of {0}.", "The voice says: plan {0}.", "The answer is {0}. {3}"),
+    *(f"{{0}}. Then again, it {hedge} be {{2}}." for hedge in ("may", "might", "could")),
+    *(f"I think it {hedge} be {{0}}. But it {hedge} be {{2}}." for hedge in ("may", "might", "could")),
+)
+
+
+@pytest.mark.parametrize("form", [*ANSWERS, *NO_ANSWERS])
+def test_a_letter_is_an_answer_or_none_whichever_letters_there_are(form: str) -> None:
     for place, other in itertools.permutations(range(4), 2):
-        for form in (
-            "The answer is {0}. {1} is wrong, it ends early.",
-            "**{0}**. {1} comes later.",
-            "{0}\n{1} is no match.",
-        ):
-            assert match_answer(form.format(LETTERS[place], LETTERS[other]), PETS).option == place
-        assert match_answer(f"The answer is {LETTERS[place]}. {PETS[other]}", PETS).rule == "conflict"
-        assert match_answer(f"The answer is {LETTERS[place]}. {PETS[other]} is not heard.", PETS).option == place
+        text = form.format(LETTERS[place], PETS[place], LETTERS[other], PETS[other])
+        assert match_answer(text, PETS).option == (place if form in ANSWERS else None), text
+    assert match_answer("The answer is B. rain", PETS).rule == "conflict"
 
 
-def test_of_two_answers_the_later_counts() -> None:
-    """Without a word of correction, too; and what a model would say counts, whatever it says of its ears."""
-    assert match_answer("Answer: B\nAnswer: C", PETS).option == 2
-    assert match_answer("I would say B, but I can't hear the audio.", PETS).option == 1
-
-
-@pytest.mark.parametrize("hedge", ["may", "might", "could"])
-def test_two_that_are_only_possible_are_no_answer(hedge: str) -> None:
-    assert match_answer(f"B. Then again, it {hedge} be C.", PETS).option is None
-    assert match_answer(f"I think it {hedge} be B. But it {hedge} be C.", PETS).option is None
-    # One of the two is said to be so.
-    assert match_answer(f"I think it is B. But it {hedge} be C.", PETS).option == 1
-    assert match_answer("B. Then again, it is C.", PETS).option == 2
-
-
-def test_suppositions_and_letters_of_notes_are_no_answer() -> None:
-    for place, letter in enumerate(LETTERS[:4]):
-        for form in (
-            "Suppose the answer is {}.",
-            "Let's say it is {}.",
-            "If it were {}, it would ring.",
-            "I doubt it's {}.",
-        ):
-            assert match_answer(form.format(letter), PETS).option is None, form
-        for form in ("The note is a {}.", "It is in the key of {}.", "The voice says: plan {}."):
-            assert match_answer(form.format(letter), PETS).option is None, form
-        assert match_answer(f"If I had to guess, I would say {letter}.", PETS).option == place
-
-
-def test_a_yes_to_the_request_is_a_refusal() -> None:
-    for text in (
-        "Yes, I can help with that. Please upload the audio.",
-        "Yes, I understand. Please provide the clip.",
-    ):
-        assert match_answer(text, YES_NO).rule == "refusal"
-    assert match_answer("Yes, I can hear another sound.", YES_NO).option == 0
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("Yes, I can help with that. Please upload the audio.", "refusal"),
+        ("Yes, I understand. Please provide the clip.", "refusal"),
+        ("Yes, I can hear another sound.", "yes or no"),
+    ],
+)
+def test_a_yes_to_the_request_is_a_refusal(text: str, rule: str) -> None:
+    assert match_answer(text, YES_NO).rule == rule
 
 
 STYLES: dict[str, Callable[[str, str], str]] = {
@@ -220,11 +188,6 @@ def test_any_option_is_found_in_every_style(style: str) -> None:
             assert match_answer(answer, options).option == place, (answer, options)
 
 
-def test_order_of_options_moves_with_the_text() -> None:
-    for options in itertools.permutations(NESTED):
-        assert match_answer("It is the car horn.", options).option == options.index("car horn")
-
-
 COMMON = """
 a about above across after again air all almost alone along also always am an and another any are around as ask at
 away back be because been before began below between both bright bring but by call came can clear close come could day
@@ -254,17 +217,6 @@ def test_random_words_are_hardly_ever_parsed() -> None:
         assert parsed <= 0.01 * 2000, (options, parsed)
 
 
-def test_random_characters_raise_nothing() -> None:
-    rng = random.Random(1)
-    alphabet = "aAbB12.,:()[]{}<>*_`$\\\"'/-–\n\t 狗雨дकाé\ud800\u200b\u0301Ⅳ½🙂"
-    pieces = ["<think>", "</think>", "<answer>", "\\boxed{", "answer is", "none of the", "not", "dog", "2.0", *alphabet]
-    for _ in range(3000):
-        text = "".join(rng.choice(pieces) for _ in range(rng.randint(0, 40)))
-        for options in (PETS, TIMES, YES_NO, ("…", "🙂"), ("a", "A dog", "dog")):
-            match = match_answer(text, options)
-            assert (match.option is None) == (match.rule in UNPARSED)
-
-
 def test_options_that_differ_only_in_what_is_folded_are_told_apart_by_letter_and_by_their_own_text() -> None:
     options = ("dog", "A dog", "2", "two")
     assert [match_answer(text, options).option for text in options] == [0, 1, 2, 3]
@@ -273,166 +225,23 @@ def test_options_that_differ_only_in_what_is_folded_are_told_apart_by_letter_and
 
 
 LONG = 20_000
-PIECES = (
-    *(
-        "0",
-        "1 ",
-        "0.",
-        "0:",
-        "0,0",
-        "1.0 to ",
-        "1.0 to 2.0 ",
-        "2.0-",
-        "9.9.9",
-        "a",
-        "A",
-        "A ",
-        "A.",
-        "A. ",
-        "A\n",
-        "(A) ",
-    ),
-    *(
-        "((",
-        "( ( ",
-        "))))",
-        "[[",
-        "{",
-        "\\boxed{",
-        "\\boxed{A",
-        "\\text{",
-        "\\text{A}",
-        "\\",
-        "<",
-        "<|",
-        "<|a|>",
-        "</",
-        "< ",
-    ),
-    *(
-        "<answer>",
-        "<answer>A</answer>",
-        "<answer>A</answer> or ",
-        "</answer>",
-        "<think>",
-        "</think>",
-        "<a>",
-        "<b>B</b>",
-    ),
-    *(
-        "*",
-        "**A** ",
-        "_",
-        "_a",
-        "__A__",
-        "`A`",
-        "$B$",
-        "#",
-        "\n",
-        "\n\n",
-        "\r\n",
-        "\t",
-        " ",
-        "\u00a0",
-        "\u200b",
-        "\u0301",
-    ),
-    *(
-        "a\u0301\u0323",
-        "\u0301\u0323",
-        "\ufdfa",
-        "\u2163",
-        "\u00bd",
-        "\U0001f642",
-        "狗",
-        "是",
-        "答案是",
-        "第二",
-        "정답은 ",
-        "네",
-    ),
-    *(
-        "\u0915\u094d",
-        "\ufb01",
-        "\ud800",
-        "\x00",
-        "Ａ．",
-        "the ",
-        "no ",
-        "not A ",
-        "neither A nor B ",
-        "dog ",
-        "dog or ",
-        "dog, cat, ",
-    ),
-    *(
-        "car ",
-        "car horn ",
-        "The answer is ",
-        "The answer is A. ",
-        "answer: ",
-        "so A ",
-        "wait, A ",
-        "actually, ",
-        "no, ",
-    ),
-    *(
-        "A. dog ",
-        "A. dog\n",
-        "A) No B) Yes ",
-        "dog (A) ",
-        "A is wrong. ",
-        "A is correct. ",
-        "one or ",
-        "two sounds ",
-        "3 (three) ",
-    ),
-    *(
-        "yes, no ",
-        "no other sound ",
-        "I can't ",
-        "as an ai model ",
-        "none of the above ",
-        "but ",
-        "maybe ",
-        "What is A? ",
-    ),
-    *(
-        "first option ",
-        "option 2 ",
-        "'",
-        "it's ",
-        "…",
-        "A ✓ ",
-        '{"answer": "A"} ',
-        "|A",
-        "A: ",
-        "if A ",
-        "impossible to ",
-        "suppose ",
-        "suppose A ",
-        "it might be A, but ",
-        "A. B ",
-        "A and ",
-        "B\n",
-        "overlap ",
-        "no doubt ",
-        "nothing but ",
-        "apart from ",
-        "yes, please ",
-        "the note is a ",
-        "another sound ",
-    ),
+REPEATED = (
+    "0¦1 ¦0.¦0:¦0,0¦1.0 to ¦1.0 to 2.0 ¦2.0-¦9.9.9¦a¦A¦A ¦A.¦A. ¦A\n¦(A) ¦((¦( ( ¦))))¦[[¦{¦\\boxed{¦\\boxed{A¦"
+    "\\text{¦\\text{A}¦\\¦<¦<|¦<|a|>¦</¦< ¦<answer>¦<answer>A</answer>¦<answer>A</answer> or ¦</answer>¦<think>¦"
+    "</think>¦<a>¦<b>B</b>¦*¦**A** ¦_¦_a¦__A__¦`A`¦$B$¦#¦\n¦\n\n¦\r\n¦\t¦ ¦\xa0¦\u200b¦\u0301¦a\u0301\u0323¦"
+    "\u0301\u0323¦\ufdfa¦\u2163¦\xbd¦\U0001f642¦狗¦是¦答案是¦第二¦정답은 ¦네¦\u0915\u094d¦\ufb01¦\ud800¦\x00¦"
+    "Ａ．¦the ¦no ¦not A ¦"
+    "neither A nor B ¦dog ¦dog or ¦dog, cat, ¦car ¦car horn ¦The answer is ¦The answer is A. ¦answer: ¦so A ¦"
+    "wait, A ¦actually, ¦no, ¦A. dog ¦A. dog\n¦A) No B) Yes ¦dog (A) ¦A is wrong. ¦A is correct. ¦one or ¦"
+    "two sounds ¦3 (three) ¦yes, no ¦no other sound ¦I can't ¦as an ai model ¦none of the above ¦but ¦maybe ¦"
+    'What is A? ¦first option ¦option 2 ¦\'¦it\'s ¦…¦A ✓ ¦{"answer": "A"} ¦|A¦A: ¦if A ¦impossible to ¦'
+    "suppose ¦suppose A ¦it might be A, but ¦A. B ¦A and ¦B\n¦overlap ¦no doubt ¦nothing but ¦apart from ¦"
+    "yes, please ¦the note is a ¦another sound "
 )
-HALVES = (
-    ("(", ")"),
-    ("<think>", "</think>"),
-    ("{", "}"),
-    ("A ", "B "),
-    ("<answer>", "</answer>"),
-    ("1 ", "to "),
-    ("**", "A**"),
-)
+PIECES = REPEATED.split("¦")
+"""What is repeated."""
+BRACKETS = (*zip("({", ")}", strict=True), ("<think>", "</think>"), ("<answer>", "</answer>"))
+HALVES = (*BRACKETS, ("A ", "B "), ("1 ", "to "), ("**", "A**"))
 
 
 ALIKE = tuple(f"{'a ' * 200}{number}" for number in range(26))
@@ -457,10 +266,7 @@ def of_options(options: Sequence[str]) -> list[str]:
         *(PETS, YES_NO, SECONDS),
         *(
             pytest.param(options, marks=pytest.mark.slow)
-            for options in (
-                *(COUNTS, TIMES, CHINESE, ("0", "00", "0.0"), ("a a a b", "a a a c")),
-                *(CLOCKS, tuple(reversed(LETTERS)), ALIKE, LONG_TEXTS),
-            )
+            for options in (*(TIMES, CHINESE, ("0", "00", "0.0"), CLOCKS, ALIKE, LONG_TEXTS),)
         ),
     ],
     ids=lambda options: ", ".join(options)[:30],
@@ -482,18 +288,6 @@ def test_no_string_takes_long(options: Sequence[str]) -> None:
     assert not slow
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [PETS, COUNTS, YES_NO, SECONDS, ALIKE], ids=lambda options: ", ".join(options)[:30])
-def test_twice_the_length_takes_no_more_than_thrice_the_time(options: Sequence[str]) -> None:
-    texts = [piece * (LONG // len(piece)) for piece in (*PIECES[::6], *of_options(options))]
-    match_answer("x", options)
-    for attempt in range(3):
-        short, long = (sum(seconds_of(text[:length], options) for text in texts) for length in (LONG // 2, LONG))
-        if long <= 3 * short:
-            break
-        assert attempt < 2, (short, long)
-
-
 def seconds_of(text: str, options: Sequence[str]) -> float:
     """Of the processor, for reading an answer."""
     begin = time.process_time()
@@ -503,10 +297,12 @@ def seconds_of(text: str, options: Sequence[str]) -> float:
 
 def test_mixtures_of_all_that_answers_are_made_of_raise_nothing() -> None:
     rng = random.Random(5)
-    kinds = (PETS, NESTED, COUNTS, YES_NO, TIMES, CLOCKS, ("0", "00", "0.0"), tuple(reversed(LETTERS)))
+    strange = (("0", "00", "0.0"), tuple(reversed(LETTERS)), ("…", "🙂"), ("a", "A dog", "dog"))
+    kinds = (PETS, NESTED, COUNTS, YES_NO, TIMES, CLOCKS, *strange)
     for _ in range(3000):
         options = rng.choice(kinds)
-        text = "".join(rng.choice((*PIECES, *of_options(options))) for _ in range(rng.randint(1, 12)))
+        pieces = (*PIECES, *of_options(options), *"aAbB12.,:()[]{}<>*_`$\\\"'/-–\n\t 狗雨дकाé\ud800\u200b\u0301Ⅳ½")
+        text = "".join(rng.choice(pieces) for _ in range(rng.randint(1, 12)))
         match = match_answer(text, options)
         assert (match.option is None) == (match.rule in UNPARSED)
 

@@ -20,10 +20,10 @@ DIGESTS = {
     ("a_tre_held_out", 1): "cbaf4382f42ff55b29c923bff511868cb73164fc179fe6ca1340bdcaeb05e48d",
     ("audio_text_retrieval", 1): "c62d8d178c15d3bc488b7f6e44572e140cbf7d8b8162d43e3e661f786b196ab5",
     ("binding", 1): "5ab2f9a69e0f082cb59abad227bacf0a976f40359c47a4a183a4d67264499d85",
-    ("comp_a", 1): "2f0bc09a5168db909d574cd242e96ac10e5873b54f7c2bd7ab49032a0879e2fa",
+    ("comp_a", 1): "c19283eb1e442005371cfdcea23f36bc165c54b3552804754a189cb818c51dd6",
     ("equivariance", 2): "84f4e203b628ae497ee0b662720607011446965cbbafb3811a133be6f28fe9b0",
     ("informativeness", 1): "6584ed66f8a7d9601bc30b9d5e68d944534ad9244908b0adc50aa1efda2a797d",
-    ("polybench", 2): "113bceb9ae875488fdf3b9d272cbabf20a8e58d30b3cfe16ad35a1589a7dee85",
+    ("polybench", 2): "f6b9d881594d0dc0301d31ed5539733ec6f887940bf3b5cf6140ac0347abc896",
     ("disentanglement", 2): "19c392b6b27bad5417519cae02e7fd3fac125da912fd9d05696f072dff1735fb",
     ("invariance", 2): "906da334bee633fdd527c019bbd314d3f389356c492ed6ae3cb0c2b295eb030a",
     ("zero_shot_audio", 1): "d238d37afc0cd25db701c9101e3859d6c56612b9b7d7bda327c140c058f611a8",
@@ -125,27 +125,14 @@ def test_digest_is_of_code_and_constants_alone(change: tuple[str, str], same: bo
     assert (digest_of(text) == digest_of(text.replace(*change))) == same
 
 
-SHARED = "def half(x):\n    return x / TWO\nTWO = 2\ndef unused(x):\n    return x\n"
-
-
-@pytest.mark.parametrize(
-    ("change", "same"),
-    [(("TWO = 2", "TWO = 3"), False), (("x / TWO", "x * TWO"), False), (("return x\n", "return -x\n"), True)],
-)
-def test_digest_is_of_what_siblings_have_for_the_metric(change: tuple[str, str], same: bool) -> None:
-    text = "from .shared import half\ndef f(x):\n    return half(x) + 1\n"
-    assert change[0] in SHARED
-    assert (digest_of(text, [SHARED]) == digest_of(text, [SHARED.replace(*change)])) == same
-    assert digest_of(text, [SHARED]) != digest_of(text.replace("half(x)", "x"), [SHARED])
-
-
-@pytest.mark.parametrize("name", ["audio_text_retrieval", "comp_a", "disentanglement", "polybench"])
-def test_measures_that_code_makes_need_numpy_alone(name: str) -> None:
+def test_measures_that_code_makes_need_numpy_alone() -> None:
+    names = ["audio_text_retrieval", "comp_a", "disentanglement", "polybench"]
     code = (
         "import sys; from audio_compositionality.tasks.metric_files import describe_metric\n"
-        f"describe_metric({name!r})\n"
-        f"print('audio_compositionality.metrics.{name}' in sys.modules)\n"
+        f"for name in {names}:\n"
+        "    describe_metric(name)\n"
+        "    assert f'audio_compositionality.metrics.{name}' in sys.modules\n"
         "print(*sorted({'datasets', 'evaluate', 'scipy', 'sklearn', 'torch'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True"]
+    assert done.stdout.split() == []

@@ -122,24 +122,13 @@ def test_a_constant_model_is_at_chance(noise: float) -> None:
             assert result[name] == (None if chance is None else pytest.approx(chance, abs=1e-12)), name
 
 
-def test_chance_of_map_is_that_of_random_similarities() -> None:
-    rng = np.random.default_rng(4)
-    labels = np.repeat(np.arange(10), [1, 2, 3, 4, 5, 6, 7, 8, 9, 55])
-    values = [zero_shot_audio(similarity=rng.normal(size=(100, 10)), labels=labels)["map"] for _ in range(100)]
-    chance = zero_shot_audio(similarity=np.zeros((100, 10)), labels=labels)["chance_map"]
-    assert abs(np.mean(values) - chance) < 3 * np.std(values) / 10
-    assert chance > 0.1 + 5 * np.std(values) / 10, "it is more than the share of the class's clips"
-    one = zero_shot_audio(similarity=np.zeros((100, 2)), labels=[0] + [1] * 99)
+def test_chance_of_map_is_the_mean_over_all_places() -> None:
+    """Of 100 clips one is of the first class, and 99 of the second, of which any may be first."""
+    rows = 1 - np.eye(100)
+    many = np.mean([(row.cumsum() / np.arange(1, 101))[row > 0].mean() for row in rows])
     few = np.mean([1 / place for place in range(1, 101)])
-    many = average_over_places(100, 99)
-    assert one["chance_map"] == pytest.approx((few + many) / 2)
-
-
-def average_over_places(n: int, right: int) -> float:
-    """Mean average precision of n clips of which one is wrong, over its places."""
-    assert right == n - 1
-    rows = 1 - np.eye(n)
-    return float(np.mean([(row.cumsum() / np.arange(1, n + 1))[row > 0].mean() for row in rows]))
+    result = zero_shot_audio(similarity=np.zeros((100, 2)), labels=[0] + [1] * 99)
+    assert result["chance_map"] == pytest.approx((few + many) / 2)
 
 
 # ----- texts
@@ -195,20 +184,19 @@ def test_contributions_are_derivatives_by_the_weight_of_a_clip(has_lists: bool) 
             assert result[f"scores_{name}"][clip] == pytest.approx(expected, abs=1e-6), name
 
 
-@pytest.mark.slow
-def test_intervals_are_wilson_s_and_cover() -> None:
+@pytest.mark.parametrize("name", ["top1", "macro_recall", "map"])
+def test_intervals(name: str) -> None:
+    """Of shares Wilson's; of others the mean of the contributions and 1.96 of its standard errors, or nearly."""
     s, labels = clips()
-    result = zero_shot_audio(similarity=s, labels=labels)
-    wilson = binomtest(round(150 * result["top1"]), 150).proportion_ci(method="wilson")
-    assert result["intervals"]["top1"] == pytest.approx([wilson.low, wilson.high], abs=1e-9)
-    rng = np.random.default_rng(6)
-    labels = rng.permutation(np.repeat(np.arange(5), [10, 20, 30, 40, 50]))
-    similarities = rng.normal(size=(200, 150, 5)) + 1.2 * np.eye(5)[labels]
-    results = [zero_shot_audio(similarity=x, labels=labels) for x in similarities]
-    for name in ("top1", "macro_recall", "map"):
-        truth = np.mean([result[name] for result in results])
-        covered = [result["intervals"][name][0] <= truth <= result["intervals"][name][1] for result in results]
-        assert np.mean(covered) > 0.87, name
+    result = zero_shot_audio(similarity=s, labels=labels, return_scores=True)
+    if name == "top1":
+        expected = binomtest(round(150 * result["top1"]), 150).proportion_ci(method="wilson")
+        assert result["intervals"]["top1"] == pytest.approx([expected.low, expected.high], abs=1e-9)
+    else:
+        low, high = result["intervals"][name]
+        error = np.std(result[f"scores_{name}"], ddof=1) / np.sqrt(150)
+        assert (high - low) / (2 * 1.96) == pytest.approx(error, rel=0.1)
+        assert low < result[name] < high
 
 
 # ----- errors
@@ -218,14 +206,11 @@ def test_intervals_are_wilson_s_and_cover() -> None:
     ("changes", "message"),
     [
         ({"text": np.ones((2, 4))}, "audio has 3 dimensions and text 4: the towers do not share a space"),
-        ({"labels": ["bell", "dog"]}, "labels must have one entry for each of the 3 clips; got 2"),
         ({"labels": ["bell", "dog", "bel"]}, "row 2 has 'bel', the nearest is 'bell'"),
-        ({"labels": [0, 1, 0]}, "row 0 has 0"),
         ({"labels": [["bell"], "dog", ["dog"]]}, "or a list for each; row 1 is none"),
         ({"labels": [["bell"], ["dog", "dog"], ["dog"]]}, "different classes; row 1 has 'dog' twice"),
         ({"labels": [["bell"], [], ["dog"]]}, "Every clip needs a class; row 1 has none"),
         ({"labels": ["bell", "dog", None]}, "labels must be strings or integers; row 2 has None"),
-        ({"class_of_text": ["bell"]}, "class_of_text must have one entry for each of the 2 texts; got 1"),
         ({"labels": None}, "got audio, text without labels"),
         ({"similarity": np.ones((3, 2))}, "similarity is given beside audio, text"),
     ],

@@ -89,17 +89,12 @@ def test_another_version_and_other_sources_are_made_again(change, tmp_path):
     assert len(open_recordings(tmp_path / "beeps", progress=False).entries) == 2 * len(changed.installed)
 
 
-@pytest.mark.parametrize("change", ["sound", "missing"])
-def test_sounds_that_were_changed_are_made_again_and_a_line_says_so(change, tmp_path):
+def test_sounds_that_are_missing_are_made_again_and_a_line_says_so(tmp_path):
     beeps, folder = Beeps(times=[]), tmp_path / "beeps"
     make_folder(beeps, folder)
-    before, sound = files(folder), folder / "label 0" / "a" / "0.wav"
-    content = bytearray(sound.read_bytes())
-    content[-9] ^= 0x40
-    sound.write_bytes(content)
-    if change == "missing":
-        sound.unlink()
-    with pytest.warns(UserWarning, match=r"0\.wav (is damaged|is not there); all sounds of beeps are made again"):
+    before = files(folder)
+    (folder / "label 0" / "a" / "0.wav").unlink()
+    with pytest.warns(UserWarning, match=r"0\.wav is not there; all sounds of beeps are made again"):
         assert make_folder(beeps, folder)
     assert files(folder) == before
     assert not make_folder(beeps, folder)
@@ -174,7 +169,7 @@ class TestCommand:
         assert main(["beeps", "--out", str(folder)]) == 0
         assert capsys.readouterr() == (f"{folder}: made\n", "note: beeps: noises. none\n")
         assert main(["beeps", "--out", str(folder)]) == 0
-        assert capsys.readouterr().out == f"{folder}: was made before, and is whole\n"
+        assert capsys.readouterr().out == f"{folder}: made before, and complete\n"
         next(folder.rglob("*.wav")).unlink()
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from audio_compositionality.cli.main import main
 from studies import tables
 
 
@@ -14,6 +15,12 @@ def test_the_command_scores_and_prints_each_model_beside_the_first(tmp_path, mon
     assert tables.plain("SpeechEmbedding") == tables.plain("speech-embedding")
     monkeypatch.setattr(tables, "ENCODERS", {"timbres": ("log-mel-statistics",)})
     monkeypatch.setattr(tables, "CONTROLS", ("random",))
+
+    def few(command, **_):
+        typed = [str(word) for word in command]
+        assert main([*typed[typed.index("evaluate") :], "--set", "blocks=12"]) == 0
+
+    monkeypatch.setattr(tables.subprocess, "run", few)
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
     command = ["instances", "--out", str(tmp_path), "--draws", "0", "5"]
     for arguments in (command, [*command, "--tables"]):

@@ -45,11 +45,7 @@ from studies.sounds.maker import make_folder
 
 from ..dataset_builder.recipes.toy import Toys, registered
 from ..dataset_builder.texts.scripted import Scripted
-from ..evaluator.run.test_answers import Questions
-from ..evaluator.run.test_asking import Orders, Tells
-from ..evaluator.run.test_outputs import INFO, Captions, TextEncoder
-from ..evaluator.run.test_texts import ManyTexts
-from ..evaluator.run.toys import BandEnergies
+from ..evaluator.run.toys import BandEnergies, Captions, ManyTexts, Orders, Questions, Tells, TextEncoder
 from ..studies.test_sounds_folder import Beeps
 from ..training.made_data import MadeConfiguration
 from ..training.small_training import small_data, small_settings
@@ -209,7 +205,7 @@ def built_quadruples() -> Path:
 
 
 def _texts(folder: Path) -> str:
-    task = Captions(INFO)
+    task = Captions()
     (result,) = evaluate_models([TextEncoder()], ManyTexts(70), [task], QUIET.changed(store=folder / "store"))
     return digest(task.seen.texts, task.seen.clips, result.measures)
 

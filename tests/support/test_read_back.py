@@ -156,4 +156,4 @@ def test_no_changed_bit_is_read_as_other_numbers(tmp_path):
 
 @pytest.mark.fuzz
 def test_no_changed_bit_of_many_is_read_as_other_numbers(tmp_path, fuzz_cases, fuzz_rng):
-    check_flips(found_in(tmp_path, ("",)), fuzz_cases, int(fuzz_rng.integers(2**32)))
+    check_flips(found_in(tmp_path, ("",)), fuzz_cases // 3, int(fuzz_rng.integers(2**32)))

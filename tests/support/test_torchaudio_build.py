@@ -37,7 +37,7 @@ def package(folder: Path, version: str, *libraries: str) -> Path:
         ("2.13.0", "_torchaudio.so", CPU, None),
     ],
 )
-def test_what_a_build_needs(torchaudio: str, library: str, torch: str, fault: str | None, tmp_path: Path) -> None:
+def test_what_a_build_needs(torchaudio, library, torch, fault, tmp_path):
     packages = package(tmp_path / "torchaudio", f"__version__ = '{torchaudio}'\n", library), tmp_path / "torch"
     package(packages[1], torch)
     told = misfit(*packages)
@@ -46,7 +46,7 @@ def test_what_a_build_needs(torchaudio: str, library: str, torch: str, fault: st
         return
     assert told is not None
     kind = torch.partition("+")[2].partition("'")[0]
-    assert told.startswith(f"torchaudio {torchaudio} {fault}: it is left out. ")
+    assert told.startswith(f"torchaudio {torchaudio} {fault}: torchaudio is not used. ")
     assert told.endswith(
         f" pip install --force-reinstall --no-deps torchaudio --index-url https://download.pytorch.org/whl/{kind}"
     )
@@ -55,13 +55,13 @@ def test_what_a_build_needs(torchaudio: str, library: str, torch: str, fault: st
     assert misfit(*packages) is None
 
 
-def test_versions_that_are_not_stated_are_no_fault(tmp_path: Path) -> None:
+def test_versions_that_are_not_stated_are_no_fault(tmp_path):
     torchaudio = package(tmp_path / "torchaudio", "", "_torchaudio.abi3.so")
     assert misfit(torchaudio, package(tmp_path / "torch", CPU)) is None
     assert misfit(tmp_path / "nowhere", tmp_path / "torch") is None
 
 
-def test_one_that_is_imported_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_is_imported_is_left_alone(monkeypatch):
     there = type(sys)("torchaudio")
     monkeypatch.setitem(sys.modules, "torchaudio", there)
     leave_out_unfit_torchaudio()
@@ -69,7 +69,7 @@ def test_one_that_is_imported_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.slow
-def test_a_clone_works_beside_a_build_that_does_not_fit_and_says_so_in_one_line(tmp_path: Path) -> None:
+def test_a_clone_works_beside_a_build_that_does_not_fit_and_says_so_in_one_line(tmp_path):
     """In a process of its own, where both come from a folder before all others; transformers would import it."""
     package(tmp_path / "torchaudio", "__version__ = '2.11.0+cu999'\n", "_torchaudio.abi3.so")
     code = """if True:
@@ -84,4 +84,4 @@ def test_a_clone_works_beside_a_build_that_does_not_fit_and_says_so_in_one_line(
     assert finished.stdout == "1 2 40\n"
     (line,) = finished.stderr.splitlines()
     assert "torchaudio 2.11.0+cu999 needs CUDA 99.9, and torch is " in line
-    assert "it is left out. To mend it: pip install " in line
+    assert "torchaudio is not used. Remedy: pip install " in line

@@ -12,12 +12,10 @@ from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpe
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.tasks.answerers import detector as cascade
-from audio_compositionality.tasks.base import Inputs, Outputs, TaskError
+from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.polybench_atoms import TASK
-from audio_compositionality.tasks.registry import load_benchmark, load_task
 
-from .questions import always_yes, first, knowing, refusing
+from .questions import always_yes, first, knowing
 
 RECIPE = load_recipe("polybench_atoms")
 SETTINGS = PolyphonySpec(train_sets=6, test_sets=6, sample_rate=8_000)
@@ -37,12 +35,6 @@ def scored(rows, who, **requested):
     return TASK.score(rows, Outputs(answers=answers), settings, "cpu", False)
 
 
-def test_it_is_on_request_and_of_its_own_benchmark(rows):
-    assert load_benchmark("polybench_atoms") == [load_task("polybench_atoms")] == [TASK]
-    assert TASK.info.on_request
-    assert TASK.inputs(rows[0], {}) == Inputs()
-
-
 @pytest.mark.parametrize("orders", [1, "cyclic"])
 def test_who_knows_is_right(rows, orders):
     scores = scored(rows, knowing, orders=orders)
@@ -57,33 +49,6 @@ def test_who_knows_is_right(rows, orders):
     ]
     assert (values["chance"], values["groups_right_chance"]) == (0.5, 0.5 ** (4 if orders == 1 else 8))
     assert (len(scores.ids), values["answers"]) == (48, 48 if orders == 1 else 96)
-
-
-def test_who_hears_what_is_there_and_not_when(rows):
-    values = scored(rows, lambda row: knowing(row) if row["task"] == "presence" else "Yes").measures
-    assert (values["presence"], values["sequence"], values["accuracy"]) == (1.0, 0.5, 0.75)
-    assert values["groups_right"] == 0.5
-
-
-@pytest.mark.parametrize(("who", "right", "yes"), [(always_yes, 0.5, 1.0), (refusing, 0.0, None)])
-def test_who_does_not_listen(rows, who, right, yes):
-    values = scored(rows, who).measures
-    assert (values["accuracy"], values["yes_rate"], values["groups_right"]) == (right, yes, 0.0)
-    assert values["refused"] == (48 if who is refusing else 0)
-
-
-@pytest.mark.slow
-def test_a_cascade_that_learns_from_atoms_hears_them(monkeypatch):
-    """Chance and three standard errors are .72."""
-    monkeypatch.setattr(cascade, "STEPS", 300)
-    data = RenderedData("few", {"polybench_atoms": PolyphonySpec(train_sets=8, test_sets=6, sample_rate=8_000)})
-    (result,) = evaluate_models([load_model("cascade")], data, [TASK], RunOptions(progress=False))
-    assert (result.measures["unparsed"], result.measures["answers"]) == (0, 48)
-    assert result.measures["accuracy"] >= 0.72
-
-
-def test_positions_under_cyclic_orders_are_half_right(rows):
-    assert scored(rows, first, orders="cyclic").measures["accuracy"] == 0.5
 
 
 def test_samples_are_questions_and_twins_belong_together(rows):
@@ -105,17 +70,6 @@ def test_samples_are_questions_and_twins_belong_together(rows):
 def test_what_cannot_be_scored(rows, change, words):
     with pytest.raises(TaskError, match=words):
         TASK.settings([{**rows[-1], **change}], {})
-
-
-@pytest.mark.slow
-def test_by_name_with_baselines(tmp_path):
-    data = RenderedData("small", {RECIPE.name: SETTINGS})
-    models = [load_model(name) for name in ("first", "majority", "blind", "statistics")]
-    results = evaluate_models(models, data, [TASK], RunOptions(out=tmp_path, progress=False))
-    limit = 0.5 + 3 * (0.25 / 48) ** 0.5
-    assert {result.model.id: result.measures["accuracy"] <= limit for result in results} == dict.fromkeys(
-        ("first", "majority", "blind", "statistics"), True
-    )
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -11,31 +11,7 @@ from audio_compositionality.tasks.polybench import PRINTED
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.tasks.shapes.questions import TASKS
 
-COUNTS = {
-    "Qwen3-Omni-30B-A3B": (27, 40, 96, 108),
-    "R1-AQA": (36, 40, 27, 108),
-    "Audio Flamingo 3": (15, 40, 84, 108),
-    "TimeAudio + Qwen3-8B": (30, 40, 46, 108),
-    "AudSemThinker-QA GRPO": (15, 40, 64, 108),
-}
 """Of Table 2, right and all answers where something overlaps, and where nothing does."""
-
-
-def test_every_model_has_every_task_and_concurrency_is_worked_out_of_counts():
-    # Of the two that ask with time nothing is printed.
-    assert PRINTED.measures == TASKS[:5]
-    assert list(PRINTED.figures) == list(COUNTS)
-    for model, (hits, positives, rejections, negatives) in COUNTS.items():
-        balanced = (hits / positives + rejections / negatives) / 2
-        assert PRINTED.figures[model]["concurrency"] == pytest.approx(balanced, abs=5e-4)
-
-
-@pytest.mark.parametrize(
-    ("task", "questions"), [("counting", 146), ("duration", 146), ("classification", 145), ("detection", 145)]
-)
-def test_accuracies_are_of_whole_questions(task, questions):
-    for value in PRINTED.of_measure(task):
-        assert abs(value - round(value * questions) / questions) <= 5.1e-4
 
 
 def test_they_are_marked_beside_bars_and_listed_as_not_comparable():
@@ -81,8 +57,3 @@ def test_what_is_printed_of_a_data_set_names_it(name, sets):
     assert len({data for _, _, data in named}) == sets
     assert {model for model, _, _ in named} == {"CLAP-LAION", "the paper's CLAP", "CompA-CLAP"}
     assert all(0 < cell.value < 1 for row in table.rows for cell in row.cells[1:])
-
-
-@pytest.mark.parametrize("name", ["polybench_apart", "polybench_atoms", "a_coat"])
-def test_other_tasks_have_none(name):
-    assert printed_table(load_task(name).info) is None

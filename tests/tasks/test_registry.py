@@ -59,6 +59,11 @@ def test_every_task_describes_its_numbers_whole(task):
         assert measure.spread is None or (measure.fitted and measure.spread in names)
         assert measure.range[0] < measure.range[1]
     assert task.info.score.column is not None
+    for measure, chance in task.info.trusted.items():
+        assert measure in names
+        assert not isinstance(chance, str) or chance in names
+    with pytest.raises(TaskError, match=r"it needs|has no|needs at least|no questions|need two labels"):
+        task.settings([], {})
     for text in (task.info.title, task.info.question, task.info.warning, task.info.samples, task.info.citation):
         assert text.strip()
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.loading.names import absolute_name, is_public
+from audio_compositionality.encoders.loading.names import absolute_name
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.training.data import open_training
@@ -108,18 +108,6 @@ def test_an_encoder_in_a_folder_is_named_by_its_whole_path(tmp_path, monkeypatch
     assert encoder == f"{front}{tmp_path.resolve() / 'models' / 'mine'}"
     assert absolute_name("whisper-tiny.en") == "whisper-tiny.en"
     assert absolute_name("whisper-tiny.en=models") == f"whisper-tiny.en={tmp_path.resolve() / 'models'}"
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        *((name, True) for name in ("whisper-tiny.en", "untrained:lab/encoder", "tower:lab/speaks", "mfcc-statistics")),
-        *((name, False) for name in ("/home/me/mine", "untrained:./mine", "whisper-tiny.en=/home/me/mine", "")),
-        *((name, False) for name in ("mine.py:Encoder", "hear:my_module", "endpoint:model@http://localhost:1")),
-    ],
-)
-def test_names_that_others_can_load(name, expected):
-    assert is_public(name) is expected
 
 
 def test_any_encoder_is_trained_by_the_same_loop(tmp_path: Path, monkeypatch):

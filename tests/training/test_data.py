@@ -74,7 +74,9 @@ class TestRendered:
 
     def test_data_that_nobody_learns_from_are_refused(self):
         data = rendered_preset("mini", recipes=["a_coat"])
-        with pytest.raises(TrainingError, match=rf"mini has nothing .* data are of a_coat, and recipes .* {RECIPE}"):
+        with pytest.raises(
+            TrainingError, match=rf"mini has no training rows; .* data are of a_coat, and training recipes are {RECIPE}"
+        ):
             open_training(data)
         with pytest.raises(TrainingError, match="row a_coat-test-00000 has 4 clips; it must have one"):
             splits_of(data.configuration("a_coat"))
@@ -149,7 +151,7 @@ class TestPublished:
             "\"C:\\theirs\\2.wav\",\"['A dog.', 'a bark']\",0,0,made,val",
             "3.wav,x,0,0,made,test",
         ]
-        with pytest.warns(UserWarning, match="1 rows are to test with"):
+        with pytest.warns(UserWarning, match="1 rows of the test split are left out"):
             splits = published_training(self.table(tmp_path, lines), sounds)
         first, second = splits.train.rows
         assert (first.parts, first.negatives, second.negatives) == (("x", "y"), (("y, then x", ""),), (("z", ""),))
@@ -197,11 +199,11 @@ class TestPublished:
             published_training(outside, sounds)
 
 
-@pytest.mark.filterwarnings("ignore:.*to test with")
+@pytest.mark.filterwarnings("ignore:.*of the test split")
 def test_tables_to_test_with_are_not_learnt_from(tmp_path):
     write(tmp_path / "sounds" / "1.wav")
     (tmp_path / "x.csv").write_text("path,caption,dataset,split_name\n1.wav,x,clotho,evaluation\n")
-    with pytest.raises(TrainingError, match=r"x\.csv has no row to learn from"):
+    with pytest.raises(TrainingError, match=r"x\.csv has no training row"):
         published_training(tmp_path / "x.csv", tmp_path / "sounds")
 
 
@@ -216,7 +218,7 @@ def test_rows_without_texts_are_told(splits):
     assert opened(expression=None, captions=["A bell."]).train.rows[-1].expression == "a bell"
     with pytest.raises(TrainingError, match=r"row .* has no caption$"):
         opened(captions=[])
-    with pytest.raises(TrainingError, match="has no captions, parts and negatives as rows to learn from have"):
+    with pytest.raises(TrainingError, match="has no captions, parts and negatives, which training rows have"):
         opened(negatives=None)
     with pytest.raises(TrainingError, match="theirs has no row of the split 'train'"):
         splits_of(SimpleNamespace(source="theirs", rows=[{**row, "split": "test"} for row in rows], clip_ids=ids))

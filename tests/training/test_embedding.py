@@ -8,7 +8,6 @@ from dataclasses import fields
 import pytest
 import torch
 
-from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.training.batches import Batch, Tokens
 from audio_compositionality.training.embedding import BatchEmbedder, Embeddings, cached_step, chunks_of
 from audio_compositionality.training.losses import stage_loss
@@ -147,23 +146,6 @@ def test_a_scaler_of_gradients(kind: str, form: str, chunk: int | None):
         torch.testing.assert_close(scaled[name] / 1024, gradient, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("chunk", [None, 3])
-def test_accelerate_divides_where_gradients_are_accumulated(chunk: int | None):
-    from accelerate import Accelerator
-
-    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
-    model = accelerator.prepare(BatchEmbedder(ToyTowers()))
-    for _ in range(2):
-        with accelerator.accumulate(model):
-            cached_step(
-                model, toy_batch(), stage_loss("hard"), chunk,
-                backward=accelerator.backward, no_sync=lambda: accelerator.no_sync(model),
-            )  # fmt: skip
-    for name, gradient in step("hard", "own", None)[1].items():
-        torch.testing.assert_close(gradients(model)[name], gradient, rtol=1e-5, atol=1e-5)
-
-
 def test_mixed_precision_around_the_whole_step():
     """An autocast keeps the weights that it has cast: those of the pass without gradient have none."""
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -172,11 +154,6 @@ def test_mixed_precision_around_the_whole_step():
     assert set(chunked) == set(whole)
     for name, gradient in whole.items():
         torch.testing.assert_close(chunked[name], gradient, rtol=0.02, atol=0.02 * float(gradient.abs().max()))
-
-
-def test_a_kind_of_stage_that_there_is_not():
-    with pytest.raises(AudioCompositionalityError, match="no stage of kind 'harder'; there are contrastive, hard, mod"):
-        stage_loss("harder")
 
 
 def test_an_embedder_embeds_all_texts_in_one_go():

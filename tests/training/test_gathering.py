@@ -20,10 +20,10 @@ EVERY = pytest.mark.parametrize("name", NAMES)
 WORKER = Path(__file__).with_name("two_processes.py")
 
 
-def computed(folder: Path, *options: str) -> list[dict[str, Any]]:
+def computed(folder: Path) -> list[dict[str, Any]]:
     """What two processes computed, each of its half of the rows."""
     workers = [
-        subprocess.Popen([sys.executable, WORKER, str(rank), folder, *options], stderr=subprocess.PIPE, text=True)
+        subprocess.Popen([sys.executable, WORKER, str(rank), folder], stderr=subprocess.PIPE, text=True)
         for rank in range(2)
     ]
     try:
@@ -61,30 +61,18 @@ def test_losses_and_gradients_of_embeddings(both: list[dict[str, Any]], name: st
         torch.testing.assert_close(joined / 2, one[field], rtol=0, atol=1e-9)
 
 
-def assert_steps_are_those_of_one_process(results: list[dict[str, Any]], name: str) -> None:
-    """Of a plain step of all rows; results are removed from."""
-    one = of_steps(toy_batch(ROWS), lambda model: model, None)[name]
+@EVERY
+@pytest.mark.parametrize("kind", ["steps", "chunks"])
+def test_gradients_of_weights_after_a_step(both: list[dict[str, Any]], name: str, kind: str):
+    """Plain, and in chunks, the last of which has fewer rows: those of a plain step of all rows."""
+    results = [result[kind][name] for result in both]
+    one = of_steps(toy_batch(ROWS), None)[name]
     losses = [result.pop("loss") for result in results]
     assert float(sum(losses) / 2) == pytest.approx(float(one.pop("loss")), abs=1e-5)
     for result in results:
         assert set(result) == set(one)
         for weight, gradient in one.items():
             torch.testing.assert_close(result[weight], gradient, rtol=1e-5, atol=1e-5)
-
-
-@EVERY
-@pytest.mark.parametrize("kind", ["steps", "chunks"])
-def test_gradients_of_weights_after_a_step(both: list[dict[str, Any]], name: str, kind: str):
-    """Plain, and in chunks, the last of which has fewer rows."""
-    assert_steps_are_those_of_one_process([result[kind][name] for result in both], name)
-
-
-@pytest.mark.slow
-def test_gradients_that_distributed_data_parallel_shares(tmp_path: Path):
-    both = computed(tmp_path, "ddp")
-    for name in NAMES:
-        for kind in ("steps", "chunks"):
-            assert_steps_are_those_of_one_process([result[kind][name] for result in both], name)
 
 
 def test_a_gather_without_gradient_would_not_do():

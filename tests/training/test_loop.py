@@ -18,6 +18,7 @@ from audio_compositionality.support.checked_files import NO_DIGEST, sealed
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.training.log import EVALUATIONS, STEP_COLUMNS, STEPS, log_rows
 from audio_compositionality.training.loop import BEST, learning_rate_at, make_optimizer, stage_neighbours
+from audio_compositionality.training.model import open_towers
 from audio_compositionality.training.run_folder import model_card, read_record
 from audio_compositionality.training.running import finish
 from audio_compositionality.training.settings import Stage, TrainingError
@@ -51,6 +52,12 @@ def stop_at(step):
 
 def read_log(path):
     return log_rows(path.read_bytes().decode())
+
+
+def logged(out):
+    """Everything in the log but seconds and rates."""
+    columns = ("step", "stage", "loss", "scale", "gradient_norm")
+    return [[row[name] for name in columns] for row in read_log(out / STEPS)]
 
 
 def weights(trainer):
@@ -96,7 +103,7 @@ def test_the_log_has_every_step(whole):
     assert all(float(row["loss"]) > 0 and float(row["gradient_norm"]) > 0 for row in rows)
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize("step", [1, 3, 6])
 def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(whole, tmp_path, step):
     with pytest.raises(StoppedError):
         small_trainer(tmp_path, on_step=stop_at(step)).run()
@@ -108,9 +115,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(whole, t
     trainer = small_trainer(tmp_path)
     assert trainer.run().resumed == state.total
     assert is_equal(weights(trainer), whole.weights)
-    columns = ("step", "stage", "loss", "scale", "gradient_norm")
-    both = [[[row[name] for name in columns] for row in read_log(out / STEPS)] for out in (tmp_path, whole.out)]
-    assert both[0] == both[1]
+    assert logged(tmp_path) == logged(whole.out)
 
 
 @pytest.mark.slow
@@ -123,9 +128,10 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights_bit_for_bit(whole, tm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("init", ["tiny", "tiny-clap"])
-def test_two_processes_make_the_losses_and_the_weights_of_one(tmp_path, init):
-    settings = {**GENTLE, "init": init}
+def test_two_processes_make_the_losses_and_the_weights_of_one(tmp_path):
+    """Fresh ones, in which transformers does not know the configuration of small towers before they are opened."""
+    open_towers("tiny").save(tmp_path / "init")
+    settings = {**GENTLE, "init": str(tmp_path / "init")}
     single = small_trainer(tmp_path / "one", **settings)
     single.run()
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
@@ -201,20 +207,17 @@ def exponent_of(path, name):
     return 8 + length + json.loads(content[8 : 8 + length])[name]["data_offsets"][0] + 3
 
 
-@pytest.mark.parametrize("of", ["weight/model.logit_scale", "optimizer/exp_avg/model.text_model.projection.bias", ""])
-def test_a_damaged_state_never_makes_another_model(whole, tmp_path, of):
+def test_a_damaged_state_never_makes_another_model(whole, tmp_path):
     """Killed behind step 5, one bit of the exponent flipped, the same command: a line, and the same model."""
     with pytest.raises(StoppedError):
         small_trainer(tmp_path, on_step=stop_at(5)).run()
     path = tmp_path / FOLDER / FILE
-    flip(path, exponent_of(path, of) if of else 40)
+    flip(path, exponent_of(path, "weight/model.logit_scale"))
     trainer = small_trainer(tmp_path)
     with pytest.warns(UserWarning, match=r"state\.safetensors, cannot be used .*from the one before, of step 2"):
         assert trainer.run().resumed == 2
     assert is_equal(weights(trainer), whole.weights)
-    columns = ("step", "stage", "loss", "scale", "gradient_norm")
-    both = [[[row[name] for name in columns] for row in read_log(out / STEPS)] for out in (tmp_path, whole.out)]
-    assert both[0] == both[1]
+    assert logged(tmp_path) == logged(whole.out)
     # Nothing damaged is left beside the whole ones.
     assert find_checkpoint(tmp_path).position.total == 7
     path.unlink()
@@ -241,15 +244,6 @@ def test_a_log_that_was_changed_is_written_anew(whole, tmp_path):
     assert losses[0] == losses[1]
 
 
-def test_a_record_that_was_changed_is_refused(tmp_path):
-    with pytest.raises(StoppedError):
-        small_trainer(tmp_path, on_step=stop_at(3)).run()
-    path = tmp_path / "training.json"
-    path.write_bytes(path.read_bytes().replace(b'"trained_on": "12', b'"trained_on": "13'))
-    with pytest.raises(TrainingError, match=r"training\.json is damaged: .*put a whole copy in its place"):
-        small_trainer(tmp_path).run()
-
-
 def test_the_model_and_the_best_one_have_digests_of_their_own_files(tmp_path):
     trainer = small_trainer(
         tmp_path, stages="contrastive:2", evaluate_every=1, validate=lambda model, step: {"s": -step}
@@ -262,9 +256,6 @@ def test_the_model_and_the_best_one_have_digests_of_their_own_files(tmp_path):
     assert records[0]["files"] != records[1]["files"]
     for folder in (tmp_path, tmp_path / BEST):
         load_model(str(folder), device="cpu")
-        flip(folder / "model.safetensors", -1)
-        with pytest.raises(AudioCompositionalityError, match=r"model\.safetensors is damaged or was changed"):
-            load_model(str(folder), device="cpu")
 
 
 def test_a_best_model_that_is_not_the_one_of_its_record_ends_no_training(tmp_path):
@@ -340,9 +331,8 @@ def test_only_the_projections_change_where_only_they_are_trained(tmp_path):
     assert any(name.startswith("text_projection.") for name in changed)
 
 
-@pytest.mark.parametrize("init", ["tiny", "tiny-clap"])
-def test_chunks_make_the_weights_of_whole_batches(tmp_path, init):
-    settings = {**GENTLE, "init": init}
+def test_chunks_make_the_weights_of_whole_batches(tmp_path):
+    settings = {**GENTLE, "init": "tiny-clap"}
     plain, chunked = small_trainer(tmp_path / "a", **settings), small_trainer(tmp_path / "b", chunk=3, **settings)
     plain.run()
     chunked.run()

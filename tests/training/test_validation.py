@@ -100,7 +100,7 @@ def test_data_without_items_like_theirs_are_scored_by_their_rows(data):
     assert validation.items == ()
     scores = validation(load_model("bag-of-words"))
     assert scores["score"] == scores["caption.same_words"] == 0
-    with pytest.raises(TrainingError, match="folder has nothing to choose by"):
+    with pytest.raises(TrainingError, match="folder has no validation data"):
         open_validation(TrainingSplits(splits.train, None))
 
 

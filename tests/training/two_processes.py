@@ -1,20 +1,17 @@
-"""One of two processes that compute losses and steps together: python two_processes.py RANK FOLDER [ddp].
+"""One of two processes that compute losses and steps together: python two_processes.py RANK FOLDER.
 
 What it computed of its own half of the rows is written to FOLDER/RANK.pt. The processes meet by a file. Gradients of
-weights are shared as the loop does it, or by DistributedDataParallel, which takes seconds to import.
+weights are shared as the loop does it.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import torch
-from torch import distributed, nn
-from torch.nn.parallel import DistributedDataParallel
+from torch import distributed
 
 from audio_compositionality.training.batches import Batch
 from audio_compositionality.training.embedding import BatchEmbedder, Embeddings, cached_step, chunks_of
@@ -49,24 +46,19 @@ def of_embeddings(embeddings: Embeddings) -> dict[str, dict[str, torch.Tensor]]:
     return results
 
 
-def of_steps(
-    batch: Batch, wrap: Callable[[nn.Module], nn.Module], chunk: int | None
-) -> dict[str, dict[str, torch.Tensor]]:
+def of_steps(batch: Batch, chunk: int | None) -> dict[str, dict[str, torch.Tensor]]:
     """The loss of each stage and the weights' gradients, in float32."""
     results = {}
     for kind, form in STAGES:
-        model = wrap(BatchEmbedder(ToyTowers()))
-        no_sync = getattr(model, "no_sync", nullcontext)
-        loss = cached_step(model, batch, stage_loss(kind, form), chunk, no_sync=no_sync)
-        if not isinstance(model, DistributedDataParallel):
-            average_gradients(list(model.parameters()))
+        model = BatchEmbedder(ToyTowers())
+        loss = cached_step(model, batch, stage_loss(kind, form), chunk)
+        average_gradients(list(model.parameters()))
         results[f"{kind} {form}"] = {"loss": loss, **gradients(model)}
     return results
 
 
 def main() -> None:
     rank, folder = int(sys.argv[1]), Path(sys.argv[2])
-    wrap = DistributedDataParallel if "ddp" in sys.argv else lambda model: model
     torch.set_num_threads(1)
     distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
     share = chunks_of(toy_batch(ROWS), ROWS // 2)[rank]
@@ -79,8 +71,8 @@ def main() -> None:
             "gradient": leaf.grad,
             "numbers": gather(torch.tensor([rank, 10 + rank])),
             "embeddings": of_embeddings(embedded(share)),
-            "steps": of_steps(share, wrap, None),
-            "chunks": of_steps(share, wrap, 3),
+            "steps": of_steps(share, None),
+            "chunks": of_steps(share, 3),
         },
         folder / f"{rank}.pt",
     )

@@ -84,7 +84,9 @@ def open_aligned(
         ModelError: there is no such encoder, or it embeds no sound.
     """
     if train != "all":
-        raise TrainingError(f"train is {train!r}; what is aligned has a map and a text tower, which are both trained")
+        raise TrainingError(
+            f"train is {train!r}; an aligned encoder has a map and a text tower, which are both trained"
+        )
     # The folder that is written is opened from anywhere.
     name = absolute_name(encoder)
     frozen = FrozenEncoder.load(name, seed=seed, options=options, device=device)

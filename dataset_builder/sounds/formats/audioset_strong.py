@@ -68,8 +68,7 @@ class _Reader:
         if unknown:
             reading.problems.add(
                 next(iter(unknown.values())),
-                f"nothing says what {shown(list(unknown))} is called; give a table of ids and names "
-                f"({', '.join(_NAMES)})",
+                f"there is no name of {shown(list(unknown))}; give a table of ids and names ({', '.join(_NAMES)})",
             )
         return reading.annotations(path, self.name, resolution=RESOLUTION)
 

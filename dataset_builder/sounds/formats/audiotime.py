@@ -79,12 +79,12 @@ def _check_kind(intervals: Any, path: Path, where: str) -> None:
         return
     part = next((part for part in _WITHOUT_INTERVALS if part in path.stem.lower()), None)
     what = f"the part {part!r} of AudioTime says {_WITHOUT_INTERVALS[part]}" if part else "there are no intervals here"
-    raise AnnotationError(f"{where}: {what}, not from when to when; only 'ordering' and 'timestamp' do")
+    raise AnnotationError(f"{where}: {what}, not its onset and offset; only 'ordering' and 'timestamp' do")
 
 
 def _event(label: str, interval: list[Any]) -> LabelledEvent:
     if not all(isinstance(time, int | float) and not isinstance(time, bool) for time in interval):
-        raise AnnotationError(f"{label!r} is heard from {interval[0]!r} to {interval[1]!r}; expected are seconds")
+        raise AnnotationError(f"{label!r} lasts from {interval[0]!r} to {interval[1]!r}; expected are seconds")
     onset, offset = interval
     return LabelledEvent(seconds_of(str(onset), "the onset"), seconds_of(str(offset), "the offset"), label_text(label))
 

@@ -72,9 +72,9 @@ def _read_file(draft: DraftRecording, file: Path, problems: Problems) -> None:
             event = _event(observation, f"{number}" if namespace == "scaper" else None)
             draft.events += [(event, where)] if event else []
         except (KeyError, TypeError, AttributeError):
-            problems.add(where, "is no observation with time, duration and value")
+            problems.add(where, "is no observation with time, duration and value", draft.recording)
         except AnnotationError as error:
-            problems.add(where, str(error))
+            problems.add(where, str(error), draft.recording)
 
 
 def _observations(data: Any) -> list[Any]:

@@ -521,8 +521,7 @@ class LabelReading:
             if event.offset > duration + tolerance + 1e-6:
                 self.problems.add(
                     where,
-                    f"{event.label!r} is heard until {event.offset:g} s, after the end of the recording at "
-                    f"{duration:g} s",
+                    f"{event.label!r} lasts until {event.offset:g} s, after the end of the recording at {duration:g} s",
                     draft.recording,
                 )
             elif event.onset < duration:

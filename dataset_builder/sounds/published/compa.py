@@ -129,7 +129,9 @@ class _Reader:
     """The reader; see `Reader`."""
 
     name = "compa"
-    meaning = "the published CompA benchmark: a folder with its archives or what was in them, a zip, a CSV, a Parquet"
+    meaning = (
+        "the published CompA benchmark: a folder with its archives, packed or unpacked, a zip, a CSV or a Parquet file"
+    )
 
     def open(self, path: str) -> Data:
         """Open a copy of the benchmark; see `Reader`.
@@ -323,8 +325,8 @@ def _configuration(
     if items and counts != EXPECTED[recipe]:
         warnings.warn(
             f"{source}: {printable(PurePosixPath(table).name)} has {counts[0]:,} items, {counts[1]:,} of them with a "
-            f"third clip; the published one has {EXPECTED[recipe][0]} and {EXPECTED[recipe][1]}: scores are not those "
-            "of others",
+            f"third clip; the published one has {EXPECTED[recipe][0]} and {EXPECTED[recipe][1]}: scores are not "
+            "comparable with published ones",
             stacklevel=4,
         )
     return ReadConfiguration(recipe, source, rows, clips)

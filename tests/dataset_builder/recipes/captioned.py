@@ -1,4 +1,4 @@
-"""Captions of one and two sources read back, by the templates' text alone, and small settings with captions."""
+"""Captions of one and two sources read back, by the templates' text alone."""
 
 import re
 
@@ -9,9 +9,6 @@ from audio_compositionality.dataset_builder.texts.captions import caption_templa
 NOUNS = ToneSpec().nouns
 
 WORDS = ("quiet", "loud", "slow", "steady", "fast", "low", "middle", "high")
-
-SMALL = {"sample_rate": 8_000}
-"""Settings that render in little time."""
 
 _PHRASE = rf"an? ((?:(?:{'|'.join(WORDS)}) )*)({'|'.join(NOUNS)})"
 

@@ -1,72 +1,176 @@
-"""The quadruples of the presets, and which rows are refused."""
+"""Quadruples and blocks: steps are exact in samples, levels those of the gains, labels and sizes are used evenly."""
+
+from collections import Counter
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.recipes.a_coat import RECIPE
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.recipes.a_coat_instances import BlockSpec
+from audio_compositionality.dataset_builder.recipes.a_coat_recordings import RecordedQuadrupleSpec
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.scenes.selection import NUM_BINS, entropy_bins
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
 
-SOURCE = {"timbre_label": "a", "pitch_label": "b", "rate_label": "c", "amplitude_label": "d"}
+from .recorded import RATE, instances, level, unconditioned
+from .toy import as_others_have_it
+
+SMALL = RecordedQuadrupleSpec(sounds=unconditioned([2] * 7), quadruples=10, duration=0.75, sample_rate=RATE)
+
+BLOCKS = BlockSpec(
+    sounds=instances(7), blocks=3, classes=3, context_sources=2, duration=0.75, sample_rate=RATE, snr_db=-3
+)
 
 
-def test_the_presets_have_the_sizes_that_are_documented():
-    sizes = {name: settings.quadruples for name, settings in RECIPE.presets.items()}
-    assert sizes == {"mini": 64, "full": 2_000, "paper-mini": 64, "paper-full": 2_000}
-    assert {settings.quadruple_candidates for settings in RECIPE.presets.values()} == {50_000}
+def rendered(spec, name="a_coat_recordings"):
+    return load_recipe(name).render(spec)
 
 
-@pytest.mark.parametrize("size", ["mini", "full"])
-def test_the_presets_after_the_papers_letter_differ_in_onset_and_level_alone(size):
-    letter = RECIPE.presets[size].changed(onset="locked", level="clip")
-    assert RECIPE.presets[f"paper-{size}"] == letter
-    assert letter.values() != RECIPE.presets[size].values()
+class TestTones:
+    def test_full_quadruples_are_balanced(self):
+        rows = rendered(load_recipe("a_coat").presets["full"], "a_coat").rows
+        assert len({row["id"] for row in rows}) == len(rows) == 2_000
+        for attribute in ATTRIBUTES:
+            values = [[row["entropy"][attribute]] for row in rows]
+            counts = np.bincount(entropy_bins(np.array(values)).ravel(), minlength=NUM_BINS)
+            assert counts == pytest.approx([400] * 5, abs=8)
+
+    def test_gains_are_those_of_the_labels(self, small_data):
+        for row in small_data.configuration("a_coat").rows:
+            for part in "ACT":
+                decibels = [float(source["amplitude_label"].removesuffix(" dB")) for source in row["metadata"][part]]
+                assert row["gains"][part] == pytest.approx([10 ** (decibel / 20) for decibel in decibels], rel=1e-4)
+                assert len(row["onsets"][part]) == len(row["gains"][part])
+
+    def test_locked_sources_start_at_once_and_the_quadruples_are_the_same(self, small_data):
+        spec = small_data.settings["a_coat"]
+        ours, locked = (rendered(of, "a_coat").rows for of in (spec, spec.changed(onset="locked")))
+        assert [row["metadata"] for row in locked] == [row["metadata"] for row in ours]
+        assert not any(onset for row in locked for part in row["onsets"].values() for onset in part)
+        assert any(onset for row in ours for part in row["onsets"].values() for onset in part)
+
+    def test_the_level_is_that_of_a_quadruple_or_of_each_clip(self, small_data):
+        spec = small_data.settings["a_coat"]
+        shared, separate = (rendered(of, "a_coat") for of in (spec, spec.changed(level="clip")))
+        assert shared.rows == separate.rows
+        steps = [[one.clips(row) for row in range(len(one.rows))] for one in (shared, separate)]
+        are_equal = [[np.array_equal(b - a, d - c) for a, b, c, d in of_level] for of_level in steps]
+        assert all(are_equal[0])
+        assert not all(are_equal[1])
 
 
-@pytest.mark.slow
-def test_after_the_papers_letter_every_source_starts_at_once_and_the_quadruples_are_the_same():
-    ours, letter = (RECIPE.render(RECIPE.presets[name]) for name in ("mini", "paper-mini"))
-    assert [row["metadata"] for row in letter.rows] == [row["metadata"] for row in ours.rows]
-    assert not any(onset for row in letter.rows for part in row["onsets"].values() for onset in part)
-    assert any(onset for row in ours.rows for part in row["onsets"].values() for onset in part)
+def parts(row):
+    return {part: [source["label"] for source in row["metadata"][part]] for part in "ACT"}
 
 
-def test_full_quadruples_are_balanced():
-    rows = RECIPE.render(RECIPE.presets["full"]).rows
-    assert len({row["id"] for row in rows}) == len(rows) == 2_000
-    for attribute in ATTRIBUTES:
-        values = [[row["entropy"][attribute]] for row in rows]
-        counts = np.bincount(entropy_bins(np.array(values)).ravel(), minlength=NUM_BINS)
-        assert counts == pytest.approx([400] * 5, abs=8)
+class TestSounds:
+    def test_labels_and_sizes_are_even_and_labels_of_a_quadruple_differ(self):
+        rows = rendered(SMALL.changed(quadruples=64)).rows
+        assert set(Counter(tuple(map(len, parts(row).values())) for row in rows).values()) == {8}
+        for which, most in (("T", 1), ("AC", 3)):
+            used = Counter(label for row in rows for part in which for label in parts(row)[part]).values()
+            assert len(used) == 7
+            assert max(used) - min(used) <= most
+        for row in rows:
+            labels = [label for of_part in parts(row).values() for label in of_part]
+            assert len(set(labels)) == len(labels)
+            for part in "ACT":
+                assert all(10 ** (-12 / 20) <= gain <= 1 for gain in row["gains"][part])
+                assert len(row["gains"][part]) == len(parts(row)[part])
+
+    def test_there_can_be_more_sources(self):
+        rows = rendered(SMALL.changed(sounds=instances(12), part_sources=4, quadruples=64)).rows
+        sizes = Counter(len(sources) for row in rows for sources in parts(row).values())
+        assert sizes == dict.fromkeys(range(1, 5), 48)
+
+    def test_both_steps_are_the_same_samples(self):
+        rendering = rendered(SMALL)
+        for index in range(SMALL.quadruples):
+            a, b, c, d = (clip.astype(int) for clip in rendering.clips(index))
+            assert np.array_equal(b - a, d - c)
+            assert (b != a).any()
+            assert max(np.abs(clip).max() for clip in (a, b, c, d)) == pytest.approx(0.98 * 2**15, abs=1.5)
+
+    def test_levels_are_those_of_the_gains(self):
+        rendering = rendered(SMALL.changed(part_sources=1, level_range=(-20, 10)))
+        for index, row in enumerate(rendering.rows[:4]):
+            a, b, c, _ = (clip.astype(int) for clip in rendering.clips(index))
+            levels = {part: 20 * np.log10(gains[0]) for part, gains in row["gains"].items()}
+            assert level(a) - level(c) == pytest.approx(levels["A"] - levels["C"], abs=0.05)
+            assert level(b - a) - level(c) == pytest.approx(levels["T"] - levels["C"], abs=0.05)
 
 
-def test_gains_are_those_of_the_labels():
-    rendering = RECIPE.render(RECIPE.presets["mini"])
-    for row in rendering.rows:
-        for part in "ACT":
-            decibels = [float(source["amplitude_label"].removesuffix(" dB")) for source in row["metadata"][part]]
-            assert row["gains"][part] == pytest.approx([10 ** (decibel / 20) for decibel in decibels], rel=1e-4)
-            assert len(row["onsets"][part]) == len(row["gains"][part])
+def block_clips(spec=BLOCKS, index=0):
+    """The clips of a block by the column that they are in."""
+    rendering, clips = rendered(spec, "a_coat_instances"), {}
+    names = load_recipe("a_coat_instances").clip_names(rendering.rows[index])
+    for name, clip in zip(names, rendering.clips(index), strict=True):
+        clips.setdefault(name.partition("/")[0], []).append(clip)
+    return {name: np.stack(of_name) for name, of_name in clips.items()}
 
 
-def test_the_level_is_a_setting(small_data):
-    settings = small_data.settings["a_coat"].changed(level="clip")
-    shared, separate = (RECIPE.render(of_level) for of_level in (small_data.settings["a_coat"], settings))
-    assert shared.rows == separate.rows
-    assert (_step(shared, 0, "B", "A") == _step(shared, 0, "D", "C")).all()
-    assert any(
-        (_step(separate, row, "B", "A") != _step(separate, row, "D", "C")).any() for row in range(len(separate.rows))
-    )
+class TestBlocks:
+    def test_rows_name_what_is_heard(self):
+        row = rendered(BLOCKS, "a_coat_instances").rows[1]
+        for side in "bd":
+            expected = [f"{label}/{row[f'condition_{side}']}/0.wav" for label in row["labels"]]
+            assert row[f"instances_{side}"] == expected
+        for part in "ac":
+            names = row[f"context_{part}_instances"]
+            assert [name.partition("/")[0] for name in names] == row[f"context_{part}"]
+        assert (row["level_db"], row["eq_db"], row["domain"]) == (-3, 4, "recordings")
+        assert rendered(BLOCKS.changed(domain="words"), "a_coat_instances").rows[1] == {**row, "domain": "words"}
 
+    def test_recordings_have_more_classes_and_larger_contexts_unless_another_number_is_set(self):
+        recipe, sounds = load_recipe("a_coat_instances"), instances(12)
+        spec = recipe.of_sounds(recipe.presets["mini"], sounds, {"seed": 3})
+        assert (spec.classes, spec.context_sources, spec.blocks, spec.seed) == (8, 2, 24, 3)
+        assert recipe.of_sounds(spec, sounds, {"classes": 5}).classes == 5
 
-def _step(rendering, row, to, start):
-    clips = dict(zip("ABCD", rendering.clips(row), strict=True))
-    return clips[to] - clips[start]
+    @pytest.mark.parametrize("index", [0, 2])
+    def test_differences_are_the_instances_alone(self, index):
+        clips = {name: clip.astype(int) for name, clip in block_clips(index=index).items()}
+        assert {name: clip.shape for name, clip in clips.items()} == {
+            **dict.fromkeys("AC", (1, 6_000)),
+            **dict.fromkeys(("B", "D", "alone_b", "alone_d"), (3, 6_000)),
+        }
+        assert np.array_equal(clips["B"] - clips["A"], clips["alone_b"])
+        assert np.array_equal(clips["D"] - clips["C"], clips["alone_d"])
+        assert not np.array_equal(clips["alone_b"], clips["alone_d"])
+        assert max(np.abs(clip).max() for clip in clips.values()) == pytest.approx(0.98 * 2**15, abs=1.5)
 
+    @pytest.mark.parametrize("snr", [-3, 8])
+    def test_levels_are_those_that_are_asked_for(self, snr):
+        clips = block_clips(BLOCKS.changed(snr_db=snr))
+        for context, alone in (("A", "alone_b"), ("C", "alone_d")):
+            for clip in clips[alone]:
+                assert level(clip) - level(clips[context]) == pytest.approx(snr, abs=0.01)
 
-@pytest.mark.parametrize("metadata", [None, [SOURCE], {"A": [SOURCE], "C": [SOURCE]}, {"A": [], "C": [], "T": []}])
-def test_a_row_without_its_sources_is_refused(metadata):
-    with pytest.raises(DatasetError, match="row x: metadata is"):
-        RECIPE.check_row({"id": "x", "metadata": metadata})
-    RECIPE.check_row({"id": "x", "metadata": {part: [SOURCE] for part in "ACT"}})
+    def test_each_source_has_a_channel_of_its_own_and_none_without_decibels(self):
+        plain, filtered = (block_clips(BLOCKS.changed(eq_db=eq)) for eq in (0, 6))
+        ratios = [
+            np.abs(np.fft.rfft(one))[100:2_000:50] / np.abs(np.fft.rfft(other))[100:2_000:50]
+            for one, other in zip(filtered["alone_b"], plain["alone_b"], strict=True)
+        ]
+        assert np.std(20 * np.log10(ratios)) > 1
+
+    def test_recordings_are_brought_to_the_rate(self):
+        clips = block_clips(BLOCKS.changed(sounds=instances(7, rate=22_050), sample_rate=16_000))
+        assert clips["A"].shape == (1, 12_000)
+
+    def test_a_stored_row_with_fewer_clips_than_classes_is_refused(self, tmp_path):
+        folder = build_dataset(RenderedData("mine", {"a_coat_instances": BLOCKS}), tmp_path / "data", progress=False)
+        as_others_have_it(folder)
+        shard = next((folder / "a_coat_instances").glob("*.parquet"))
+        table = pq.read_table(shard)
+        rows = table.to_pylist()
+        assert [len(row["D"]) for row in rows] == [3, 3, 3]
+        rows[1]["D"] = rows[1]["D"][:2]
+        pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), shard)
+        with pytest.raises(DatasetError, match="row a_coat_instances-00001 lacks the clip 'D/2'"):
+            _ = open_data(str(folder)).configuration("a_coat_instances").clip_ids

@@ -1,16 +1,26 @@
-"""Every recipe keeps one contract, whatever it draws."""
+"""Every recipe keeps one contract, whatever it draws: of tones, and of the sounds that a user brings."""
 
 import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Literal, get_args, get_origin
 
 import numpy as np
 import pytest
 from datasets import Audio, Dataset, Features
 
 from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.data import AUDIO, NUMBER, TEXT, WHOLE, DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
-from audio_compositionality.dataset_builder.rendered import rendered_preset
+from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.scenes.effects import ParameterRange
+from audio_compositionality.support.errors import InputError
+
+from ..sounds.made import made_recordings
+from . import louder
+from .recorded import RATE, WHO, described, instances, named, unconditioned
+from .toy import registered
 
 SMALL = {
     "a_coat": {"quadruples": 6, "quadruple_candidates": 600},
@@ -23,6 +33,7 @@ SMALL = {
     "comp_a_order": {"items": 8},
     "comp_a_train": {"train_rows": 8, "validation_rows": 4},
     "factors": {"stars": 2, "crossed_levels": (2, 2, 2, 2)},
+    "louder": {"items": 6},
     "polybench": {"train_sets": 1, "test_sets": 1},
     "polybench_apart": {"train_sets": 1, "test_sets": 1},
     "polybench_atoms": {"train_sets": 1, "test_sets": 1},
@@ -32,27 +43,115 @@ SMALL = {
 }
 """Changes to the preset mini that leave few rows."""
 
-FEWER = {
-    "a_coat_instances": {"blocks": 2},
-    "a_coat_recordings": {"quadruples": 3},
-    "binding": {"trials": 4},
-    "comp_a_attribute": {"items": 5},
-    "comp_a_order": {"items": 5},
-    "factors": {"stars": 1},
+SETS = {"train_sets": 1, "test_sets": 1}
+
+SOUNDS = {
+    "a_coat_instances": (instances(7), {"blocks": 3, "classes": 3, "context_sources": 2, "duration": 0.75}),
+    "a_coat_recordings": (unconditioned([2] * 7), {"quadruples": 6, "duration": 0.75}),
+    "audio_text_retrieval": (described(), {}),
+    "binding": (instances(4, ("a/1", "a/2", "b/1", "b/2", "c")), {"trials": 8, "duration": 0.75}),
+    "comp_a_attribute": (named(WHO), {"items": 6}),
+    "comp_a_order": (named(), {"items": 6}),
+    "comp_a_train": (named(), {"train_rows": 4, "validation_rows": 2}),
+    "louder": (unconditioned([2] * 4), {"items": 6}),
+    "polybench": (made_recordings(28, labels="abcdefg", rate=RATE), SETS),
+    "polybench_apart": (made_recordings(28, labels="abcdefg", rate=RATE), SETS),
+    "polybench_atoms": (made_recordings(28, labels="abcdefg", rate=RATE), SETS),
+    "transforms": (made_recordings(12, rate=RATE), {"bases": 10, "transforms": ("noise",)}),
+    "zero_shot_audio": (described(), {}),
 }
-"""The same with fewer rows, where those are the first of more."""
+"""Sounds that suit a recipe, with changes that leave few rows."""
 
-RECIPES = [name for name in list_recipes() if name != "toys"]
+MORE = {
+    "a_coat_instances": {"blocks": 5},
+    "a_coat_recordings": {"quadruples": 8},
+    "binding": {"trials": 9},
+    "comp_a_attribute": {"items": 9},
+    "comp_a_order": {"items": 9},
+    "comp_a_train": {"train_rows": 10, "validation_rows": 5},
+    "factors": {"stars": 3, "crossed_levels": (2, 2, 2, 3)},
+    "louder": {"items": 8},
+    "polybench": {"train_sets": 2, "test_sets": 2},
+    "polybench_apart": {"train_sets": 2, "test_sets": 2},
+    "polybench_atoms": {"train_sets": 2, "test_sets": 2},
+    "transforms": {"bases": 11, "untransformed": 6},
+}
+"""The same with more rows, where those of fewer are among them."""
+
+CARDS = {
+    "a_coat": ("6 quadruples",),
+    "a_coat_instances": ("3 blocks: two contexts A and C, and 6 classes", "nothing was recorded", "has 1 source of"),
+    "a_coat_recordings": ("6 quadruples A, B = A ∪ T",),
+    "binding": ("6 trials of scenes",),
+    "comp_a_attribute": ("| pitch | low | 0, 1 |",),
+    "comp_a_order": ("| pitch | low | 0, 1 |",),
+    "comp_a_train": ("first later, before that and amid",),
+    "factors": ("2 **stars** of 30 clips", "16 **crossed** clips"),
+    "louder": (
+        "Three sounds of different labels, one after the other",
+        "`louder` | place of the louder one among them |",
+    ),
+    "polybench": (
+        "25 multiple-choice questions about 23 clips",
+        "25 about\n23 to learn from",
+        "electric piano, brass sec",
+    ),
+    "polybench_apart": ("14 multiple-choice questions", "14 to learn from"),
+    "polybench_atoms": (
+        "8 questions about 4 clips",
+        "meaning of Yes, where options are Yes and No: `present`, `absent`, `before`, `after` |",
+    ),
+    "transforms": (
+        "10 sound scenes: by turns a single source, and 2 to 3 sources together.",
+        "4 further single sources come after them without copies",
+        "| 7 | Breath Pad |",
+    ),
+    "a_coat_instances of sounds": ("3 blocks: two contexts A and C, and 3 classes",),
+    "binding of sounds": ("8 trials of scenes",),
+    "polybench of sounds": ("25 multiple-choice questions",),
+    "transforms of sounds": (
+        "recordings, as evenly over their labels",
+        "Other recordings, as many as there are and at most 112, come after them without copies",
+        "| `noise` | −10 to 40 dB | white Gaussian noise",
+    ),
+}
+"""Words of cards, by the names of members."""
+
+RECIPES = [*(name for name in list_recipes() if name != "toys"), "louder"]
+
+MEMBERS = [*RECIPES, *(f"{name} of sounds" for name in SOUNDS)]
 
 
-@pytest.fixture(scope="module", params=RECIPES)
-def configuration(request):
+@pytest.fixture(scope="module", autouse=True)
+def a_recipe_of_another():
+    with registered(louder.RECIPE):
+        yield
+
+
+def spec_of(member, **changes):
+    name, _, of_sounds = member.partition(" of ")
+    recipe = load_recipe(name)
+    if of_sounds:
+        sounds, few = SOUNDS[name]
+        rate = {"sample_rate": RATE} if "sample_rate" in type(recipe.presets["mini"]).model_fields else {}
+        return recipe, recipe.of_sounds(recipe.presets["mini"], sounds, {**rate, **few, **changes})
+    return recipe, recipe.presets["mini"].changed(**{**SMALL[name], **changes})
+
+
+def opened(member, **changes):
+    recipe, spec = spec_of(member, **changes)
+    return RenderedData("small", {recipe.name: spec}).configuration(recipe.name)
+
+
+@pytest.fixture(scope="module", params=MEMBERS)
+def member(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def configuration(member):
     """A few rows of each recipe."""
-    return small(request.param)
-
-
-def small(name, **changes):
-    return rendered_preset("mini", recipes=[name], **{**SMALL[name], **changes}).configuration(name)
+    return opened(member)
 
 
 def audio_columns(features):
@@ -61,6 +160,7 @@ def audio_columns(features):
 
 def test_every_recipe_is_here():
     assert set(SMALL) == set(RECIPES)
+    assert set(SOUNDS) == {name for name in RECIPES if load_recipe(name).takes_sounds}
 
 
 def test_ids_are_of_their_own_and_splits_follow_each_other(configuration):
@@ -96,54 +196,249 @@ def test_clips_have_names_and_are_16_bits_under_full_scale(configuration):
             assert len({len(clip) for clip in clips}) == 1
 
 
+def wrong_values(column, value):
+    """Values that break a rule of a column."""
+    yield {"no": "column"}
+    if not column.optional:
+        yield None
+    if isinstance(column.kind, list):
+        yield "text"
+        if column.least:
+            yield value[: column.least - 1]
+        if column.count or column.per:
+            yield [*value, *value[:1]] if value else ["another"]
+        if column.filled:
+            yield [*value, ""]
+        if column.choices:
+            yield [*value, "nonesuch"]
+        if value:
+            yield [*value[:-1], {}]
+    elif isinstance(column.kind, Mapping):
+        for name in column.kind if value is not None else ():
+            yield {**value, name: None}
+            if column.least:
+                yield {**value, name: value[name][: column.least - 1]}
+    elif column.choices:
+        yield from ("nonesuch", 4_711)
+    else:
+        yield from {TEXT: (3,), NUMBER: ("1", float("nan"), True), WHOLE: (1.5, True)}[column.kind]
+
+
 def test_a_row_in_which_a_column_is_damaged_is_refused(configuration):
     recipe = load_recipe(configuration.recipe)
-    silent = [name for name in configuration.features if name not in {*audio_columns(configuration.features), "id"}]
     row = dict(configuration.rows[0])
-    for name in silent:
-        with pytest.raises(DatasetError, match=re.escape(row["id"])):
-            recipe.check_row({**row, name: {"no": "column"}})
+    for column in recipe.columns(next(iter(recipe.presets.values()))):
+        if column.kind in (AUDIO, [AUDIO]) or column.name == "id":
+            continue
+        rules = rf"^row {re.escape(row['id'])}: {column.name} (is|are) .*; .*(it|each|none)"
+        for value in wrong_values(column, row[column.name]):
+            with pytest.raises(DatasetError, match=rules):
+                recipe.check_row({**row, column.name: value})
 
 
-def test_the_card_names_every_column(configuration):
+def test_the_card_names_every_column_and_says_what_there_is(configuration, member):
     card = configuration.description
-    missing = [name for name in configuration.features if f"`{name}`" not in card]
-    assert missing == []
+    assert [name for name in configuration.features if f"`{name}`" not in card] == []
+    assert [words for words in CARDS.get(member, ()) if words not in card] == []
     assert not card.startswith("#")
     assert "{{" not in card
     assert "None" not in card
+    assert "FM voice" not in card or member in RECIPES
     # What is included ends its line.
     assert not re.search(r"[a-z]\.[A-Z][a-z]", card)
+    if configuration.recipe.startswith("comp_a"):
+        assert max(len(line) for line in card.splitlines() if not line.startswith("|")) <= 140
 
 
-@pytest.mark.slow
-def test_the_same_spec_draws_the_same_rows_and_another_seed_others(configuration):
-    name = configuration.recipe
-    again = small(name)
-    assert again.fingerprint == configuration.fingerprint
+def test_the_same_spec_draws_the_same_rows_and_samples_and_another_seed_others(member, configuration):
+    again = type(configuration.rendering)(*spec_of(member))
+    assert again.rows is not configuration.rows
     assert list(again.rows) == list(configuration.rows)
-    other = small(name, seed=7)
+    for index in {len(again.rows) - 1, 0}:
+        pairs = zip(again.clips(index), configuration.rendering.clips(index), strict=True)
+        assert all(np.array_equal(*pair) for pair in pairs)
+    other = opened(member, seed=7)
     assert other.fingerprint != configuration.fingerprint
-    if name not in ("audio_text_retrieval", "zero_shot_audio"):
+    if configuration.recipe not in ("audio_text_retrieval", "zero_shot_audio"):
         assert list(other.rows) != list(configuration.rows)
 
 
-@pytest.mark.parametrize("name", FEWER)
-def test_fewer_rows_are_the_first_of_more(name):
-    more, fewer = small(name), small(name, **FEWER[name])
-    split = [row for row in more.rows if row["split"] == fewer.rows[0]["split"]]
-    count = len(fewer.rows) if name != "factors" else 30
-    assert list(fewer.rows)[:count] == split[:count]
+@pytest.mark.parametrize(
+    "member", [m for m in MEMBERS if m.partition(" of ")[0] in MORE and m != "transforms of sounds"], scope="module"
+)
+def test_further_rows_change_none(member, configuration):
+    more = opened(member, **MORE[configuration.recipe])
+    places = {row["id"]: place for place, row in enumerate(more.rows)}
+    # The numbers of crossed clips say which of them they are.
+    rows = [row for row in configuration.rows if row.get("kind") != "crossed"]
+    assert len(places) > len(rows) > 0
+    assert [more.rows[places[row["id"]]] for row in rows] == rows
+    last = len(rows) - 1
+    pairs = zip(more.rendering.clips(places[rows[last]["id"]]), configuration.rendering.clips(last), strict=True)
+    assert all(np.array_equal(*pair) for pair in pairs)
+
+
+OTHERS = {
+    "ranges": [(("gain", ParameterRange(-6, 0)), ("noise", ParameterRange(0, 9)))],
+    "transforms": [("reverb",)],
+    "templates": [("{label}",)],
+    "domain": ["birds"],
+    "background": ["dog"],
+    "swapped": [(), ("pitch",), ("action",)],
+    "sounds": [
+        named(WHO, each=7),
+        instances(9),
+        unconditioned([3] * 9),
+        made_recordings(28, labels="abcdefg"),
+        described(6),
+    ],
+    "crossed_levels": [(3, 2, 2, 2)],
+}
+"""Other values of some fields."""
+
+
+def others_of(spec, name):
+    """Other values of a field, the nearest first; not all of them are possible."""
+    value, kind = getattr(spec, name), type(spec).model_fields[name].annotation
+    if name in OTHERS:
+        others = OTHERS[name]
+    elif name == "voices":
+        others = [value[::-1]]
+    elif get_origin(kind) is Literal:
+        others = get_args(kind)
+    elif isinstance(value, bool):
+        others = [not value]
+    elif isinstance(value, tuple):
+        *rest, last = value
+        others = [(*rest, last * 0.97), (*rest, last - 1), (*rest, last * 1.03), value[:-1], (*value, last + 1)]
+    else:
+        others = [value + 1, value - 1, value * 2, value * 0.9, value + 0.1]
+    return [other for other in others if other != value]
+
+
+def test_the_fingerprint_changes_exactly_when_a_field_does(member, configuration):
+    recipe, spec = spec_of(member)
+    assert opened(member).fingerprint == configuration.fingerprint
+    fingerprints = {configuration.fingerprint: "none"}
+    # There are as many classes as voices; recordings of one rate keep it.
+    fields = set(type(spec).model_fields) - {"num_classes"}
+    fields -= (
+        set() if member in RECIPES else spec.of_tones | ({"sample_rate"} if recipe.name == "transforms" else set())
+    )
+    for name in sorted(fields):
+        for other in others_of(spec, name):
+            try:
+                changed = spec.changed(**{name: other})
+            except InputError:
+                continue
+            fingerprint = RenderedData("x", {recipe.name: changed}).configuration(recipe.name).fingerprint
+            assert fingerprints.setdefault(fingerprint, name) == name
+            break
+    # Four tones after each other need longer clips.
+    assert {"none", *fields} - set(fingerprints.values()) <= {"four"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RECIPES)
-def test_built_clips_are_the_rendered_ones_bit_for_bit(name, tmp_path):
-    data = rendered_preset("mini", recipes=[name], **SMALL[name])
-    build_dataset(data, tmp_path / "built", audio_format="wav", progress=False, workers=1)
-    stored, rendered = open_data(str(tmp_path / "built")).configuration(name), data.configuration(name)
+@pytest.mark.parametrize("member", MEMBERS)
+def test_what_is_built_is_what_is_rendered_bit_for_bit(member, tmp_path):
+    recipe, spec = spec_of(member)
+    data = RenderedData("small", {recipe.name: spec})
+    folder = build_dataset(data, tmp_path / "built", audio_format="wav", progress=False, workers=1)
+    stored, rendered = open_data(str(folder)).configuration(recipe.name), data.configuration(recipe.name)
     assert stored.fingerprint == rendered.fingerprint
+    assert list(stored.rows) == [dict(row) for row in rendered.rows]
     assert list(stored.clip_ids) == list(rendered.clip_ids)
     for read, made in zip(stored.clips(), rendered.clips(), strict=True):
         assert (read.id, read.sample_rate, read.problem) == (made.id, made.sample_rate, None)
         np.testing.assert_array_equal(read.waveform, made.waveform)
+    card = (folder / "README.md").read_text("utf-8")
+    assert rendered.description.splitlines()[0] in card
+    assert ("CC BY" in card) == (member in RECIPES)
+
+
+SETS_OF = [{"train_sets": 30, "test_sets": 12}, {"train_sets": 30, "test_sets": 200}]
+
+PRESETS = {
+    "a_coat": [
+        {"quadruples": 64, "quadruple_candidates": 50_000},
+        {"quadruples": 2_000, "quadruple_candidates": 50_000},
+    ],
+    "a_coat_instances": [{"blocks": 24}, {"blocks": 96}],
+    "a_coat_recordings": [{"quadruples": 64}, {"quadruples": 500}],
+    "a_tre": [
+        {"train_scenes": 512, "validation_scenes": 64, "test_scenes": 64, "scene_candidates": 150_000},
+        {"train_scenes": 8_000, "validation_scenes": 1_000, "test_scenes": 1_000, "scene_candidates": 150_000},
+    ],
+    "audio_text_retrieval": [{"clips": 200}, {"clips": 100_000}],
+    "binding": [{"trials": 90}, {"trials": 360}],
+    "comp_a_attribute": [{"items": 100}, {"items": 400}],
+    "comp_a_order": [{"items": 100}, {"items": 800}],
+    "comp_a_train": [{"train_rows": 4_000, "validation_rows": 200}, {"train_rows": 20_000, "validation_rows": 1_000}],
+    "factors": [
+        {"stars": 32, "crossed_levels": (8, 4, 4, 4), "max_sources": 3},
+        {"stars": 300, "crossed_levels": (8, 8, 8, 8), "max_sources": 3},
+    ],
+    "polybench": SETS_OF,
+    "polybench_apart": [{"train_sets": 30, "test_sets": 24}, {"train_sets": 30, "test_sets": 200}],
+    "polybench_atoms": [{"train_sets": 30, "test_sets": 24}, {"train_sets": 30, "test_sets": 200}],
+    "rate_binding": [{}, {}],
+    "transforms": [{"bases": 48, "untransformed": 112}, {"bases": 400, "untransformed": 800}],
+    "zero_shot_audio": [{"clips": 200}, {"clips": 100_000}],
+}
+"""The sizes of mini and full."""
+
+ROWS = {
+    "a_coat_instances": {"test": 24},
+    "a_coat_recordings": {"test": 64},
+    "audio_text_retrieval": {"test": 64},
+    "binding": {"test": 90},
+    "comp_a_attribute": {"test": 100},
+    "comp_a_order": {"test": 100},
+    "factors": {"test": 960 + 512},
+    "polybench": {"train": 750, "test": 300},
+    "polybench_apart": {"train": 420, "test": 336},
+    "polybench_atoms": {"train": 240, "test": 192},
+    "rate_binding": {"test": 384},
+    "transforms": {"test": 1_024},
+    "zero_shot_audio": {"test": 192},
+}
+"""Rows of mini by split."""
+
+LETTER = {
+    "a_coat": {"onset": "locked", "level": "clip"},
+    "a_tre": {"onset": "locked"},
+    "transforms": {
+        "transforms": ("noise", "reverb"),
+        "ranges": {"noise": (-30, 50), "pitch": (-12, 12), "reverb": (0.1, 3), "stretch": (0.5, 2)},
+    },
+}
+"""What presets after the papers' letter change."""
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_have_the_sizes_that_are_documented(name):
+    presets = load_recipe(name).presets
+    for preset, sizes in zip(("mini", "full"), PRESETS[name], strict=True):
+        assert {field: getattr(presets[preset], field) for field in sizes} == sizes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ROWS)
+def test_the_smaller_preset_has_its_rows_by_split_with_ids_of_their_own(name):
+    recipe = load_recipe(name)
+    rows = recipe.render(recipe.presets["mini"]).rows
+    assert Counter(row["split"] for row in rows) == ROWS[name]
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert {row["domain"] for row in rows if "domain" in row} <= {"tones" if name.startswith("comp_a") else "timbres"}
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if "paper-mini" in load_recipe(name).presets])
+def test_presets_after_the_papers_letter_change_what_it_says_and_nothing_else(name):
+    presets = load_recipe(name).presets
+    for size in ("mini", "full"):
+        ours, letter = presets[size], presets[f"paper-{size}"]
+        differing = {field for field in type(ours).model_fields if getattr(ours, field) != getattr(letter, field)}
+        assert differing == set(LETTER.get(name, ()))
+        for field, value in LETTER.get(name, {}).items():
+            stated = getattr(letter, field)
+            assert stated == value or {of: (span.low, span.high) for of, span in stated} == value

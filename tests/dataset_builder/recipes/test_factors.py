@@ -1,21 +1,14 @@
 """The clips of stars and of the crossed part: they differ in what the row says and in nothing else."""
 
-import math
 from collections import Counter
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.data import DatasetError, to_waveform
-from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes.factors import RECIPE, FactorSpec
-from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
-from audio_compositionality.dataset_builder.scenes.mixing import DrawnRendering
 from audio_compositionality.dataset_builder.scenes.sources import FULL_SCALE, Source, ToneBank, draw_crossed, draw_stars
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES, default_voices
-from audio_compositionality.support.errors import InputError
 
 FEW = {"num_classes": 3, "voices": default_voices()[:3], "stars": 9, "crossed_levels": (3, 2, 2, 2)}
 
@@ -40,17 +33,6 @@ def stars(few):
             version = row["id"].removeprefix(f"factors-{row['block']}-")
             every.setdefault(row["block"], {})[version] = (drawn, row, few.clips(index)[0].astype(np.int32))
     return every
-
-
-@pytest.mark.slow
-def test_the_presets_have_the_sizes_that_are_documented():
-    sizes = {name: (settings.stars, settings.crossed_levels) for name, settings in RECIPE.presets.items()}
-    assert {name: sizes[name] for name in ("mini", "full")} == {"mini": (32, (8, 4, 4, 4)), "full": (300, (8, 8, 8, 8))}
-    assert all(RECIPE.presets[f"paper-{name}"] == RECIPE.presets[name] for name in ("mini", "full"))
-    assert {settings.max_sources for settings in RECIPE.presets.values()} == {3}
-    rows = (RECIPE.render(RECIPE.presets[name]).rows for name in ("mini", "full"))
-    counts = [Counter(row["kind"] for row in of_preset) for of_preset in rows]
-    assert counts == [{"star": 960, "crossed": 512}, {"star": 9_000, "crossed": 4_096}]
 
 
 def test_every_orbit_is_whole(stars, few):
@@ -113,19 +95,6 @@ def test_steps_of_level_are_exact_to_the_rounding(stars):
         ratio = (high - low) / (middle - low)
         assert np.abs((loud - quiet) - ratio * (medium - quiet)).max() <= 1 + ratio + 0.01
         assert np.abs(loud - quiet).max() > 1_000
-
-
-def test_the_target_alone_is_scaled_where_nothing_is_behind_it(stars):
-    single = [of_star for of_star in stars.values() if len(of_star["base"][1]["metadata"]) == 1]
-    assert single
-    for of_star in single:
-        _, base, clip = of_star["base"]
-        for _, row, other in of_star.values():
-            if row["factor"] == "amplitude":
-                ratio = row["gains"][0] / base["gains"][0]
-                assert np.abs(other - ratio * clip).max() <= 0.5 + 0.5 * ratio + 0.01
-                step = row["values"]["amplitude"] - base["values"]["amplitude"]
-                assert 20 * math.log10(ratio) == pytest.approx(step)
 
 
 def test_shares_of_the_period_survive_a_change_of_rate(stars, few):
@@ -240,82 +209,11 @@ def test_an_amplitude_above_full_scale_gets_a_gain():
     assert np.abs(loud.clips(index)[0].astype(np.int32)).max() in (FULL_SCALE - 1, FULL_SCALE, FULL_SCALE + 1)
 
 
-def test_the_same_bits_twice(few):
-    again = DrawnRendering(RECIPE, FactorSpec(**FEW))
-    assert again is not few
-    assert again.rows == few.rows
-    assert all((again.clips(index)[0] == few.clips(index)[0]).all() for index in range(0, len(few.rows), 5))
-    assert drawn_of(FactorSpec(**FEW, seed=1))[0].shares != drawn_of(few.spec)[0].shares
-
-
-def test_the_fingerprint_is_the_recipes_own():
-    """Neither other recipes nor their settings change it; its own settings do."""
-    alone = rendered_preset("mini", recipes=["factors"]).configuration("factors").fingerprint
-    for changes in ({}, {"quadruples": 3}, {"test_scenes": 12}):
-        assert rendered_preset("mini", **changes).configuration("factors").fingerprint == alone
-    prints = {alone}
-    for changes in ({"stars": 3}, {"crossed_levels": (2, 2, 2, 2)}, {"seed": 1}, {"max_sources": 2}):
-        prints.add(rendered_preset("mini", recipes=["factors"], **changes).configuration("factors").fingerprint)
-    assert len(prints) == 5
-
-
-@pytest.mark.slow
-def test_rendered_and_built_are_the_same_rows_and_samples(few, tmp_path):
-    data = RenderedData("few", {"factors": few.spec})
-    folder = build_dataset(data, tmp_path / "x", progress=False)
-    built = open_data(folder).configuration("factors")
-    assert built.fingerprint == data.configuration("factors").fingerprint
-    assert list(built.rows) == list(few.rows)
-    for index, clip in enumerate(built.clips()):
-        assert clip.id == f"{few.rows[index]['id']}/audio"
-        assert (clip.waveform == to_waveform(few.clips(index)[0])).all()
-    card = (folder / "README.md").read_text("utf-8")
-    assert "9 **stars** of 10 clips" in card
-    assert "24 **crossed** clips" in card
-    assert "| `factors` | test 114 | FLAC |" in card
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"stars": 4_097}, "stars is 4097; K = 8 classes allow 4,096"),
-        ({"crossed_levels": (8, 1, 8, 8)}, "crossed_levels of pitch is 1; it must be from 2"),
-        (
-            {"num_classes": 2, "voices": default_voices()[:2], "max_sources": 13, "stars": 1},
-            "max_sources is 13; K = 2 classes allow 12",
-        ),
-    ],
-)
-def test_settings_out_of_range_are_refused(changes, message):
-    with pytest.raises(InputError, match=message):
-        FactorSpec(**changes)
-
-
 def test_as_many_sources_as_there_can_be_are_found():
     settings = FactorSpec(num_classes=2, voices=default_voices()[:2], max_sources=12, stars=16, seed=1)
     sets = [set(clip.sources) for clip in drawn_of(settings) if clip.block]
     assert max(map(len, sets)) == 12
     assert {Source(*levels) for levels in product(range(2), repeat=4)} >= set.union(*sets)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"metadata": []}, "row x: metadata is"),
-        ({"kind": "round"}, "row x: kind is 'round'; it is one of 'star', 'crossed'"),
-        ({"factor": "colour"}, "row x: factor is 'colour'; it is one of '', 'timbre'"),
-        ({"kind": "crossed", "factor": "pitch"}, "row x: factor is 'pitch'; that of a crossed clip is ''"),
-        ({"kind": "crossed", "factor": ""}, "row x: block is 'star-00000'"),
-        ({"block": ""}, "row x: block is ''"),
-        ({"levels": {"timbre": 1}}, r"row x: levels is .*; it has timbre \(a whole number\), pitch"),
-        ({"values": None}, r"row x: values is None; it has pitch \(a number\), rate"),
-    ],
-)
-def test_a_row_that_does_not_say_what_it_is_is_refused(few, changes, message):
-    row = {**few.rows[1], "id": "x"}
-    RECIPE.check_row(row)
-    with pytest.raises(DatasetError, match=message):
-        RECIPE.check_row({**row, **changes})
 
 
 def test_another_seed_draws_everything_anew():

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.scenes.twins import (
+    ARRANGEMENTS,
     ATOMIC,
     BLOCK,
     EARLY_END,
+    FIRST,
+    LAST,
     LEVELS,
     OVERLAPPING,
     PAIRED,
@@ -21,7 +24,8 @@ from audio_compositionality.dataset_builder.scenes.twins import (
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent, polyphony
 from audio_compositionality.dataset_builder.texts.answer_check import answer_fault, check_questions
 from audio_compositionality.dataset_builder.texts.question_controls import balance_of, require_balance
-from audio_compositionality.dataset_builder.texts.questions import QuestionError, in_sentence
+from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_TASKS, ATOMS, question_tasks
+from audio_compositionality.dataset_builder.texts.questions import QuestionError, QuestionSettings, in_sentence
 from audio_compositionality.support.errors import InputError
 
 LABELS = ("Alarm", "bell", "cow", "dog", "engine", "flute", "goat", "horn")
@@ -34,9 +38,9 @@ LEVEL = {"duration/longest", "counting/together"}
 """Kinds whose tracks all have one level."""
 
 
-def drawn(labels, split, sets, seed, block=BLOCK):
+def drawn(labels, split, sets, seed, block=BLOCK, kinds=OVERLAPPING):
     """All groups of a split."""
-    every = draw_groups(OVERLAPPING, labels, split, sets, seed, block=block)
+    every = draw_groups(kinds, labels, split, sets, seed, block=block)
     return tuple(group for groups in every for group in groups)
 
 
@@ -80,13 +84,6 @@ def test_a_set_has_23_clips_and_25_questions(groups):
     assert len({clip.name for group in groups for clip in group.clips}) == 23 * SETS
 
 
-def test_further_sets_change_none_before_and_seeds_and_splits_do(groups):
-    assert drawn(LABELS, "test", 3, 0) == groups[:21]
-    for split, seed in (("train", 0), ("test", 1)):
-        other = drawn(LABELS, split, 3, seed)
-        assert not {group.clips for group in other} & {group.clips for group in groups}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("early", [0, EARLY_END, None], ids=["whole", "early", "any"])
 def test_two_algorithms_agree_on_every_answer_however_early_sounds_end(groups, early):
@@ -110,16 +107,30 @@ def test_a_hundred_wrong_answers_are_all_noticed(asked):
             check_questions([injected], annotations)
 
 
-def test_what_is_heard_has_to_bear_out_the_answers(groups):
-    for group in groups[:7]:
+@pytest.mark.parametrize("kinds", [OVERLAPPING, PAIRED, ATOMIC])
+def test_further_sets_change_none_before_and_seeds_and_splits_do(kinds):
+    first = drawn(LABELS, "test", 3, 0, kinds=kinds)
+    fewer = drawn(LABELS, "test", 2, 0, kinds=kinds)
+    assert first[: len(fewer)] == fewer
+    assert len(first) == 1.5 * len(fewer)
+    for split, seed in (("train", 0), ("test", 1)):
+        other = drawn(LABELS, split, 3, seed, kinds=kinds)
+        assert not {group.clips for group in other} & {group.clips for group in first}
+    for labels in (LABELS[:4], (*LABELS, "Bell")):
+        with pytest.raises(InputError, match="questions need 5 or more, all of which read differently"):
+            drawn(labels, "test", 1, 0, kinds=kinds)
+
+
+@pytest.mark.parametrize("kinds", [OVERLAPPING, PAIRED, ATOMIC])
+def test_what_is_heard_has_to_bear_out_the_answers(kinds):
+    for group in drawn(LABELS, "test", 1, 0, kinds=kinds):
         annotations = annotated(group)
+        assert len(questions_of(group, annotations)) == len(group.clips) * len(group.questions)
         labels = {label: LABELS[(place + 1) % len(LABELS)] for place, label in enumerate(LABELS)}
-        silent = replace(annotations[0], events=annotations[0].events[:1])
-        moved = replace(
-            annotations[0], events=tuple(replace(event, label=labels[event.label]) for event in silent.events)
-        )
+        moved = [replace(event, label=labels[event.label]) for event in annotations[0].events[:1]]
+        events = annotations[1].events if kinds is ATOMIC else tuple(moved)
         with pytest.raises(QuestionError, match=f"{group.name}-1: what is heard does not bear out the answer"):
-            questions_of(group, [moved, *annotations[1:]])
+            questions_of(group, [replace(annotations[0], events=events), *annotations[1:]])
 
 
 def test_clips_of_a_group_have_the_same_words_and_options_and_another_answer_each(asked):
@@ -218,12 +229,6 @@ def test_dials_are_those_of_the_clips(asked):
     assert 0.22 <= min(gaps["detection"]) <= max(gaps["detection"]) <= 0.3
 
 
-@pytest.mark.parametrize("labels", [LABELS[:4], (*LABELS, "Bell")], ids=["few", "alike"])
-def test_labels_that_do_not_serve_are_refused(labels):
-    with pytest.raises(InputError, match="questions need 5 or more, all of which read differently"):
-        drawn(labels, "test", 1, 0)
-
-
 def blocks_of(clip, block):
     """For each block of a clip how many voices each label has in it."""
     heard = [Counter() for _ in range(24)]
@@ -284,3 +289,76 @@ def test_in_together_every_label_is_heard_as_often_in_one_voice_and_in_two_whate
 def test_kinds_of_groups_have_places_of_their_own_in_random_streams():
     places = [kind.place for kind in (*OVERLAPPING, *PAIRED, *ATOMIC)]
     assert sorted(places) == list(range(11))
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return list(draw_groups(PAIRED, LABELS, "test", 60, 0, block=BLOCK))
+
+
+class TestPaired:
+    """Scenes together and pulled apart: the same sounds, questions and answers at other times."""
+
+    def test_a_pair_differs_in_when_sounds_begin_and_in_nothing_else(self, pairs):
+        assert len(pairs) == 2 * 60
+        for together, apart in pairs:
+            assert [group.arrangement for group in (together, apart)] == list(ARRANGEMENTS)
+            for name in ("pair", "questions", "task", "number", "split"):
+                assert getattr(together, name) == getattr(apart, name)
+            for one, other in zip(together.clips, apart.clips, strict=True):
+                assert one.name != other.name
+                for track, moved in zip(one.tracks, other.tracks, strict=True):
+                    assert (track.label, track.variant, track.level) == (moved.label, moved.variant, moved.level)
+                    (start, stop), (moved_start, moved_stop) = track.spans[0], moved.spans[0]
+                    assert stop - start == moved_stop - moved_start
+
+    def test_together_sounds_overlap_and_apart_a_quarter_of_a_second_lies_between_them_in_any_order(self, pairs):
+        firsts = set()
+        for pair in pairs:
+            spans = [[[track.spans[0] for track in clip.tracks] for clip in group.clips] for group in pair]
+            for of_group in spans:
+                assert all(of_clip == of_group[0] for of_clip in of_group)
+                assert all(FIRST <= start < stop <= LAST for start, stop in of_group[0])
+            (together, *_), (apart, *_) = spans
+            if pair[0].task == "counting":
+                starts, stops = zip(*together, strict=True)
+                assert min(stops) - max(starts) >= 100
+                firsts.add(int(np.argmin([start for start, _ in apart])))
+            else:
+                longest, *shorter = together
+                assert all(min(longest[1], stop) - max(longest[0], start) >= 100 for start, stop in shorter)
+            for (start, stop), (other, end) in combinations(apart, 2):
+                assert start - end >= 25 or other - stop >= 25
+        assert firsts == {0, 1, 2, 3}
+
+
+class TestAtoms:
+    """Two clips with other answers, asked either way."""
+
+    def test_they_are_no_part_of_the_five(self):
+        assert not set(ATOMS) & set(question_tasks())
+
+    def test_twins_have_their_sounds_at_the_same_places_and_other_labels_there(self):
+        for group in drawn(LABELS, "test", 40, 0, kinds=ATOMIC):
+            one, other = ([(track.variant, track.level, track.spans) for track in clip.tracks] for clip in group.clips)
+            assert one == other
+            labels = [[track.label for track in clip.tracks] for clip in group.clips]
+            assert labels[0] != labels[1]
+            assert all(len(set(of_clip)) == 3 for of_clip in labels)
+            assert (set(labels[0]) == set(labels[1])) == (group.task == "sequence")
+
+    @pytest.mark.parametrize(
+        ("task", "events", "said"),
+        [
+            ("presence", [(1.0, 1.1, "bell")], {("reed", "absent")}),
+            ("presence", [(1.0, 1.3, "bell")], {("bell", "present"), ("reed", "absent")}),
+            ("sequence", [(1.0, 2.0, "bell"), (1.3, 2.0, "reed")], set()),
+            ("sequence", [(1.0, 2.0, "bell"), (1.5, 2.0, "reed")], {("bell", "before"), ("reed", "after")}),
+            ("sequence", [(1.0, 2.0, "bell")], set()),
+        ],
+    )
+    def test_what_is_said_is_certain(self, task, events, said):
+        heard = Annotation("clip", 10.0, tuple(LabelledEvent(*event) for event in events), 0.0, "scenes")
+        kind = ATOM_TASKS[task]
+        facts = kind.facts(heard, kind.variants[0], frozenset(("bell", "reed")), QuestionSettings())
+        assert {(fact.anchor, fact.answer) for fact in facts} == said

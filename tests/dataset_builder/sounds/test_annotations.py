@@ -41,7 +41,6 @@ def is_plain(activity):
     )
 
 
-@pytest.mark.slow
 @given(spans, spans)
 def test_union_intersection_and_total_are_those_of_sets(one, other):
     first, second = union(one), union(other)
@@ -163,7 +162,7 @@ def test_readings():
         (lambda: LabelledEvent(0, 1, "a", confidence=2), "expected is 0 to 1"),
         (lambda: clip(duration=0.0), "'r' lasts 0.0 s"),
         (lambda: clip(resolution=-1.0), "the resolution of 'r' is -1.0 s"),
-        (lambda: clip((0, 11, "a")), "'r': 'a' is heard until 11 s, after the end at 10.0 s"),
+        (lambda: clip((0, 11, "a")), "'r': 'a' lasts until 11 s, after the end at 10.0 s"),
     ],
 )
 def test_what_is_no_annotation(make, message):

@@ -43,8 +43,12 @@ def decibels(sound: np.ndarray, sample_rate: int) -> np.ndarray:
     return 10 * np.log10(2 * np.mean(frames**2, axis=1) + 1e-30)
 
 
-@pytest.mark.parametrize("sample_rate", [16_000, 32_000, 44_100])
-@pytest.mark.parametrize("note", [0, 36, 69, 84])
+def tone(frequency: float) -> np.ndarray:
+    """The second second of a sine, as `settled` gives it."""
+    return np.sin(2 * np.pi * frequency * np.arange(RATE, 2 * RATE) / RATE)
+
+
+@pytest.mark.parametrize(("note", "sample_rate"), [(0, 16_000), (36, 44_100), (69, 32_000), (84, 44_100)])
 def test_full_carrier_is_a_pure_sine(note, sample_rate):
     sound = render(Voice(), note, duration=0.5, key_up=0.5, sample_rate=sample_rate)
     n = np.arange(len(sound))
@@ -52,6 +56,9 @@ def test_full_carrier_is_a_pure_sine(note, sample_rate):
     # The envelope reaches level 15 in the first block, on a straight line from 0 in octaves.
     expected[:64] *= 2.0 ** (15 * np.arange(1, 65) / 64 - 15)
     np.testing.assert_allclose(sound, expected, atol=2e-7)
+    # Whether the key is ever released makes no difference before that.
+    held = render(Voice(), note, duration=0.5, key_up=math.inf, sample_rate=sample_rate)
+    np.testing.assert_array_equal(held, sound)
 
 
 def test_carriers_add_up_unclipped():
@@ -96,18 +103,15 @@ def sine_with_feedback(cycles: np.ndarray, gain: np.ndarray, strength: float) ->
 
 @pytest.mark.parametrize("feedback", [1, 4, 6])
 def test_feedback_is_the_mean_of_two_samples(feedback):
-    off, carrier = Operator(), replace(FULL, fixed=True, coarse=0)
-    looped = replace(FULL, fixed=True, coarse=2)
+    off, carrier, looped = Operator(), replace(FULL, fixed=True, coarse=0), replace(FULL, fixed=True, coarse=2)
     voice = Voice(operators=(carrier, looped, off, off, off, off), algorithm=17, feedback=feedback)
     sound, n, gain = first_samples(voice)
     modulator = sine_with_feedback(100 * n / RATE, gain, 2.0 ** (feedback - 8))
     np.testing.assert_allclose(sound, gain * np.sin(2 * np.pi * (n / RATE + 2 * modulator)), atol=1e-5)
-
-
-def test_feedback_of_algorithm_32_is_a_quarter():
-    looped = replace(FULL, fixed=True, coarse=2)
-    sound, n, gain = first_samples(Voice(operators=(*[Operator()] * 5, looped), algorithm=32, feedback=7))
-    np.testing.assert_allclose(sound, sine_with_feedback(100 * n / RATE, gain, 2.0**-3), atol=1e-5)
+    # That of algorithm 32 is a quarter.
+    sound, n, gain = first_samples(Voice(operators=(*[off] * 5, looped), algorithm=32, feedback=feedback))
+    expected = sine_with_feedback(100 * n / RATE, gain, 2.0 ** (feedback - 10))
+    np.testing.assert_allclose(sound, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(("algorithm", "source"), [(4, 4), (6, 5)])
@@ -125,64 +129,53 @@ def test_amplitude_steps_in_a_loop_of_several_operators(algorithm, source, feedb
 def test_fixed_frequency_ignores_key_and_pitch_modulation(note):
     operator = replace(FULL, fixed=True, coarse=6, fine=35)  # 10 ** (2 + 0.35): coarse counts modulo 4
     voice = solo(operator, transpose=-12, pitch_levels=(60,) * 4, pitch_mod_depth=99, pitch_sensitivity=7)
-    n = np.arange(RATE, 2 * RATE)
-    np.testing.assert_allclose(settled(voice, note), np.sin(2 * np.pi * 10**2.35 * n / RATE), atol=1e-6)
+    np.testing.assert_allclose(settled(voice, note), tone(10**2.35), atol=1e-6)
+
+
+SLOW_SQUARE = {"lfo_wave": 3, "lfo_speed": 0, "pitch_mod_depth": 99, "pitch_sensitivity": 7}
+"""At speed 0, 0.065 Hz, the first half cycle, the low one, lasts 7.7 s."""
 
 
 @pytest.mark.parametrize(
-    ("coarse", "fine", "ratio"), [(0, 0, 0.5), (0, 50, 0.75), (1, 1, 1.01), (3, 0, 3), (7, 99, 13.93)]
+    ("operator", "voice", "ratio"),
+    [
+        *(
+            ({"coarse": coarse, "fine": fine}, {}, ratio)
+            for coarse, fine, ratio in ((0, 0, 0.5), (0, 50, 0.75), (1, 1, 1.01), (3, 0, 3), (7, 99, 13.93))
+        ),
+        ({}, {"pitch_levels": (60,) * 4}, 2 ** (10 / 32)),
+        ({}, SLOW_SQUARE, 2 ** -(255 * 255 / 65536)),
+        ({}, {**SLOW_SQUARE, "lfo_sync": False}, 2 ** (255 * 255 / 65536)),
+    ],
 )
-def test_frequency_ratio(coarse, fine, ratio):
-    sound = settled(solo(replace(FULL, coarse=coarse, fine=fine)), 57)
-    n = np.arange(RATE, 2 * RATE)
-    np.testing.assert_allclose(sound, np.sin(2 * np.pi * 220 * ratio * n / RATE), atol=1e-6)
-
-
-def test_pitch_envelope_at_one_level_is_a_constant_shift():
-    sound = settled(solo(pitch_levels=(60,) * 4), 57)
-    n = np.arange(RATE, 2 * RATE)
-    np.testing.assert_allclose(sound, np.sin(2 * np.pi * 220 * 2 ** (10 / 32) * n / RATE), atol=1e-6)
-
-
-def test_square_lfo_alternates_between_two_pitches():
-    """At speed 0, 0.065 Hz, the first half cycle, the low one, lasts 7.7 s."""
-    voice = solo(lfo_wave=3, lfo_speed=0, pitch_mod_depth=99, pitch_sensitivity=7)
-    octaves = 255 * 255 / 65536
-    n = np.arange(RATE, 2 * RATE)
-    np.testing.assert_allclose(settled(voice, 81), np.sin(2 * np.pi * 880 * 2**-octaves * n / RATE), atol=1e-6)
-    voice = replace(voice, lfo_sync=False)
-    np.testing.assert_allclose(settled(voice, 69), np.sin(2 * np.pi * 440 * 2**octaves * n / RATE), atol=1e-6)
+def test_frequency(operator, voice, ratio):
+    sound = settled(solo(replace(FULL, **operator), **voice), 57)
+    np.testing.assert_allclose(sound, tone(220 * ratio), atol=1e-6)
 
 
 def test_transpose_is_another_key():
-    scaled = Operator(
-        rates=(80, 60, 40, 50),
-        levels=(99, 80, 60, 0),
-        break_point=30,
-        left_depth=60,
-        right_depth=40,
-        right_curve=1,
-        rate_scaling=7,
-        output_level=90,
-        detune=5,
-    )
-    voice = Voice(operators=(scaled,) * 6, algorithm=5, feedback=3)
+    scaled = {"break_point": 30, "left_depth": 60, "right_depth": 40, "right_curve": 1, "rate_scaling": 7, "detune": 5}
+    operator = Operator(rates=(80, 60, 40, 50), levels=(99, 80, 60, 0), output_level=90, **scaled)
+    voice = Voice(operators=(operator,) * 6, algorithm=5, feedback=3)
     plain = render(voice, 60, duration=0.5, key_up=0.3)
-    np.testing.assert_array_equal(render(replace(voice, transpose=12), 48, duration=0.5, key_up=0.3), plain)
-    np.testing.assert_array_equal(render(replace(voice, transpose=-24), 84, duration=0.5, key_up=0.3), plain)
+    for transpose, note in ((12, 48), (-24, 84)):
+        other = render(replace(voice, transpose=transpose), note, duration=0.5, key_up=0.3)
+        np.testing.assert_array_equal(other, plain)
 
 
-@pytest.mark.parametrize("output_level", [20, 34, 57, 80, 98])
-def test_output_level_step(output_level):
-    expected = -(99 - output_level) * LEVEL_STEP
-    assert level_db(settled(solo(Operator(output_level=output_level)))) == pytest.approx(expected, abs=1e-3)
-
-
-@pytest.mark.parametrize(("level", "steps"), [(99, 0), (98, 0), (97, 2), (96, 2), (61, 38), (20, 78)])
-def test_envelope_levels_act_in_pairs(level, steps):
-    """The level is 28 + v, of which the lowest bit is ignored."""
-    operator = replace(FULL, levels=(99, 99, level, 0))
-    assert level_db(settled(solo(operator))) == pytest.approx(-steps * LEVEL_STEP, abs=1e-3)
+@pytest.mark.parametrize(
+    ("fields", "steps"),
+    [
+        *(({"output_level": level}, 99 - level) for level in (20, 34, 57, 80, 98)),
+        # Levels of the envelope act in pairs: the level is 28 + v, of which the lowest bit is ignored.
+        *(
+            ({"output_level": 99, "levels": (99, 99, level, 0)}, steps)
+            for level, steps in ((99, 0), (98, 0), (97, 2), (96, 2), (61, 38), (20, 78))
+        ),
+    ],
+)
+def test_levels(fields, steps):
+    assert level_db(settled(solo(Operator(**fields)))) == pytest.approx(-steps * LEVEL_STEP, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +218,7 @@ def test_level_scaling_stops_at_full_level():
     assert level_db(settled(solo(operator), 81)) == pytest.approx(0, abs=1e-3)
 
 
-@pytest.mark.parametrize("sample_rate", [16_000, 32_000, 44_100, 96_000])
+@pytest.mark.parametrize("sample_rate", [16_000, 96_000])
 @pytest.mark.parametrize(("rate_scaling", "quarters"), [(0, 25), (3, 29)])  # 40 * 41 >> 6; 3 * (60 // 3 - 7) >> 3
 def test_decay_rate(sample_rate, rate_scaling, quarters):
     operator = Operator(
@@ -272,12 +265,6 @@ def test_release_ends_in_exact_silence():
     assert last == pytest.approx(0.5 + 15 / octaves_per_second, abs=2 * 64 / RATE)
 
 
-def test_key_never_released():
-    held = render(solo(), 60, duration=0.5, key_up=math.inf)
-    np.testing.assert_array_equal(held, render(solo(), 60, duration=0.5, key_up=0.5))
-    assert np.abs(held[-100:]).max() > 0.9
-
-
 @pytest.mark.parametrize(
     ("duration", "sample_rate", "samples"),
     [(1.0, 32_000, 32_000), (0.1234567, 44_100, 5444), (1 / 32_000, 32_000, 1), (1e-9, 32_000, 0), (3.0, 1, 3)],
@@ -291,35 +278,18 @@ def test_number_of_samples(duration, sample_rate, samples):
 
 def busy_voice(algorithm: int) -> Voice:
     """A voice that uses every part of the engine."""
+    common = {"rates": (90, 50, 40, 60), "levels": (99, 80, 70, 0)}
     operators = tuple(
-        Operator(
-            rates=(90, 50, 40, 60),
-            levels=(99, 80, 70, 0),
-            amplitude_sensitivity=number % 4,
-            output_level=90 - number,
-            coarse=number,
-        )
+        Operator(**common, amplitude_sensitivity=number % 4, output_level=90 - number, coarse=number)
         for number in range(6)
     )
-    return Voice(
-        operators=operators,
-        algorithm=algorithm,
-        feedback=7,
-        pitch_levels=(60, 50, 45, 50),
-        lfo_delay=20,
-        pitch_mod_depth=30,
-        amplitude_mod_depth=50,
-    )
+    lfo = {"lfo_delay": 20, "pitch_mod_depth": 30, "amplitude_mod_depth": 50}
+    return Voice(operators=operators, algorithm=algorithm, feedback=7, pitch_levels=(60, 50, 45, 50), **lfo)
 
 
-def test_longer_sound_begins_with_the_shorter():
-    short, long = (render(busy_voice(4), 50, duration=seconds, key_up=0.2) for seconds in (0.3001, 0.7))
-    np.testing.assert_array_equal(short, long[: len(short)])
-
-
-def test_same_samples_every_time_and_from_threads():
-    def sound(algorithm: int) -> np.ndarray:
-        return render(busy_voice(algorithm), 60, duration=0.3, key_up=0.2)
+def test_same_samples_every_time_from_threads_and_of_a_longer_sound():
+    def sound(algorithm: int, duration: float = 0.3001) -> np.ndarray:
+        return render(busy_voice(algorithm), 60, duration=duration, key_up=0.2)
 
     algorithms = range(1, 33)
     alone = [sound(algorithm) for algorithm in algorithms]
@@ -328,6 +298,7 @@ def test_same_samples_every_time_and_from_threads():
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one, other)
         assert one.any()
+    np.testing.assert_array_equal(alone[3], sound(4, 0.7)[: len(alone[3])])
 
 
 @given(st.floats(-20, 20))

@@ -1,78 +1,58 @@
-"""Voices: their ranges, and the bytes of the published VCED format."""
+"""Voices and banks: ranges, and the bytes of the published formats (VCED of a voice, VMEM of a bank)."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio_compositionality.dataset_builder.sounds.dx7_voice import Operator, Voice
+from audio_compositionality.dataset_builder.sounds.dx7_voice import Operator, Voice, load_bank, save_bank
 from audio_compositionality.support.errors import InputError
 
 # Highest value of each byte in the DX7's VCED format, operators 6 to 1 first (Yamaha MIDI data format).
 OPERATOR_MAXIMA = [99] * 11 + [3, 3, 7, 3, 7, 99, 1, 31, 99, 14]
-MAXIMA = OPERATOR_MAXIMA * 6 + [99] * 8 + [31, 7, 1, 99, 99, 99, 99, 1, 5, 7, 48]
+COMMON_MAXIMA = [99] * 8 + [31, 7, 1, 99, 99, 99, 99, 1, 5, 7, 48]
+MAXIMA = OPERATOR_MAXIMA * 6 + COMMON_MAXIMA
 NAMES = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=10).map(str.rstrip)
 
 
-@st.composite
-def vced(draw: st.DrawFn) -> bytes:
-    values = [draw(st.integers(0, maximum)) for maximum in MAXIMA]
-    return bytes(values) + draw(NAMES).ljust(10).encode("ascii")
+def operator_bytes(o: Operator) -> list[int]:
+    """The bytes of an operator, after the DX7's MIDI data format."""
+    numbers = [*o.rates, *o.levels, o.break_point, o.left_depth, o.right_depth, o.left_curve, o.right_curve]
+    numbers += [o.rate_scaling, o.amplitude_sensitivity, o.velocity_sensitivity, o.output_level]
+    return [*numbers, int(o.fixed), o.coarse, o.fine, o.detune + 7]
 
 
-@given(vced())
-def test_bytes_survive_a_round_trip(data):
+def common_bytes(voice: Voice) -> list[int]:
+    numbers = [*voice.pitch_rates, *voice.pitch_levels, voice.algorithm - 1, voice.feedback, voice.oscillator_sync]
+    numbers += [voice.lfo_speed, voice.lfo_delay, voice.pitch_mod_depth, voice.amplitude_mod_depth]
+    return [*numbers, voice.lfo_sync, voice.lfo_wave, voice.pitch_sensitivity, voice.transpose + 24]
+
+
+def packed(voice: Voice) -> bytes:
+    """The 128 bytes of a voice in a bank, after the same: 17 of an operator, in which some bytes hold two fields."""
+    numbers = []
+    for operator in reversed(voice.operators):
+        b = operator_bytes(operator)
+        numbers += [*b[:11], b[11] + 4 * b[12], b[13] + 8 * b[20], b[14] + 4 * b[15], b[16], b[17] + 2 * b[18], b[19]]
+    c = common_bytes(voice)
+    numbers += [*c[:9], c[9] + 8 * c[10], *c[11:15], c[15] + 2 * c[16] + 16 * c[17], c[18]]
+    return bytes(numbers) + voice.name.ljust(10).encode("ascii")
+
+
+def bank_of(voices: list[bytes]) -> bytes:
+    data = b"".join(voices)
+    return bytes.fromhex("f0 43 00 09 20 00") + data + bytes([(128 - sum(data) % 128) % 128, 0xF7])
+
+
+@given(st.binary(min_size=145, max_size=145), NAMES)
+def test_each_field_is_read_from_its_byte_and_written_there(content, name):
+    data = bytes(byte % (most + 1) for byte, most in zip(content, MAXIMA, strict=True)) + name.ljust(10).encode()
     voice = Voice.from_vced(data)
+    numbers = [number for operator in reversed(voice.operators) for number in operator_bytes(operator)]
+    assert bytes([*numbers, *common_bytes(voice)]) + voice.name.ljust(10).encode() == data
     assert voice.to_vced() == data
-    assert Voice.from_vced(voice.to_vced()) == voice
-
-
-def test_each_field_is_read_from_its_byte():
-    data = bytearray(155)
-    op6, op1, common = 0, 105, 126
-    data[op6 : op6 + 21] = bytes(range(1, 12)) + bytes([1, 2, 3, 2, 4, 50, 1, 30, 60, 0])
-    data[op1 + 16], data[op1 + 20] = 98, 14
-    data[common : common + 19] = bytes([*range(11, 19), 31, 7, 1, 21, 22, 23, 24, 0, 5, 6, 48])
-    data[145:] = b"E.PIANO 1 "
-    voice = Voice.from_vced(bytes(data))
-    assert voice.operators[5] == Operator(
-        rates=(1, 2, 3, 4),
-        levels=(5, 6, 7, 8),
-        break_point=9,
-        left_depth=10,
-        right_depth=11,
-        left_curve=1,
-        right_curve=2,
-        rate_scaling=3,
-        amplitude_sensitivity=2,
-        velocity_sensitivity=4,
-        output_level=50,
-        fixed=True,
-        coarse=30,
-        fine=60,
-        detune=-7,
-    )
-    assert (voice.operators[0].output_level, voice.operators[0].detune) == (98, 7)
-    without_operators = {field.name: getattr(voice, field.name) for field in fields(Voice)}
-    del without_operators["operators"]
-    assert without_operators == {
-        "name": "E.PIANO 1",
-        "algorithm": 32,
-        "feedback": 7,
-        "oscillator_sync": True,
-        "pitch_rates": (11, 12, 13, 14),
-        "pitch_levels": (15, 16, 17, 18),
-        "lfo_speed": 21,
-        "lfo_delay": 22,
-        "pitch_mod_depth": 23,
-        "amplitude_mod_depth": 24,
-        "lfo_sync": False,
-        "lfo_wave": 5,
-        "pitch_sensitivity": 6,
-        "transpose": 24,
-    }
 
 
 def test_bytes_out_of_range_become_the_maximum():
@@ -89,59 +69,107 @@ def test_wrong_number_of_bytes(length):
         Voice.from_vced(bytes(length))
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        *[
-            (name, value)
-            for name in ("rates", "levels")
-            for value in ((1, 2, 3), (1, 2, 3, 100), [1, 2, 3, 4], (0, 0, -1, 0))
-        ],
-        *[(name, 100) for name in ("break_point", "left_depth", "right_depth", "output_level", "fine")],
-        *[(name, 4) for name in ("left_curve", "right_curve", "amplitude_sensitivity")],
-        *[(name, 8) for name in ("rate_scaling", "velocity_sensitivity")],
-        ("coarse", 32),
-        ("coarse", 1.5),
-        ("coarse", "1"),
-        ("detune", -8),
-        ("detune", 8),
-        ("fixed", 1),
-    ],
-)
-def test_operator_fields_are_checked(field, value):
-    with pytest.raises(InputError, match=rf"{field}.* is .*must be"):
-        Operator(**{field: value})
+QUADS = ("rates", "levels", "pitch_rates", "pitch_levels")
+SWITCHES = ("fixed", "oscillator_sync", "lfo_sync")
+LOWEST = {"detune": -7, "algorithm": 1, "transpose": -24}
+
+
+def ranges(part: type, maxima: list[int]) -> list[tuple[type, str, int, int]]:
+    """Lowest and highest value of each field, of which a quad has four bytes."""
+    names = [name for name in part.__dataclass_fields__ if name not in ("name", "operators")]
+    names.sort(key=lambda name: name not in QUADS)
+    of_bytes = [name for name in names for _ in range(4 if name in QUADS else 1)]
+    most = dict(zip(of_bytes, maxima, strict=True))
+    return [(part, name, LOWEST.get(name, 0), LOWEST.get(name, 0) + most[name]) for name in names]
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("name", "ELEVEN CHAR"),
-        ("name", "blank "),
-        ("name", "é"),
-        ("name", "tab\tbed"),
-        ("name", None),
-        ("operators", (Operator(),) * 5),
-        ("operators", [Operator()] * 6),
-        ("algorithm", 0),
-        ("algorithm", 33),
-        ("feedback", 8),
-        ("oscillator_sync", 1),
-        ("pitch_rates", (0, 0, 0)),
-        ("pitch_levels", (0, 0, 0, 100)),
-        *[(name, 100) for name in ("lfo_speed", "lfo_delay", "pitch_mod_depth", "amplitude_mod_depth")],
-        ("lfo_sync", 0),
-        ("lfo_wave", 6),
-        ("pitch_sensitivity", 8),
-        ("transpose", -25),
-        ("transpose", 25),
-    ],
+    ("part", "field", "low", "high"), [*ranges(Operator, OPERATOR_MAXIMA), *ranges(Voice, COMMON_MAXIMA)]
 )
-def test_voice_fields_are_checked(field, value):
-    with pytest.raises(InputError, match=rf"{field}.* is .*must be"):
-        Voice(**{field: value})
+def test_fields_are_checked(part, field, low, high):
+    wrong = [low - 1, high + 1, low + 0.5, str(low), None]
+    for value in (low, high):
+        part(**{field: (value,) * 4 if field in QUADS else bool(value) if field in SWITCHES else value})
+    if field in QUADS:
+        wrong = [(0, 0, 0, value) for value in wrong] + [(0, 0, 0), [0, 0, 0, 0], 0]
+    if field in SWITCHES:
+        wrong += [0, 1]
+    for value in wrong:
+        with pytest.raises(InputError, match=rf"{field}.* is .*must be"):
+            part(**{field: value})
+
+
+@pytest.mark.parametrize("name", ["ELEVEN CHAR", "blank ", "é", "tab\tbed", None])
+def test_names_and_operators_are_checked(name):
+    with pytest.raises(InputError, match=r"name.* is .*must be"):
+        Voice(name=name)
+    for operators in ((Operator(),) * 5, [Operator()] * 6):
+        with pytest.raises(InputError, match=r"operators.* is .*must be"):
+            Voice(operators=operators)
 
 
 def test_numpy_integers_are_integers():
     voice = replace(Voice(), algorithm=np.int64(5), operators=(Operator(output_level=np.int32(80)),) * 6)
     assert Voice.from_vced(voice.to_vced()) == voice
+
+
+@pytest.fixture
+def voices() -> list[Voice]:
+    rng = np.random.default_rng(0)
+    drawn = [bytes(rng.integers(0, np.array(MAXIMA) + 1).tolist()) for _ in range(32)]
+    return [Voice.from_vced(data + f"VOICE {number:02d}  ".encode()) for number, data in enumerate(drawn)]
+
+
+@pytest.fixture
+def bank(voices) -> bytes:
+    return bank_of([packed(voice) for voice in voices])
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "bank.syx"
+
+
+def test_a_bank_is_in_the_published_layout(path, voices, bank):
+    save_bank(path, voices)
+    assert path.read_bytes() == bank
+    assert len(bank) == 4104
+    # On any MIDI channel.
+    path.write_bytes(bank[:2] + b"\x0f" + bank[3:])
+    assert load_bank(path) == load_bank(str(path)) == tuple(voices)
+    with pytest.raises(InputError, match="32 voices; there are 8"):
+        save_bank(path, voices[:8])
+    with pytest.raises(FileNotFoundError):
+        load_bank(path.with_name("none.syx"))
+
+
+def test_values_out_of_range_in_a_bank_become_the_maximum(path, voices):
+    values = bytearray(packed(voices[0]))
+    # Rate 1 and detune of operator 6, algorithm, LFO wave, transpose.
+    for place, bits in ((0, 127), (12, 0x78), (110, 127), (116, 0x0E), (117, 127)):
+        values[place] |= bits
+    path.write_bytes(bank_of([bytes(values)] * 32))
+    voice = load_bank(path)[31]
+    assert (voice.operators[5].rates[0], voice.operators[5].detune) == (99, 7)
+    assert (voice.algorithm, voice.lfo_wave, voice.transpose) == (32, 5, 24)
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "put", "message"),
+    [
+        (0, None, b"", "begins with the bytes"),
+        (0, 6, b"", "begins with the bytes"),
+        *((place, place + 1, b"\x41", "begins with the bytes f1 43.*header|header") for place in (0, 1, 3, 4, 5)),
+        (2, 3, b"\x10", "header"),
+        (4103, 4104, b"", "length of 4103 bytes.*4104"),
+        (4104, 4104, b"\x00", "length of 4105 bytes.*4104"),
+        (6, None, b"", "length of 6 bytes.*4104"),
+        (4103, 4104, b"\x00", "ends with the byte 00.*f7"),
+        (4102, 4103, b"\x80", "checksum"),
+        (1000, 1001, b"\x80", "checksum"),
+    ],
+)
+def test_damage_is_named(path, bank, start, stop, put, message):
+    path.write_bytes(bank[:start] + put + (b"" if stop is None else bank[stop:]))
+    with pytest.raises(InputError, match=rf"bank\.syx .*{message}"):
+        load_bank(path)

@@ -24,61 +24,41 @@ def opened(folder, **options):
     return folder_recordings(folder, progress=False, **options)
 
 
+def place_of(recordings, id):
+    return next(n for n, entry in enumerate(recordings.entries) if entry.id == id)
+
+
 def table(folder, *lines, header="file_name,label,group"):
     (folder / "metadata.csv").write_text("\n".join((header, *lines)) + "\n", "utf-8")
 
 
 class TestLabelsAsFolders:
-    def test_are_those_below_the_folder(self, folder):
+    def test_are_those_below_the_folder_with_conditions_and_groups_in_them(self, folder):
         recordings = opened(folder)
         assert Counter(entry.label for entry in recordings.entries) == {"dog": 6, "cat": 6}
         assert {entry.number for entry in recordings.entries} == {None}
         assert {entry.id for entry in recordings.entries} >= {"dog/0.wav", "cat/inside/5.flac"}
         assert (recordings.source, recordings.sample_rate, recordings.skipped) == (str(folder), RATE, ())
-
-    def test_have_the_folders_in_them_as_conditions_and_groups(self, folder):
         write(folder / "dog" / "flite" / "awb" / "7.wav", seed=7)
         said = {(e.label, e.condition, e.group) for e in opened(folder).entries}
         assert said == {("dog", "", ""), ("cat", "inside", "inside"), ("dog", "flite/awb", "flite/awb")}
 
-    def test_are_none_where_all_files_lie_in_the_folder(self, folder):
+    def test_are_none_where_all_files_lie_in_the_folder_and_asked_for_where_some_do(self, folder):
         assert {entry.label for entry in opened(folder / "dog").entries} == {""}
-
-    def test_are_asked_for_where_some_do(self, folder):
+        with pytest.raises(SoundError, match=r"has no metadata\.csv, whose columns label, group, condition, captions"):
+            opened(folder, group="speaker")
         write(folder / "x.wav", seed=50)
         with pytest.raises(SoundError, match=r"'x\.wav' and so on\) beside folders .* of which label are they\?"):
             opened(folder)
 
-    def test_need_no_columns(self, folder):
-        with pytest.raises(
-            SoundError, match=r"has no metadata\.csv, whose columns label, group, condition, captions and"
-        ):
-            opened(folder, group="speaker")
-
 
 class TestSamples:
-    def test_are_those_of_the_file(self, folder):
+    def test_are_those_of_the_file_until_it_changes(self, folder):
         recordings = opened(folder)
-        place = next(n for n, entry in enumerate(recordings.entries) if entry.id == "dog/3.wav")
+        place = place_of(recordings, "dog/3.wav")
         waveform, rate = recordings.waveform(place)
         assert (waveform.dtype, rate) == (np.float64, RATE)
         np.testing.assert_allclose(waveform, noise(seed=3), atol=4e-5)
-
-    def test_are_30_s_of_the_middle_at_most_and_the_mean_of_channels(self, folder):
-        samples = np.stack([noise(40, seed=60), noise(40, seed=61)], 1)
-        write(folder / "dog" / "long.wav", samples=samples)
-        recordings = opened(folder)
-        place = next(n for n, entry in enumerate(recordings.entries) if entry.id == "dog/long.wav")
-        waveform, _ = recordings.waveform(place)
-        np.testing.assert_allclose(waveform, samples[5 * RATE : 35 * RATE].mean(axis=1), atol=4e-5)
-
-    def test_may_have_rates_that_differ(self, folder):
-        write(folder / "dog" / "other.wav", rate=16_000, seed=70)
-        assert opened(folder).sample_rate is None
-
-    def test_that_changed_are_not_given(self, folder):
-        recordings = opened(folder)
-        place = next(n for n, entry in enumerate(recordings.entries) if entry.id == "dog/3.wav")
         write(folder / "dog" / "3.wav", seed=80)
         with pytest.raises(SoundError, match=r"recording 'dog/3\.wav' has changed since it was opened"):
             recordings.waveform(place)
@@ -86,12 +66,20 @@ class TestSamples:
         with pytest.raises(SoundError, match=r"recording 'dog/3\.wav' cannot be read"):
             recordings.waveform(place)
 
+    def test_are_30_s_of_the_middle_at_most_and_the_mean_of_channels(self, folder):
+        samples = np.stack([noise(40, seed=60), noise(40, seed=61)], 1)
+        write(folder / "dog" / "long.wav", samples=samples)
+        write(folder / "dog" / "other.wav", rate=16_000, seed=70)
+        recordings = opened(folder)
+        assert recordings.sample_rate is None
+        waveform, _ = recordings.waveform(place_of(recordings, "dog/long.wav"))
+        np.testing.assert_allclose(waveform, samples[5 * RATE : 35 * RATE].mean(axis=1), atol=4e-5)
+
 
 class TestFingerprint:
     def test_is_of_content_wherever_it_lies(self, folder, tmp_path):
         before = opened(folder)
-        elsewhere = tmp_path / "elsewhere"
-        shutil.copytree(folder, elsewhere)
+        elsewhere = shutil.copytree(folder, tmp_path / "elsewhere")
         (elsewhere / "dog" / "0.wav").rename(elsewhere / "dog" / "z.wav")
         for path in (elsewhere / "cat" / "inside").glob("*.flac"):
             samples, rate = soundfile.read(path, dtype="int16")
@@ -99,8 +87,7 @@ class TestFingerprint:
             path.unlink()
         after = opened(elsewhere)
         assert after.fingerprint == before.fingerprint
-        assert [e.sha256 for e in after.entries] == [e.sha256 for e in before.entries]
-        assert [e.label for e in after.entries] == [e.label for e in before.entries]
+        assert [(e.sha256, e.label) for e in after.entries] == [(e.sha256, e.label) for e in before.entries]
 
     def test_is_another_with_other_samples_labels_groups_or_conditions(self, folder):
         prints = {opened(folder).fingerprint}
@@ -123,23 +110,15 @@ class TestFingerprint:
 
 
 class TestTables:
-    def test_name_files_labels_and_groups(self, folder):
-        table(folder, *(f"dog/{n}.wav,{'good' if n % 2 else 'bad'},speaker {n // 2}" for n in range(6)))
-        recordings = opened(folder)
-        assert {(entry.id, entry.label, entry.group) for entry in recordings.entries} == {
-            (f"dog/{n}.wav", "good" if n % 2 else "bad", f"speaker {n // 2}") for n in range(6)
-        }
-
-    def test_may_have_other_columns(self, folder):
+    def test_name_files_labels_groups_and_conditions(self, folder):
         table(folder, *(f"dog/{n}.wav,{n}.5,s{n % 3},x" for n in range(6)), header="file_name,words,who,note")
         recordings = opened(folder, label="words", group="who")
-        assert sorted((e.number, e.label, e.group) for e in recordings.entries) == [
-            (n + 0.5, f"{n}.5", f"s{n % 3}") for n in range(6)
+        assert sorted((e.id, e.number, e.label, e.group) for e in recordings.entries) == [
+            (f"dog/{n}.wav", n + 0.5, f"{n}.5", f"s{n % 3}") for n in range(6)
         ]
         said = opened(folder, label="words", group="who", condition="note").entries
         assert {(e.group, e.condition) for e in said} == {(f"s{n}", "x") for n in range(3)}
-        unlabelled = opened(folder)
-        assert {(e.label, e.group) for e in unlabelled.entries} == {("", "")}
+        assert {(e.label, e.group) for e in opened(folder).entries} == {("", "")}
         with pytest.raises(SoundError, match=r"metadata\.csv has no column 'word'; did you mean 'words'"):
             opened(folder, label="word")
 
@@ -177,26 +156,20 @@ class TestTables:
 
 
 class TestWhatCannotBeUsed:
-    def spoil(self, folder):
-        write(folder / "dog" / "short.wav", seconds=0.2, seed=40)
-        write(folder / "dog" / "soft.wav", samples=noise(seed=41) * 1e-3)
-        write(folder / "dog" / "silent.wav", samples=np.zeros(RATE))
-        (folder / "dog" / "text.wav").write_text("no sound")
-        samples = noise(seed=42)
-        samples[7] = np.nan
-        write(folder / "dog" / "nan.wav", samples=samples, subtype="FLOAT")
-        shutil.copy(folder / "dog" / "0.wav", folder / "dog" / "again.wav")
-        write(folder / "dog" / "slow.wav", rate=500, seed=43)
-        write(folder / "dog" / "many.wav", samples=np.stack([noise(seed=44)] * 17, 1))
-
-    def test_is_refused_by_name(self, folder):
+    def test_is_refused_by_name_or_left_out_and_listed(self, folder):
+        expected = opened(folder)
         (folder / "dog" / "text.wav").write_text("no sound")
         with pytest.raises(SoundError, match=r"sounds: 'dog/text\.wav' cannot be read: .*; --skip-invalid leaves"):
             opened(folder)
-
-    def test_is_left_out_and_listed(self, folder):
-        expected = opened(folder)
-        self.spoil(folder)
+        samples = noise(seed=42)
+        samples[7] = np.nan
+        write(folder / "dog" / "short.wav", seconds=0.2, seed=40)
+        write(folder / "dog" / "soft.wav", samples=noise(seed=41) * 1e-3)
+        write(folder / "dog" / "silent.wav", samples=np.zeros(RATE))
+        write(folder / "dog" / "nan.wav", samples=samples, subtype="FLOAT")
+        write(folder / "dog" / "slow.wav", rate=500, seed=43)
+        write(folder / "dog" / "many.wav", samples=np.stack([noise(seed=44)] * 17, 1))
+        shutil.copy(folder / "dog" / "0.wav", folder / "dog" / "again.wav")
         with pytest.raises(SoundError, match=r"; and 5 more; --skip-invalid leaves them out"):
             opened(folder)
         recordings = opened(folder, skip_invalid=True)
@@ -211,26 +184,54 @@ class TestWhatCannotBeUsed:
             "nan": "has values that are not finite",
             "slow": "has a rate of 500 Hz",
             "many": "claims 17 channels",
+            "again": "is the same recording as 'dog/0.wav'; leave one out, or give both",
         }.items():
             assert reasons[f"dog/{name}.wav"].startswith(reason)
-        assert reasons["dog/again.wav"].startswith("is the same recording as 'dog/0.wav'; leave one out, or give both")
 
-    def test_is_not_everything(self, tmp_path):
-        write(tmp_path / "a" / "x.wav", samples=np.zeros(RATE))
+    def test_is_not_everything_nor_nothing_nor_too_many(self, folder, tmp_path, monkeypatch):
+        with pytest.raises(SoundError, match="nowhere' is not a folder"):
+            opened(tmp_path / "nowhere")
+        (tmp_path / "silent").mkdir()
+        with pytest.raises(SoundError, match="holds no sound file"):
+            opened(tmp_path / "silent")
+        write(tmp_path / "silent" / "a" / "x.wav", samples=np.zeros(RATE))
         with pytest.raises(SoundError, match=r"has no recording that can be used: 'a/x\.wav' is nearly silent"):
-            opened(tmp_path, skip_invalid=True)
+            opened(tmp_path / "silent", skip_invalid=True)
+        monkeypatch.setattr(reading, "MOST_RECORDINGS", 11)
+        with pytest.raises(SoundError, match="has 12 recordings; 11 are the most that are read"):
+            opened(folder)
 
-    def test_duplicates_of_one_group_are_kept(self, folder):
-        shutil.copy(folder / "dog" / "0.wav", folder / "dog" / "again.wav")
-        table(folder, "dog/0.wav,a,x", "dog/again.wav,a,x", "dog/1.wav,b,y")
-        assert len(opened(folder).entries) == 3
+    def test_names_are_printable(self, folder):
+        os.rename(folder / "dog" / "0.wav", os.fsencode(folder) + b"/dog/\x1b[31m\n\xff.wav")
+        assert "dog/\\x1b[31m\\n\\udcff.wav" in {entry.id for entry in opened(folder).entries}
 
-    def test_one_sound_is_not_two_things(self, folder):
+
+class TestCopies:
+    @pytest.mark.parametrize(
+        ("lines", "kept"),
+        [
+            # Of one group they are kept, and of one label or of several numbers.
+            (("dog/0.wav,a,x", "dog/again.wav,a,x", "dog/1.wav,b,y"), 3),
+            (("dog/0.wav,1.5,x", "dog/again.wav,2.5,x", "dog/1.wav,3.5,y"), 3),
+            (("dog/0.wav,a,x", "dog/again.wav,b,x", "dog/1.wav,b,y"), 1),
+            # Of three with two labels none is left.
+            (("dog/0.wav,a,x", "dog/again.wav,a,x", "cat/again.wav,b,x", "dog/1.wav,b,y"), 1),
+        ],
+    )
+    def test_have_one_label_each_in_a_group_too(self, folder, lines, kept):
+        for copied in ("dog/again.wav", "cat/again.wav"):
+            shutil.copy(folder / "dog" / "0.wav", folder / copied)
+        table(folder, *lines)
+        read = opened(folder, skip_invalid=True)
+        assert (len(read.entries), len(read.skipped)) == (kept, len(lines) - kept)
+        assert "dog/1.wav" in {entry.id for entry in read.entries}
+
+    def test_are_not_two_things_whatever_their_conditions_and_groups(self, folder):
         shutil.copy(folder / "cat" / "inside" / "0.flac", folder / "dog" / "again.flac")
         shutil.copy(folder / "dog" / "1.wav", folder / "cat" / "inside" / "again.wav")
         shutil.copytree(folder / "dog", folder / "dog" / "barn", ignore=shutil.ignore_patterns("[!2]*"))
         reasons = dict(opened(folder, skip_invalid=True).skipped)
-        # Whatever the conditions and groups are: nobody knows which of two labels is right.
+        # Nobody knows which of two labels is right.
         assert reasons == {
             "cat/inside/0.flac": "is the same recording as 'dog/again.flac', which is called 'dog'; leave both out",
             "dog/again.flac": "is the same recording as 'cat/inside/0.flac', which is called 'cat'; leave both out",
@@ -239,7 +240,7 @@ class TestWhatCannotBeUsed:
             "dog/barn/2.wav": "is the same recording as 'dog/2.wav' under another condition; leave one out",
         }
 
-    def test_one_sound_in_two_files_of_a_lossy_format_is_not_two_things(self, folder):
+    def test_are_found_in_two_files_of_a_lossy_format(self, folder):
         for name in ("dog/bark.ogg", "cat/meow.ogg"):
             with soundfile.SoundFile(folder / name, "w", RATE, 1, format="OGG") as file:
                 file.comment = name
@@ -249,49 +250,8 @@ class TestWhatCannotBeUsed:
         assert reasons["cat/meow.ogg"].startswith("is the same recording as 'dog/bark.ogg', which is called 'dog'")
         assert set(reasons) == {"cat/meow.ogg", "dog/bark.ogg"}
 
-    def test_of_three_copies_with_two_labels_none_is_left(self, folder):
-        for copied in ("dog/again.wav", "cat/again.wav"):
-            shutil.copy(folder / "dog" / "0.wav", folder / copied)
-        table(folder, "dog/0.wav,a,x", "dog/again.wav,a,x", "cat/again.wav,b,x", "dog/1.wav,b,y")
-        read = opened(folder, skip_invalid=True)
-        assert [entry.id for entry in read.entries] == ["dog/1.wav"]
-        assert {id for id, _ in read.skipped} == {"dog/0.wav", "dog/again.wav", "cat/again.wav"}
 
-    def test_one_sound_has_one_label_in_a_group_too(self, folder):
-        shutil.copy(folder / "dog" / "0.wav", folder / "dog" / "again.wav")
-        table(folder, "dog/0.wav,a,x", "dog/again.wav,b,x", "dog/1.wav,b,y")
-        assert len(opened(folder, skip_invalid=True).entries) == 1
-        table(folder, "dog/0.wav,1.5,x", "dog/again.wav,2.5,x", "dog/1.wav,3.5,y")
-        assert len(opened(folder).entries) == 3
-
-    def test_is_too_many(self, folder, monkeypatch):
-        monkeypatch.setattr(reading, "MOST_RECORDINGS", 11)
-        with pytest.raises(SoundError, match="has 12 recordings; 11 are the most that are read"):
-            opened(folder)
-
-    def test_is_no_folder_or_an_empty_one(self, tmp_path):
-        with pytest.raises(SoundError, match="holds no sound file"):
-            opened(tmp_path)
-        with pytest.raises(SoundError, match="nowhere' is not a folder"):
-            opened(tmp_path / "nowhere")
-
-    def test_names_are_printable(self, folder):
-        os.rename(folder / "dog" / "0.wav", os.fsencode(folder) + b"/dog/\x1b[31m\n\xff.wav")
-        assert "dog/\\x1b[31m\\n\\udcff.wav" in {entry.id for entry in opened(folder).entries}
-
-
-@pytest.mark.parametrize(
-    ("labels", "numbers"),
-    [
-        (["1.5", " -2 ", "3e1"], [1.5, -2.0, 30.0]),
-        (["0", "1", "2"], None),
-        (["1.5", "dog"], None),
-        (["1.5", "nan"], None),
-        (["1.5", "inf"], None),
-        (["1_0.5"], None),
-        (["9.9e999"], None),
-        ([], None),
-    ],
-)
-def test_labels_are_numbers_where_one_has_a_decimal_point(labels, numbers):
-    assert numbers_of(labels) == numbers
+def test_labels_are_numbers_where_one_has_a_decimal_point():
+    assert numbers_of(["1.5", " -2 ", "3e1"]) == [1.5, -2.0, 30.0]
+    for labels in (["0", "1", "2"], ["1.5", "dog"], ["1.5", "nan"], ["1.5", "inf"], ["1_0.5"], ["9.9e999"], []):
+        assert numbers_of(labels) is None

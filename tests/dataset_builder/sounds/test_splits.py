@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audio_compositionality.dataset_builder.data import DatasetError
@@ -51,13 +51,13 @@ def test_what_is_too_short_or_nearly_silent_cannot_be_used(samples, fault):
     assert found is None if fault is None else re.search(fault, found)
 
 
-def test_what_16_bits_do_not_hold_is_silent():
+def test_helpers_by_hand():
+    # What 16 bits do not hold is silent.
     assert is_silent(np.full(9, 2**-17, np.float32))
     assert not is_silent(np.full(9, -(2**-15), np.float32))
-
-
-def test_copies_are_those_of_one_content():
     assert copies_of(["a1", "b1", "a2", "c1", "c2"], lambda item: item[0]) == [["a1", "a2"], ["c1", "c2"]]
+    assert alike(["Dog", "cat", "dog"], str.casefold) == ("Dog", "dog")
+    assert alike(["Dog", "cat", "Dog"], str.casefold) is None
 
 
 def test_one_sound_on_two_sides_is_refused():
@@ -67,11 +67,6 @@ def test_one_sound_on_two_sides_is_refused():
         DatasetError, match="one and three are the same recording, in two splits; leave one out, or give"
     ):
         check_apart(entries, ["test", "train", "train"], "splits")
-
-
-def test_labels_that_read_alike_are_found():
-    assert alike(["Dog", "cat", "dog"], str.casefold) == ("Dog", "dog")
-    assert alike(["Dog", "cat", "Dog"], str.casefold) is None
 
 
 TWO = {"test": 0.4, "train": 0.6}
@@ -89,33 +84,26 @@ def sides(entries, shares, **options):
     return counts
 
 
-def test_each_label_has_its_shares():
-    counts = sides(entries_of("a" * 10 + "b" * 30), THREE)
-    assert counts == {
+def test_each_label_has_its_shares_and_every_split_what_there_is_enough_of():
+    assert sides(entries_of("a" * 10 + "b" * 30), THREE) == {
         "a": {"test": 4, "validation": 1, "train": 5},
         "b": {"test": 12, "validation": 3, "train": 15},
     }
-
-
-def test_every_split_has_what_there_is_enough_of():
-    counts = sides(entries_of("a" * 3 + "b" * 2), THREE)
-    assert counts["a"] == {"test": 1, "validation": 1, "train": 1}
     # Of fewer than splits, those of the largest shares.
-    assert counts["b"] == {"test": 1, "train": 1}
+    assert sides(entries_of("a" * 3 + "b" * 2), THREE) == {
+        "a": {"test": 1, "validation": 1, "train": 1},
+        "b": {"test": 1, "train": 1},
+    }
     assert sides(entries_of("a" * 3), {"test": 0.9, "train": 0.1})["a"] == {"test": 2, "train": 1}
+    # Labels of one file each are divided in turn.
+    assert Counter(split_of_sounds(entries_of("abcdefgh"), TWO)) == {"test": 4, "train": 4}
+    assert set(Counter(split_of_sounds(entries_of("abcdefgh"), THREE)).values()) == {2, 3}
+    # One spelling is one label.
+    spelled = entries_of(["dog_bark"] * 5 + ["dog  bark"] * 5)
+    assert Counter(split_of_sounds(spelled, TWO)) == {"test": 4, "train": 6}
 
 
-def test_labels_of_one_file_are_dealt_in_turn():
-    entries = entries_of("abcdefgh")
-    assert Counter(split_of_sounds(entries, TWO)) == {"test": 4, "train": 4}
-    assert set(Counter(split_of_sounds(entries, THREE)).values()) == {2, 3}
-
-
-def test_one_spelling_is_one_label():
-    entries = entries_of(["dog_bark"] * 5 + ["dog  bark"] * 5)
-    assert Counter(split_of_sounds(entries, TWO)) == {"test": 4, "train": 6}
-
-
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["", "u", "v", "w", "x"])), min_size=1, max_size=40),
     st.sampled_from([TWO, THREE, {"one": 1.0}]),
@@ -164,47 +152,46 @@ def test_groups_by_name_move_only_at_borders():
 @pytest.mark.parametrize("shares", [{}, {"test": 0.5}, {"test": 1.5, "train": -0.5}])
 def test_shares_are_checked(shares):
     for split in (lambda: split_of_sounds(entries_of("ab"), shares), lambda: split_of_groups(["a"], shares, seed=0)):
-        with pytest.raises(InputError, match="each has to be more than 0, and they have to be 1 together"):
+        with pytest.raises(InputError, match="each must be above 0, and their sum 1"):
             split()
 
 
-def test_one_sound_is_never_in_two_splits():
+def test_one_sound_is_never_in_two_splits_or_folds():
     entries = entries_of("aaaa", "uvwx")
-    split_of_sounds(entries, TWO)
     copies = [replace(entry, sha256="same") for entry in entries]
-    with pytest.raises(
-        DatasetError, match="are the same recording, in two splits; leave one out, or give both one group"
-    ):
+    split_of_sounds(entries, TWO)
+    with pytest.raises(DatasetError, match="are the same recording, in two splits; leave one out, or give both one"):
         split_of_sounds(copies, TWO)
-
-
-def grouped_entries(labels, groups=None):
-    return [Sound(f"{n}.wav", label, groups[n] if groups else "", f"{n:064x}") for n, label in enumerate(labels)]
+    entries = entries_of("a" * 10)
+    entries[7] = Sound("again.wav", "a", "", entries[2].sha256)
+    with pytest.raises(DatasetError, match=r"2\.wav and again\.wav are the same recording, in two folds"):
+        folds_of(entries, seed=0)
+    one_group = [Sound(e.id, e.label, "x" if e.sha256 == entries[2].sha256 else "", e.sha256) for e in entries]
+    folds = folds_of(one_group, seed=0)
+    assert folds[7] == folds[2]
 
 
 def test_labels_are_drawn_as_evenly_as_they_can_be():
-    entries = grouped_entries("a" * 50 + "b" * 4 + "c" * 20)
+    entries = entries_of("a" * 50 + "b" * 4 + "c" * 20)
     selected = select_recordings(entries, 24, seed=0)
     assert selected == sorted(set(selected))
     assert Counter(entries[index].label for index in selected) == {"a": 10, "b": 4, "c": 10}
     assert select_recordings(entries, 1_000, seed=0) == list(range(74))
     assert select_recordings(entries, 24, seed=1) != selected
-
-
-def test_what_is_drawn_of_a_label_does_not_depend_on_another():
-    entries = grouped_entries("a" * 30 + "b" * 30)
+    # Which are drawn of a label does not depend on another.
+    entries = entries_of("a" * 30 + "b" * 30)
     both = {index for index in select_recordings(entries, 20, seed=0) if index < 30}
     assert both == set(select_recordings(entries[:30], 10, seed=0))
 
 
 def test_another_recording_is_of_another_label_else_of_another_group():
-    entries = grouped_entries("aabb", "xyxy")
+    entries = entries_of("aabb", "xyxy")
     for index in range(4):
         assert entries[other_recording(entries, index, range(4), 0)].label != entries[index].label
-    alike = grouped_entries("aaaa", "xxyy")
+    alike = entries_of("aaaa", "xxyy")
     for index in range(4):
         assert alike[other_recording(alike, index, range(4), 0)].group != alike[index].group
-    ungrouped = grouped_entries("aaaaaa")
+    ungrouped = entries_of("aaaaaa")
     drawn = [other_recording(ungrouped, index, range(6), 0) for index in range(6)]
     assert all(index != number for index, number in enumerate(drawn))
     # Whether another one that is not drawn is there makes no difference.
@@ -216,7 +203,7 @@ def test_another_recording_is_of_another_label_else_of_another_group():
 
 def test_folds_hold_as_many_of_each_label():
     labels = "a" * 23 + "b" * 40 + "c" * 5
-    folds = folds_of(grouped_entries(labels), seed=3)
+    folds = folds_of(entries_of(labels), seed=3)
     for label in "abc":
         counts = Counter(fold for fold, one in zip(folds, labels, strict=True) if one == label)
         assert max(counts.values()) - min(counts.get(fold, 0) for fold in range(5)) <= 1
@@ -224,39 +211,24 @@ def test_folds_hold_as_many_of_each_label():
     assert max(sizes.values()) - min(sizes.values()) <= 1
 
 
-def test_those_that_are_transformed_are_spread_evenly_too():
-    labels = "ab" * 50
-    folds = folds_of(grouped_entries(labels), seed=0, transformed=range(20))
+def test_those_that_are_transformed_and_groups_of_one_size_are_spread_evenly():
+    folds = folds_of(entries_of("ab" * 50), seed=0, transformed=range(20))
     assert Counter(folds[:20]) == dict.fromkeys(range(5), 4)
     assert Counter(folds) == dict.fromkeys(range(5), 20)
+    groups = [str(number // 4) for number in range(80)]
+    assert np.bincount(folds_of(entries_of("ab" * 40, groups), seed=0)).tolist() == [16] * 5
 
 
 def test_a_group_is_never_on_both_sides(fuzz_rng):
     groups = [f"speaker {number}" for number in fuzz_rng.zipf(1.8, 200) % 20]
     labels = fuzz_rng.choice(list("abcd"), 200)
-    folds = folds_of(grouped_entries(labels, groups), seed=0)
+    folds = folds_of(entries_of(labels, groups), seed=0)
     by_group = {}
     for group, fold in zip(groups, folds, strict=True):
         assert by_group.setdefault(group, fold) == fold
     assert set(folds) == set(range(5))
 
 
-def test_groups_of_one_size_are_spread_evenly():
-    groups = [str(number // 4) for number in range(80)]
-    folds = folds_of(grouped_entries("ab" * 40, groups), seed=0)
-    assert np.bincount(folds).tolist() == [16] * 5
-
-
 def test_fewer_groups_than_folds_are_refused():
     with pytest.raises(DatasetError, match="12 recordings in 4 groups; the 5 folds need at least one each"):
-        folds_of(grouped_entries("a" * 12, list("1234") * 3), seed=0)
-
-
-def test_a_recording_in_two_folds_is_refused():
-    entries = grouped_entries("a" * 10)
-    entries[7] = Sound("again.wav", "a", "", entries[2].sha256)
-    with pytest.raises(DatasetError, match=r"2\.wav and again\.wav are the same recording, in two folds"):
-        folds_of(entries, seed=0)
-    one_group = [Sound(e.id, e.label, "x" if e.sha256 == entries[2].sha256 else "", e.sha256) for e in entries]
-    folds = folds_of(one_group, seed=0)
-    assert folds[7] == folds[2]
+        folds_of(entries_of("a" * 12, list("1234") * 3), seed=0)

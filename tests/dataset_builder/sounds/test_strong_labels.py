@@ -1,7 +1,5 @@
 """Stretches of recordings in which one label is heard alone, whatever the format of the labels."""
 
-import json
-
 import numpy as np
 import pytest
 import soundfile
@@ -10,10 +8,17 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, AnnotationError, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
-from audio_compositionality.dataset_builder.sounds.strong_labels import isolated, strong_recordings
+from audio_compositionality.dataset_builder.sounds.strong_labels import (
+    durations_in,
+    isolated,
+    sound_paths,
+    strong_recordings,
+    windows,
+)
 from audio_compositionality.dataset_builder.texts.truth import is_true
 from audio_compositionality.support.errors import InputError
 
+from .formats.written import events_of
 from .sounds import RATE, noise, write
 
 EVENTS = (
@@ -34,7 +39,6 @@ EVENTS = (
 
 HEADERS = {
     "audioset-strong": ("segment_id", "start_time_seconds", "end_time_seconds", "label"),
-    "desed": ("filename", "onset", "offset", "event_label"),
     "table": ("file", "start", "stop", "label"),
 }
 
@@ -52,48 +56,13 @@ def table(path, header=HEADERS["audioset-strong"], events=EVENTS, separator="\t"
     return path
 
 
-def jams(folder, events=EVENTS):
-    folder.mkdir()
-    for name in {event[0] for event in events}:
-        data = [
-            {"time": start, "duration": stop - start, "value": label, "confidence": None}
-            for of, start, stop, label in events
-            if of == name
-        ]
-        content = {"file_metadata": {"duration": 10}, "annotations": [{"namespace": "tag_open", "data": data}]}
-        (folder / f"{name}.jams").write_text(json.dumps(content))
-    return folder
-
-
-def texts(folder, events=EVENTS):
-    folder.mkdir()
-    for of, start, stop, label in events:
-        with (folder / f"{of}.txt").open("a") as stream:
-            stream.write(f"{start}\t{stop}\t{label}\n")
-    return folder
-
-
-def audiotime(path, events=EVENTS):
-    clips = {}
-    for of, start, stop, label in events:
-        clips.setdefault(of, {"event": {}})["event"].setdefault(label, []).append([start, stop])
-    path.write_text(json.dumps(clips))
-    return path
-
-
-WRITERS = {
-    **{name: lambda folder, name=name: table(folder / "strong.tsv", HEADERS[name]) for name in HEADERS},
-    "table, commas": lambda folder: table(folder / "strong.csv", HEADERS["table"], separator=","),
-    "jams": lambda folder: jams(folder / "jams"),
-    "text": lambda folder: texts(folder / "text"),
-    "audiotime": lambda folder: audiotime(folder / "timestamp.json"),
-}
-
-
-@pytest.mark.parametrize("kind", sorted(WRITERS))
-def test_what_is_heard_alone_is_a_recording_in_every_format(folder, tmp_path, kind):
-    recordings = strong_recordings(folder, WRITERS[kind](tmp_path), progress=False)
-    video, other = ("video_1", "other") if kind == "audioset-strong" else ("video_1_30000", "other_2000")
+@pytest.mark.parametrize(
+    ("format", "groups"),
+    [("audioset-strong", ("video_1", "other")), ("table", ("video_1_30000", "other_2000"))],
+)
+def test_what_is_heard_alone_is_a_recording(folder, tmp_path, format, groups):
+    video, other = groups
+    recordings = strong_recordings(folder, table(tmp_path / "strong.tsv", HEADERS[format]), progress=False)
     assert {entry.id: (entry.label, entry.group) for entry in recordings.entries} == {
         "a/Yvideo_1_30000.wav@0.500-3.000": ("Dog", video),
         "a/Yvideo_1_30000.wav@7.000-8.000": ("Cat", video),
@@ -101,7 +70,7 @@ def test_what_is_heard_alone_is_a_recording_in_every_format(folder, tmp_path, ki
         "other_2000.flac@0.000-9.500": ("Dog", other),
     }
     assert recordings.skipped == (("gone_0", "is not in the folder"),)
-    assert recordings.source == f"{folder} with {kind.partition(',')[0]} labels"
+    assert recordings.source == f"{folder} with {format} labels"
     place = next(n for n, entry in enumerate(recordings.entries) if entry.label == "Cat")
     waveform, rate = recordings.waveform(place)
     assert rate == RATE
@@ -148,15 +117,6 @@ def test_segments_may_be_called_by_their_video_and_share_its_group(tmp_path):
     )
 
 
-def test_ids_of_labels_are_named_by_a_table_beside(folder, tmp_path):
-    path = table(tmp_path / "strong.tsv", events=[("other_2000", 0, 5, "/m/0bt9lr"), ("other_2000", 5, 9, "/m/x")])
-    (tmp_path / "mid_to_display_name.tsv").write_text("/m/0bt9lr\tDog\n/m/06mb1\tRain\n")
-    with pytest.raises(AnnotationError, match="nothing says what /m/x is called"):
-        strong_recordings(folder, path, progress=False)
-    (tmp_path / "mid_to_display_name.tsv").write_text("/m/0bt9lr\tDog\n/m/x\tRain\n")
-    assert {entry.label for entry in strong_recordings(folder, path, progress=False).entries} == {"Dog", "Rain"}
-
-
 class TestIsolated:
     def of(self, *events, resolution=0.0):
         return [
@@ -180,71 +140,86 @@ class TestIsolated:
         assert self.of(*events, resolution=1.0) == [("c", 9.5, 12)]
 
 
-def made_street(tmp_path, files=24, labels=("Dog", "Rain", "Violin", "Bell", "Bird", "Car")):
-    """Files with two labels each, one after the other, and their table."""
-    events = []
-    for number in range(files):
+def test_scenes_are_made_of_them(tmp_path):
+    labels, events = ("Dog", "Rain", "Violin", "Bell", "Bird", "Car"), []
+    for number in range(12):
         write(tmp_path / "sounds" / f"f{number}.wav", samples=noise(10, seed=number))
         events += [
-            (f"f{number}.wav", 0, 4, labels[number % len(labels)]),
-            (f"f{number}.wav", 5, 9, labels[(number + 1) % len(labels)]),
+            (f"f{number}.wav", 5 * half, 5 * half + 4, labels[(number + half) % len(labels)]) for half in range(2)
         ]
-    return tmp_path / "sounds", table(tmp_path / "strong.csv", HEADERS["table"], events, ",")
-
-
-def test_scenes_are_made_of_them(tmp_path):
-    folder, path = made_street(tmp_path)
-    recordings = open_recordings(folder, strong_labels=path, progress=False)
-    assert len(recordings.entries) == 48
-    data = recorded(recordings, recipes=["comp_a_order"], items=4)
-    rendering = data.configuration("comp_a_order").rendering
+    path = table(tmp_path / "strong.csv", HEADERS["table"], events, ",")
+    recordings = open_recordings(tmp_path / "sounds", strong_labels=path, progress=False)
+    assert len(recordings.entries) == 24
+    rendering = recorded(recordings, recipes=["comp_a_order"], items=2).configuration("comp_a_order").rendering
     for scene, row in zip(rendering.scenes, rendering.rows, strict=True):
         for said, heard in zip(scene.said, row["events"], strict=True):
             assert is_true(said, heard)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a\tb\n1\t2\n", "does not say which format it is in; name one with --set format=NAME, of"),
-        ("", "strong.csv is empty"),
-        ("file,label,start,stop\nother_2000.flac,Dog,2,1\n", "from 2.0 to 1.0 s; expected is 0 ≤ onset < offset"),
-        ("file,label,start,stop\nother_2000.flac,Dog,0,1\nother_2000.flac,,0,1\n", "strong.csv:3: .* has no label"),
-        ("file,label,start,stop\nother_2000.flac,Dog,a,1\n", "strong.csv:2: the onset is 'a'; expected are seconds"),
-        (
-            "file,label,start,stop\na/other_2000.flac,Dog,0,1\nb/other_2000.flac,Cat,0,1\n",
-            "'other_2000' is in the folder 'b' here and in 'a' before; give it another name",
-        ),
-        ("file,label,start,stop\nnone.wav,Dog,0,1\n", "in none of 1 recordings .* not in the folder are none"),
-        (
-            "file,label,start,stop\nother_2000.flac,Dog,0,1\nother_2000.flac,Cat,0,1\n",
-            "in none of 1 recordings a label",
-        ),
-    ],
-)
-def test_what_is_no_such_table_is_told(folder, tmp_path, text, message):
+def test_tables_without_an_event_that_is_alone_are_told(folder, tmp_path):
     path = tmp_path / "strong.csv"
-    path.write_text(text)
-    with pytest.raises(DatasetError, match=message):
-        strong_recordings(folder, path, progress=False)
+    for lines, message in (
+        (
+            ("a/other_2000.flac,Dog,0,1", "b/other_2000.flac,Cat,0,1"),
+            "'other_2000' is in the folder 'b' here and in 'a'",
+        ),
+        (("none.wav,Dog,0,1",), "no label is present alone in any of 1 recordings; not in the folder are none"),
+        (("other_2000.flac,Dog,0,1", "other_2000.flac,Cat,0,1"), "no label is present alone in any of 1 recordings"),
+    ):
+        path.write_text("\n".join(["file,label,start,stop", *lines]) + "\n")
+        with pytest.raises(DatasetError, match=message):
+            strong_recordings(folder, path, progress=False)
+    with pytest.raises(InputError, match="format applies to strong labels"):
+        open_recordings(folder, format="desed")
 
 
 def test_events_after_the_end_are_told_or_left_out(folder, tmp_path):
     events = [("Yvideo_1_30000.wav", 0, 4, "Dog"), ("other_2000.flac", 0, 4, "Dog"), ("other_2000.flac", 12, 14, "Cat")]
     path = table(tmp_path / "x.csv", HEADERS["table"], events)
-    with pytest.raises(
-        SoundError, match=r"'Cat' is heard until 14 s, after the end .*; --skip-invalid leaves them out"
-    ):
+    with pytest.raises(SoundError, match=r"'Cat' lasts until 14 s, after the end .*; --skip-invalid leaves them out"):
         strong_recordings(folder, path, progress=False)
     recordings = strong_recordings(folder, path, skip_invalid=True, progress=False)
     assert [entry.group for entry in recordings.entries] == ["Yvideo_1_30000"]
     assert [name for name, _ in recordings.skipped] == ["other_2000"]
-    with pytest.raises(DatasetError, match="neither a file nor a folder"):
-        strong_recordings(folder, tmp_path / "none.tsv", progress=False)
 
 
-def test_a_format_is_of_strong_labels(folder, tmp_path):
-    with pytest.raises(InputError, match="a format of labels is that of strong labels"):
-        open_recordings(folder, format="desed")
-    with pytest.raises(AnnotationError, match="there is no format of labels 'desd'; did you mean 'desed'"):
-        open_recordings(folder, strong_labels=table(tmp_path / "x.tsv"), format="desd")
+class TestWindows:
+    def test_by_hand(self):
+        events = (LabelledEvent(0, 3, "a"), LabelledEvent(24, 51, "b", "s", 0.8), LabelledEvent(60, 70, "a"))
+        parts = windows([Annotation("r", 70, events, 1.0, "x")])
+        assert [(part.key, part.duration, events_of(part)) for part in parts] == [
+            (("r", 0.0), 25.0, [(0, 3, "a"), (24, 25.0, "b")]),
+            (("r", 25.0), 25.0, [(0.0, 25.0, "b")]),
+        ]
+        assert (parts[1].events[0].source, parts[1].events[0].confidence) == ("s", 0.8)
+        assert {part.split_group for part in parts} == {"r"}
+
+    def test_what_is_short_stays_whole(self):
+        short = Annotation("r", 25.05, (LabelledEvent(0, 25.05, "a"),), 0.0, "x")
+        assert windows([short]) == (short,)
+        with pytest.raises(InputError, match="windows last 0 s"):
+            windows([short], 0)
+
+
+class TestSounds:
+    ANNOTATIONS = tuple(Annotation(name, 2.0, (LabelledEvent(0, 1, "a"),), 0.0, "x") for name in "abcde")
+
+    def test_are_found_by_stem_at_any_depth(self, tmp_path):
+        for number, name in enumerate("abcd"):
+            write(tmp_path / str(number) / f"{name}.flac", 1.95)
+        write(tmp_path / "Ye.wav", 3)
+        names = {name: path.name for name, path in sound_paths(self.ANNOTATIONS, tmp_path).items()}
+        assert names == {**{name: f"{name}.flac" for name in "abcd"}, "e": "Ye.wav"}
+        assert durations_in(tmp_path)["a"] == pytest.approx(1.95)
+
+    def test_all_that_is_wrong_is_one_error(self, tmp_path):
+        for name, seconds in {"a.wav": 2, "b.wav": 1.85, "c.wav": 0, "d.wav": 2, "x/d.flac": 2}.items():
+            write(tmp_path / name, seconds)
+        with pytest.raises(AnnotationError) as raised:
+            sound_paths(self.ANNOTATIONS, tmp_path)
+        _, *lines = map(str.strip, str(raised.value).splitlines())
+        assert len(lines) == 4
+        assert "b.wav: lasts 1.85 s, the labels of 'b' 2.00 s" in lines
+        assert "c.wav: is empty" in lines
+        assert "d.wav: is one of 2 files of 'd': d.wav, x/d.flac; keep one" in lines
+        assert lines[-1].endswith("has no sound of 1 of 5 recordings: e")

@@ -209,7 +209,7 @@ def generated(annotation, kind):
     }
 
 
-COUNTS = (120, pytest.param(2_000, marks=pytest.mark.slow))
+COUNTS = (120, pytest.param(600, marks=pytest.mark.slow))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "classification/overlap"])
@@ -279,18 +279,6 @@ class TestQuestions:
         assert min(injected.values()) >= 12
         assert injected.total() >= 500
 
-    def test_a_hundred_wrong_answers_among_all_are_told(self, sets):
-        annotations, questions = sets
-        wrong = {questions[k].id for k in np.random.default_rng(1).permutation(len(questions))[:100]}
-
-        def falsified(question):
-            options = question.options
-            return replace(question, answer=options[(options.index(question.answer) + 1) % len(options)])
-
-        mixed = [falsified(question) if question.id in wrong else question for question in questions]
-        with pytest.raises(QuestionError, match=rf"^100 of {len(questions):,} questions are wrong"):
-            check_questions(mixed, annotations)
-
     @pytest.mark.parametrize(
         ("change", "message"),
         [
@@ -342,7 +330,7 @@ class TestQuestions:
             draw_questions([clip((0, 1, "B. dog"))])
         with pytest.raises(InputError, match="counts are"):
             QuestionSettings(counts=(1,))
-        with pytest.raises(InputError, match="26 at most"):
+        with pytest.raises(InputError, match="2 to 26"):
             QuestionSettings(counts=tuple(range(1, 28)))
         assert draw_questions([]) == ()
 
@@ -375,10 +363,6 @@ class TestWordings:
             assert ("{a}" in wording.text) == with_anchor
             assert wording.text.endswith("?")
             assert template_of(wording.name) == wording
-
-    def test_no_wording_is_of_two_kinds(self):
-        texts = Counter(w.text for kind in KINDS for w in question_templates(*kind.split("/")))
-        assert set(texts.values()) == {1}
 
     def test_labels_within_a_sentence(self):
         assert in_sentence("Alarm bell ringing") == "alarm bell ringing"

@@ -1,19 +1,34 @@
-"""Rows by a model that answers as it is told: what is taken stands there, the rest is as it was, and all is counted."""
+"""Texts by a language model: what is taken of its answers, data that are written by it, and a model of transformers."""
 
+import json
 import re
+from collections import Counter
 
+import datasets
 import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.texts.caption_reading import Judge
 from audio_compositionality.dataset_builder.texts.rewriting import (
+    KeptAnswers,
+    LanguageModel,
     LanguageModelWriter,
     description_prompt,
     equivalent,
     rewrite,
+    written_data,
 )
 from audio_compositionality.dataset_builder.texts.truth import HeardEvent
+from audio_compositionality.support.errors import InputError
 
-from .scripted import Scripted, as_json, kind_of_prompt
+from ..recipes.recorded import WHO, named, settings_of
+from .scripted import Scripted, as_json, kind_of_prompt, save_tiny_gpt2
 
 EVENTS = [
     {"label": "bell", "attributes": ["slow", "high"], "start": 0.0, "stop": 5.0},
@@ -106,7 +121,7 @@ def test_what_is_refused_leaves_the_row_as_it_is_and_is_counted():
     assert report.unlisted == {"gloomily": 1}
     assert report.overlap.keys() == {"template"}
     text = " ".join(report.sentences())
-    assert "Of 5 texts asked of scripted, 0 are taken (0%)." in text
+    assert "Of 5 texts requested from scripted, 0 are accepted (0%)." in text
     assert "1 'undecided'" in text
     assert "gloomily" in text
 
@@ -161,7 +176,7 @@ def test_rows_that_cannot_be_read_are_left_and_counted():
     (row,), report = rewrite([strange], LanguageModelWriter(model))
     assert row == {**strange, "writer": "template"}
     assert (report.left, report.asked, model.asked) == (1, 0, [[]])
-    assert "1 rows the captions cannot be read" in " ".join(report.sentences())
+    assert "captions of 1 rows cannot be read" in " ".join(report.sentences())
 
 
 def by_caption(answers):
@@ -230,3 +245,269 @@ class TestOneClip:
         text = "a slow bell " + "is heard " * 11 + "then a low organ"
         for words, reason in ((text, None), ("the sound of " + text, "too long")):
             assert equivalent(as_json(caption=words), self.judge, most_words=29).reason == reason
+
+
+SMALL = {
+    "comp_a_train": {"sample_rate": 8_000, "train_rows": 6, "validation_rows": 2},
+    "comp_a_order": {"sample_rate": 8_000, "items": 8},
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
+
+
+def small(*recipes):
+    settings = {name: load_recipe(name).presets["mini"].changed(**SMALL[name]) for name in recipes}
+    return RenderedData("small", settings)
+
+
+_TOGETHER = tuple((word, "alongside") for word in ("with", "over", "amid", "while"))
+
+
+def renamed(prompt):
+    """Paraphrases by another word, where the caption has one of these; nothing else."""
+    if kind_of_prompt(prompt) != "paraphrase":
+        return ""
+    caption = caption_in(prompt)
+    for before, after in (("followed by", "then"), ("and then", "then"), ("after", "preceded by"), *_TOGETHER):
+        caption = caption.replace(f" {before} ", f" {after} ")
+    return as_json(caption=caption)
+
+
+@pytest.fixture
+def data():
+    return small("comp_a_train")
+
+
+def test_texts_are_in_the_fingerprint_and_nothing_is_asked_twice(data):
+    model = Scripted(renamed)
+    written = written_data(data, LanguageModelWriter(model))
+    report = written.reports["comp_a_train"]
+    assert 0 < report.taken < report.asked
+    count = len(model.asked)
+    assert count
+    one, again = written.configuration("comp_a_train"), written_data(data, LanguageModelWriter(model))
+    assert len(model.asked) == count
+    assert again.configuration("comp_a_train").fingerprint == one.fingerprint
+    assert again.configuration("comp_a_train").rows == one.rows
+    prints = {data.configuration("comp_a_train").fingerprint, one.fingerprint}
+    for other in (Scripted(renamed, revision="2"), Scripted(lambda prompt: ""), Scripted(renamed)):
+        writer = LanguageModelWriter(other, in_test=other.identity["revision"] == "1")
+        prints.add(written_data(data, writer, keep_answers=False).configuration("comp_a_train").fingerprint)
+    # Another revision; what it did not write; the same as the latter, but allowed in tests.
+    assert len(prints) == 5
+
+
+def test_a_built_folder_holds_them_beside_the_same_sound(data, tmp_path):
+    written = written_data(data, LanguageModelWriter(Scripted(renamed)))
+    folder = build_dataset(written, tmp_path / "written", progress=False)
+    stored, plain = open_data(folder).configuration("comp_a_train"), data.configuration("comp_a_train")
+    assert stored.fingerprint == written.configuration("comp_a_train").fingerprint
+    assert "language-model" in {row["writer"] for row in stored.rows} <= {"template", "language-model"}
+    columns = ("id", "split", "captions", "negatives", "writer")
+    rows = written.configuration("comp_a_train").rows
+    assert [{name: row[name] for name in columns} for row in stored.rows] == [
+        {name: row[name] for name in columns} for row in rows
+    ]
+    assert [row["captions"] for row in rows] != [row["captions"] for row in plain.rows]
+    for one, other in zip(stored.clips(), plain.clips(), strict=True):
+        assert (one.waveform == other.waveform).all()
+    rows = datasets.load_dataset(str(folder), "comp_a_train", split="train", cache_dir=str(tmp_path / "hub"))
+    assert rows.features["writer"].dtype == "string"
+    card = (folder / "README.md").read_text()
+    assert "texts requested from scripted" in card
+    # Another build of the same is none; without the model it is other data.
+    assert build_dataset(written, folder, progress=False) == folder
+    with pytest.raises(DatasetError, match="holds another data set"):
+        build_dataset(data, folder, progress=False)
+
+
+def test_some_recipes_of_written_data_are_still_written(tmp_path):
+    written = written_data(small("comp_a_train", "comp_a_order"), LanguageModelWriter(Scripted(renamed)))
+    assert written.reports.keys() == {"comp_a_train"}
+    folder = build_dataset(written, tmp_path / "x", recipes=["comp_a_train"], progress=False)
+    (name,) = open_data(folder).recipes
+    assert open_data(folder).configuration(name).fingerprint == written.configuration(name).fingerprint
+
+
+def test_test_items_are_written_only_where_it_is_asked_for():
+    data = small("comp_a_order")
+    model = Scripted(renamed)
+    with pytest.raises(InputError, match="none of comp_a_order has captions that a language model may write"):
+        written_data(data, LanguageModelWriter(model))
+    assert model.asked == []
+    written = written_data(data, LanguageModelWriter(model, in_test=True)).configuration("comp_a_order")
+    assert [row["captions"] for row in written.rows] != [
+        row["captions"] for row in data.configuration("comp_a_order").rows
+    ]
+    assert "writer" in written.features
+
+
+def test_data_without_captions_are_refused(toys):
+    data = RenderedData("toys", {toys.name: next(iter(toys.presets.values()))})
+    with pytest.raises(InputError, match="has captions that a language model may write"):
+        written_data(data, LanguageModelWriter(Scripted()))
+
+
+def test_a_file_of_answers_that_was_cut_short_is_gone_on_with():
+    model = Scripted(lambda prompt: f"to {prompt}")
+    kept = KeptAnswers(model)
+    assert kept.generate(["a", "b", "a"]) == ["to a", "to b", "to a"]
+    assert model.asked == [["a", "b"]]
+    kept.path.write_bytes(kept.path.read_bytes()[:-10])
+    with pytest.warns(UserWarning, match=r"1 of the lines of .*\.jsonl are left out, .* asked again: .*line 3"):
+        assert KeptAnswers(model).generate(["b", "c"]) == ["to b", "to c"]
+    assert model.asked[1:] == [["b", "c"]]
+    assert KeptAnswers(model).generate(["a", "b", "c"]) == ["to a", "to b", "to c"]
+    assert len(model.asked) == 2
+    # Another model's answers are others.
+    assert KeptAnswers(Scripted(lambda prompt: "", revision="2")).generate(["a"]) == [""]
+
+
+def test_an_answer_that_was_changed_is_refused():
+    model = Scripted(lambda prompt: f"to {prompt}")
+    path = KeptAnswers(model).path
+    KeptAnswers(model).generate(["a", "b"])
+    path.write_bytes(path.read_bytes().replace(b"to b", b"to c"))
+    with pytest.raises(DatasetError, match=r"line 3 of .*\.jsonl was changed after it was written: .* Remove the line"):
+        KeptAnswers(model).generate(["a"])
+    # As it was before answers had digests.
+    path.write_text('{"prompt": "a", "answer": "to b"}\n' * 3)
+    with pytest.warns(UserWarning, match="3 of the lines of .* are left out") as warned:
+        assert KeptAnswers(model).generate(["a"]) == ["to a"]
+    assert len(warned) == 1
+
+
+def test_the_command_builds_with_a_model_from_a_folder(tmp_path, capsys, monkeypatch):
+    from audio_compositionality.cli.main import main
+    from audio_compositionality.dataset_builder import rendered
+    from audio_compositionality.dataset_builder.texts import rewriting as written
+
+    preset = rendered.rendered_preset
+
+    def few_of(name, *, recipes=None, **changes):
+        return preset(name) if recipes is None else small(*recipes)
+
+    monkeypatch.setattr(rendered, "rendered_preset", few_of)
+    monkeypatch.setattr(written, "MOST_NEW_TOKENS", 10)
+    folder = save_tiny_gpt2(tmp_path / "tiny")
+    few = ("build", "--recipes", "comp_a_train", "--out", str(tmp_path / "x"))
+    assert main([*few, "--set", "writer_in_test=true"]) == 2
+    assert "writer_in_test has no effect without --writer MODEL; give it too" in capsys.readouterr().err
+    assert main([*few, "--writer", "nowhere"]) == 2
+    assert "cannot load the language model 'nowhere'" in capsys.readouterr().err
+    assert main([*few, "--writer", str(folder), "--set", "writer_device=cpu"]) == 0
+    output = capsys.readouterr().out
+    assert "texts requested from tiny, 0 are accepted (0%)" in output
+    assert "'no JSON'" in output
+    assert {row["writer"] for row in open_data(tmp_path / "x").configuration("comp_a_train").rows} == {"template"}
+
+
+def test_captions_of_scenes_and_of_recordings_can_all_be_read():
+    scenes = [small(name).configuration(name).rows for name in SMALL]
+    recorded = [
+        load_recipe(name).render(settings_of(load_recipe(name), sounds, **sizes)).rows
+        for name, sounds, sizes in (
+            ("comp_a_order", named(), {"items": 20}),
+            ("comp_a_attribute", named(WHO), {"items": 8}),
+            ("comp_a_train", named(), {"train_rows": 30, "validation_rows": 5}),
+        )
+    ]
+    for rows in (*scenes, *recorded):
+        _, report = rewrite(rows, LanguageModelWriter(Scripted(renamed), in_test=True))
+        assert report.left == 0
+        assert report.taken > 0
+
+
+CHAT = "{% for message in messages %}[{{ message.role }}]{{ message.content }}{% endfor %}[answer]"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_tiny_gpt2(tmp_path_factory.mktemp("gpt2") / "tiny")
+
+
+def greedy(folder, prompt, count):
+    """The most probable byte after the other, one at a time."""
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
+    tokens = tokenizer(prompt)["input_ids"]
+    answer = []
+    with torch.inference_mode():
+        while len(answer) < count and answer[-1:] != [256]:
+            answer.append(int(model(torch.tensor([tokens + answer])).logits[0, -1].argmax()))
+    return tokenizer.decode(answer, skip_special_tokens=True)
+
+
+def test_the_most_probable_token_is_taken_whatever_the_models_own_settings(folder):
+    prompts = ["a bell", "Say something about an organ, please.", "x"]
+    expected = [greedy(folder, prompt, 12) for prompt in prompts]
+    for batch_size in (1, 2, 3):
+        model = LanguageModel(folder, device="cpu", batch_size=batch_size, most_new_tokens=12)
+        assert model.generate(prompts) == expected
+    assert model.generate([]) == []
+
+
+def test_a_random_model_writes_nothing_and_every_text_is_counted(folder):
+    model = LanguageModel(folder, device="cpu", most_new_tokens=20)
+    rows, report = rewrite([TRAINING, {**TRAINING, "id": "t-1"}], LanguageModelWriter(model))
+    assert [{**row, "writer": None} for row in rows] == [{**TRAINING, "id": f"t-{n}", "writer": None} for n in range(2)]
+    assert {row["writer"] for row in rows} == {"template"}
+    assert (report.asked, report.taken, Counter(report.refused)) == (10, 0, Counter({"no JSON": 10}))
+
+
+def test_a_chat_template_is_used(tmp_path):
+    folder = save_tiny_gpt2(tmp_path / "chat", chat_template=CHAT)
+    model = LanguageModel(folder, device="cpu", most_new_tokens=8)
+    assert model.generate(["a bell"]) == [greedy(folder, "[user]a bell[answer]", 8)]
+
+
+def test_a_folder_is_known_by_what_it_holds(folder, tmp_path):
+    identity = LanguageModel(folder, device="cpu").identity
+    assert identity["model"] == "tiny"
+    assert str(folder.parent) not in json.dumps(dict(identity))
+    copy = save_tiny_gpt2(tmp_path / "tiny")
+    assert LanguageModel(copy, device="cpu").identity == identity
+    other = save_tiny_gpt2(tmp_path / "other" / "tiny", chat_template=CHAT)
+    assert LanguageModel(other, device="cpu").identity["revision"] != identity["revision"]
+    assert LanguageModel(folder, device="cpu", batch_size=7).identity != identity
+
+
+def test_a_prompt_that_is_too_long_is_an_error(tmp_path):
+    folder = save_tiny_gpt2(tmp_path / "short", positions=64)
+    model = LanguageModel(folder, device="cpu", most_new_tokens=32)
+    assert len(model.generate(["x" * 32])) == 1
+    with pytest.raises(InputError, match="reads 64 tokens; a prompt has 33 and its answer up to 32"):
+        model.generate(["x" * 33])
+
+
+def test_code_of_a_model_is_never_run(tmp_path):
+    folder = save_tiny_gpt2(tmp_path / "code")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "of-its-own", "auto_map": {"AutoConfig": "code.C", "AutoModelForCausalLM": "code.M"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "code.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    with pytest.raises(InputError, match="cannot load the language model"):
+        LanguageModel(folder, device="cpu")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_pickles_are_not_read(tmp_path):
+    folder = save_tiny_gpt2(tmp_path / "pickled")
+    (folder / "model.safetensors").unlink()
+    torch.save(AutoModelForCausalLM.from_config(_config(folder)).state_dict(), folder / "pytorch_model.bin")
+    with pytest.raises(InputError, match="weights in safetensors"):
+        LanguageModel(folder, device="cpu")
+
+
+def _config(folder):
+    from transformers import AutoConfig
+
+    return AutoConfig.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("name", ["no/such-model", "./nowhere"])
+def test_a_model_that_is_not_there_is_an_error(name):
+    with pytest.raises(InputError, match="cannot load the language model"):
+        LanguageModel(name, device="cpu")

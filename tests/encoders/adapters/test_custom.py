@@ -2,29 +2,31 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from scipy.signal import resample_poly
 
+from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.adapters.custom import ModelCodeError, count_parameters, device_of, weights_digest
-from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.base import GivenClip, ModelError
+from audio_compositionality.encoders.check import check_model
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_model
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.encoders.pipeline import embed_batches
+
+from ...clips import each
+from .conftest import Write
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "band_energies.py"
-
-Write = Callable[..., str]
 
 MINIMAL = """
 import numpy as np
 
-class Minimal:
+class Mine:
     sample_rate = 8_000
 
     def embed(self, waveforms, sample_rate):
@@ -38,17 +40,6 @@ def path_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
 
 
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    """Function of a file's text and its class: writes it, and returns what load_model takes."""
-
-    def write(text: str, name: str = "Minimal", file: str = "mine.py") -> str:
-        (tmp_path / file).write_text(text)
-        return f"{tmp_path / file}:{name}"
-
-    return write
-
-
 def test_the_example_embeds_a_tone_in_its_octave() -> None:
     encoder = load_model(f"{EXAMPLE}:BandEnergies")
     assert (encoder.card.id, encoder.card.sample_rate, encoder.card.output_dim, encoder.device) == (
@@ -59,6 +50,7 @@ def test_the_example_embeds_a_tone_in_its_octave() -> None:
     )
     assert encoder.card.revision == f"source-{hashlib.sha256(EXAMPLE.read_bytes()).hexdigest()[:16]}"
     assert encoder.card.weights_sha256 is None
+    assert len(EXAMPLE.read_text().splitlines()) <= 20
     t = np.arange(44_100) / 44_100
     for octave, frequency in enumerate([40, 90, 180, 350, 700, 1_400, 2_800, 5_600]):
         embedding = encoder.embed(0.5 * np.sin(2 * np.pi * frequency * t)[None], 44_100)
@@ -66,13 +58,9 @@ def test_the_example_embeds_a_tone_in_its_octave() -> None:
         assert embedding[0].argmax() == octave
 
 
-def test_the_example_has_twenty_lines_at_most() -> None:
-    assert len(EXAMPLE.read_text().splitlines()) <= 20
-
-
 def test_clips_reach_the_class_at_its_own_rate(write: Write) -> None:
     encoder = load_model(write(MINIMAL))
-    assert (encoder.card.id, encoder.card.output_dim) == ("Minimal", 3)
+    assert (encoder.card.id, encoder.card.output_dim) == ("Mine", 3)
     t = np.arange(32_000) / 32_000
     clips = np.stack([0.3 * np.sin(2 * np.pi * f * t) for f in (300, 1_000)])
     embeddings = encoder.embed(clips, 32_000)
@@ -83,27 +71,48 @@ def test_clips_reach_the_class_at_its_own_rate(write: Write) -> None:
     np.testing.assert_allclose(embeddings[:, 1], 0.3 / np.sqrt(2), rtol=1e-2)
 
 
-def test_a_whole_dataset_is_embedded_in_order(write: Write) -> None:
-    class Batch:
-        sample_rate = 8_000
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({}, {"id": "Mine", "weights_sha256": None, "parameters": None, "paradigm": None, "licence": None}),
+        ({"id": "my/model", "revision": "v7"}, {"id": "my/model", "revision": "v7"}),
+        ({"paradigm": "by hand", "licence": "MIT"}, {"paradigm": "by hand", "licence": "MIT"}),
+        ({"__slots__": ("seen",)}, {"output_dim": 3, "weights_sha256": None}),
+    ],
+)
+def test_what_a_class_says_of_itself_is_taken(write: Write, said: dict[str, Any], expected: dict[str, Any]) -> None:
+    lines = "".join(f"\n    {name} = {value!r}" for name, value in said.items())
+    card = load_model(write(MINIMAL.replace("sample_rate = 8_000", f"sample_rate = 8_000{lines}"))).card
+    assert {name: getattr(card, name) for name in expected} == expected
 
-        def __init__(self, start: int) -> None:
-            self.ids = [str(start), str(start + 1)]
-            self.waveforms = np.full((2, 4_000), 0.01, np.float32) * np.array([[start], [start + 1]])
 
-    embedded = embed_batches(load_model(write(MINIMAL)), [Batch(0), Batch(2), Batch(4)])
-    embeddings = np.concatenate([batch.embeddings for batch in embedded])
-    np.testing.assert_allclose(embeddings[:, 0], 0.01 * np.arange(6), rtol=1e-5)
+def test_a_device_is_passed_on(write: Write) -> None:
+    spec = write(MINIMAL + "\n    device = None\n\n    def to(self, device):\n        self.device = device\n")
+    assert load_model(spec).device == "cpu"
+    assert load_model(spec).made.device is None
+    assert load_model(spec, device="cpu").made.device == torch.device("cpu")
 
 
-def test_what_a_class_says_of_itself_is_taken(write: Write) -> None:
-    text = MINIMAL.replace("sample_rate = 8_000", 'sample_rate = 8_000\n    id = "my/model"\n    revision = "v7"')
-    encoder = load_model(write(text))
-    assert (encoder.card.id, encoder.card.revision) == ("my/model", "v7")
-    assert (encoder.card.parameters, encoder.card.paradigm, encoder.card.licence) == (None, None, None)
-    text = MINIMAL.replace("sample_rate = 8_000", 'sample_rate = 8_000\n    paradigm = "by hand"\n    licence = "MIT"')
-    encoder = load_model(write(text))
-    assert (encoder.card.paradigm, encoder.card.licence) == ("by hand", "MIT")
+STAGED = """
+from audio_compositionality.encoders.base import ModelCard, StagedEncoder
+
+class Mine(StagedEncoder):
+    card = ModelCard("mine", "r", 16_000, 2)
+
+    def _extract_features(self, clips):
+        return clips
+
+    def _run_model(self, features):
+        return features[:, :2]
+"""
+
+
+def test_a_staged_encoder_is_used_as_it_is(write: Write) -> None:
+    encoder = load_model(write(STAGED))
+    assert type(encoder).__name__ == "Mine"
+    np.testing.assert_array_equal(encoder.embed([[0.5, 0.25, 0.0]], 16_000), [[0.5, 0.25]])
+    with pytest.raises(ValueError, match=r"mine\.py:Mine' has no card; a Model sets"):
+        load_model(write(STAGED.replace("    card =", "    other =")))
 
 
 def test_torch_tensors_and_weights(write: Write) -> None:
@@ -137,27 +146,6 @@ class Net(torch.nn.Module):
     assert first.card.revision.endswith(f"-weights-{first.card.weights_sha256[:16]}")
 
 
-def test_a_class_with_slots(write: Write) -> None:
-    text = MINIMAL.replace("    sample_rate = 8_000", "    __slots__ = ('seen',)\n    sample_rate = 8_000")
-    encoder = load_model(write(text))
-    assert (encoder.card.output_dim, encoder.card.weights_sha256) == (3, None)
-
-
-def test_a_staged_encoder_without_its_attributes(write: Write) -> None:
-    text = """
-from audio_compositionality.encoders.base import StagedEncoder
-
-class Half(StagedEncoder):
-    def _extract_features(self, clips):
-        return clips
-
-    def _run_model(self, features):
-        return features[:, :2]
-"""
-    with pytest.raises(ValueError, match=r"mine\.py:Half' has no card; a Model sets"):
-        load_model(write(text, "Half"))
-
-
 def test_other_weights_are_another_revision() -> None:
     class Holder:
         def __init__(self) -> None:
@@ -186,32 +174,6 @@ def test_weights_are_counted_once() -> None:
     assert count_parameters(torch.nn.ReLU()) is None
 
 
-def test_a_device_is_passed_on(write: Write) -> None:
-    text = MINIMAL + "\n    device = None\n\n    def to(self, device):\n        self.device = device\n"
-    assert load_model(write(text)).device == "cpu"
-    assert load_model(write(text), device="cpu").made.device == torch.device("cpu")
-    assert load_model(write(text)).made.device is None
-
-
-def test_a_staged_encoder_is_used_as_it_is(write: Write) -> None:
-    text = """
-from audio_compositionality.encoders.base import StagedEncoder
-from audio_compositionality.encoders.base import ModelCard
-
-class Mine(StagedEncoder):
-    card = ModelCard("mine", "r", 16_000, 2)
-
-    def _extract_features(self, clips):
-        return clips
-
-    def _run_model(self, features):
-        return features[:, :2]
-"""
-    encoder = load_model(write(text, "Mine"))
-    assert type(encoder).__name__ == "Mine"
-    np.testing.assert_array_equal(encoder.embed([[0.5, 0.25, 0.0]], 16_000), [[0.5, 0.25]])
-
-
 def test_imports_of_files_beside_it(write: Write, tmp_path: Path) -> None:
     (tmp_path / "beside_the_encoder.py").write_text("VALUE = 7.0\n")
     (tmp_path / "later_beside.py").write_text("VALUE = 9.0\n")
@@ -219,7 +181,7 @@ def test_imports_of_files_beside_it(write: Write, tmp_path: Path) -> None:
 import numpy as np
 from beside_the_encoder import VALUE
 
-class Minimal:
+class Mine:
     sample_rate = 8_000
 
     def embed(self, waveforms, sample_rate):
@@ -242,8 +204,8 @@ def test_two_files_of_one_name_do_not_mix(write: Write, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "name", "message"),
     [
-        (MINIMAL, "Minimum", r"'mine\.py' has no class 'Minimum': did you mean 'Minimal'"),
-        (MINIMAL, "Transformer", r"'mine\.py' has no class 'Transformer': Valid: Minimal"),
+        (MINIMAL, "Mina", r"'mine\.py' has no class 'Mina': did you mean 'Mine'"),
+        (MINIMAL, "Transformer", r"'mine\.py' has no class 'Transformer': Valid: Mine"),
         ("x = 1", "Mine", "has no class 'Mine'"),
         ("x = 1", "x", "mine.py:x' is a int; it must be a class"),
         (
@@ -254,9 +216,9 @@ def test_two_files_of_one_name_do_not_mix(write: Write, tmp_path: Path) -> None:
         ("class A:\n    def embed(self, w, r): pass", "A", "mine.py:A' has no sample_rate"),
         ("class A:\n    sample_rate = 8000", "A", "mine.py:A' has no embed"),
         ("class A:\n    sample_rate = 8000\n    embed = 3", "A", "embed is no method"),
-        (MINIMAL.replace("8_000", "'fast'"), "Minimal", "sample_rate is 'fast', but must be a positive whole number"),
-        (MINIMAL.replace("8_000", "-1"), "Minimal", "sample_rate is -1, but must be"),
-        (MINIMAL.replace("axis=1)\n", "axis=1)[0]\n"), "Minimal", r"embed returned shape \(3,\) for one clip"),
+        (MINIMAL.replace("8_000", "'fast'"), "Mine", "sample_rate is 'fast', but must be a positive whole number"),
+        (MINIMAL.replace("8_000", "-1"), "Mine", "sample_rate is -1, but must be"),
+        (MINIMAL.replace("axis=1)\n", "axis=1)[0]\n"), "Mine", r"embed returned shape \(3,\) for one clip"),
         (
             "class A:\n    sample_rate = 8000\n    def embed(self, w, r): return [[1.0]]",
             "A",
@@ -272,17 +234,17 @@ def test_a_class_that_is_no_encoder(text: str, name: str, message: str, write: W
 @pytest.mark.parametrize(
     ("returned", "message"),
     [
-        ("np.zeros((len(waveforms), 4))", r"'Minimal' returned shape \(2, 4\), but must return \[2, 3\]"),
-        ("np.zeros((1, 3))", r"'Minimal' returned shape \(1, 3\), but must return \[2, 3\]"),
-        ("np.zeros((len(waveforms), 3), int)", "'Minimal' returned int64, but must return floating"),
-        ("np.full((len(waveforms), 3), np.nan)", "'Minimal' returned 3 of 3 values that are NaN or infinite"),
+        ("np.zeros((len(waveforms), 4))", r"'Mine' returned shape \(2, 4\), but must return \[2, 3\]"),
+        ("np.zeros((1, 3))", r"'Mine' returned shape \(1, 3\), but must return \[2, 3\]"),
+        ("np.zeros((len(waveforms), 3), int)", "'Mine' returned int64, but must return floating"),
+        ("np.full((len(waveforms), 3), np.nan)", "'Mine' returned 3 of 3 values that are NaN or infinite"),
     ],
 )
 def test_output_that_is_no_embedding(returned: str, message: str, write: Write) -> None:
     text = f"""
 import numpy as np
 
-class Minimal:
+class Mine:
     sample_rate, output_dim = 8_000, 3
 
     def embed(self, waveforms, sample_rate):
@@ -290,6 +252,23 @@ class Minimal:
 """
     with pytest.raises(ValueError, match=message):
         load_model(write(text)).embed(np.zeros((2, 80)), 8_000)
+
+
+def test_names_and_options_that_a_file_does_not_have(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = write(MINIMAL)
+    for missing in (spec.removesuffix(":Mine"), spec.removesuffix("Mine")):
+        with pytest.raises(ValueError, match=r"names no class of the file; give mine\.py:ClassName"):
+            load_model(missing)
+    for one in (EncoderOptions(layer=1), EncoderOptions(pooling="max"), EncoderOptions(precision="bfloat16")):
+        with pytest.raises(ValueError, match="embeds by its own code: it takes no layer"):
+            load_model(spec, options=one)
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    for name in ("no/such/file.py:Mine", "file.py:Mine", "file.py"):
+        with pytest.raises(ValueError, match=f"'{name}': there is no file '{name.partition(':')[0]}'"):
+            load_model(name)
 
 
 def test_input_that_is_no_sound_never_reaches_the_class(write: Write) -> None:
@@ -301,43 +280,13 @@ def test_input_that_is_no_sound_never_reaches_the_class(write: Write) -> None:
     assert encoder.made.seen is None
 
 
-@pytest.mark.parametrize("spec", ["no/such/file.py:Mine", "file.py:Mine", "file.py"])
-def test_a_file_that_is_not_there(spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=f"'{spec}': there is no file '{spec.partition(':')[0]}'"):
-        load_model(spec)
-
-
-def test_a_file_without_a_class(write: Write) -> None:
-    spec = write(MINIMAL).removesuffix(":Minimal")
-    for missing in (spec, spec + ":"):
-        with pytest.raises(ValueError, match=r"names no class of the file; give mine\.py:ClassName"):
-            load_model(missing)
-
-
-@pytest.mark.parametrize(
-    "options", [EncoderOptions(layer=1), EncoderOptions(pooling="max"), EncoderOptions(precision="bfloat16")]
-)
-def test_options_are_for_the_projects_own_models(options: EncoderOptions, write: Write) -> None:
-    with pytest.raises(ValueError, match="embeds by its own code: it takes no layer"):
-        load_model(write(MINIMAL), options=options)
-
-
-def test_other_peoples_code_has_no_untrained_twin(write: Write) -> None:
-    spec = write(MINIMAL)
-    with pytest.raises(ValueError, match="is made by code of its own, so nothing here can give it fresh weights"):
-        load_model(f"untrained:{spec}")
-    assert not any(has_twins(id) for id in (spec, "hear:x", "mteb:a/b", "xares:x.py:C", "random"))
-    assert all(has_twins(id) for id in ("whisper-base", "whisper-base=x", "org/model", "./folder"))
-
-
 def test_an_error_in_the_file_is_shown_with_where_it_came_from(write: Write) -> None:
     modules = set(sys.modules)
     with pytest.raises(ModelCodeError, match=r"'mine\.py': ZeroDivisionError in mine\.py, line 2: division by zero"):
         load_model(write("\n1 / 0"))
     assert set(sys.modules) == modules
-    with pytest.raises(ModelCodeError, match=r"mine\.py:Minimal': KeyError in mine\.py, line 2: 'x'"):
-        load_model(write("class Minimal:\n    def __init__(self): {}['x']"))
+    with pytest.raises(ModelCodeError, match=r"mine\.py:Mine': KeyError in mine\.py, line 2: 'x'"):
+        load_model(write("class Mine:\n    def __init__(self): {}['x']"))
     with pytest.raises(ModelCodeError, match=r"SyntaxError in mine\.py, line 1"):
         load_model(write("class class"))
 
@@ -376,13 +325,13 @@ def distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fake-encoders\nVersion: 1.2\n")
     (info / "entry_points.txt").write_text(
         "[audio_compositionality.encoders]\n"
-        "fake-minimal = fake_encoders_module:Minimal\n"
+        "fake-minimal = fake_encoders_module:Mine\n"
         "fake-made = fake_encoders_module:make\n"
         "fake-gone = fake_encoders_module:Gone\n"
         "fake-missing = no_such_module:Gone\n"
-        "downsample = fake_encoders_module:Minimal\n"
+        "downsample = fake_encoders_module:Mine\n"
     )
-    (tmp_path / "fake_encoders_module.py").write_text(MINIMAL + "\n\ndef make():\n    return Minimal()\n")
+    (tmp_path / "fake_encoders_module.py").write_text(MINIMAL + "\n\ndef make():\n    return Mine()\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "fake_encoders_module", raising=False)
     return tmp_path
@@ -393,7 +342,7 @@ def test_installed_encoders_are_listed_without_importing_them() -> None:
     infos = {info.name: info for info in list_models()}
     assert infos["fake-minimal"].description == "installed by fake-encoders 1.2"
     assert infos["fake-minimal"].output_dim is None
-    assert infos["downsample"].output_dim == 768
+    assert infos["downsample"].output_dim == load_model("downsample").card.output_dim == 768
     assert len(infos) == len(list_models())
     assert "fake_encoders_module" not in sys.modules
 
@@ -402,13 +351,8 @@ def test_installed_encoders_are_listed_without_importing_them() -> None:
 @pytest.mark.parametrize("name", ["fake-minimal", "fake-made"])
 def test_an_installed_encoder_loads_by_its_name(name: str) -> None:
     encoder = load_model(name)
-    assert (encoder.card.id, encoder.card.revision, encoder.card.output_dim) == ("Minimal", "1.2", 3)
+    assert (encoder.card.id, encoder.card.revision, encoder.card.output_dim) == ("Mine", "1.2", 3)
     assert not has_twins(name)
-
-
-@pytest.mark.usefixtures("distribution")
-def test_a_registered_name_comes_before_an_installed_one() -> None:
-    assert load_model("downsample").card.output_dim == 768
 
 
 @pytest.mark.usefixtures("distribution")
@@ -419,3 +363,136 @@ def test_an_installed_encoder_that_cannot_be_imported() -> None:
         load_model("fake-missing")
     with pytest.raises(ValueError, match="unknown model 'fake-minimum'; did you mean 'fake-minimal'"):
         load_model("fake-minimum")
+
+
+# Classes of users that answer
+
+
+ANSWERS = """
+class Mine:
+    sample_rate, licence = 8_000, "MIT"
+
+    def answer(self, clips, prompts):
+        return [f"{len(clip.waveform)} {clip.sample_rate}" for clip in clips]
+"""
+LEARNS = "    def learn(self, rows, clips):\n        self.learnt = [len(clip.waveform) for clip in clips]\n"
+SCORES = (
+    "    def score_options(self, clips, prompts, options, by):\n"
+    "        return [[-float(len(clip.waveform)), -1.0] for clip in clips]\n"
+)
+TOLD = "    def answer_from_labels(self, rows, prompts):\n        return list(rows)\n"
+
+
+def test_a_class_that_answers_needs_no_card(write: Write) -> None:
+    clip = Clip("a", np.zeros(32_000, np.float32), 16_000)
+    model = load_model(write(ANSWERS))
+    assert "answer" in model.abilities
+    assert "audio" not in model.abilities
+    assert model.answer(each([clip]), ["?"]) == ["16000 8000"]
+    assert (model.card.id, model.card.sample_rate, model.card.output_dim) == ("Mine", 8_000, None)
+    assert model.card.licence == "MIT"
+    assert model.card.revision != load_model(write(ANSWERS + "# other")).card.revision
+    with pytest.raises(ModelError, match="has no sample_rate; a model that answers needs sample_rate and answer"):
+        load_model(write(ANSWERS.replace("sample_rate, licence = 8_000, ", "licence = ")))
+    with pytest.raises(ModelError, match=r"sample_rate is 8000\.5, but must be a positive whole number"):
+        load_model(write(ANSWERS.replace("8_000, ", "8_000.5, ")))
+
+
+@pytest.mark.parametrize("learns", [False, True])
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("scores", [False, True])
+def test_a_class_that_answers_can_do_as_a_model_what_it_can(
+    write: Write, learns: bool, told: bool, scores: bool
+) -> None:
+    model = load_model(write(ANSWERS + LEARNS * learns + SCORES * scores + TOLD * told))
+    assert ("score" in model.abilities) == (scores and not told)
+    if "score" in model.abilities:
+        clip = Clip("a", np.zeros(32_000, np.float32), 16_000)
+        assert model.score_options(each([clip]), ["?"], [["x", "y"]], "letters") == [[-16_000, -1]]
+    assert ("learn" in model.abilities) == learns
+    assert ("labels" in model.abilities) == told
+    if "learn" in model.abilities:
+        model.learn([{}], iter([Clip("a", np.zeros(32_000, np.float32), 16_000)]))
+    if "labels" in model.abilities:
+        told_clip = GivenClip(np.zeros(0, np.float32), 8_000, {"a": 1})
+        assert model.answer([[told_clip]], ["?"]) == [{"a": 1}]
+        with pytest.raises(ModelError, match="'Mine' takes no sound: it answers from the labels of rows"):
+            model.answer(each([Clip("a", np.zeros(8, np.float32), 8_000)]), ["?"])
+
+
+def test_an_error_of_a_class_that_answers_names_its_line(write: Write) -> None:
+    model = load_model(write(ANSWERS.replace("return [", "return 1 / 0, [")))
+    with pytest.raises(ModelCodeError, match=r"ZeroDivisionError in mine\.py, line 6"):
+        model.answer([], [])
+    model = load_model(write(ANSWERS.replace("self, clips, prompts", "self, clips")))
+    with pytest.raises(ModelCodeError, match="TypeError in a line unknown"):
+        model.answer([], [])
+
+
+def test_a_class_that_embeds_and_answers_does_both(write: Write) -> None:
+    embeds = "    def embed(self, waveforms, sample_rate):\n        return waveforms[:, :4]\n"
+    model = load_model(write(ANSWERS + embeds + SCORES))
+    assert "audio" in model.abilities
+    assert "answer" in model.abilities
+    assert "score" in model.abilities
+    clip = Clip("a", np.zeros(32_000, np.float32), 16_000)
+    assert model.answer(each([clip]), ["?"]) == ["16000 8000"]
+    assert model.embed(np.ones((2, 16_000), np.float32), 16_000).shape == (2, 4)
+    assert model.card.output_dim == 4
+    assert load_model(write(ANSWERS.replace("answer(", "reply(") + embeds)).abilities == {"audio"}
+
+
+# A class of one's own with `embed_text`
+
+
+TEXT_EXAMPLE = Path(__file__).parents[3] / "examples" / "words_and_bands.py"
+
+CLASS = """
+import numpy as np, torch
+class Mine:
+    sample_rate = 8_000
+    def embed(self, waveforms, sample_rate):
+        return waveforms[:, :3]
+    def embed_text(self, texts):
+        {body}
+"""
+
+
+def test_a_class_with_embed_text_is_an_audio_text_encoder(write: Write) -> None:
+    name = write(
+        CLASS.format(body="return torch.tensor([[len(text), 1.5, 2] for text in texts], dtype=torch.bfloat16)")
+    )
+    model = load_model(name)
+    assert "text" in model.abilities
+    rows = model.embed_text(["dog", "a cat"])
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(rows, [[3, 1.5, 2], [5, 1.5, 2]])
+    assert load_model(write(CLASS.format(body="").partition("    def embed_text")[0])).abilities == {"audio"}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "return np.zeros((2, 4))",
+            r"returned shape \(2, 4\) for texts, but must return \[2, 3\]: texts and clips share",
+        ),
+        ("return np.zeros((2, 3), int)", "returned int64 for texts, but must return floating"),
+        ("return np.array([[0, 0, 0], [0, np.nan, 0]])", "returned values that are NaN or infinite for 'a cat'"),
+        ("return [[0.0, 0, 0]] * 2", "returned a list, but must return a NumPy array or a torch tensor"),
+        ("return {}[texts[0]]", r"KeyError in mine\.py, line 8: 'dog'"),
+    ],
+)
+def test_what_is_no_embedding_of_texts_is_refused(body: str, message: str, write: Write) -> None:
+    model = load_model(write(CLASS.format(body=body)))
+    assert "text" in model.abilities
+    with pytest.raises((ModelError, ModelCodeError), match=message):
+        model.embed_text(["dog", "a cat"])
+
+
+def test_the_example_is_short_and_passes_every_check() -> None:
+    lines = TEXT_EXAMPLE.read_text("utf-8").splitlines()
+    assert len(lines) <= 30
+    results = {check.name: check for check in check_model(f"{TEXT_EXAMPLE}:WordsAndBands")}
+    assert {name for name, check in results.items() if check.status == "fail"} == set()
+    assert results["texts"].status == results["texts: batch"].status == "pass"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from audio_compositionality.encoders.loading.registry import has_twins, load_mod
 from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
 from audio_compositionality.evaluator.results.result import ScoredModel
 
-Write = Callable[[str], str]
+from .conftest import Write
 
 HEAD = """
 import numpy as np
@@ -81,15 +79,6 @@ class Mine:
     def untrained(self):
         return Mine(float(torch.rand(())))
 """
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    def write(text: str) -> str:
-        (tmp_path / "mine.py").write_text(text)
-        return f"{tmp_path / 'mine.py'}:Mine"
-
-    return write
 
 
 def clips() -> np.ndarray:
@@ -156,11 +145,6 @@ def test_what_cards_of_twins_say(write: Write) -> None:
         assert model_kind(ScoredModel.of(card)) is ModelKind.UNTRAINED
 
 
-def test_controls_of_twins(write: Write) -> None:
-    model = load_model(f"reversed-audio:untrained:{write(HOLDER)}", device="cpu")
-    assert model.card.id == "reversed-audio:untrained:Mine"
-
-
 def test_a_class_that_says_how_has_an_untrained_twin_alone(write: Write) -> None:
     spec = write(SAYS)
     assert has_twins(spec)
@@ -206,36 +190,46 @@ def test_a_class_of_neither_has_none(write: Write) -> None:
         load_model(f"untrained:{spec}")
 
 
-def test_of_a_function_that_makes_one_nothing_is_known_before_it_is_called(write: Write) -> None:
-    spec = write(HOLDER).replace(":Mine", ":make")
-    write(HOLDER + "\n\ndef make():\n    return Mine()\n")
-    assert not has_twins(spec)
-    assert load_model(f"untrained:{spec}").card.id == "untrained:Mine"
+TOKEN = MODULE.replace("self.eval()", "self.token = nn.Parameter(torch.zeros(6)); self.eval()")
 
 
 @pytest.mark.parametrize(
-    ("returned", "words"),
+    ("text", "error", "words"),
     [
-        ("self", "returned the same weights; a twin has the architecture of the model and weights that no"),
-        ("Mine(1.0)", "returned the same weights"),
-        ("None", "returned a NoneType, but must return the twin"),
+        *(
+            (SAYS.replace("Mine(float(torch.rand(())))", returned), ModelError, rf"untrained\(\) {words}")
+            for returned, words in (
+                ("self", "returned the same weights; a twin has the architecture of the model and weights that no"),
+                ("Mine(1.0)", "returned the same weights"),
+                ("None", "returned a NoneType, but must return the twin"),
+            )
+        ),
+        (MODULE + "    def untrained(self): return Mine()", ModelError, r"untrained\(\) returned the same weights"),
+        (SAYS.replace("float(torch.rand(()))", "1 / 0"), ModelCodeError, r"ZeroDivisionError in mine\.py, line 15"),
+        ("1 / 0", ModelCodeError, "ZeroDivisionError"),
+        (
+            HOLDER.replace('8_000, "encoder"', '8_000, "encodr"'),
+            ModelError,
+            "network is 'encodr', and its attribute encodr is a NoneType; it must be a",
+        ),
     ],
 )
-def test_an_untrained_that_returns_no_twin_is_refused(write: Write, returned: str, words: str) -> None:
-    with pytest.raises(ModelError, match=rf"mine\.py:Mine': untrained\(\) {words}"):
-        load_model(f"untrained:{write(SAYS.replace('Mine(float(torch.rand(())))', returned))}")
+def test_what_makes_no_twin_is_refused(write: Write, text: str, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        load_model(f"untrained:{write(text)}", device="cpu")
 
 
-def test_an_untrained_of_a_module_that_returns_the_same_weights_is_refused(write: Write) -> None:
-    with pytest.raises(ModelError, match=r"untrained\(\) returned the same weights"):
-        load_model(f"untrained:{write(MODULE + '    def untrained(self): return Mine()')}", device="cpu")
+def test_ways_to_say_how_a_twin_is_made(write: Write) -> None:
     changed = "    def untrained(self):\n        self.layer.reset_parameters()\n        return self\n"
     assert load_model(f"untrained:{write(MODULE + changed)}", device="cpu").card.id == "untrained:Mine"
-
-
-def test_an_error_of_untrained_names_its_line(write: Write) -> None:
-    with pytest.raises(ModelCodeError, match=r"ZeroDivisionError in mine\.py, line 15"):
-        load_model(f"untrained:{write(SAYS.replace('float(torch.rand(()))', '1 / 0'))}")
+    drawn = "    def reset_parameters(self):\n        nn.init.normal_(self.token)\n"
+    token = load_model(f"untrained:{write(TOKEN + drawn)}", device="cpu").made.token  # type: ignore[attr-defined]
+    assert float(token.detach().abs().sum()) > 0
+    # Of a function that makes a model nothing is known before it is called.
+    spec = write(HOLDER + "\n\ndef make():\n    return Mine()\n", "make")
+    assert not has_twins(spec)
+    assert load_model(f"untrained:{spec}").card.id == "untrained:Mine"
+    assert not has_twins(write("1 / 0"))
 
 
 @pytest.mark.parametrize(
@@ -258,18 +252,6 @@ def test_weights_that_nothing_says_how_to_draw_are_named(write: Write, old: str,
     assert re.search(words, twin_problem(model, "untrained:") or "")
     assert twin_problem(model, "shuffled:") is None
     assert load_model(f"shuffled:{spec}", device="cpu").card.id == "shuffled:Mine"
-
-
-def test_a_module_says_how_its_own_weights_are_drawn(write: Write) -> None:
-    text = MODULE.replace("self.eval()", "self.token = nn.Parameter(torch.zeros(6)); self.eval()")
-    spec = write(text + "    def reset_parameters(self):\n        nn.init.normal_(self.token)\n")
-    assert float(load_model(f"untrained:{spec}", device="cpu").made.token.detach().abs().sum()) > 0  # type: ignore[attr-defined]
-
-
-def test_an_attribute_that_holds_no_module_is_named(write: Write) -> None:
-    text = HOLDER.replace('8_000, "encoder"', '8_000, "encodr"')
-    with pytest.raises(ModelError, match=r"network is 'encodr', and its attribute encodr is a NoneType; it must be a"):
-        load_model(f"untrained:{write(text)}")
 
 
 def test_a_model_of_transformers_within_is_drawn_as_a_new_one_of_its_configuration(write: Write) -> None:
@@ -299,13 +281,6 @@ class Mine:
     weights = dict(network(twin).named_parameters())
     assert float(weights["layers.0.fc1.weight"].detach().std()) > 0.005
     assert float(weights["layers.0.fc1.bias"].detach().abs().sum()) == 0
-
-
-def test_a_file_that_fails_has_no_twins_and_says_why_when_it_is_loaded(write: Write) -> None:
-    spec = write("1 / 0")
-    assert not has_twins(spec)
-    with pytest.raises(ModelCodeError, match="ZeroDivisionError"):
-        load_model(f"untrained:{spec}")
 
 
 def test_a_model_of_ones_own_has_twins_too(write: Write) -> None:

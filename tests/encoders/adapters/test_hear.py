@@ -3,8 +3,6 @@ real packages."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,9 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.files import sha256_of_file
+
+from ..contract import Saved, different_clips
+from .conftest import Write
 
 MODULE = """
 import torch
@@ -43,52 +44,38 @@ def get_scene_embeddings(audio, model):
     return model.dropout(get_timestamp_embeddings(audio, model)[0] @ model.matrix).mean(1)
 """
 
-Saved = Callable[[str], Path]
-MakeClips = Callable[[int, float], np.ndarray]
-
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Name of an importable HEAR module."""
-    (tmp_path / "fake_hear_module.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "fake_hear_module", raising=False)
-    return "fake_hear_module"
+def theirs(module: Write) -> str:
+    """Name of a model of an importable HEAR module."""
+    return f"hear:{module(MODULE, 'fake_hear_module')}"
 
 
-def write_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> str:
-    (tmp_path / f"{name}.py").write_text(text)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    return f"hear:{name}"
-
-
-def test_their_scene_embedding_is_our_embedding(module: str, make_clips: MakeClips) -> None:
-    encoder = load_model(f"hear:{module}", device="cpu")
-    assert (encoder.card.id, encoder.card.sample_rate, encoder.card.output_dim) == (f"hear:{module}", 16_000, 3)
-    clips = make_clips(16_000, 1)
+def test_their_scene_embedding_is_our_embedding(theirs: str) -> None:
+    encoder = load_model(theirs, device="cpu")
+    assert (encoder.card.id, encoder.card.sample_rate, encoder.card.output_dim) == (theirs, 16_000, 3)
+    clips = different_clips(16_000, 1)
     frames = clips.reshape(3, 100, 160)
     expected = np.stack([frames.mean(2), frames.max(2), frames.min(2)], axis=2).mean(1)
     np.testing.assert_allclose(encoder.embed(clips, 16_000), expected, atol=1e-6)
-    assert encoder.embed(make_clips(44_100, 1), 44_100).shape == (3, 3)
+    assert encoder.embed(different_clips(44_100, 1), 44_100).shape == (3, 3)
 
 
-@pytest.mark.slow
-def test_weights_are_passed_on_and_recorded(module: str, tmp_path: Path, make_clips: MakeClips) -> None:
+def test_weights_are_passed_on_and_recorded(theirs: str, tmp_path: Path) -> None:
     path = tmp_path / "weights.pt"
     torch.save({"matrix": 2 * torch.eye(4)[:, :3]}, path)
-    plain, doubled = load_model(f"hear:{module}"), load_model(f"hear:{module}:{path}")
-    clips = make_clips(16_000, 1)
+    plain, doubled = load_model(theirs), load_model(f"{theirs}:{path}")
+    clips = different_clips(16_000, 1)
     np.testing.assert_allclose(doubled.embed(clips, 16_000), 2 * plain.embed(clips, 16_000), rtol=1e-5)
     assert plain.card.revision != doubled.card.revision
     assert plain.card.revision.startswith("source-")
     assert plain.card.weights_sha256 != doubled.card.weights_sha256
 
 
-def test_a_file_is_hashed_where_the_model_holds_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_hashed_where_the_model_holds_no_weights(tmp_path: Path, module: Write) -> None:
     text = MODULE.replace("self.matrix = torch.nn.Parameter(torch.eye(4)[:, :3].clone())", "")
     text = text.replace("model.load_state_dict(torch.load(model_file_path, weights_only=True))", "pass")
-    id = write_module(tmp_path, monkeypatch, "fake_hear_bare", text)
+    id = f"hear:{module(text, 'fake_hear_bare')}"
     (tmp_path / "w").write_bytes(b"weights")
     assert load_model(f"{id}:{tmp_path / 'w'}").card.weights_sha256 == sha256_of_file(tmp_path / "w")
     assert load_model(id).card.weights_sha256 is None
@@ -103,7 +90,7 @@ def test_a_file_is_hashed_where_the_model_holds_no_weights(tmp_path: Path, monke
         ("hear:fake_hear_module:/no/such/file", "there is no file '/no/such/file' for load_model"),
     ],
 )
-@pytest.mark.usefixtures("module")
+@pytest.mark.usefixtures("theirs")
 def test_what_is_no_hear_module(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         load_model(name)
@@ -122,12 +109,10 @@ def test_what_is_no_hear_module(name: str, message: str) -> None:
         ("import torch\n", "import torch, no_such_dependency\n", "needs the package no_such_dependency; install it"),
     ],
 )
-def test_modules_that_lack_something(
-    old: str, new: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_modules_that_lack_something(old: str, new: str, message: str, module: Write) -> None:
     assert MODULE.count(old) == 1
     with pytest.raises(ValueError, match=message):
-        load_model(write_module(tmp_path, monkeypatch, "fake_hear_lacking", MODULE.replace(old, new)))
+        load_model(f"hear:{module(MODULE.replace(old, new), 'fake_hear_lacking')}")
 
 
 def test_options_are_refused(module: str) -> None:
@@ -135,27 +120,27 @@ def test_options_are_refused(module: str) -> None:
         load_model(f"hear:{module}", options=EncoderOptions(pooling="max"))
 
 
-def test_our_scene_embedding_is_the_encoders_own(saved: Saved, make_clips: MakeClips) -> None:
+def test_our_scene_embedding_is_the_encoders_own(saved: Saved) -> None:
     model = hear.load_model(str(saved("whisper")))
     assert isinstance(model, torch.nn.Module)
     assert (model.sample_rate, model.scene_embedding_size, model.timestamp_embedding_size) == (16_000, 32, 32)
-    clips = make_clips(16_000, 1)
+    clips = different_clips(16_000, 1)
     embeddings = hear.get_scene_embeddings(torch.from_numpy(clips), model)
     assert embeddings.dtype == torch.float32
     np.testing.assert_array_equal(embeddings.numpy(), load_model(str(saved("whisper"))).embed(clips, 16_000))
 
 
-def test_a_rate_that_hear_does_not_provide_becomes_the_next_higher(make_clips: MakeClips) -> None:
+def test_a_rate_that_hear_does_not_provide_becomes_the_next_higher() -> None:
     model = hear.load_model("log-mel-statistics")
     assert (model.encoder.card.sample_rate, model.sample_rate) == (32_000, 44_100)
-    clips = make_clips(44_100, 1)
+    clips = different_clips(44_100, 1)
     ours = load_model("log-mel-statistics").embed(clips, 44_100)
     np.testing.assert_array_equal(hear.get_scene_embeddings(torch.from_numpy(clips), model).numpy(), ours)
 
 
-def test_timestamps_are_the_middles_of_frames(saved: Saved, make_clips: MakeClips) -> None:
+def test_timestamps_are_the_middles_of_frames(saved: Saved) -> None:
     model = hear.load_model(str(saved("whisper")))
-    clips = make_clips(16_000, 1.5)
+    clips = different_clips(16_000, 1.5)
     embeddings, times = hear.get_timestamp_embeddings(torch.from_numpy(clips), model)
     assert embeddings.shape == (3, 75, 32)
     # A frame of Whisper is 20 ms.
@@ -194,14 +179,11 @@ def test_the_model_path_must_be_an_encoder() -> None:
         hear.load_model("wisper-base")
 
 
-def test_ours_in_theirs_in_ours(make_clips: MakeClips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    id = write_module(
-        tmp_path,
-        monkeypatch,
-        "fake_hear_around",
+def test_ours_in_theirs_in_ours(module: Write) -> None:
+    text = (
         "from audio_compositionality.encoders.adapters.hear import get_scene_embeddings, load_model as load\n"
-        "def load_model(path=''): return load('log-mel-statistics')\n",
+        "def load_model(path=''): return load('log-mel-statistics')\n"
     )
-    clips = make_clips(44_100, 1)
+    clips = different_clips(44_100, 1)
     expected = load_model("log-mel-statistics").embed(clips, 44_100)
-    np.testing.assert_array_equal(load_model(id).embed(clips, 44_100), expected)
+    np.testing.assert_array_equal(load_model(f"hear:{module(text, 'fake_hear_around')}").embed(clips, 44_100), expected)

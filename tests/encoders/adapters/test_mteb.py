@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,17 +13,16 @@ from scipy.signal import resample_poly
 from audio_compositionality.encoders.adapters import mteb as adapter
 from audio_compositionality.encoders.loading.registry import load_model
 
-Saved = Callable[[str], Path]
-MakeClips = Callable[[int, float], np.ndarray]
+from ..contract import Saved, different_clips
 
 
 def item(array: Any, rate: int) -> dict[str, Any]:
     return {"array": array, "sampling_rate": rate}
 
 
-def test_clips_of_any_rate_and_length_keep_their_places(make_clips: MakeClips) -> None:
+def test_clips_of_any_rate_and_length_keep_their_places() -> None:
     model = adapter.MtebModel("log-mel-statistics")
-    noise, tone, quiet = make_clips(32_000, 1)
+    noise, tone, quiet = different_clips(32_000, 1)
     short = tone[:20_000]
     slow = resample_poly(noise, 1, 2).astype(np.float32)
     batches = [
@@ -74,14 +71,12 @@ class Theirs:
         return torch.tensor([[clip.mean(), np.sqrt((clip**2).mean())] for clip, _ in clips])
 
 
-def test_their_model_gets_clips_at_the_rate_that_it_states(
-    make_clips: MakeClips, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_their_model_gets_clips_at_the_rate_that_it_states(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "_task_metadata", lambda: "metadata")
     model = Theirs(sampling_rate=8_000)
     encoder = adapter.MtebEncoder(model, "their/model", "r")
     assert (encoder.card.id, encoder.card.sample_rate, encoder.card.output_dim) == ("mteb:their/model", 8_000, 2)
-    clips = make_clips(16_000, 1)
+    clips = different_clips(16_000, 1)
     embeddings = encoder.embed(clips, 16_000)
     assert model.calls[-1] == ("metadata", [(8_000, 8_000)] * 3)
     expected = np.sqrt((resample_poly(clips, 1, 2, axis=1) ** 2).mean(axis=1))

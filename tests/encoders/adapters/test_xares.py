@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,8 @@ from audio_compositionality.encoders.adapters import xares
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.options import EncoderOptions
+
+from ..contract import Saved, different_clips
 
 THEIRS = """
 import torch
@@ -30,9 +31,6 @@ class FramesEncoder(torch.nn.Module):
         return self.dropout(values) * self.scale
 """
 
-Saved = Callable[[str], Path]
-MakeClips = Callable[[int, float], np.ndarray]
-
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> str:
@@ -45,8 +43,8 @@ def expected_frames(clips: np.ndarray) -> np.ndarray:
     return np.stack([frames.mean(2), 2 * frames.max(2), 3 * frames.min(2)], axis=2)
 
 
-def test_their_frames_are_pooled(theirs: str, make_clips: MakeClips) -> None:
-    clips = make_clips(16_000, 1)
+def test_their_frames_are_pooled(theirs: str) -> None:
+    clips = different_clips(16_000, 1)
     encoder = load_model(theirs, device="cpu")
     assert (encoder.card.id, encoder.card.sample_rate, encoder.card.output_dim) == ("xares:FramesEncoder", 16_000, 3)
     np.testing.assert_allclose(encoder.embed(clips, 16_000), expected_frames(clips).mean(1), atol=1e-6)
@@ -110,7 +108,7 @@ def test_options_that_it_does_not_have(options: EncoderOptions, message: str, th
         load_model(theirs, options=options)
 
 
-def test_our_encoder_as_theirs(saved: Saved, make_clips: MakeClips) -> None:
+def test_our_encoder_as_theirs(saved: Saved) -> None:
     class TinyEncoder(xares.XaresEncoder):
         model_name = str(saved("whisper"))
 
@@ -118,7 +116,7 @@ def test_our_encoder_as_theirs(saved: Saved, make_clips: MakeClips) -> None:
     assert isinstance(model, torch.nn.Module)
     # A frame of Whisper is 20 ms.
     assert (model.sampling_rate, model.output_dim, model.hop_size_in_ms) == (16_000, 32, pytest.approx(20))
-    clips = make_clips(16_000, 2)
+    clips = different_clips(16_000, 2)
     frames = model(torch.from_numpy(clips))
     assert frames.shape == (3, 100, 32)
     assert frames.dtype == torch.float32
@@ -149,12 +147,12 @@ def test_a_class_without_an_encoder() -> None:
         EmptyEncoder()
 
 
-def test_ours_in_theirs_in_ours(tmp_path: Path, saved: Saved, make_clips: MakeClips) -> None:
+def test_ours_in_theirs_in_ours(tmp_path: Path, saved: Saved) -> None:
     (tmp_path / "around.py").write_text(
         "from audio_compositionality.encoders.adapters import xares\n\n\n"
         f"class AroundEncoder(xares.XaresEncoder):\n    model_name = {str(saved('whisper'))!r}\n"
     )
-    clips = make_clips(16_000, 2)
+    clips = different_clips(16_000, 2)
     encoder = load_model(f"xares:{tmp_path / 'around.py'}:AroundEncoder")
     expected = load_model(str(saved("whisper"))).embed(clips, 16_000)
     np.testing.assert_allclose(encoder.embed(clips, 16_000), expected, atol=1e-5)

@@ -1,14 +1,29 @@
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
+
 import librosa
 import numpy as np
 import pytest
 import scipy.signal
 import scipy.stats
+import torch
+import transformers
 
+from audio_compositionality.encoders.base import ModelError, words_of
 from audio_compositionality.encoders.families.baselines import fourier_resample
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.networks.small_networks import (
+    MAX_TOKENS,
+    save_clap,
+    shipped_words,
+    tiny_clap,
+    tiny_extractor,
+    tiny_tokenizer,
+)
+from audio_compositionality.encoders.text_towers import TextedEncoder
 from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
 
 RATE = 32_000
@@ -161,11 +176,136 @@ def test_the_root_mean_square_is_one_number_that_a_gain_multiplies() -> None:
     assert load_model("rms").embed(np.zeros((1, 7), np.float32), RATE) == 0
 
 
-@pytest.mark.parametrize(
-    "name", ["downsample", "random", "log-mel-statistics", "mfcc-statistics", "level-statistics", "rms"]
-)
-def test_a_clip_embeds_the_same_alone_and_in_a_batch(name: str) -> None:
-    encoder = load_model(name)
-    clips = sixteen_bit((3, RATE))
-    alone = np.concatenate([encoder.embed(clip[None], RATE) for clip in clips])
-    np.testing.assert_allclose(encoder.embed(clips, RATE), alone, rtol=1e-6, atol=1e-6)
+# Texts
+
+
+def test_words() -> None:
+    assert words_of("A dog barks, then a cat's meow; FIRST-class 2nd!") == [
+        *["a", "dog", "barks", "then", "a", "cat's", "meow", "first-class", "2nd"]
+    ]
+    assert words_of("— ... !?") == []
+
+
+def test_texts_of_the_same_words_are_one_to_the_last_bit() -> None:
+    encoder = load_model("bag-of-words")
+    pairs = [
+        ("a slow high bell followed by a fast low organ", "a fast low organ followed by a slow high bell"),
+        ("First a dog, later a cat.", "first a cat, later a dog"),
+    ]
+    for one, other in pairs:
+        np.testing.assert_array_equal(*encoder.embed_text([one, other]))
+    first, second = encoder.embed_text(["a dog before a cat", "a dog after a cat"])
+    assert not np.allclose(first, second)
+
+
+def test_a_text_is_the_sum_of_its_words() -> None:
+    encoder = load_model("bag-of-words")
+    dog, cat, both, twice = encoder.embed_text(["dog", "cat", "cat, DOG", "dog dog cat"])
+    np.testing.assert_allclose(both, (dog + cat) / np.sqrt(2), atol=1e-6)
+    np.testing.assert_allclose(twice, (2 * dog + cat) / np.sqrt(3), atol=1e-6)
+    assert abs(np.corrcoef(dog, cat)[0, 1]) < 0.2
+    np.testing.assert_array_equal(encoder.embed_text(["!?"]), np.zeros((1, 256)))
+
+
+def test_a_clip_is_a_projection_of_its_log_mel_statistics() -> None:
+    """Linear in them: distances are kept to about one part in sixteen, as by any random projection to 256."""
+    statistics, projected = (
+        load_model(name).embed(sixteen_bit((4, RATE)), RATE) for name in ("log-mel-statistics", "bag-of-words")
+    )
+    solution = np.linalg.lstsq(statistics.astype(float), projected.astype(float), rcond=None)[0]
+    np.testing.assert_allclose(statistics @ solution, projected, atol=1e-4 * np.abs(projected).max())
+    ratio = np.linalg.norm(projected, axis=1) / np.linalg.norm(statistics, axis=1)
+    np.testing.assert_allclose(ratio, 1, atol=0.2)
+
+
+def test_random_texts_are_independent_normals_by_their_content() -> None:
+    encoder = load_model("random")
+    texts = [f"text {number}" for number in range(100)]
+    vectors = encoder.embed_text(texts)
+    np.testing.assert_array_equal(load_model("random").embed_text(texts[::-1])[::-1], vectors)
+    assert scipy.stats.kstest(vectors.ravel(), "norm").pvalue > 1e-3
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert (unit @ unit.T)[np.triu_indices(100, 1)].std() == pytest.approx(768**-0.5, rel=0.05)
+    # Not the vector of a clip with the same bytes.
+    digest = hashlib.blake2b(b"text 0", digest_size=16).digest()
+    of_clip = np.random.Generator(np.random.Philox(int.from_bytes(digest, "little"))).standard_normal(768, np.float32)
+    assert abs(np.corrcoef(of_clip, vectors[0])[0, 1]) < 0.2
+
+
+# The tiny CLAP
+
+
+TEXTS = ["a slow high bell followed by a fast low organ", "Zebra! an étude", "rain"]
+
+
+def load(name: str) -> TextedEncoder:
+    encoder = load_model(name, device="cpu")
+    assert isinstance(encoder, TextedEncoder)
+    return encoder
+
+
+def test_it_is_small_and_says_that_it_is_untrained() -> None:
+    card = load("tiny-clap").card
+    assert (card.id, card.revision, card.paradigm, card.weights_sha256) == ("tiny-clap", "v1", "untrained", None)
+    assert sum(weight.numel() for weight in tiny_clap().parameters()) < 1_000_000
+
+
+def test_what_is_saved_is_the_same_model_to_transformers_and_as_a_folder(tmp_path: Path) -> None:
+    state = torch.random.get_rng_state()
+    save_clap(tiny_clap(), tmp_path)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    clips = np.random.default_rng(0).normal(0, 0.1, (2, 80_000)).astype(np.float32)
+    encoder, folder = load("tiny-clap"), load(str(tmp_path))
+    np.testing.assert_array_equal(encoder.embed(clips, 16_000), folder.embed(clips, 16_000))
+    np.testing.assert_array_equal(encoder.embed_text(TEXTS), folder.embed_text(TEXTS))
+    model = transformers.ClapModel.from_pretrained(tmp_path).eval()
+    tokens = transformers.AutoTokenizer.from_pretrained(tmp_path)(TEXTS, padding=True, return_tensors="pt")
+    features = transformers.ClapFeatureExtractor.from_pretrained(tmp_path)(
+        list(clips), sampling_rate=16_000, return_tensors="pt"
+    )
+    with torch.no_grad():
+        texts = model.get_text_features(**tokens).pooler_output.numpy()
+        sounds = model.get_audio_features(**features).pooler_output.numpy()
+    np.testing.assert_allclose(encoder.embed_text(TEXTS), texts, atol=1e-6)
+    np.testing.assert_allclose(encoder.embed(clips, 16_000), sounds, atol=1e-6)
+
+
+def test_weights_are_those_of_the_seed() -> None:
+    first, again, other = (tiny_clap(seed).state_dict() for seed in (0, 0, 1))
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not torch.equal(first["text_projection.linear1.weight"], other["text_projection.linear1.weight"])
+
+
+def test_no_word_is_unknown() -> None:
+    tokenizer = tiny_tokenizer()
+    tokens = tokenizer.tokenize("Bells, then a zebra's 2nd étude - (quack)!")
+    assert tokens[:4] == ["bells", ",", "then", "a"]
+    assert tokens[4:9] == ["z", "##e", "##b", "##r", "##a"]
+    assert tokenizer.unk_token not in tokens
+    assert tokenizer("a dog")["input_ids"][::3] == [0, 2]
+    assert len(tokenizer) == tiny_clap().config.text_config.vocab_size
+    mine = tiny_tokenizer(["zebra", "étude"])
+    assert mine.tokenize("zebra bell") == ["zebra", "b", "##e", "##l", "##l"]
+
+
+def test_shipped_words_are_words() -> None:
+    words = shipped_words()
+    assert len(words) == len(set(words)) > 400
+    assert all(word.isalpha() and word.islower() for word in words)
+    # YAML takes these for booleans where they stand alone.
+    assert {"no", "on", "off"} <= set(words)
+
+
+def test_a_shorter_clip_is_followed_by_silence_and_not_repeated() -> None:
+    clip = np.random.default_rng(0).normal(0, 0.1, (1, 48_000)).astype(np.float32)
+    encoder = load("tiny-clap")
+    longer = np.pad(clip, ((0, 0), (0, 112_000)))
+    np.testing.assert_array_equal(encoder.embed(clip, 16_000), encoder.embed(longer, 16_000))
+    assert tiny_extractor().padding == "pad"
+
+
+def test_a_text_has_77_tokens_at_most() -> None:
+    encoder = load("tiny-clap")
+    encoder.embed_text(["bell " * (MAX_TOKENS - 2)])
+    with pytest.raises(ModelError, match="has 78 tokens, but 'tiny-clap' takes 1 to 77"):
+        encoder.embed_text(["bell " * (MAX_TOKENS - 1)])

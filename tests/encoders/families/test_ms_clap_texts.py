@@ -17,17 +17,17 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from seeded import FOLDER, seeded_state
-from transformers import BertConfig, ClapAudioConfig, GPT2Config
+from transformers import BertConfig, GPT2Config
 
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.families import ms_clap
 from audio_compositionality.encoders.loading.beside_weights import PublishedTokenizer
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.weights import Weights
-from audio_compositionality.encoders.networks import cnn14, htsat
+from audio_compositionality.encoders.networks import htsat
 from audio_compositionality.encoders.text_towers import TextedEncoder
 
-from ..contract import relative_error
+from ..contract import relative_error, small_networks
 
 NAMES = ("ms-clap-2022", "ms-clap-2023")
 TOKENIZERS = {"ms-clap-2022": ms_clap.TOKENIZER_2022, "ms-clap-2023": ms_clap.TOKENIZER}
@@ -49,17 +49,13 @@ def reference(name: str) -> dict[str, np.ndarray]:
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Load:
     """Function of a name: the model with a small audio tower of fresh weights and the reference's text tower."""
-    small_htsat = {"depths": [1, 1, 1, 1], "num_attention_heads": [1, 1, 1, 1], "patch_embeds_hidden_size": 4,
-                   "hidden_size": 32}  # fmt: skip
-    monkeypatch.setattr(htsat, "ms_clap_config", partial(ClapAudioConfig, **small_htsat))
-    for module in (cnn14, htsat):
-        monkeypatch.setattr(module, "CHANNELS", (4, 6, 8, 10, 12, 14))
     small = {name: about(name)["small"] for name in NAMES}
     monkeypatch.setattr(htsat, "gpt2_config", partial(GPT2Config, **small["ms-clap-2023"]))
     monkeypatch.setattr(htsat, "bert_config", partial(BertConfig, **small["ms-clap-2022"]))
 
     def load(name: str, extra: dict[str, np.ndarray] | None = None, folder: Path | None = None) -> TextedEncoder:
-        encoder = load_model(f"untrained:{name}", device="cpu")
+        with small_networks():
+            encoder = load_model(f"untrained:{name}", device="cpu")
         assert isinstance(encoder, (ms_clap.MsClapEncoder, ms_clap.MsClap2022Encoder))
         path = tmp_path / f"{name}.safetensors"
         save_file({**seeded_state(about(name)["shapes"]), **(extra or {})}, path)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import librosa
@@ -15,16 +14,16 @@ from safetensors.numpy import save_file
 from seeded import seeded_state, torchlibrosa_constants
 from torch.nn.functional import avg_pool2d, batch_norm, conv2d, linear
 
-from audio_compositionality.encoders.families.panns import convert_cnn14
 from audio_compositionality.encoders.front_ends.torchlibrosa import DecibelSpectrogram
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.loading.weights import load_exactly, read_tensors
+from audio_compositionality.encoders.loading.weights import read_tensors
 from audio_compositionality.encoders.model_encoder import ModelEncoder
 from audio_compositionality.encoders.networks import cnn14
 from audio_compositionality.encoders.options import EncoderOptions
 
+from ..contract import CHANNELS, different_clips, small_networks
+
 RATE = 32_000
-CHANNELS = (4, 6, 8, 10, 12, 14)
 CONSTANTS = torchlibrosa_constants("", sample_rate=RATE, n_fft=1024, mels=64, fmin=50, fmax=14_000)
 MATRIX = "spectrogram_extractor.stft.conv_real.weight"
 MEL = "logmel_extractor.melW"
@@ -46,8 +45,9 @@ def official_state(channels: tuple[int, ...] = CHANNELS) -> dict[str, np.ndarray
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cnn14, "CHANNELS", CHANNELS)
+def small() -> Iterator[None]:
+    with small_networks():
+        yield
 
 
 @pytest.fixture
@@ -87,8 +87,8 @@ def librosa_log_mel(clip: np.ndarray) -> np.ndarray:
     return librosa.power_to_db(power, ref=1.0, amin=1e-10, top_db=None)
 
 
-def test_the_spectrogram_is_librosas(make_clips: Callable[[int, float], np.ndarray]) -> None:
-    clips = make_clips(RATE, 0.5)
+def test_the_spectrogram_is_librosas() -> None:
+    clips = different_clips(RATE, 0.5)
     expected = np.stack([librosa_log_mel(clip).T for clip in clips])
     ours = DecibelSpectrogram(RATE, cnn14.BAND_EDGES)(torch.from_numpy(clips)).numpy()
     # Bands with nearly no power come from rounding.
@@ -99,10 +99,8 @@ def test_the_spectrogram_is_librosas(make_clips: Callable[[int, float], np.ndarr
     torch.testing.assert_close(silence, torch.full((1, 32, 64), -100.0))
 
 
-def test_layers_are_the_blocks_of_the_paper(
-    load: Callable[..., ModelEncoder], make_clips: Callable[[int, float], np.ndarray]
-) -> None:
-    clips = make_clips(RATE, 1.0)
+def test_layers_are_the_blocks_of_the_paper(load: Callable[..., ModelEncoder]) -> None:
+    clips = different_clips(RATE, 1.0)
     outputs, embedding = blocks_by_hand(np.stack([librosa_log_mel(clip) for clip in clips]))
     np.testing.assert_allclose(load().embed(clips, RATE), embedding, rtol=1e-3, atol=1e-3)
     for layer, maps in enumerate(outputs):
@@ -118,16 +116,6 @@ def test_layers_are_the_blocks_of_the_paper(
     np.testing.assert_allclose(load(pooling="max").embed(clips, RATE), last.max(axis=1), rtol=1e-6)
 
 
-def test_a_clip_has_one_embedding_in_any_batch(
-    load: Callable[..., ModelEncoder], make_clips: Callable[[int, float], np.ndarray]
-) -> None:
-    encoder, clips = load(), make_clips(RATE, 1.2)
-    together = encoder.embed(clips, RATE)
-    for clip, expected in zip(clips, together, strict=True):
-        np.testing.assert_allclose(encoder.embed(clip[None], RATE)[0], expected, rtol=1e-4, atol=1e-5)
-    assert np.linalg.norm(together[0] - together[1]) > 1e-2 * np.linalg.norm(together[0])
-
-
 def test_clips_of_any_length_that_leaves_a_frame(load: Callable[..., ModelEncoder]) -> None:
     encoder = load()
     assert encoder.embed_frames(np.zeros((1, 9920)), RATE)[0].shape == (1, 1, CHANNELS[-1])
@@ -138,44 +126,14 @@ def test_clips_of_any_length_that_leaves_a_frame(load: Callable[..., ModelEncode
         load(pooling="cls")
 
 
-def test_a_checkpoint_of_another_front_end_is_refused(small: None) -> None:
-    state = {name: torch.from_numpy(array) for name, array in official_state().items()}
-    converted = convert_cnn14(state)
-    assert set(cnn14.Cnn14().state_dict()) == {name for name in converted if not name.startswith("fc_audioset.")}
-
-    untapered = np.real(np.exp(-2j * np.pi * np.outer(np.arange(513), np.arange(1024)) / 1024))[:, None]
-    with pytest.raises(ValueError, match=rf"'{MATRIX}' differ by .*trained with another front end"):
-        convert_cnn14({**state, MATRIX: torch.from_numpy(untapered)})
-    with pytest.raises(ValueError, match=rf"'{MATRIX}' differ by nan"):
-        convert_cnn14({**state, MATRIX: torch.full((513, 1, 1024), torch.nan)})
-    with pytest.raises(ValueError, match=r"shape \(257, 1, 512\), but must be there in the shape \(513, 1, 1024\)"):
-        convert_cnn14({**state, MATRIX: torch.zeros(257, 1, 512)})
-    with pytest.raises(ValueError, match=rf"'{MATRIX}' are missing"):
-        convert_cnn14({name: tensor for name, tensor in state.items() if name != MATRIX})
-
-
-def test_the_stored_mel_filters_are_used(
-    small: None, tmp_path: Path, make_clips: Callable[[int, float], np.ndarray]
-) -> None:
+def test_the_stored_mel_filters_are_used(small: None, tmp_path: Path) -> None:
     from_zero = torchlibrosa_constants("", sample_rate=RATE, n_fft=1024, mels=64, fmin=0, fmax=12_000)
-    clips = make_clips(RATE, 0.5)
+    clips = different_clips(RATE, 0.5)
     for name, constants, edges in [("own", {}, (50, 14_000)), ("other", {MEL: from_zero[MEL]}, (0, 12_000))]:
         path = tmp_path / f"{name}.safetensors"
         save_file({**official_state(), **constants}, path)
         actual = load_model(f"panns-cnn14={path}", device="cpu").prepare(clips, RATE)
         np.testing.assert_array_equal(actual, DecibelSpectrogram(RATE, edges)(torch.from_numpy(clips)))
-
-
-def test_every_weight_is_accounted_for(small: None) -> None:
-    state = {name: torch.from_numpy(array) for name, array in official_state().items()}
-    for wrong, message in [
-        ({name: tensor for name, tensor in state.items() if name != "fc1.bias"}, r"1 missing: fc1\.bias"),
-        ({name: tensor for name, tensor in state.items() if name != MEL}, r"1 missing: log_mel\.filters"),
-        ({**state, "conv_block7.conv1.weight": torch.zeros(1)}, r"1 unexpected: blocks\.6\.conv1\.weight"),
-        ({**state, "conv_block2.conv1.weight": torch.zeros(6, 5, 3, 3)}, r"blocks\.1\.conv1\.weight \(stored \(6, 5"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            load_exactly(cnn14.Cnn14(), convert_cnn14(wrong), "file", ("fc_audioset.",))
 
 
 @pytest.mark.parametrize("before_numpy_2", [True, False])
@@ -192,36 +150,3 @@ def test_a_training_checkpoint_with_its_samplers_state(before_numpy_2: bool, tmp
     found = read_tensors(path)
     assert set(found) == set(model)
     assert all(torch.equal(found[name], tensor) for name, tensor in model.items())
-
-
-class RunsCode:
-    def __init__(self, trace: Path) -> None:
-        self.trace = trace
-
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        return os.mkdir, (str(self.trace),)
-
-
-def test_an_object_beside_the_weights_is_refused_and_not_made(tmp_path: Path) -> None:
-    trace, path = tmp_path / "was-run", tmp_path / "Cnn14.pth"
-    content = {"model": {"bn0.weight": torch.ones(64)}, "sampler": {"queue": np.arange(3), "own": RunsCode(trace)}}
-    torch.save(content, path)
-    with pytest.raises(ValueError, match="could run code when read, and is refused"):
-        read_tensors(path)
-    assert not trace.exists()
-    with pytest.raises(ValueError, match="but the published file has 541141fa2ee191a88f24a3219fff024e"):
-        load_model(f"panns-cnn14={path}", device="cpu")
-
-
-@pytest.mark.slow
-def test_untrained_and_of_full_size() -> None:
-    encoder = load_model("untrained:panns-cnn14", device="cpu", seed=3)
-    assert (encoder.card.id, encoder.card.revision, encoder.card.weights_sha256) == (
-        "untrained:panns-cnn14",
-        "seed-3",
-        None,
-    )
-    clip = np.random.default_rng(0).normal(0, 0.1, (1, 9920))
-    assert encoder.embed(clip, RATE).shape == (1, encoder.card.output_dim) == (1, 2048)
-    # The paper counts 80,753,615 with the classifier.
-    assert encoder.card.parameters == 80_753_615 - (2048 * 527 + 527)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import librosa
@@ -13,16 +13,15 @@ import torch
 from safetensors.numpy import save_file
 from seeded import seeded_state
 
-from audio_compositionality.encoders.families.passt import convert_passt
 from audio_compositionality.encoders.front_ends.passt import PasstLogMel
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.loading.weights import load_exactly
 from audio_compositionality.encoders.model_encoder import ModelEncoder
-from audio_compositionality.encoders.networks import passt_network
 from audio_compositionality.encoders.options import EncoderOptions
 
+from ..contract import PASST, different_clips, small_networks
+
 RATE = 32_000
-DIM, DEPTH, HEADS = 24, 2, 4
+DIM, DEPTH, HEADS = (PASST[name] for name in ("DIM", "DEPTH", "HEADS"))
 
 
 def official_state(dim: int = DIM) -> dict[str, np.ndarray]:
@@ -58,9 +57,9 @@ def official_state(dim: int = DIM) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("DIM", DIM), ("DEPTH", DEPTH), ("HEADS", HEADS)):
-        monkeypatch.setattr(passt_network, name, value)
+def small() -> Iterator[None]:
+    with small_networks():
+        yield
 
 
 @pytest.fixture
@@ -125,18 +124,16 @@ def tokens_by_hand(log_mel: np.ndarray) -> tuple[list[torch.Tensor], torch.Tenso
 PARTS = ("weight", "bias")
 
 
-def test_the_spectrogram_is_that_of_the_package(make_clips: Callable[[int, float], np.ndarray]) -> None:
-    clips = make_clips(RATE, 0.5)
+def test_the_spectrogram_is_that_of_the_package() -> None:
+    clips = different_clips(RATE, 0.5)
     expected = np.stack([log_mel_by_hand(clip.astype(np.float64)) for clip in clips])
     np.testing.assert_allclose(PasstLogMel()(torch.from_numpy(clips)), expected, atol=1e-4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [10.0, 1.23])
-def test_layers_tokens_and_frames(
-    seconds: float, load: Callable[..., ModelEncoder], make_clips: Callable[[int, float], np.ndarray]
-) -> None:
-    clips = make_clips(RATE, seconds)
+def test_layers_tokens_and_frames(seconds: float, load: Callable[..., ModelEncoder]) -> None:
+    clips = different_clips(RATE, seconds)
     log_mel = np.stack([log_mel_by_hand(clip.astype(np.float64)) for clip in clips])
     outputs, last = tokens_by_hand(log_mel)
     moments = (log_mel.shape[2] - 16) // 10 + 1
@@ -155,17 +152,6 @@ def test_layers_tokens_and_frames(
         np.testing.assert_array_equal(encoder.embed(clips, RATE), cls if layer is None else mean)
 
 
-def test_a_clip_has_one_embedding_in_any_batch(
-    load: Callable[..., ModelEncoder], make_clips: Callable[[int, float], np.ndarray]
-) -> None:
-    encoder, clips = load(), make_clips(RATE, 1.2)
-    together = encoder.embed(clips, RATE)
-    np.testing.assert_array_equal(encoder.embed(clips, RATE), together)
-    for clip, expected in zip(clips, together, strict=True):
-        np.testing.assert_allclose(encoder.embed(clip[None], RATE)[0], expected, atol=1e-5)
-    assert np.linalg.norm(together[0] - together[1]) > 1e-2 * np.linalg.norm(together[0])
-
-
 def test_lengths(load: Callable[..., ModelEncoder]) -> None:
     encoder = load()
     assert encoder.embed_frames(np.zeros((1, 4801)), RATE)[0].shape == (1, 1, DIM)
@@ -174,30 +160,3 @@ def test_lengths(load: Callable[..., ModelEncoder]) -> None:
         encoder.embed(np.zeros((1, 4800)), RATE)
     with pytest.raises(ValueError, match=r"clips last 10\.5 s, but 'passt-s' takes 10 s at most; cut them before"):
         encoder.embed(np.zeros((1, 336_000)), RATE)
-
-
-def test_every_weight_is_accounted_for(small: None) -> None:
-    state = {name: torch.from_numpy(array) for name, array in official_state().items()}
-    for wrong, message in [
-        ({name: tensor for name, tensor in state.items() if name != "dist_token"}, "1 missing: dist_token"),
-        ({**state, "blocks.2.norm1.bias": torch.zeros(DIM)}, r"1 unexpected: blocks\.2\.norm1\.bias"),
-        # As in the models for 20 s.
-        ({**state, "time_new_pos_embed": torch.zeros(1, DIM, 1, 199)}, r"time_new_pos_embed \(stored .*199\), model"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            load_exactly(passt_network.Passt(), convert_passt(wrong), "file", ("head.", "head_dist."))
-
-
-@pytest.mark.slow
-def test_untrained_and_of_full_size() -> None:
-    encoder = load_model("untrained:passt-s", device="cpu", seed=3)
-    assert (encoder.card.id, encoder.card.revision, encoder.card.weights_sha256) == (
-        "untrained:passt-s",
-        "seed-3",
-        None,
-    )
-    clip = np.random.default_rng(0).normal(0, 0.1, (1, 4801))
-    assert encoder.embed(clip, RATE).shape == (1, encoder.card.output_dim) == (1, 768)
-    # The official file has 344,665,734 bytes: these weights and the classifiers' in float32, and the names.
-    classifiers = 2 * 768 + 2 * (768 * 527 + 527)
-    assert 344_665_734 - 100_000 < 4 * (encoder.card.parameters + classifiers) < 344_665_734

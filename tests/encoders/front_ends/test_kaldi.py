@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -15,8 +14,7 @@ from audio_compositionality.encoders.front_ends import kaldi
 from audio_compositionality.encoders.front_ends.kaldi import FLOOR, FilterBank, WindowedFilterBank, shortest_clip
 from audio_compositionality.evaluator.run.evaluate import library_versions
 
-MakeClips = Callable[[int, float], np.ndarray]
-
+from ..contract import different_clips
 
 INSTALLED = kaldi.torchaudio_fbank() is not None
 
@@ -56,8 +54,8 @@ def log_mel_in_float64(clip: np.ndarray, mels: int, taper: str) -> np.ndarray:
 @pytest.mark.parametrize("taper", ["hanning", "povey"])
 @pytest.mark.parametrize("scale", [1, 2**15])
 @pytest.mark.parametrize("offset", [0.0, 0.3])
-def test_equals_an_implementation_in_numpy(taper: str, scale: int, offset: float, make_clips: MakeClips) -> None:
-    clips = scale * (make_clips(16_000, 0.5) + np.float32(offset))
+def test_equals_an_implementation_in_numpy(taper: str, scale: int, offset: float) -> None:
+    clips = scale * (different_clips(16_000, 0.5) + np.float32(offset))
     expected = np.stack([log_mel_in_float64(clip, 40, taper) for clip in clips])
     exact = FilterBank(40, taper, torch.float64)(torch.from_numpy(clips))
     assert exact.dtype == torch.float32
@@ -81,17 +79,17 @@ def test_silence_and_a_constant_are_at_the_floor() -> None:
     np.testing.assert_allclose(log_mel, np.log(FLOOR), atol=1e-6)
 
 
-def test_a_clip_does_not_depend_on_its_batch(make_clips: MakeClips) -> None:
+def test_a_clip_does_not_depend_on_its_batch() -> None:
     bank = FilterBank(128, "hanning")
-    clips = torch.from_numpy(make_clips(16_000, 0.5))
+    clips = torch.from_numpy(different_clips(16_000, 0.5))
     together = bank(clips)
     for row, clip in enumerate(clips):
         torch.testing.assert_close(bank(clip[None])[0], together[row], rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("seconds", [0.025, 0.4, 1.0])
-def test_window_equals_the_feature_extractor_of_transformers(seconds: float, make_clips: MakeClips) -> None:
-    clips = make_clips(16_000, seconds)
+def test_window_equals_the_feature_extractor_of_transformers(seconds: float) -> None:
+    clips = different_clips(16_000, seconds)
     extractor = transformers.ASTFeatureExtractor(max_length=98, num_mel_bins=40, mean=-3.5, std=4.0)
     expected = extractor(list(clips), sampling_rate=16_000, return_tensors="np")["input_values"]
     window = WindowedFilterBank(mels=40, frames=98, mean=-3.5, std=4.0)(torch.from_numpy(clips))
@@ -106,10 +104,8 @@ def test_the_shortest_clip_of_so_many_frames() -> None:
 @pytest.mark.skipif(not INSTALLED, reason="torchaudio is not installed, or its build does not fit torch")
 @pytest.mark.parametrize("computed_by", ["torchaudio"], indirect=True)
 @pytest.mark.parametrize("taper", ["hanning", "povey"])
-def test_ours_differs_from_torchaudio_by_rounding(
-    taper: str, make_clips: MakeClips, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clips = torch.from_numpy(make_clips(16_000, 0.5))
+def test_ours_differs_from_torchaudio_by_rounding(taper: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clips = torch.from_numpy(different_clips(16_000, 0.5))
     for dtype, scale, tolerance in ((torch.float64, 2.0**15, 2e-3), (torch.float32, 1.0, 2e-2)):
         theirs = FilterBank(128, taper, dtype)(scale * clips)
         with monkeypatch.context() as patch:

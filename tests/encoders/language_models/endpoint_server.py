@@ -18,7 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from audio_compositionality.encoders.language_models.endpoint import EndpointModel
 from audio_compositionality.encoders.language_models.endpoint_calls import Clock
+from audio_compositionality.encoders.language_models.endpoint_settings import EndpointSettings
+from audio_compositionality.encoders.loading.names import parse_endpoint
 
 
 class StillClock(Clock):
@@ -220,3 +223,24 @@ class _Handler(BaseHTTPRequestHandler):
 def alone(prompts: list[str]) -> tuple[list[list[Any]], list[str]]:
     """Prompts about no clip, as `Model.answer` takes them."""
     return [[] for _ in prompts], prompts
+
+
+@dataclass(frozen=True)
+class Clip:
+    waveform: np.ndarray
+    sample_rate: int = 32_000
+
+
+def clips_of(count: int, samples: int = 64) -> list[Clip]:
+    """So many clips of noise."""
+    rng = np.random.default_rng(count)
+    return [Clip(rng.uniform(-1, 1, samples).astype(np.float32)) for _ in range(count)]
+
+
+def prompts_of(count: int) -> list[str]:
+    return [f"question {number}" for number in range(count)]
+
+
+def model_of(server: LoopbackEndpoint, **settings: Any) -> EndpointModel:
+    """The model behind a server, with the server's clock; nothing has been sent."""
+    return EndpointModel(parse_endpoint(server.name), settings=EndpointSettings(**settings), clock=server.clock)

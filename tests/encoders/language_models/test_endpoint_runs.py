@@ -23,9 +23,8 @@ from audio_compositionality.encoders.loading.names import parse_endpoint
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 
-from ...evaluator.run.test_answers import Questions
-from ...evaluator.run.test_asking import Orders
-from .endpoint_server import LoopbackEndpoint, Request, Response, alone, completion, logprobs, refusal
+from ...evaluator.run.toys import Orders, Questions
+from .endpoint_server import LoopbackEndpoint, Request, Response, alone, completion, logprobs, model_of, refusal
 
 
 def test_longer_answers_are_those_of_another_id_and_settings_stay():
@@ -57,10 +56,6 @@ def scored(server: LoopbackEndpoint) -> Callable[..., list[str]]:
 
 
 ASKED = 200
-
-
-def endpoint(server: LoopbackEndpoint, **settings: Any) -> EndpointModel:
-    return EndpointModel(parse_endpoint(server.name), settings=EndpointSettings(**settings), clock=server.clock)
 
 
 def number_of(request: Request) -> int:
@@ -100,7 +95,7 @@ def test_slow_questions_keep_no_other_waiting(server: LoopbackEndpoint, scored, 
     data = Questions(asked=ASKED)
     for row in data.rows:
         row |= {"events": [], "duration": 1.0}
-    model: Any = endpoint(server)
+    model: Any = model_of(server)
     if prefix:
         model = Controlled(model, CONTROLS[prefix[:-1]])
     assert scored(model, tmp_path, data) == texts_of(FIRST_ASKED)
@@ -124,7 +119,7 @@ def test_what_is_stored_does_not_depend_on_what_comes_first(server: LoopbackEndp
     for concurrency in (1, 8):
         folder = tmp_path / str(concurrency)
         with pytest.warns(UserWarning, match="40 of 200 answers were cut"):
-            assert scored(endpoint(server, concurrency=concurrency), folder) == texts_of(FIRST_ASKED)
+            assert scored(model_of(server, concurrency=concurrency), folder) == texts_of(FIRST_ASKED)
         files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
         stored.append({str(path.relative_to(folder)): path.read_bytes() for path in files})
         assert server.most_at_once <= concurrency
@@ -139,7 +134,7 @@ def test_likelihoods_come_through_the_window_as_well(server: LoopbackEndpoint, s
         return completion("A", logprobs=logprobs(A=of_a, B=-1.0))
 
     server.respond = respond
-    answers = scored(endpoint(server), data=Questions(asked=40), settings={"scoring": "letters", "orders": 2})
+    answers = scored(model_of(server), data=Questions(asked=40), settings={"scoring": "letters", "orders": 2})
     assert answers == [letter for number in range(FIRST_ASKED, FIRST_ASKED + 40) for letter in "BA"[number % 2] * 2]
 
 
@@ -153,12 +148,12 @@ def test_no_answer_that_came_is_lost_by_an_error(server: LoopbackEndpoint, score
 
     server.respond = respond
     with pytest.raises(EndpointError, match="no such sound"):
-        scored(endpoint(server), tmp_path)
+        scored(model_of(server), tmp_path)
     asked = {number_of(request) for request in server.requests}
     assert len(asked) == len(server.requests) < ASKED
     server.requests.clear()
     server.respond = lambda request: completion(f"answer {number_of(request)}")
-    assert scored(endpoint(server), tmp_path) == texts_of(FIRST_ASKED)
+    assert scored(model_of(server), tmp_path) == texts_of(FIRST_ASKED)
     again = {number_of(request) for request in server.requests}
     assert again == {*range(FIRST_ASKED, FIRST_ASKED + ASKED)} - asked | {103}
     assert len(server.requests) == len(again)
@@ -184,7 +179,7 @@ def test_answers_are_kept_while_clips_are_read(server: LoopbackEndpoint, scored,
                 yield clip
 
     server.respond = lambda request: completion(f"answer {number_of(request)}")
-    assert scored(endpoint(server), tmp_path, Slow(asked=ASKED)) == texts_of(FIRST_ASKED)
+    assert scored(model_of(server), tmp_path, Slow(asked=ASKED)) == texts_of(FIRST_ASKED)
     assert 64 <= kept[-1] < ASKED
 
 
@@ -200,10 +195,10 @@ def test_clips_that_cannot_be_asked_about_are_left_out(server: LoopbackEndpoint,
     data.damaged = f"r{FIRST_ASKED + 90}/audio"
     server.respond = lambda request: completion(f"answer {number_of(request)}")
     left = [n for n in range(FIRST_ASKED, FIRST_ASKED + ASKED) if n % 50 and n != FIRST_ASKED + 90]
-    model = endpoint(server, limit_seconds=5)
+    model = model_of(server, limit_seconds=5)
     with pytest.raises(ClipError, match=r"lasts 10 s, but .* takes 5 s"):
         scored(model, tmp_path, data)
-    answers = scored(endpoint(server, limit_seconds=5), tmp_path, data, skip_invalid=True)
+    answers = scored(model_of(server, limit_seconds=5), tmp_path, data, skip_invalid=True)
     assert answers == [f"answer {number}" for number in left]
     assert {number_of(request) for request in server.requests} == set(left)
     assert len(server.requests) == len(left)
@@ -211,7 +206,7 @@ def test_clips_that_cannot_be_asked_about_are_left_out(server: LoopbackEndpoint,
 
 def test_a_smaller_batch_is_a_narrower_window(server: LoopbackEndpoint, scored):
     server.respond = lambda request: completion(f"answer {number_of(request)}")
-    assert scored(endpoint(server), data=Questions(asked=40), batch_size=2) == texts_of(FIRST_ASKED, 40)
+    assert scored(model_of(server), data=Questions(asked=40), batch_size=2) == texts_of(FIRST_ASKED, 40)
     assert server.most_at_once <= 2
 
 
@@ -225,7 +220,7 @@ def test_an_interrupted_window_waits_for_nobody(server: LoopbackEndpoint):
         return completion("late")
 
     server.respond = respond
-    model = endpoint(server)
+    model = model_of(server)
 
     def interrupted() -> None:
         with model.window(8):
@@ -257,21 +252,21 @@ def test_a_server_that_is_to_be_left_is_not_waited_for(server: LoopbackEndpoint)
 
     server.respond = respond
     with pytest.raises(EndpointError, match="where nothing was sent"):
-        endpoint(server).answer(*alone(["wait", "wait", "leave"]))
+        model_of(server).answer(*alone(["wait", "wait", "leave"]))
     assert not late.is_set()
 
 
 def test_one_window_at_a_time(server: LoopbackEndpoint):
-    model, told = endpoint(server), list[tuple[int, Any]]()
+    model, told = model_of(server), list[tuple[int, Any]]()
     model.on_answers = lambda answers: told.extend((place, text) for place, text, _ in answers)
     with model.window(8) as window:
         assert window is not None
         assert model.answer(*alone(["a", "b"])) == []
-        model.on_answers = None
         with pytest.raises(ModelError, match="is being asked already"), model.window(8):
             pass
         window.wait_for_room()
     assert sorted(told) == [(0, "re: a"), (1, "re: b")]
+    model.on_answers = None
     assert model.answer(*alone(["c"])) == ["re: c"]
 
 

@@ -273,7 +273,7 @@ def test_an_architecture_without_a_runner_lists_those_that_have_one(folder: Fold
 def test_architectures_that_are_left_out_say_why(architecture: str) -> None:
     config = SimpleNamespace(architectures=[architecture])
     assert listing.family_of(config) is None
-    with pytest.raises(ModelError, match=rf"'theirs' is a {architecture}, .* here \(it .*\); there are those of"):
+    with pytest.raises(ModelError, match=rf"'theirs' is a {architecture}, .* here \(its? .*\); there are runners for"):
         listing.check_architecture(config, "theirs")
 
 

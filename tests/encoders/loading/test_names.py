@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.controls import CONTROLS
+from audio_compositionality.encoders.loading import listing
+from audio_compositionality.encoders.loading.listing import ANY_OTHER, adapters, architectures, named_models
 from audio_compositionality.encoders.loading.names import (
     TOWER,
     absolute_name,
@@ -18,10 +23,13 @@ from audio_compositionality.encoders.loading.names import (
     hub_id_of,
     is_public,
     is_twin,
+    list_models,
     parse_name,
     split_detector,
 )
+from audio_compositionality.encoders.loading.registry import has_twins, load_model
 from audio_compositionality.encoders.loading.twins import TWINS
+from audio_compositionality.support.discovery import Registry
 
 DOCS = Path(__file__).parents[3] / "docs" / "models.md"
 
@@ -112,18 +120,47 @@ def test_a_folder_is_one_before_it_is_a_repository(tmp_path: Path, monkeypatch: 
         ("tower:untrained:whisper-base", r"did you mean 'untrained:whisper-base'\?"),
         ("tower:untrained:org/model", r"did you mean 'untrained:tower:org/model' or 'untrained:org/model'\?"),
         ("tower:wisper-base", "did you mean 'whisper-base'"),
+        ("downsampel", "unknown model 'downsampel'; did you mean 'downsample'"),
+        ("log-mel", "unknown model 'log-mel'; did you mean 'log-mel-statistics'"),
+        *(
+            (name, f"unknown model '{name}'; `audio-compositionality models` lists those that have a name")
+            for name in ("", "qqqqqq", "untrained:")
+        ),
+        *((name, f"there is no folder '{name}'") for name in ("/no/such/folder", "./no-such-folder", "a/b/c")),
         ("no/such/folder", "there is no folder 'no/such/folder', and it is no Hub id"),
+        ("sorted-words:untrained:shuffled:org/name", "is a twin of a twin"),
         ("nothing.py:Mine", r"'nothing\.py:Mine': there is no file 'nothing\.py'"),
-        ("tower:whisper-base", "'tower:whisper-base': tower: stands in front of a folder or a Hub id of a model that"),
+        ("tower:whisper-base", "'tower:whisper-base': tower: goes in front of the folder or Hub id of a model that"),
         ("tower:hear:module", "'hear:module' is neither"),
         ("tower:endpoint:m@http://h/v1", "'endpoint:m@h' runs on a server, so nothing here can take a part of it"),
         ("endpoint:m@ftp://h/v1", r"'endpoint:m@ftp://…': the URL must begin with http"),
-        ("heard-as-text:cascade", "the name of a language model that reads what is heard is heard-as-text:DETECTOR"),
+        ("heard-as-text:cascade", "a language model that reads detected events is named heard-as-text:DETECTOR"),
     ],
 )
 def test_what_is_refused(name: str, words: str) -> None:
+    for use in (check_name, load_model):
+        with pytest.raises(ModelError, match=words):
+            use(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("shuffled:random", "'shuffled:random': 'random' is a baseline without weights"),
+        ("shuffled:hear:module", "made by code of its own, so nothing here can shuffle its weights"),
+        ("untrained:hear:module", "made by code of its own, so nothing here can give it fresh weights"),
+        (
+            "sorted-words:downsample",
+            "'sorted-words:downsample': 'downsample' embeds no text, so there is nothing to con",
+        ),
+        ("without-text:log-mel-statistics", "embeds no text"),
+        ("events-as-text:oracle", "'oracle' reads labels"),
+    ],
+)
+def test_what_is_refused_when_it_is_loaded(name: str, words: str) -> None:
+    check_name(name)
     with pytest.raises(ModelError, match=words):
-        check_name(name)
+        load_model(name)
 
 
 @pytest.mark.parametrize(
@@ -164,3 +201,73 @@ def test_every_name_that_is_suggested_is_taken(name: str) -> None:
         check_name(name)
     for suggested in re.findall(r"'([^']+)'", str(raised.value).partition("did you mean")[2]):
         check_name(suggested)
+
+
+# Where models are found, and that nothing heavy is imported to list them
+
+
+ONE_FILE_FAMILY = """
+from audio_compositionality.encoders.base import StagedEncoder
+from audio_compositionality.encoders.loading.listing import ModelListing
+from audio_compositionality.encoders.base import ModelCard
+
+
+class Loudness(StagedEncoder):
+    card = ModelCard("loudness", "v1", 8_000, 1, paradigm="by hand", licence="MIT")
+
+    def _extract_features(self, clips):
+        return clips
+
+    def _run_model(self, features):
+        return features.std(axis=1, keepdims=True)
+
+
+MODELS = (ModelListing("loudness", 1, 8_000, "by hand", "MIT", "how loud a clip is", make=Loudness),)
+"""
+
+
+def test_listing_and_a_baseline_import_neither_torch_nor_transformers() -> None:
+    code = """
+import sys
+from audio_compositionality.encoders.loading.registry import has_twins, load_model
+from audio_compositionality.encoders.loading.names import list_models
+names = [listing.name for listing in list_models()]
+load_model("downsample").embed([[0.0] * 32_000], 32_000)
+assert has_twins("whisper-base")
+heavy = {"torch", "transformers", "librosa", "huggingface_hub", "httpx2"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_family_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "fake_families"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "loudness.py").write_text(ONE_FILE_FAMILY)
+    (package / "helper.py").write_text("VALUE = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry = Registry("fake_families", "MODELS", "no.such.group", lambda models: models[0].name)
+    monkeypatch.setattr(listing, "_models", registry)
+    assert [(entry.name, entry.is_baseline) for entry in list_models()] == [("loudness", False)]
+    model = load_model("loudness")
+    np.testing.assert_allclose(model.embed([[0.5, -0.5]], 8_000), [[0.5]])
+    assert not has_twins("loudness")
+
+
+def test_every_family_says_what_it_handles() -> None:
+    assert {"hear", "xares", "mteb"} <= set(adapters())
+    assert {ANY_OTHER, "whisper", "clap", "audio-spectrogram-transformer", "mimi", "qwen2_audio"} <= set(
+        architectures()
+    )
+    names = list(named_models())
+    assert names[:3] == ["downsample", "random", "log-mel-statistics"]
+    assert len(set(names)) == len(names)
+    assert hub_id_of("whisper-base") == "openai/whisper-base"
+    assert hub_id_of("panns-cnn14") is None
+    assert hub_id_of("org/name") == "org/name"
+
+
+def test_the_authors_beats_is_passed_as_a_file() -> None:
+    with pytest.raises(ModelError, match=r"get BEATs_iter3\.pt from https://github\.com.*beats-iter3=/path/to/BEATs"):
+        load_model("beats-iter3")

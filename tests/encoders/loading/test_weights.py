@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import hashlib
 import http.server
+import json
 import os
 import pickle
+import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -13,12 +15,17 @@ import httpx2
 import numpy as np
 import pytest
 import torch
-from huggingface_hub.errors import RemoteEntryNotFoundError
+from huggingface_hub.errors import LocalEntryNotFoundError, RemoteEntryNotFoundError
 from safetensors.torch import save_file
 
-from audio_compositionality.encoders.loading.downloads import WeightsFile, check_digest
+from audio_compositionality.encoders.base import ModelError
+from audio_compositionality.encoders.loading.beside_weights import RECORD, recorded_data
+from audio_compositionality.encoders.loading.downloads import WeightsFile, check_digest, check_reachable
+from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.loading.twins import TWINS, Twin
 from audio_compositionality.encoders.loading.weights import Weights, load_exactly, read_tensors
+from audio_compositionality.encoders.networks.small_networks import save_clap, tiny_clap
+from audio_compositionality.support.checked_files import digests_of, sealed_json
 from audio_compositionality.support.files import cache_folder, sha256_of_file
 
 
@@ -129,15 +136,11 @@ TENSORS = {"layer.weight": torch.arange(6.0).reshape(2, 3), "layer.bias": torch.
 )
 def test_tensors_of_a_pytorch_file(content: object, tmp_path: Path) -> None:
     torch.save(content, tmp_path / "weights.pth")
-    found = read_tensors(tmp_path / "weights.pth")
-    assert {name: tensor.tolist() for name, tensor in found.items()} == {
-        name: tensor.tolist() for name, tensor in TENSORS.items()
-    }
-
-
-def test_tensors_of_a_safetensors_file(tmp_path: Path) -> None:
     save_file(TENSORS, tmp_path / "weights.safetensors")
-    assert torch.equal(read_tensors(tmp_path / "weights.safetensors")["layer.weight"], TENSORS["layer.weight"])
+    for name in ("weights.pth", "weights.safetensors"):
+        found = read_tensors(tmp_path / name)
+        assert set(found) == set(TENSORS)
+        assert all(torch.equal(found[name], tensor) for name, tensor in TENSORS.items())
 
 
 class RunsCode:
@@ -148,33 +151,41 @@ class RunsCode:
         return os.mkdir, (str(self.trace),)
 
 
-@pytest.mark.parametrize("zipped", [True, False])
-def test_a_pickle_that_would_run_code_is_refused(zipped: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["zipped", "plain", "beside a sampler"])
+def test_a_pickle_that_would_run_code_is_refused(kind: str, tmp_path: Path) -> None:
     trace, path = tmp_path / "was-run", tmp_path / "weights.pt"
-    if zipped:
+    if kind == "plain":
+        path.write_bytes(pickle.dumps({"model": RunsCode(trace)}, protocol=2))
+    elif kind == "zipped":
         torch.save({"model": TENSORS, "more": RunsCode(trace)}, path)
     else:
-        path.write_bytes(pickle.dumps({"model": RunsCode(trace)}, protocol=2))
+        # Arrays of NumPy are read, and nothing with them.
+        torch.save({"model": TENSORS, "sampler": {"queue": np.arange(3), "own": RunsCode(trace)}}, path)
     with pytest.raises(ValueError, match="could run code when read, and is refused"):
         read_tensors(path)
     assert not trace.exists()
+    with pytest.raises(ValueError, match="but the published file has 541141fa2ee191a88f24a3219fff024e"):
+        load_model(f"panns-cnn14={path}", device="cpu")
+    assert not trace.exists()
 
 
-def test_files_that_hold_no_weights(tmp_path: Path) -> None:
-    torch.save({"epoch": 1}, tmp_path / "empty.pth")
-    with pytest.raises(ValueError, match="holds no tensors by name"):
-        read_tensors(tmp_path / "empty.pth")
-    (tmp_path / "half.safetensors").write_bytes(b"\x10\x00\x00\x00\x00\x00\x00\x00{")
-    with pytest.raises(ValueError, match=r"cannot read the weights in .*half"):
-        read_tensors(tmp_path / "half.safetensors")
-    (tmp_path / "half.pt").write_bytes(b"PK\x03\x04")
-    with pytest.raises(ValueError, match=r"half\.pt"):
-        read_tensors(tmp_path / "half.pt")
-    with pytest.raises(ValueError, match=r"cannot read the weights in .*none\.pth"):
-        read_tensors(tmp_path / "none.pth")
-    (tmp_path / "weights.h5").touch()
-    with pytest.raises(ValueError, match=r"must be a \.safetensors file or one of \.pt"):
-        read_tensors(tmp_path / "weights.h5")
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("half.safetensors", b"\x10\x00\x00\x00\x00\x00\x00\x00{", "cannot read the weights in .*half"),
+        ("half.pt", b"PK\x03\x04", r"half\.pt"),
+        ("none.pth", None, r"cannot read the weights in .*none\.pth"),
+        ("weights.h5", b"", r"must be a \.safetensors file or one of \.pt"),
+        ("empty.pth", {"epoch": 1}, "holds no tensors by name"),
+    ],
+)
+def test_files_that_hold_no_weights(name: str, content: object, message: str, tmp_path: Path) -> None:
+    if isinstance(content, bytes):
+        (tmp_path / name).write_bytes(content)
+    elif content is not None:
+        torch.save(content, tmp_path / name)
+    with pytest.raises(ValueError, match=message):
+        read_tensors(tmp_path / name)
 
 
 def test_every_weight_is_accounted_for() -> None:
@@ -234,12 +245,116 @@ def test_a_hub_file_without_published_hash_is_taken_as_safetensors_where_there_i
         WeightsFile("pytorch_model.bin", "org/name", 3, "sha256:" + "0" * 64).fetch("model")
 
 
-def test_without_network_the_file_that_was_fetched_is_taken(
-    hub_cache: Callable[[str, Path, list[str]], Path], tmp_path: Path
-) -> None:
-    (tmp_path / "fetched").mkdir()
-    (tmp_path / "fetched" / "weights.bin").write_bytes(b"abc")
-    snapshot = hub_cache("some/model", tmp_path / "fetched", ["model.safetensors"])
-    assert WeightsFile("weights.bin", "some/model", 3).fetch("model") == snapshot / "weights.bin"
-    with pytest.raises(ValueError, match=r"cannot get other\.bin from some/model: .*pass model=/path/to/other\.bin"):
-        WeightsFile("other.bin", "some/model", 3).fetch("model")
+# Without a network
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """No connection can be opened and no proxy is set, but nobody told the Hub's client; returns who was asked."""
+    asked: list[str] = []
+
+    def refuse(address: tuple[str, int], **_: object) -> None:
+        asked.append(address[0])
+        raise socket.gaierror("Name or service not known")
+
+    monkeypatch.setattr("urllib.request.getproxies", dict)
+    monkeypatch.setattr("socket.create_connection", refuse)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: pytest.fail("the client was asked"))
+    return asked
+
+
+def test_a_name_says_what_to_pass(no_network: list[str]) -> None:
+    with pytest.raises(ModelError, match=r"cannot be reached.*Without network, pass whisper-base=FOLDER"):
+        load_model("whisper-base")
+    with pytest.raises(
+        ModelError, match=r"cannot get weights\.pt from https://example\.org.*model=/path/to/weights\.pt"
+    ):
+        WeightsFile("weights.pt", "https://example.org/weights.pt", 1).fetch("model")
+    with pytest.raises(ModelError, match=r"cannot be reached.*model=/path/to/weights\.pt"):
+        WeightsFile("weights.pt", "org/name", 1).fetch("model")
+    assert no_network
+    assert "example.org" in no_network
+
+
+def test_a_client_that_is_told_to_be_offline_says_so(no_network: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(*_: object, **__: object) -> None:
+        raise LocalEntryNotFoundError("An error happened while trying to locate the file")
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", absent)
+    with pytest.raises(ModelError, match=r"HF_HUB_OFFLINE is set, and the cache does not.*whisper-base=FOLDER"):
+        load_model("whisper-base")
+    assert not no_network
+
+
+def test_a_proxy_is_left_to_the_client(no_network: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("urllib.request.getproxies", lambda: {"https": "http://proxy:3128"})
+    check_reachable("https://example.org")
+    assert not no_network
+
+
+# What a model was trained on, from the record beside its weights
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"trained_on": "40 rows of scenes, mini", "recipe": "scenes"}, "40 rows of scenes, mini"),
+        ({"trained_on": "40 rows of /folder", "recipe": "scenes"}, "40 rows of /folder (scenes)"),
+        ({"trained_on": "my own", "recipe": None}, "my own"),
+    ],
+)
+def test_the_recipe_is_named(tmp_path, values, expected):
+    (tmp_path / RECORD).write_bytes(sealed_json(values))
+    assert recorded_data(lambda name: tmp_path / name) == expected
+
+
+def test_without_a_record_nothing_is_said_and_one_that_cannot_be_read_is_refused(tmp_path):
+    def without_network(name):
+        raise ModelError("no network")
+
+    assert recorded_data(lambda name: None) is None
+    assert recorded_data(without_network) is None
+    (tmp_path / RECORD).write_bytes(sealed_json({"recipe": "scenes"}))
+    with pytest.raises(ModelError, match="does not state the training data of the weights beside it"):
+        recorded_data(lambda name: tmp_path / name)
+    for content in (b"[]", json.dumps({"trained_on": "rows"}).encode(), sealed_json({"trained_on": "rows"})[:-9]):
+        (tmp_path / RECORD).write_bytes(content)
+        with pytest.raises(ModelError, match=r"training\.json is damaged: it is not what was .* train it again"):
+            recorded_data(lambda name: tmp_path / name)
+
+
+def test_the_card_of_a_folder_says_it_and_that_of_its_twin_does_not(tmp_path):
+    save_clap(tiny_clap(), tmp_path)
+    assert load_model(str(tmp_path)).card.trained_on is None
+    revision = load_model(str(tmp_path)).card.revision
+    (tmp_path / RECORD).write_bytes(sealed_json({"trained_on": "4 rows of scenes", "recipe": "scenes"}))
+    card = load_model(str(tmp_path)).card
+    assert (card.trained_on, card.revision) == ("4 rows of scenes", revision)
+    assert load_model(f"untrained:{tmp_path}").card.trained_on is None
+
+
+def test_a_file_of_the_model_that_was_changed_is_refused_by_name(tmp_path):
+    save_clap(tiny_clap(), tmp_path)
+    files = digests_of(tmp_path, tmp_path.iterdir())
+    (tmp_path / RECORD).write_bytes(sealed_json({"trained_on": "rows", "files": files}))
+    assert load_model(str(tmp_path)).card.trained_on == "rows"
+    for name in ("config.json", "model.safetensors"):
+        content = (tmp_path / name).read_bytes()
+        damaged = bytearray(content)
+        # A bit of white space behind the JSON, or of the exponent of the last weight.
+        damaged[-1] ^= 0x2A if name == "config.json" else 0x40
+        (tmp_path / name).write_bytes(damaged)
+        with pytest.raises(ModelError, match=rf"{name} is damaged or was changed: its SHA-256 is not that in training"):
+            load_model(str(tmp_path))
+        # Fresh weights are not those of the file.
+        if name == "model.safetensors":
+            load_model(f"untrained:{tmp_path}")
+        (tmp_path / name).unlink()
+        if name == "model.safetensors":
+            with pytest.raises(ModelError, match=rf"{name} is not there; get the model again or train it again"):
+                load_model(str(tmp_path))
+        (tmp_path / name).write_bytes(content)
+    assert load_model(str(tmp_path)).card.trained_on == "rows"

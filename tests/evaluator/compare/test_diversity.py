@@ -103,7 +103,7 @@ def test_where_no_labels_are_known_that_is_said(results):
     bare = tuple({**row, "events": [[], []]} for row in comparison.samples.rows)
     told = with_training_captions(replace(comparison, samples=replace(comparison.samples, rows=bare)), CAPTIONS)
     assert GROUPING not in told.samples.groups
-    assert any("nothing can be counted in training captions" in note for note in told.notes)
+    assert any("no known labels to count in the training captions" in note for note in told.notes)
 
 
 def test_compare_takes_them_from_a_file(results, tmp_path, capsys):

@@ -111,9 +111,6 @@ def test_order_of_columns_and_names_of_clusters_do_not_matter(scores, clusters):
     expected = mean_intervals(scores, clusters)
     assert mean_intervals(scores[:, ::-1], clusters)[::-1] == expected
     assert mean_intervals(scores, [f"T{chr(65 + c)}" for c in clusters]) == expected
-
-
-def test_interval_of_a_constant_is_the_constant():
     assert mean_intervals(np.full((20, 1), 0.25), np.arange(20)) == [(0.25, 0.25)]
 
 
@@ -143,7 +140,7 @@ def test_wrong_arrays_are_refused(values, clusters, message):
 # ----- paired tests
 
 
-def test_paired_tests_are_those_of_scipy_and_statsmodels(scores):
+def test_paired_tests_are_those_of_scipy_and_statsmodels(scores, clusters):
     tests = compare_pairs(scores, np.arange(40))
     assert [(test.first, test.second) for test in tests] == list(combinations(range(4), 2))
     expected = [stats.ttest_rel(scores[:, test.first], scores[:, test.second]) for test in tests]
@@ -151,13 +148,9 @@ def test_paired_tests_are_those_of_scipy_and_statsmodels(scores):
     assert [test.p for test in tests] == pytest.approx([e.pvalue for e in expected], abs=1e-9)
     corrected = multipletests([e.pvalue for e in expected], method="fdr_bh")[1]
     assert [test.p_adjusted for test in tests] == pytest.approx(corrected, abs=1e-9)
-
-
-def test_clustered_t_test_is_that_of_statsmodels(scores, clusters):
     difference = scores[:, 0] - scores[:, 2]
-    expected = sm.OLS(difference, np.ones(40)).fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
-    found = paired_t_test(difference, clusters)
-    assert found == pytest.approx((expected.tvalues[0], expected.pvalues[0]), abs=1e-9)
+    clustered = sm.OLS(difference, np.ones(40)).fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
+    assert paired_t_test(difference, clusters) == pytest.approx((clustered.tvalues[0], clustered.pvalues[0]), abs=1e-9)
 
 
 def test_paired_t_test_worked_by_hand():
@@ -192,22 +185,16 @@ def test_effect_size_is_the_mean_over_the_deviation_of_differences(scores):
     assert test.interval[0] < test.difference < test.interval[1]
 
 
-def test_equal_scores_are_not_told_apart_by_their_rounding():
+def test_equal_scores_a_constant_difference_and_one_encoder(scores):
     values = np.ones((20, 2))
     values[:, 1] -= np.random.default_rng(0).random(20) * 1e-15 + 1e-15
     (test,) = compare_pairs(values, np.arange(20))
     assert (test.t, test.p, test.effect_size) == (0.0, 1.0, 0.0)
-
-
-def test_scores_that_differ_by_a_constant_are_certainly_different():
     values = np.random.default_rng(0).random((20, 1)) + np.array([[0.0, 0.5]])
     (test,) = compare_pairs(values, np.arange(20))
     assert (test.t, test.p, test.effect_size) == (-math.inf, 0.0, -math.inf)
     assert test.significant
     assert test.interval == pytest.approx((-0.5, -0.5))
-
-
-def test_one_encoder_has_nobody_to_be_compared_with(scores):
     assert compare_pairs(scores[:, :1], np.arange(40)) == []
 
 
@@ -236,25 +223,20 @@ def test_letters_worked_by_hand(means, different, letters):
     assert compact_letters(means, _tests(len(means), different)) == letters
 
 
-def test_letters_are_shared_by_exactly_those_that_are_not_distinguishable():
-    rng = np.random.default_rng(8)
-    for m in (2, 5, 12):
-        different = {pair for pair in combinations(range(m), 2) if rng.random() < 0.5}
-        letters = compact_letters(rng.random(m), _tests(m, different))
-        for i, j in combinations(range(m), 2):
-            assert bool(set(letters[i]) & set(letters[j])) == ((i, j) not in different)
-
-
 def test_letters_are_the_largest_sets_that_networkx_finds():
     rng = np.random.default_rng(9)
     for m, share in ((1, 0.5), (3, 0.5), (8, 0.8), (12, 0.5), (12, 0.2), (30, 0.7), (40, 0.0), (60, 1.0)):
         graph = networkx.gnp_random_graph(m, share, seed=int(rng.integers(99)))
         cliques = {frozenset(clique) for clique in maximal_cliques({v: set(graph[v]) for v in graph})}
         assert cliques == {frozenset(clique) for clique in networkx.find_cliques(graph)}
+        if m > 12:
+            continue  # as many letters have more than one character
+        different = {pair for pair in combinations(range(m), 2) if not graph.has_edge(*pair)}
+        letters = compact_letters(rng.random(m), _tests(m, different))
+        shared = {(i, j) for i, j in combinations(range(m), 2) if set(letters[i]) & set(letters[j])}
+        assert shared == set(combinations(range(m), 2)) - different
     assert list(maximal_cliques({})) == []
-
-
-def test_more_letters_than_the_alphabet_has():
+    # More letters than the alphabet has.
     letters = compact_letters(-np.arange(60.0), _tests(60, set(combinations(range(60), 2))))
     assert letters[:2] == ["a", "b"]
     assert letters[51:54] == ["Z", "a1", "b1"]
@@ -297,16 +279,13 @@ def test_a_spread_that_grows_with_diversity_is_not_taken_for_a_slope():
     assert np.mean(found) < 0.08
 
 
-def test_line_with_covariates_is_that_of_statsmodels(scores):
+def test_line_with_clusters_and_covariates_is_that_of_statsmodels(scores):
     rng = np.random.default_rng(2)
     x, held = rng.random(40), rng.normal(size=(40, 2))
     fit = fit_line(x, scores[:, 0], covariates=held)
     expected = sm.OLS(scores[:, 0], np.column_stack([np.ones(40), x, held])).fit(cov_type="HC3", use_t=True)
     assert (fit.slope, fit.p, fit.r2) == pytest.approx((expected.params[1], expected.pvalues[1], expected.rsquared))
     assert fit.slope_interval == pytest.approx(tuple(expected.conf_int()[1]), abs=1e-9)
-
-
-def test_line_with_clusters_and_covariates_is_that_of_statsmodels(scores):
     rng = np.random.default_rng(1)
     scores, clusters = np.tile(scores, (3, 1)) + 0.1 * rng.normal(size=(120, 4)), rng.integers(0, 60, 120)
     x, held = rng.random(120), rng.integers(0, 2, (120, 2)).astype(float)
@@ -333,19 +312,17 @@ def test_holding_the_cause_fixed_takes_the_slope_away():
     assert low < 0 < high
 
 
-@pytest.mark.parametrize(
-    ("x", "covariates"),
-    [
+def test_no_line_where_there_is_nothing_to_fit_and_a_flat_one_of_constant_scores():
+    for x, covariates in (
         (np.ones(40), None),
         (np.arange(40.0), np.arange(40.0)[:, None] * 2 + 1),
         (np.arange(9.0), None),
-    ],
-)
-def test_no_line_where_there_is_nothing_to_fit(x, covariates):
-    assert fit_line(x, np.sin(np.arange(len(x))), covariates=covariates) is None
-
-
-def test_few_clusters_of_several_samples_get_no_line():
+    ):
+        assert fit_line(x, np.sin(np.arange(len(x))), covariates=covariates) is None
+    fit = fit_line(np.arange(20.0), np.full(20, 0.7))
+    assert fit.slope == pytest.approx(0, abs=1e-12)
+    assert (fit.p, fit.r2) == (1.0, 0.0)
+    # Few clusters of several samples.
     x = np.random.default_rng(0).random(78)
     assert fit_line(x, np.sin(9 * x), clusters=np.arange(78) // 2) is None
     assert fit_line(x, np.sin(9 * x)) is not None
@@ -362,12 +339,6 @@ def test_covariates_that_others_make_up_and_samples_that_stand_alone_do_not_matt
     alone[:40, 0], alone[40, 1] = held, 1
     more = fit_line(np.append(x, 0.7), np.append(y, 5.0), covariates=alone)
     assert (more.n, more.slope, more.p) == pytest.approx((40, plain.slope, plain.p), abs=1e-9)
-
-
-def test_constant_scores_have_slope_zero():
-    fit = fit_line(np.arange(20.0), np.full(20, 0.7))
-    assert fit.slope == pytest.approx(0, abs=1e-12)
-    assert (fit.p, fit.r2) == (1.0, 0.0)
 
 
 def test_group_means(scores):
@@ -406,20 +377,19 @@ class TestBounds:
             widest = measure.range[1] - measure.range[0]
             assert all(-widest <= test.interval[0] <= test.interval[1] <= widest for test in view.tests)
 
-    def test_an_interval_within_them_is_left_as_it_is(self):
+    def test_worked_by_hand(self):
         assert bounded_interval((0.2, 0.9), 0.5, (0.0, 1.0)) == (0.2, 0.9)
-
-    def test_the_one_that_was_printed(self):
-        """[-1705, 737] of a score of at most 1."""
+        # [-1705, 737] of a score of at most 1 was printed once.
         low, high = bounded_interval((-1705.0, 737.0), -484.0, (-1e15, 1.0))
         assert (low, high) == pytest.approx((-1705, 1 - 485 * np.exp(-1221 / 485)))
         assert -50 < high < 1
-
-    def test_an_end_within_is_not_stretched_by_one_outside(self):
-        """One group of sixty is right: the upper end stays what the bootstrap gave."""
+        # One group of sixty is right: an upper end within is not stretched by a lower one outside.
         low, high = bounded_interval((-0.01, 0.09), 1 / 60, (0.0, 1.0))
         assert 0 < low < 1 / 60
         assert high == 0.09
+        # A mean that is a bound or beyond is cut.
+        assert bounded_interval((0.9, 1.2), 1.0, (0.0, 1.0)) == (0.9, 1.0)
+        assert bounded_interval((1.1, 1.2), 1.15, (0.0, 1.0)) == (1.0, 1.0)
 
     @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1e15, 1.0), (0.0, 1e15)])
     def test_near_the_estimate_both_scales_are_the_same(self, bounds):
@@ -430,7 +400,3 @@ class TestBounds:
         moved = bounded_interval((ends[0], ends[1]), estimate, bounds)
         assert min(abs(end - near) for end in moved) < 1e-9
         assert bounds[0] < moved[0] < moved[1] < bounds[1]
-
-    def test_a_mean_that_is_a_bound_or_beyond_is_cut(self):
-        assert bounded_interval((0.9, 1.2), 1.0, (0.0, 1.0)) == (0.9, 1.0)
-        assert bounded_interval((1.1, 1.2), 1.15, (0.0, 1.0)) == (1.0, 1.0)

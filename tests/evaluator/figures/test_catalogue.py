@@ -6,6 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from audio_compositionality.evaluator.compare.comparison import by_benchmark, compare_results
+from audio_compositionality.evaluator.figures import catalogue
 from audio_compositionality.evaluator.figures.catalogue import (
     HouseSheet,
     benchmark_figures,
@@ -115,12 +116,14 @@ def test_figures_have_their_words_and_errors_say_why(comparisons):
 
 
 @pytest.mark.slow
-def test_they_are_written_with_the_others(comparisons, tmp_path):
+def test_they_are_written_with_the_others(comparisons, tmp_path, monkeypatch):
+    every = catalogue.described_figures
+    monkeypatch.setattr(catalogue, "described_figures", lambda comparison: list(every(comparison))[-1:])
     write_figures(comparisons, tmp_path, progress=False)
     names = {path.name for path in tmp_path.iterdir()}
     assert {"toys-shelf.svg", "toys-shelf.png"} <= names
     assert not any(name.startswith(("toys-none", "coat-")) for name in names)
-    assert any(name.startswith("toy-control_scatter") for name in names)
+    assert any(name.startswith("toy-") for name in names)
 
 
 def test_the_paper_is_that_of_all_figures():
@@ -131,12 +134,12 @@ def test_the_paper_is_that_of_all_figures():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["heat_map", "informativeness_equivariance"])
-def test_figures_of_the_axes_are_drawn_of_results(name, tmp_path, write_results):
+def test_figures_of_the_axes_are_drawn_of_results(tmp_path, write_results):
     """A task of the axes, on few rows: cells of the others have a dash, or nothing is drawn."""
-    write_results(tmp_path / "results", MODELS, tasks=["informativeness", "equivariance"])
+    write_results(tmp_path / "results", MODELS[1:], tasks=["informativeness", "equivariance"])
     (results,) = by_benchmark(compare_results([tmp_path / "results"]))
-    described = {figure.name: figure for figure in benchmark_figures(results)}[name]
-    for path in save_figure(described.draw(), tmp_path / name):
-        assert path.stat().st_size > 10_000
-    assert "untrained twin" in described.caption
+    described = {figure.name: figure for figure in benchmark_figures(results)}
+    for name in ("heat_map", "informativeness_equivariance"):
+        for path in save_figure(described[name].draw(), tmp_path / name):
+            assert path.stat().st_size > 10_000
+        assert "untrained twin" in described[name].caption

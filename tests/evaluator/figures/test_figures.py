@@ -37,7 +37,6 @@ from audio_compositionality.evaluator.figures.models import control_scatter, dot
 from audio_compositionality.evaluator.figures.samples import diversity_panels, sample_panels, score_boxes, task_panels
 from audio_compositionality.evaluator.figures.style import LOOKS, FigureError, figure_style, figure_svg, save_figure
 from audio_compositionality.evaluator.results.result import SampleTable
-from audio_compositionality.support.errors import AudioCompositionalityError
 
 MODELS = ("random", "untrained:whisper-base", "whisper-base", "org/model")
 HOSTILE = (
@@ -132,6 +131,10 @@ def texts(figure):
     return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
 
 
+def boxes_in(axes):
+    return [patch for patch in axes.patches if isinstance(patch, PathPatch)]
+
+
 def foot(figure):
     """The notes below the panels, line by line from the top."""
     return " ".join(text.get_text() for text in reversed(figure.texts))
@@ -148,7 +151,7 @@ class TestScoreBoxes:
     @pytest.mark.parametrize("measure", ["a_coat", "centred"])
     def test_boxes_are_the_quartiles_and_the_notches_of_the_textbook(self, coat, measure):
         axes = score_boxes(coat, measure).axes[0]
-        boxes = [patch for patch in axes.patches if isinstance(patch, PathPatch)]
+        boxes = boxes_in(axes)
         view = coat.view(measure)
         order = np.argsort(-view.means)
         assert len(boxes) == len(order) == 4
@@ -161,19 +164,20 @@ class TestScoreBoxes:
             expected = [low, median - notch, median, median + notch, high]
             np.testing.assert_allclose(np.unique(x.round(9)), expected, atol=1e-8)
 
-    def test_rows_go_down_from_the_highest_mean(self, coat):
-        axes = boxes_of(coat).axes[0]
+    def test_rows_go_down_from_the_highest_mean_and_kinds_differ_by_hatch_and_colour(self, coat):
+        axes, view = boxes_of(coat).axes[0], coat.view("a_coat")
         assert [label.get_text() for label in axes.get_yticklabels()] == list(coat.labels)
         means = [line for line in axes.lines if line.get_marker() == "D"]
-        np.testing.assert_allclose([line.get_xdata()[0] for line in means], coat.view("a_coat").means)
+        np.testing.assert_allclose([line.get_xdata()[0] for line in means], view.means)
         rows = [line.get_ydata()[0] for line in means]
         assert rows == sorted(rows)
         assert axes.yaxis_inverted()
-
-    def test_the_interval_is_that_of_the_comparison(self, coat):
-        axes = boxes_of(coat).axes[0]
-        drawn = [tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2]
-        assert set(coat.view("a_coat").intervals) <= set(drawn)
+        assert set(view.intervals) <= {tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2}
+        boxes = boxes_in(axes)
+        looks = {label: (b.get_hatch(), b.get_facecolor()) for label, b in zip(coat.labels, boxes, strict=True)}
+        assert looks["whisper-base"] == looks["org/model"]
+        different = [looks[label] for label in ("random", "untrained:whisper-base", "whisper-base")]
+        assert len(set(different)) == len({hatch for hatch, _ in different}) == 3
 
     def test_whiskers_and_outliers_hold_all_samples(self, coat):
         values = coat.view("a_coat").values.copy()
@@ -187,17 +191,9 @@ class TestScoreBoxes:
         assert -0.99 in far
         np.testing.assert_array_equal(np.sort(points), np.sort(far))
 
-    def test_kinds_differ_by_hatch_and_colour(self, coat):
-        axes = boxes_of(coat).axes[0]
-        boxes = dict(zip(coat.labels, (p for p in axes.patches if isinstance(p, PathPatch)), strict=True))
-        looks = {label: (box.get_hatch(), box.get_facecolor()) for label, box in boxes.items()}
-        assert looks["whisper-base"] == looks["org/model"]
-        assert len({looks[label] for label in ("random", "untrained:whisper-base", "whisper-base")}) == 3
-        assert len({looks[label][0] for label in ("random", "untrained:whisper-base", "whisper-base")}) == 3
-
     def test_few_samples_have_no_notch_and_no_interval(self, coat):
         axes = boxes_of(fewer(coat, 9)).axes[0]
-        boxes = [patch for patch in axes.patches if isinstance(patch, PathPatch)]
+        boxes = boxes_in(axes)
         assert all(len(np.unique(box.get_path().vertices[:, 0].round(12))) == 2 for box in boxes)
         assert all(np.ptp(line.get_xdata()) == 0 for line in axes.lines if line.get_linewidth() == 0.8)
 
@@ -216,9 +212,6 @@ class TestScoreBoxes:
         without = with_results(coat, [with_columns(first, score_centred=None), *others])
         with pytest.raises(FigureError, match="not all results of a_coat have centred by sample"):
             score_boxes(without, "centred")
-
-    def test_an_error_is_one_of_ours(self):
-        assert issubclass(FigureError, AudioCompositionalityError)
 
 
 class TestDiversityPanels:
@@ -245,12 +238,14 @@ class TestDiversityPanels:
     def test_panels_have_one_axis_where_that_shows_all(self, coat, tre):
         assert len({axes.get_ylim() for axes in diversity_of(coat).axes}) == 1
         unlike = with_scores(tre, lambda place, score: place + score / 100)
-        panels = diversity_of(unlike).axes
+        panels, view = diversity_of(unlike).axes, unlike.view("a_tre")
         assert len({axes.get_ylim() for axes in panels}) == 4
-        view = unlike.view("a_tre")
         for axes, place in zip(panels, view.order, strict=True):
             y = view.values[:, place]
             assert axes.get_ylim()[0] < y.min() < y.max() < axes.get_ylim()[1]
+        # Scores that nearly agree look even.
+        axes = diversity_of(with_scores(tre, lambda _, score: 0.998 + score * 1e-6)).axes[0]
+        assert np.ptp(axes.get_ylim()) == pytest.approx(0.01, rel=1e-3)
 
     def test_nothing_is_known_of_the_samples(self, coat):
         unknown = replace(coat, samples=None, missing="the data 'x' are not here")
@@ -259,18 +254,15 @@ class TestDiversityPanels:
         silent = replace(coat, samples=replace(coat.samples, diversity={}))
         with pytest.raises(FigureError, match="A-COAT does not say how diverse its quadruples are"):
             diversity_of(silent)
-
-    def test_too_few_samples(self, coat):
         assert sum("too few samples" in text for text in texts(diversity_of(fewer(coat, 9)))) == 4
-
-    def test_scores_that_nearly_agree_look_even(self, tre):
-        axes = diversity_of(with_scores(tre, lambda _, score: 0.998 + score * 1e-6)).axes[0]
-        assert np.ptp(axes.get_ylim()) == pytest.approx(0.01, rel=1e-3)
 
 
 class TestControlScatter:
     def test_a_point_a_model(self, coat):
-        panels = {axes.get_xlabel(): axes for axes in control_scatter(coat).axes}
+        figure = control_scatter(coat)
+        pairs = dict(pairwise(text.get_text() for text in figure.texts))
+        assert [pairs[str(k + 1)] for k in range(4)] == list(coat.labels), "the key names the numbers"
+        panels = {axes.get_xlabel(): axes for axes in figure.axes}
         assert list(panels) == [measure.heading for measure in coat.info.shown if measure is not coat.info.score]
         points = [line for line in panels["matched null"].lines if line.get_marker() in "o^s"]
         assert [line.get_marker() for line in points] == ["o", "o", "^", "s"]
@@ -301,15 +293,9 @@ class TestControlScatter:
         assert chance.get_xdata()[0] == pytest.approx(1 / 64)
         assert top.get_xlim()[0] < 1 / 64
 
-    def test_the_key_names_the_numbers(self, coat):
-        drawn = [text.get_text() for text in control_scatter(coat).texts]
-        pairs = dict(pairwise(drawn))
-        assert [pairs[str(k + 1)] for k in range(4)] == list(coat.labels)
-
     def test_no_other_measures(self, coat):
-        bare = [
-            with_columns(result, score_centred=None, score_adjusted=None, score_top1=None) for result in coat.results
-        ]
+        lacking = {"score_centred": None, "score_adjusted": None, "score_top1": None}
+        bare = [with_columns(result, **lacking) for result in coat.results]
         bare = [replace(r, result=r.result.model_copy(update={"measures": {"a_coat": 0.1}})) for r in bare]
         with pytest.raises(FigureError, match="the results of A-COAT have no measure beside the score"):
             control_scatter(with_results(coat, bare))
@@ -359,7 +345,6 @@ class TestSignificanceMap:
         assert any("too few samples" in text for text in texts(few))
         assert not any(patch.get_hatch() for patch in map_of(coat).axes[0].patches)
 
-    def test_one_model(self, coat):
         with pytest.raises(FigureError, match="one result of A-COAT: nothing to test it against"):
             map_of(with_results(coat, coat.results[:1]))
 
@@ -417,11 +402,9 @@ class TestTaskPanels:
         figure = step_plane(with_results(coat, [with_columns(first, ab_1=None), *others]))
         assert len(figure.axes) == 3
         assert f"Not drawn, not in the result: {first.label}." in foot(figure)
-
-    def test_what_cannot_be_drawn(self, coat):
         with pytest.raises(FigureError, match="is called 'whisper'; did you mean 'whisper-base'"):
             step_plane(coat, ["whisper"])
-        with pytest.raises(FigureError, match="no result of A-COAT has what is drawn: ab_1"):
+        with pytest.raises(FigureError, match="no result of A-COAT has the columns of this figure: ab_1"):
             step_plane(with_results(coat, [with_columns(result, ab_1=None) for result in coat.results]))
 
 
@@ -452,25 +435,38 @@ class TestCatalogue:
         assert names == {f"toy-v{k}-{stem}.{suffix}" for k in (1, 2) for suffix in ("svg", "png")}
 
 
-class TestNames:
+class TestEveryFigure:
+    """Of models whose names are chosen by strangers."""
+
+    @pytest.mark.slow
     @pytest.mark.parametrize("draw", ALL)
-    def test_of_strangers_are_text(self, coat, draw):
-        svg = figure_svg(draw(renamed(coat, HOSTILE)))
+    def test_is_a_file_of_its_own_whose_names_are_text(self, coat, draw, tmp_path):
+        comparison = renamed(coat, HOSTILE)
+        first, second = (save_figure(draw(comparison), tmp_path / name) for name in ("one", "two"))
+        assert [path.suffix for path in first] == [".svg", ".png"]
+        assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+        svg = figure_svg(draw(comparison))
         root = ElementTree.fromstring(svg.encode())
         assert {node.tag.split("}")[1] for node in root.iter()} <= {
             "svg", "g", "defs", "style", "path", "use", "text", "image", "clipPath", "rect", "pattern"
         }  # fmt: skip
         shown = " ".join(svg_texts(svg))
-        assert "alert(1)" in shown
-        assert r"\frac{1}{2}" in shown
-        assert "_hidden" in shown
-        assert "&amp;b" in shown
+        assert all(words in shown for words in ("alert(1)", r"\frac{1}{2}", "_hidden", "&amp;b"))
         assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", svg)
         assert "<script" not in svg
+        ids = [node.get("id") for node in root.iter() if node.get("id")]
+        assert len(ids) == len(set(ids))
+        links = [value for node in root.iter() for name, value in node.attrib.items() if name.endswith("href")]
+        links += [f"#{name}" for name in re.findall(r"url\(#(\w+)\)", svg)]
+        assert links
+        assert all(link.startswith("data:image/png;base64,") or link[1:] in ids for link in links)
+        assert svg.count("url(") == len(re.findall(r"url\(#\w+\)", svg))
+        # Where the reader has not our font, his own without serifs.
+        assert "sans-serif" in svg
 
     @pytest.mark.slow
     @pytest.mark.parametrize("draw", [*ALL, "a_tre"])
-    def test_fit_into_the_figure(self, coat, tre, draw):
+    def test_fits_its_page_and_can_be_read(self, coat, tre, draw):
         names = [*HOSTILE, "W" * 300, "M" * 40, "m" * 39]
         if draw == "a_tre":
             # Slopes of four decimals, all below zero.
@@ -483,36 +479,40 @@ class TestNames:
         with figure_style():
             box = figure.get_tightbbox()
         width, height = figure.get_size_inches()
+        assert COLUMN <= width <= PAGE
         assert -0.01 <= box.x0 <= box.x1 <= width + 0.01
         assert -0.01 <= box.y0 <= box.y1 <= height + 0.01
+        assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) >= 6.5
 
-    def test_are_shortened_in_their_middle(self):
+    @pytest.mark.slow
+    @pytest.mark.parametrize("draw", ALL)
+    def test_shows_the_same_text_as_a_file(self, coat, draw):
+        figure = draw(coat)
+        lines = {line.strip() for text in texts(figure) for line in text.split("\n")}
+        shown = {text.strip() for text in svg_texts(figure_svg(figure))}
+        assert {text for text in shown if not re.fullmatch(r"[−\d.]*", text)} <= lines
+        assert set(coat.labels) <= {text.rsplit("  ", 1)[0] for text in shown}
+
+
+class TestNames:
+    def test_are_shortened_in_their_middle_and_numbered_where_they_would_be_the_same(self):
         assert short_label("a" * 40) == "a" * 40
         short = short_label("begin" + "x" * 300 + "end")
         assert len(short) == LONGEST_SHORT_NAME
-        assert short.startswith("begin")
-        assert short.endswith("end")
-        assert "…" in short
-
-    def test_that_would_be_the_same_are_numbered(self):
-        long = ["a" * 30 + str(k) + "b" * 30 for k in range(3)]
-        short = short_labels([*long, "other"])
+        assert re.fullmatch("begin.*….*end", short)
+        short = short_labels([*("a" * 30 + str(k) + "b" * 30 for k in range(3)), "other"])
         assert len(set(short)) == 4
         assert max(map(len, short)) <= LONGEST_SHORT_NAME
         assert short[3] == "other"
-
-    def test_that_are_not_seen_are_replaced(self):
         assert short_label("a\x00b\u202ec\ud800d\te\u2028f") == "a?b?c?d e f".replace("?", "\ufffd")
 
     @pytest.mark.parametrize("label", ["m" * 40, "W" * 40, "i" * 40, "org/" + "name" * 8, "a-b_c.d:e/f"])
     def test_break_into_two_lines_of_the_panel(self, label):
         with figure_style():
             lines = title_lines(label, 1.2)
-            figure = Figure()
-            widths = [
-                figure.text(0, 0, line, fontsize=matplotlib.rcParams["axes.titlesize"]).get_window_extent().width
-                for line in lines.split("\n")
-            ]
+            figure, size = Figure(), matplotlib.rcParams["axes.titlesize"]
+            placed = [figure.text(0, 0, line, fontsize=size) for line in lines.split("\n")]
+            widths = [text.get_window_extent().width for text in placed]
         assert len(widths) <= 2
         assert max(widths) / figure.dpi <= 1.2 * 1.03  # the letters' places are rounded to pixels
         assert lines.replace("\n", "")[0] == label[0]
@@ -541,27 +541,17 @@ class TestNumbersOfPoints:
         assert (centres >= half).all()
         assert (centres <= 150 - half).all()
 
-    def test_stand_beside_a_point_that_is_alone(self):
+    def test_stand_beside_a_point_alone_and_are_joined_where_it_would_not_be_clear_whose_they_are(self):
         centres, joined = self.places([(20, 20), (120, 120)])
         assert (np.hypot(*(centres - [(20, 20), (120, 120)]).T) < 9).all()
         assert not joined.any()
-
-    def test_are_joined_where_it_would_not_be_clear_whose_they_are(self):
         _, joined = self.places([(75 + k, 75) for k in range(12)])
         assert joined.any()
-
-    def test_points_at_the_same_place(self):
         centres, _ = self.places([(75, 75)] * 6)
         assert len(np.unique(centres, axis=0)) == 6
 
 
 class TestFiles:
-    @pytest.mark.parametrize("draw", ALL)
-    def test_the_same_figure_gives_the_same_bytes(self, coat, draw, tmp_path):
-        first, second = (save_figure(draw(coat), tmp_path / name) for name in ("one", "two"))
-        assert [path.suffix for path in first] == [".svg", ".png"]
-        assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-
     def test_the_user_s_settings_do_not_matter(self, coat):
         plain = figure_svg(boxes_of(coat))
         before = matplotlib.rcParams.copy()
@@ -578,38 +568,6 @@ class TestFiles:
         assert image.info["dpi"] == pytest.approx((300, 300), abs=0.1)
         assert not {"Software", "Creation Time", "date"} & set(image.info)
 
-    @pytest.mark.parametrize("draw", ALL)
-    def test_svg_stands_alone(self, coat, draw):
-        svg = figure_svg(draw(coat))
-        root = ElementTree.fromstring(svg.encode())
-        ids = [node.get("id") for node in root.iter() if node.get("id")]
-        assert len(ids) == len(set(ids))
-        links = [value for node in root.iter() for name, value in node.attrib.items() if name.endswith("href")]
-        links += [f"#{name}" for name in re.findall(r"url\(#(\w+)\)", svg)]
-        assert links
-        for link in links:
-            assert link.startswith("data:image/png;base64,") or link[1:] in ids
-        assert svg.count("url(") == len(re.findall(r"url\(#\w+\)", svg))
-        # Where the reader has not our font, his own without serifs.
-        assert "sans-serif" in svg
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("draw", ALL)
-    def test_svg_shows_the_text_of_the_figure(self, coat, draw):
-        figure = draw(coat)
-        lines = {line.strip() for text in texts(figure) for line in text.split("\n")}
-        shown = {text.strip() for text in svg_texts(figure_svg(figure))}
-        assert {text for text in shown if not re.fullmatch(r"[−\d.]*", text)} <= lines
-        assert set(coat.labels) <= {text.rsplit("  ", 1)[0] for text in shown}
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("draw", ALL)
-    @pytest.mark.parametrize("count", [4, 30])
-    def test_text_can_be_read_at_the_width_of_a_column_or_a_page(self, coat, draw, count):
-        figure = draw(renamed(coat, [f"model {k}" for k in range(count)]))
-        assert COLUMN <= figure.get_figwidth() <= PAGE
-        assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) >= 6.5
-
     @pytest.mark.slow
     def test_nothing_of_pyplot_is_loaded(self):
         module = "audio_compositionality.evaluator.figures.catalogue"
@@ -620,8 +578,8 @@ class TestFiles:
 
 def test_kinds_differ_by_more_than_colour():
     assert list(LOOKS) == list(ModelKind)
-    assert len({look.hatch for look in LOOKS.values()}) == len({look.marker for look in LOOKS.values()}) == 4
-    assert len({look.colour for look in LOOKS.values()}) == 4
+    for part in ("hatch", "marker", "colour"):
+        assert len({getattr(look, part) for look in LOOKS.values()}) == 4
 
 
 class TestOneSample:
@@ -636,8 +594,8 @@ class TestOneSample:
         assert {text.get_text() for text in figure.legends[0].texts} == {"B − A", "D − C", "mean of all steps"}
 
     def test_what_cannot_be_drawn(self, coat, toy):
-        with pytest.raises(FigureError, match="nothing of shelf can be drawn of one sample"):
+        with pytest.raises(FigureError, match="shelf cannot be drawn for one sample"):
             sample_panels(toy, toy.task.drawings[0], 0, [0])
         without = with_results(coat, [with_columns(result, ab_1=None) for result in coat.results])
-        with pytest.raises(FigureError, match="nothing of step_plane"):
+        with pytest.raises(FigureError, match="step_plane cannot be drawn"):
             sample_panels(without, coat.task.drawings[0], 0, [0])

@@ -56,19 +56,14 @@ def test_is_smaller_and_says_the_same(cloud):
     assert HOSTILE in texts(compact)
 
 
-def test_what_is_referred_to_is_there(cloud):
-    root = ElementTree.fromstring(compact_svg(cloud))
-    ids = {element.get("id") for element in root.iter()} - {None}
-    values = [value for element in root.iter() for name, value in element.attrib.items() if name != "id"]
-    used = {value.removeprefix("#") for value in values if value.startswith("#") and len(value) != 7}
-    used |= {value.split("#")[1].rstrip(")") for value in values if value.startswith("url(#")}
-    assert ids == used
-    assert ids
-
-
-def test_styles_are_kept(cloud):
+def test_references_and_styles_are_kept(cloud):
     """Every text has the size that it had: in its own style, or in that of its class."""
     before, after = ElementTree.fromstring(cloud), ElementTree.fromstring(compact_svg(cloud))
+    ids = {element.get("id") for element in after.iter()} - {None}
+    values = [value for element in after.iter() for name, value in element.attrib.items() if name != "id"]
+    used = {value.removeprefix("#") for value in values if value.startswith("#") and len(value) != 7}
+    used |= {value.split("#")[1].rstrip(")") for value in values if value.startswith("url(#")}
+    assert ids == used != set()
     sheet = after.find(f".//{SVG}style").text
     rules = dict(rule.split("{") for rule in sheet.removeprefix("*").split("}") if rule.startswith("."))
     expected = [element.get("style") for element in before.iter(f"{SVG}text")]

@@ -65,13 +65,9 @@ def test_match_decides_where_group_cannot_tell_little_from_nothing(results, data
     assert [question.words for question in verdict.questions] == ["its untrained twin", "bag-of-words", "chance"]
     assert "chance reaches 0.500" in verdict.questions[2].sentence
     (model,) = model_verdicts([compared(folder, data)])
-    assert model.conclusion == (
-        "Above all three: neither its untrained twin, nor bag-of-words, nor chance explains its scores."
-    )
-
-
-def test_who_knows_nothing_is_not_above_chance_however_high_its_group(results, data):
-    folder = results({"one": (0.17, 0.5), "untrained:one": (0.0, 0.45), "bag-of-words": (0.0, 0.5)})
+    assert model.conclusion.startswith("Above all three: neither its untrained twin, nor bag-of-words, nor chance")
+    # A guesser is not above chance, however high its group.
+    folder = results({"one": (0.17, 0.5)})
     (verdict,) = verdicts(compared(folder, data))
     assert verdict.questions[2].answer is not VerdictAnswer.YES
     assert not verdict.is_evidence
@@ -117,19 +113,9 @@ def test_the_page_shows_captions_beside_the_clips_and_says_nothing_of_energy(res
     assert "energy alone" not in page
     assert "match_group" not in page
     assert "Group against match" in page
-    assert "Printed elsewhere, of other sounds" in page
+    assert "Printed elsewhere, on other sounds" in page
     assert "Not comparable: CompA, arXiv 2310.08753, Table 2" in page
     assert "CompA-CLAP without stage 3" in page
-
-
-def test_the_figure_of_the_benchmark_is_drawn(results, data):
-    folder = results({"one": (0.3, 0.9), "untrained:one": (0.0, 0.45), "sorted-words:one": (0.0, 0.5)})
-    (benchmark,) = by_benchmark(compare_results([folder], data=data))
-    (described,) = benchmark_figures(benchmark)
-    (axes,) = described.draw().axes
-    assert axes.get_title(loc="left") == "order"
-    lines = [line for line in axes.lines if line.get_linestyle() == "--"]
-    assert next(tuple(line.get_xdata()) for line in lines) == (0.5, 0.5)
 
 
 # ----- one-dimensional embeddings of either sign, which know nothing
@@ -198,5 +184,8 @@ def test_their_group_stands_beside_its_floor_and_not_beside_chance_alone(guessed
     (benchmark,) = by_benchmark([guessed])
     (described,) = benchmark_figures(benchmark)
     (axes,) = described.draw().axes
+    assert axes.get_title(loc="left") == "order"
+    chance = next(line for line in axes.lines if line.get_linestyle() == "--")
+    assert tuple(chance.get_xdata()) == (0.5, 0.5)
     dashes = [line.get_ydata()[0] for line in axes.lines if line.get_marker() == "_"]
     assert dashes == [pytest.approx(floor)], "the only one whose floor is above chance"

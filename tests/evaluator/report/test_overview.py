@@ -48,15 +48,12 @@ def test_every_baseline_has_a_shape_and_a_name_in_the_legend(compared):
     assert entries["org/plain"].words == ""
 
 
-def test_the_zone_spans_all_that_needs_no_learning(compared):
+def test_the_zone_spans_all_that_needs_no_learning_but_a_score_fixed_by_construction(compared):
     line = first_line(compared(MEANS | {"org/plain": 0.7}))
     others = [mark for mark in line.marks if mark.kind != "model"]
     assert {mark.name for mark in others} == {*MEANS, "org/plain"} - {"one"}
     assert line.zone == max(mark.high for mark in others)
     assert not any(mark.fixed for mark in others)
-
-
-def test_a_score_that_is_fixed_by_construction_is_none_to_reach(compared):
     for picture in overviews(compared(MEANS | {"downsample": NEARLY_ONE, "org/plain": NEARLY_ONE})):
         (line,) = picture.lines
         fixed = {mark.name: mark.fixed for mark in line.marks if mark.fixed}
@@ -71,17 +68,13 @@ def test_no_grey_is_told_of_where_there_is_none(compared):
         assert picture.notes == ("downsample (linear: 1 by construction).",)
 
 
-def test_the_zone_leaves_out_a_fixed_score(compared):
-    line = first_line(compared(MEANS | {"downsample": NEARLY_ONE}))
+def test_the_tables_mark_a_fixed_score(compared):
+    comparison = compared(MEANS | {"downsample": NEARLY_ONE})
+    line = first_line(comparison)
     (twin,) = [mark for mark in line.marks if mark.kind == "twin"]
     assert line.zone == twin.high
-
-
-def test_the_tables_mark_a_fixed_score(compared):
-    table = short_table(compared(MEANS | {"downsample": NEARLY_ONE}))
-    notes = {row.cells[0].value: row.cells[1].note for row in table.rows}
-    assert "linear: 1 by construction" in notes["downsample"]
-    assert not any("construction" in note for name, note in notes.items() if name != "downsample")
+    notes = {row.cells[0].value: row.cells[1].note for row in short_table(comparison).rows}
+    assert {name for name, note in notes.items() if "linear: 1 by construction" in note} == {"downsample"}
 
 
 def test_a_linear_encoder_that_misses_its_fixed_score_is_a_baseline_like_any(compared):

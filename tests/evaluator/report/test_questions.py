@@ -124,9 +124,6 @@ def test_each_model_by_itself(compared):
     assert numbers["groups right"].startswith("0.800 [")
     refuser = {number.name: number.text for number in profiles["polite"].numbers}
     assert refuser["refused"] == refuser["unparsed"] == "228 of 228 answers (100.0%)"
-
-
-def test_many_answers_without_a_choice_are_said_beside_the_scores(compared):
     legend = " ".join(score_table(compared).legend)
     assert "polite: unparsed: 228 of 228 answers. polite: refused: 228 of 228 answers." in legend
     assert "org/yes: " not in legend
@@ -172,15 +169,11 @@ def test_tables_of_tasks_and_states(compared):
     assert detection[5:] == pytest.approx([0, 1 / 256])
     # Intervals are those of the bars.
     assert profiles["org/listener"].tallies[0].rows[0].cells[1].notes == ("[0.76, 1.00]",)
-
-
-def test_who_took_which_option(compared):
-    place = compared.ids.index("test-0-t-1")
-    asked = heard_question(compared, place)
+    # Who took which option of a question.
+    asked = heard_question(compared, compared.ids.index("test-0-t-1"))
     assert [option.is_right for option in asked.options] == [False, True, False, False]
     assert set(asked.options[0].models) == {"org/yes", "without-audio:org/listener"}
-    assert [asked.options[place].models for place in (1, 2)] == [(), ()]
-    assert asked.options[3].models == ("org/listener",)
+    assert [option.models for option in asked.options[1:]] == [(), (), ("org/listener",)]
     assert asked.without_choice == {"refuses to answer": ("polite",)}
 
 
@@ -231,7 +224,7 @@ def test_without_the_data_the_page_still_tells_of_each_model(results, tmp_path, 
     monkeypatch.setattr(comparison_module, "is_preset", lambda source: False)
     page = write_report([results], tmp_path / "page.html", progress=False).read_text()
     assert page.count('<details class="profile"') == 4
-    assert "Nothing is told of groups of questions" in page
+    assert "Groups of questions are unknown" in page
     assert "228 of 228 answers" in page
 
 

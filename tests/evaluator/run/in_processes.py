@@ -1,6 +1,6 @@
-"""What each of several processes runs in `test_processes.py`: the evaluation from Python, then the command line.
+"""What each of several processes runs in `test_processes.py`: from Python clips, then questions; then the command line.
 
-torchrun --nproc_per_node 2 in_processes.py DATA FOLDER
+torchrun --nproc_per_node 2 --module tests.evaluator.run.in_processes DATA FOLDER ARGUMENTS
 """
 
 import json
@@ -13,9 +13,13 @@ import torch
 from audio_compositionality.cli.main import main
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.model_encoder import Hidden, ModelEncoder
-from audio_compositionality.evaluator.run.evaluate import evaluate
+from audio_compositionality.evaluator.run.evaluate import evaluate, evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.processes import join_processes
+
+from .toys import Likely, Orders, Questions
+
+QUESTIONS = 40
 
 
 class Network(ModelEncoder[torch.Tensor]):
@@ -35,15 +39,23 @@ class Network(ModelEncoder[torch.Tensor]):
         return Hidden(hidden[:, None], frame_seconds=1.0)
 
 
-def evaluate_network(data: str, folder: Path) -> list[str]:
+def run(data: str, folder: Path) -> tuple[list[str], dict[str, int]]:
+    """The results of a network; and how many questions were asked here by each scoring."""
     options = RunOptions(out=folder, store=folder / "store", device="cpu")
-    return [result.dumps() for result in evaluate(Network(), data, options=options)]
+    results = evaluate(Network(), data, options=options)
+    asked = {}
+    for scoring in ("generate", "letters"):
+        model, place = Likely(), folder / scoring
+        how = options.changed(out=place / "out", store=place / "store", settings={"scoring": scoring})
+        results += evaluate_models([model], Questions(asked=QUESTIONS), [Orders()], how)
+        asked[scoring] = sum(count for by, count in model.calls if by == scoring)
+    return [result.dumps() for result in results], asked
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     data, folder = sys.argv[1], Path(sys.argv[2])
     processes = join_processes()
-    results = evaluate_network(data, folder)
-    (folder / f"returned-{processes.rank}.json").write_text(json.dumps([processes.count, processes.rank, results]))
-    sys.exit(main(["evaluate", "downsample", "--data", data, "--out", str(folder / "second")]))
+    returned = [processes.count, processes.rank, *run(data, folder)]
+    (folder / f"returned-{processes.rank}.json").write_text(json.dumps(returned))
+    sys.exit(main(sys.argv[3:]))

@@ -1,8 +1,8 @@
-"""Forks processes that embed into one store, kills all but the last, and lets an undisturbed one fill another store.
+"""Forks processes that fill one store, kills all but the last, and lets an undisturbed one fill another store.
 
-python killed.py FOLDER SHARDS BATCH_SIZE LIFETIMES, the last a JSON list of seconds, each counted from the first batch
-that the process embeds. Writes FOLDER/killed, FOLDER/whole and FOLDER/log. Forked, because a fresh process would spend
-seconds on imports.
+python -m tests.evaluator.run.killed FOLDER KIND LIFETIMES: KIND is embed or ask, LIFETIMES a JSON list of seconds, each
+counted from the first batch of a process. Writes FOLDER/killed, FOLDER/whole and FOLDER/log: of each process the names
+of the files that it finds, and the items of each batch. Forked, because a fresh process would spend seconds on imports.
 """
 
 import gc
@@ -16,33 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from audio_compositionality.encoders.base import ModelCard, StagedEncoder
-from audio_compositionality.evaluator.run.embeddings import embed_configuration, open_store
+from audio_compositionality.encoders.base import Model, ModelCard, StagedEncoder
+from audio_compositionality.evaluator.run.answers import compute_answers
+from audio_compositionality.evaluator.run.embeddings import embed_configuration
+from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 
-sys.path.insert(0, str(Path(__file__).parent))
-from numbered import Numbered
+from .toys import Numbered, Orders, Questions
 
-
-class Logged(StagedEncoder):
-    """64 values a clip; takes a millisecond a batch and logs the batch's shard."""
-
-    card = ModelCard("logged", "v1", 16_000, 64)
-
-    def __init__(self, log, shard_of):
-        self.log = log
-        self.shard_of = shard_of
-
-    def _extract_features(self, clips):
-        return clips
-
-    def _run_model(self, features):
-        time.sleep(0.001)
-        embeddings = np.sin(np.outer(features[:, 0], np.arange(1, 65))).astype(np.float32)
-        # What is embedded a second time is of many shards.
-        shards = {self.shard_of[int(number)] for number in features[:, 0]}
-        note(self.log, f"batch {shards.pop()}" if len(shards) == 1 else "again")
-        return embeddings
+CLIPS, QUESTIONS, BATCH, TOLD = 3_200, 400, 16, 6
 
 
 def note(log, line):
@@ -52,22 +34,58 @@ def note(log, line):
     os.close(descriptor)
 
 
-def embed(root, shards, batch_size, log):
-    note(log, "begins")
-    for path in sorted(root.rglob("0*.safetensors*")):
-        note(log, f"finished {int(path.name[:5])}")
-    configuration, options = Numbered(64 * shards), RunOptions(store=root, batch_size=batch_size, progress=False)
-    store = open_store(Logged(log, {}), configuration, options)
-    shard_of = {number: shard for shard in range(shards) for number in store.numbers(shard)}
-    embed_configuration(Logged(log, shard_of), configuration, options)
+class Embeds(StagedEncoder):
+    """64 values a clip; takes a millisecond a batch and logs the batch."""
+
+    card = ModelCard("embeds", "v1", 16_000, 64)
+
+    def __init__(self, log):
+        self.log = log
+
+    def _extract_features(self, clips):
+        return clips
+
+    def _run_model(self, features):
+        time.sleep(0.001)
+        numbers = features[:, 0].astype(int)
+        note(self.log, f"batch {json.dumps(numbers.tolist())}")
+        return np.sin(np.outer(numbers, np.arange(1, 65))).astype(np.float32)
 
 
-def start(*arguments):
+class Answers(Model):
+    """Tells of each batch of answers as soon as it has them, and logs it."""
+
+    card = ModelCard("answers", "v1", 8, None)
+    batch_size, questions_per_call = TOLD, 4 * TOLD
+
+    def __init__(self, log):
+        self.log = log
+
+    def answer(self, clips, prompts):
+        for start in range(0, len(prompts), TOLD):
+            time.sleep(0.001)
+            batch = [(start + place, text[::-1]) for place, text in enumerate(prompts[start : start + TOLD])]
+            note(self.log, f"batch {json.dumps([prompts[place] for place, _ in batch])}")
+            self.on_answers([(place, text, {"tokens": len(text)}) for place, text in batch])
+        return [text[::-1] for text in prompts]
+
+
+def embed(options, log):
+    embed_configuration(Embeds(log), Numbered(CLIPS), options)
+
+
+def ask(options, log):
+    compute_answers(Answers(log), open_task(Orders(), Questions(asked=QUESTIONS)), options)
+
+
+def start(fill, root, log):
     process = os.fork()
     if process == 0:
         status = 1
         try:
-            embed(*arguments)
+            names = sorted(path.name for path in root.rglob("*") if path.is_file())
+            note(log, f"begins {json.dumps(names)}")
+            fill(RunOptions(store=root, batch_size=BATCH, progress=False), log)
             status = 0
         except BaseException:
             traceback.print_exc()
@@ -80,13 +98,13 @@ def batches(log):
 
 
 def main():
-    folder, shards, batch_size = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    killed = folder / "killed", shards, batch_size, folder / "log"
+    folder, fill = Path(sys.argv[1]), {"embed": embed, "ask": ask}[sys.argv[2]]
+    killed = folder / "killed", folder / "log"
     # What is imported need not be looked through for garbage in each process.
     gc.freeze()
-    for seconds in json.loads(sys.argv[4]):
+    for seconds in json.loads(sys.argv[3]):
         before = batches(killed[-1])
-        process = start(*killed)
+        process = start(fill, *killed)
         status = 0
         while batches(killed[-1]) == before and status == 0:
             time.sleep(0.001)
@@ -96,8 +114,8 @@ def main():
         os.kill(process, signal.SIGKILL)
         _, status = os.waitpid(process, 0)
         assert os.WIFSIGNALED(status), "a process had come to its end before it was killed"
-    for arguments in (killed, (folder / "whole", shards, batch_size, folder / "other-log")):
-        _, status = os.waitpid(start(*arguments), 0)
+    for arguments in (killed, (folder / "whole", folder / "other-log")):
+        _, status = os.waitpid(start(fill, *arguments), 0)
         assert status == 0, f"a process failed with status {status}"
 
 

@@ -5,87 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.data import Clip, check_range
-from audio_compositionality.encoders.base import LANGUAGE_MODEL, ClipError, Model, ModelCard, ModelError
+from audio_compositionality.encoders.base import ClipError, Model, ModelCard, ModelError
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.support.spec import Spec
-from audio_compositionality.tasks.base import Inputs, Measure, Samples, Scores, TaskError, TaskInfo
+from audio_compositionality.tasks.base import TaskError
+
+from .toys import Hears, Questions, Task
 
 OPTIONS = RunOptions(progress=False)
-TRAINED = 70
-
-
-class Questions:
-    """`TRAINED` rows to learn from among others to be asked, two a group; a clip's samples are its number / 1000."""
-
-    recipe, source = "toy", "made by hand"
-    recipes = ("toy",)
-
-    def __init__(self, asked: int = 8, trained: int = TRAINED, fingerprint: str = "1") -> None:
-        splits = [*["train"] * (trained // 2), *["test"] * asked, *["train"] * (trained - trained // 2)]
-        self.rows = [
-            {"id": f"r{n}", "split": split, "group": f"g{n // 2}", "answer": f"a{n % 3}"}
-            for n, split in enumerate(splits)
-        ]
-        self.clip_ids = [f"{row['id']}/audio" for row in self.rows]
-        self.fingerprint = fingerprint * 64
-        self.damaged = ""
-        self.read: list[str] = []
-
-    def configuration(self, recipe):
-        return self
-
-    def clips(self, wanted=None, *, keep_invalid=False):
-        for number in check_range(wanted, len(self.clip_ids)):
-            id = self.clip_ids[number]
-            self.read.append(id)
-            problem = "is damaged" if id == self.damaged else None
-            yield Clip(id, np.full(8, np.nan if problem else number / 1000, np.float32), 8, problem)
-
-
-class Task:
-    info = TaskInfo(
-        "toy",
-        1,
-        "Toy",
-        "?",
-        "toys",
-        "toy",
-        LANGUAGE_MODEL,
-        "questions",
-        (Measure("toy", "toy", "a half", column="score"),),
-        "toy",
-        "none",
-        "",
-    )
-    spec = Spec
-    drawings = ()
-
-    def inputs(self, row, settings):
-        return Inputs(("audio",), prompts=(f"What is {row['id']}?",)) if row["split"] == "test" else Inputs()
-
-    def settings(self, rows, requested):
-        return {}
-
-    def score(self, rows, outputs, settings, device, progress):
-        self.answers = list(outputs.answers)
-        tested = self.samples(rows).ids
-        return Scores({"toy": 0.5}, tested, {"score": np.full(len(tested), 0.5)})
-
-    def samples(self, rows):
-        tested = tuple(row for row in rows if row["split"] == "test")
-        return Samples(tested, np.array([int(row["group"][1:]) for row in tested]))
-
-
-class Hears(Model):
-    """Says the number of the clip."""
-
-    device, card = "cpu", ModelCard("hears", "v1", 8, None)
-
-    def answer(self, clips, prompts):
-        return [f"{round(clip.waveform[0] * 1000)}" for (clip,) in clips]
 
 
 class Learns(Hears):
@@ -121,14 +49,14 @@ class Told(Model):
 def scored(model, data=None, options=OPTIONS, **how):
     task = Task()
     results = evaluate_models([model], Questions() if data is None else data, [task], options, **how)
-    return results, getattr(task, "answers", None)
+    return results, task.answers
 
 
 @pytest.mark.parametrize("hears", [True, False])
 def test_a_model_learns_from_the_rows_of_train_before_it_is_asked_and_only_then(tmp_path, hears):
     data, model, options = Questions(), Learns(hears), OPTIONS.changed(store=tmp_path)
     _, answers = scored(model, data, options)
-    train = [row for row in data.rows if row["split"] == "train"]
+    train = data.of("train")
     expected = f"70 {70 if hears else 0} {sum(row['answer'] == 'a0' for row in train)}"
     assert answers == [expected] * 8
     ((ids, numbers),) = model.lessons
@@ -136,7 +64,8 @@ def test_a_model_learns_from_the_rows_of_train_before_it_is_asked_and_only_then(
     heard = [round(1000 * number) for number in numbers]
     assert heard == ([int(id[1:]) for id in ids] if hears else [])
     if not hears:
-        assert not {f"{id}/audio" for id in ids} & set(data.read)
+        read = {data.rows[number]["id"] for numbers in data.read for number in numbers}
+        assert not read & set(ids)
     assert scored(model, data, options)[1] == answers
     assert len(model.lessons) == 1
     scored(model, data, options.changed(force=True))
@@ -175,8 +104,7 @@ def test_a_damaged_clip_to_learn_from_is_an_error_unless_left_out():
 def test_a_model_that_is_told_labels_is_given_the_rows_and_no_sound():
     data = Questions()
     _, answers = scored(Told(), data)
-    tested = [row for row in data.rows if row["split"] == "test"]
-    assert answers == [f"{row['answer']} to What is {row['id']}?" for row in tested]
+    assert answers == [f"{row['answer']} to What is {row['id']}?" for row in data.of("test")]
     assert data.read == []
 
 
@@ -188,7 +116,7 @@ class TestOtherAudio:
             model = Controlled(Hears(), CONTROLS["other-audio"])
             _, heard[size] = scored(model, data, OPTIONS.changed(batch_size=size))
         assert heard[1] == heard[7] == heard[64]
-        asked = [row for row in data.rows if row["split"] == "test"]
+        asked = data.of("test")
         group_of = {row["id"][1:]: row["group"] for row in data.rows}
         assert all(group_of[other] != row["group"] for row, other in zip(asked, heard[1], strict=True))
         assert len(set(heard[1])) > 190

@@ -17,59 +17,14 @@ from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import StoreError
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks.answerers.chooser import certain
 from audio_compositionality.tasks.answerers.symbolic import Oracle
 from audio_compositionality.tasks.answerers.text_only import First
-from audio_compositionality.tasks.base import Inputs, TaskError
+from audio_compositionality.tasks.base import TaskError
 
-from .test_answers import Hears, Questions, Task
+from .toys import Hears, Likely, Orders, Questions, Tells
 
 OPTIONS = RunOptions(progress=False)
-
-
-class OrdersSpec(Spec):
-    orders: int = 1
-    scoring: str = "generate"
-    long: bool = False
-
-
-class Orders(Task):
-    """Each question under one or both orders of its two options."""
-
-    spec = OrdersSpec
-
-    def inputs(self, row, settings):
-        if row["split"] != "test":
-            return Inputs()
-        options = (("x", "y"), ("y", "x"))[: settings["orders"]]
-        prompts = tuple(f"{row['id']}?\nA. {texts[0]}\nB. {texts[1]}" for texts in options)
-        long = 1024 if settings["long"] else None
-        return Inputs(("audio",) * len(options), (), prompts, options, settings["scoring"], long)
-
-    def settings(self, rows, requested):
-        return self.spec(**requested).values()
-
-
-class Scores(Hears):
-    """Knows that it is x, but for every third clip, where it knows nothing; writes a B."""
-
-    card = ModelCard("scores", "v1", 8, None)
-
-    def __init__(self):
-        self.calls = []
-
-    def answer(self, clips, prompts):
-        self.calls.append(("generate", len(prompts)))
-        return ["B"] * len(prompts)
-
-    def score_options(self, clips, prompts, options, by):
-        self.calls.append((by, len(prompts)))
-        numbers = [round(1000 * clip.waveform[0]) for (clip,) in clips]
-        return [
-            [math.nan] * 2 if number % 3 == 0 else [-0.5 if text == "x" else -math.inf for text in texts]
-            for number, texts in zip(numbers, options, strict=True)
-        ]
 
 
 def scored(model, settings=None, options=OPTIONS, data=None):
@@ -80,9 +35,9 @@ def scored(model, settings=None, options=OPTIONS, data=None):
 
 @pytest.mark.parametrize("by", ["letters", "options"])
 def test_the_likeliest_option_is_the_answer_in_whatever_order(by, tmp_path):
-    model, options = Scores(), OPTIONS.changed(store=tmp_path)
+    model, options = Likely(), OPTIONS.changed(store=tmp_path)
     answers = scored(model, {"scoring": by, "orders": 2}, options)
-    numbers = [int(row["id"][1:]) for row in Questions().rows if row["split"] == "test"]
+    numbers = [int(row["id"][1:]) for row in Questions().of("test")]
     assert answers == [letter for number in numbers for letter in (("", "") if number % 3 == 0 else ("A", "B"))]
     assert {how for how, _ in model.calls} == {by}
     (path,) = tmp_path.rglob("0*.json")
@@ -92,7 +47,7 @@ def test_the_likeliest_option_is_the_answer_in_whatever_order(by, tmp_path):
 
 
 def test_answers_of_one_way_to_ask_are_not_taken_for_those_of_another(tmp_path):
-    model, options = Scores(), OPTIONS.changed(store=tmp_path, batch_size=64)
+    model, options = Likely(), OPTIONS.changed(store=tmp_path, batch_size=64)
     hows = [{"scoring": by, "orders": orders} for by in ("generate", "letters", "options") for orders in (1, 2)]
     first = [scored(model, how, options) for how in hows]
     assert len([*tmp_path.rglob("key.json")]) == len(model.calls) == 6
@@ -101,15 +56,15 @@ def test_answers_of_one_way_to_ask_are_not_taken_for_those_of_another(tmp_path):
 
 
 def test_who_tells_no_likelihoods_is_refused_before_anything_is_asked_or_left_out():
-    words = r"'hears' tells no likelihoods of given answers .*letters: score it by what it writes"
+    words = r"'hears' computes no likelihoods of options .*letters: score its written answers"
     with pytest.raises(TaskError, match=words):
         scored(Hears(), {"scoring": "letters"})
-    with pytest.raises(TaskError, match="tells no likelihoods"):
+    with pytest.raises(TaskError, match="computes no likelihoods"):
         scored(Controlled(Hears(), CONTROLS["without-audio"]), {"scoring": "options"})
     options = OPTIONS.changed(settings={"scoring": "letters"})
     with pytest.warns(UserWarning, match=f"left out: {words}"):
-        results = evaluate_models([Hears(), Scores()], Questions(), [Orders()], options, leave_out=True)
-    assert [result.model.id for result in results] == ["scores"]
+        results = evaluate_models([Hears(), Likely()], Questions(), [Orders()], options, leave_out=True)
+    assert [result.model.id for result in results] == ["likely"]
 
 
 @pytest.mark.parametrize(
@@ -117,12 +72,12 @@ def test_who_tells_no_likelihoods_is_refused_before_anything_is_asked_or_left_ou
     [
         (lambda options: [[-1.0] * 2] * (len(options) + 1), "no list of scores for each of"),
         (lambda options: [[-1.0] * 3 for _ in options], "gave 3 scores of 2 options"),
-        (lambda options: [[0.5, -1.0] for _ in options], r"the log-likelihood 0\.5; none is above 0"),
+        (lambda options: [[0.5, -1.0] for _ in options], r"the log-likelihood 0\.5; it must be 0 or less"),
         (lambda options: None, "no list of scores"),
     ],
 )
 def test_scores_that_are_none_are_refused(given, words):
-    class Wrong(Scores):
+    class Wrong(Likely):
         def score_options(self, clips, prompts, options, by):
             return given(options)
 
@@ -145,31 +100,12 @@ def test_answerers_that_take_letters_do_so_by_any_scoring():
     ) == [[-math.inf, 0]]
 
 
-class Tells(Hears):
-    """Tells of each answer before it gives them all; from its `breaks_at`th one on, it does not answer."""
-
-    card = ModelCard("tells", "v1", 8, None)
-    batch_size, questions_per_call = 6, 24
-
-    def __init__(self, breaks_at=10**9):
-        self.calls, self.breaks_at, self.answered = [], breaks_at, 0
-
-    def answer(self, clips, prompts):
-        self.calls.append(len(prompts))
-        for place in range(len(prompts)):
-            if self.answered == self.breaks_at:
-                raise ModelError("the server is down")
-            self.answered += 1
-            self.on_answers([(place, "A", {"finish_reason": "length"} if place % 2 else {})])
-        return ["A"] * len(prompts)
-
-
 @pytest.mark.filterwarnings("ignore:.*answers were cut")
 class TestTold:
     def test_why_an_answer_ended_is_kept_and_those_that_were_cut_are_counted(self, tmp_path):
         model = Tells()
         for options in (OPTIONS.changed(store=tmp_path), OPTIONS):
-            with pytest.warns(UserWarning, match="'tells': 4 of 8 answers were cut at the most tokens"):
+            with pytest.warns(UserWarning, match="'tells': 4 of 8 answers were cut at the limit of tokens"):
                 (result,) = evaluate_models([model], Questions(), [Orders()], options)
             assert result.cut_answers == 4
             assert Result.loads(result.dumps()) == result
@@ -214,7 +150,7 @@ class TestTold:
         (begun,) = tmp_path.rglob("*.begun")
         begun.unlink()
         begun.mkdir()
-        with pytest.raises(StoreError, match=r"\.begun cannot be used: .*; it is a file of answers .* remove it"):
+        with pytest.raises(StoreError, match=r"\.begun cannot be used: .* a file of earlier answers belongs: remove"):
             scored(Tells(), options=options, data=Questions())
 
     def test_what_is_kept_does_not_count_among_the_most_questions(self, tmp_path):
@@ -230,7 +166,7 @@ class TestTold:
 
 
 def test_a_model_that_scores_in_some_ways_is_refused_for_others_before_it_is_asked():
-    class Limited(Scores):
+    class Limited(Likely):
         scorings = ("letters",)
 
     model = Limited()
@@ -269,7 +205,7 @@ class Lasting(Questions):
 
     def __init__(self, seconds=1.0, first=1.0):
         super().__init__()
-        tested = [row for row in self.rows if row["split"] == "test"]
+        tested = self.of("test")
         for row in tested:
             row["duration"] = first if row is tested[0] else seconds
 
@@ -280,11 +216,7 @@ class Short(Hears):
     card = ModelCard("short", "v1", 8, None)
 
     def __init__(self, limit_seconds=0.5):
-        self.limit_seconds, self.asked = limit_seconds, 0
-
-    def answer(self, clips, prompts):
-        self.asked += len(prompts)
-        return super().answer(clips, prompts)
+        self.limit_seconds = limit_seconds
 
 
 class TestTooLong:
@@ -320,11 +252,7 @@ class Behind(Hears):
     card = ModelCard("behind", "v1", 8, None)
 
     def __init__(self, most=None):
-        self.asked, self.most = 0, most
-
-    def answer(self, clips, prompts):
-        self.asked += len(prompts)
-        return super().answer(clips, prompts)
+        self.most = most
 
     def check_questions(self, count):
         if self.most is not None and count > self.most:

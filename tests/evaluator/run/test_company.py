@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.encoders.base import Model, ModelCard, ModelError
 from audio_compositionality.encoders.inference import BATCHED, allowed_in_company
@@ -17,10 +16,8 @@ from audio_compositionality.evaluator.run.embeddings import chosen_again, open_s
 from audio_compositionality.evaluator.run.evaluate import evaluate, evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 
-from .numbered import Numbered
-from .test_embed import Number, files, fill
-from .test_outputs import INFO, Captions
-from .test_texts import ManyTexts, TextEncoder
+from .test_embed import Number, fill
+from .toys import Captions, ManyTexts, Numbered, TextEncoder
 
 CLASSES = 6
 
@@ -64,7 +61,7 @@ def test_a_counter_of_calls_stops_the_run(clips_of_blocks, tmp_path):
     with pytest.raises(ModelError) as stopped:
         evaluate(Counter(), clips_of_blocks, tasks=["a_coat_instances"], options=options)
     message = str(stopped.value)
-    assert "'counter' gives the same clip other embeddings in other company" in message
+    assert "'counter' gives the same clip other embeddings in another batch" in message
     assert "check-model counter" in message
     assert "\n" not in message
     assert not list(tmp_path.rglob("*.safetensors*"))
@@ -88,16 +85,13 @@ def test_in_the_order_of_hashes_a_counter_is_at_chance(clips_of_blocks, tmp_path
 @pytest.mark.parametrize("root", ["store", None])
 def test_what_is_beside_a_clip_may_change_it_by_rounding(tmp_path, precision, root):
     allowed = allowed_in_company(precision)
+    assert BATCHED == allowed_in_company("float32") < allowed_in_company("float16") < allowed_in_company("bfloat16")
     folder = tmp_path / root if root else None
     options = EncoderOptions(precision=precision)
     fill(Beside(allowed / 400, options=options), Numbered(150), folder)
-    with pytest.raises(ModelError, match=f"where at most {allowed:.0e} may be rounding"):
+    with pytest.raises(ModelError, match=f"where rounding explains {allowed:.0e} at most"):
         fill(Beside(allowed, options=options), Numbered(150), folder, force=True)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == (["key.json"] if root else [])
-
-
-def test_precisions_of_16_bits_may_round_more():
-    assert BATCHED == allowed_in_company("float32") < allowed_in_company("float16") < allowed_in_company("bfloat16")
 
 
 def test_nothing_is_left_of_layers_or_of_earlier_runs(tmp_path):
@@ -125,33 +119,21 @@ def test_a_run_that_was_stopped_before_the_check_is_checked_by_the_next(tmp_path
     store = open_store(counter, Numbered(200), RunOptions(store=tmp_path))
     assert [store.awaits_check(shard) for shard in range(4)] == [True] * 4
     calls = counter.calls
-    with pytest.raises(ModelError, match="other embeddings in other company"):
+    with pytest.raises(ModelError, match="other embeddings in another batch"):
         fill(counter, Numbered(200), tmp_path)
     # Nothing but the check was done.
     assert counter.calls == calls + 16
     assert not list(tmp_path.rglob("*.safetensors*"))
 
 
-def test_what_has_passed_is_not_embedded_again(tmp_path):
-    fill(Number(), Numbered(200), tmp_path)
-    before = files(tmp_path)
-    encoder = Number()
-    fill(encoder, Numbered(200), tmp_path)
-    assert encoder.batches == []
-    assert files(tmp_path) == before
-
-
 @pytest.mark.parametrize(("count", "expected"), [(1, 1), (10, 10), (100, 16), (1_000, 30), (5_000, 64)])
-def test_as_many_are_embedded_twice_as_the_clips_ask_for(count, expected):
+def test_as_many_are_embedded_twice_as_the_clips_ask_for_and_not_all_beside_each_other_again(count, expected):
     store = open_store(Number(), Numbered(count), RunOptions())
     chosen = chosen_again(store, range(store.num_shards))
     assert len(chosen) == len(set(chosen)) == expected
     assert chosen != sorted(chosen) or count == 1
-
-
-@pytest.mark.parametrize(("count", "batch", "size"), [(1, 4, 1), (2, 4, 1), (3, 4, 2), (16, 4, 4), (16, 64, 8)])
-def test_the_second_time_not_all_are_beside_each_other_again(count, batch, size):
-    assert size_again(count, batch) == size
+    for chosen_of, batch, size in ((1, 4, 1), (2, 4, 1), (3, 4, 2), (16, 4, 4), (16, 64, 8)):
+        assert size_again(chosen_of, batch) == size
 
 
 def test_a_counter_of_texts_stops_the_run(tmp_path):
@@ -161,34 +143,36 @@ def test_a_counter_of_texts_stops_the_run(tmp_path):
             self.texts += texts
             return np.eye(2, dtype=np.float32)[(start + np.arange(len(texts))) // 3 % 2]
 
-    with pytest.raises(ModelError, match="'text-encoder' gives the same text other embeddings in other company"):
-        evaluate_models([CountsTexts()], ManyTexts(150), [Captions(INFO)], RunOptions(store=tmp_path, progress=False))
+    with pytest.raises(ModelError, match="'text-encoder' gives the same text other embeddings in another batch"):
+        evaluate_models([CountsTexts()], ManyTexts(150), [Captions()], RunOptions(store=tmp_path, progress=False))
     assert not list(tmp_path.rglob("*.safetensors*"))
 
 
 class Lengths(Numbered):
     """Clips of three lengths, some of which 16 bits cannot hold."""
 
-    reads: list[range]
-
-    def clips(self, wanted=None, *, keep_invalid=False):
-        self.reads.append(wanted)
-        for number in wanted:
-            samples = np.full(8 * (1 + number % 3), number / 2**15 if number % 2 else 0.1, np.float32)
-            samples[0] = number / 2**11
-            yield Clip(f"s{number}/audio", samples, 16_000)
+    def sound(self, number):
+        samples = np.full(8 * (1 + number % 3), number / 2**15 if number % 2 else 0.1, np.float32)
+        samples[0] = number / 2**11
+        return samples, 16_000
 
 
 def ordered(count: int, shards, batch_size: int = 16):
     configuration = Lengths(count)
-    configuration.reads = []
     store = open_store(Number(), configuration, RunOptions())
     return configuration, store, list(batches_in_order(configuration, store, shards, batch_size, False))
 
 
 def test_clips_are_read_in_the_order_of_rows_and_given_in_that_of_hashes():
-    configuration, _, batches = ordered(1_100, range(18))
-    assert configuration.reads == [range(512), range(512, 1_024), range(1_024, 1_100)]
+    configuration, store = Lengths(1_100), open_store(Number(), Lengths(1_100), RunOptions())
+    given_batches = batches_in_order(configuration, store, range(18), 16, False)
+    batches = [next(given_batches)]
+    assert configuration.read == [range(512)]
+    # The next block is read while one is given.
+    batches.append(next(given_batches))
+    assert configuration.read == [range(512), range(512, 1_024)]
+    batches += given_batches
+    assert configuration.read == [range(512), range(512, 1_024), range(1_024, 1_100)]
     by_id = {clip.id: clip.waveform for clip in configuration.clips(range(1_100))}
     given = [id for batch in batches for id in batch.ids]
     assert sorted(given) == sorted(by_id)
@@ -204,18 +188,6 @@ def test_a_block_that_is_too_large_is_read_again_and_gives_the_same_batches(monk
     _, _, expected = ordered(600, [0, 1, 3, 4, 8, 9])
     monkeypatch.setattr(blocks, "MOST_BYTES", 150 * 64)
     configuration, _, batches = ordered(600, [0, 1, 3, 4, 8, 9])
-    assert len(configuration.reads) > 2
+    assert len(configuration.read) > 2
     assert [batch.ids for batch in batches] == [batch.ids for batch in expected]
     assert all((ours.waveforms == theirs.waveforms).all() for ours, theirs in zip(batches, expected, strict=True))
-
-
-def test_the_next_block_is_read_while_one_is_given():
-    configuration = Lengths(1_024)
-    configuration.reads = []
-    store = open_store(Number(), configuration, RunOptions())
-    batches = batches_in_order(configuration, store, range(16), 16, False)
-    next(batches)
-    assert configuration.reads == [range(512)]
-    next(batches)
-    assert configuration.reads == [range(512), range(512, 1_024)]
-    assert len(list(batches)) >= 2 * 8 * 4 - 2

@@ -1,10 +1,8 @@
+"""Embedding: each clip once, in batches that fit, in shards that last, whoever computes them."""
+
 from __future__ import annotations
 
 import gc
-import json
-import os
-import random
-import subprocess
 import sys
 import threading
 import weakref
@@ -21,7 +19,7 @@ from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.processes import Processes
 from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreError
 
-from .numbered import Numbered
+from .toys import Numbered
 
 
 class Number(StagedEncoder[np.ndarray]):
@@ -84,17 +82,6 @@ def test_every_clip_is_embedded_once_and_no_batch_crosses_a_shard(tmp_path, root
     assert all(len(shards) == 1 for shards in shards_of(store, first))
     assert max(len(batch) for batch in first) == (batch_size or 4)
     assert sum(map(len, encoder.batches[len(first) :])) == 16
-
-
-def test_only_missing_shards_are_computed_and_the_bytes_are_the_same(tmp_path):
-    fill(Number(), Numbered(200), tmp_path / "a")
-    store = fill(Number(), Numbered(200), tmp_path / "b")
-    store.discard(1)
-    store.discard(3)
-    encoder = Number()
-    fill(encoder, Numbered(200), tmp_path / "b")
-    assert set.union(*shards_of(store, encoder.batches)) == {1, 3}
-    assert files(tmp_path / "a") == files(tmp_path / "b")
 
 
 def test_force_computes_all_anew(tmp_path):
@@ -167,7 +154,7 @@ def test_what_cannot_be_written_stops_the_work(tmp_path, monkeypatch):
 def test_data_whose_clips_are_not_those_of_the_rows_are_refused():
     configuration = Numbered(70)
     configuration.clip_ids = [f"s{number + (number > 65)}/audio" for number in range(70)]
-    with pytest.raises(StoreError, match=r"the data give the clips .* where their rows have 's6"):
+    with pytest.raises(StoreError, match=r"the data give the clip .* where their rows have 's6"):
         fill(Number(), configuration, None)
 
 
@@ -197,23 +184,18 @@ class TestMemory:
     )
 
     @pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=lambda error: str(error)[:20])
-    def test_is_known_by_its_words(self, tmp_path, error):
-        encoder = self.Limited(5, error)
-        with pytest.warns(UserWarning, match="out of memory; 'number' goes on with batches of 4"):
-            store = fill(encoder, Numbered(20), tmp_path, batch_size=8)
-        assert encoder.refused == [8]
-        assert (store.load().embeddings == numbers(20)).all()
-
-    @pytest.mark.slow
-    def test_the_batch_size_falls_until_a_batch_fits(self, tmp_path):
-        encoder = self.Limited(5, self.OUT_OF_MEMORY[0])
+    def test_is_known_by_its_words_and_the_batch_size_falls_until_a_batch_fits(self, tmp_path, error):
+        encoder = self.Limited(3, error)
         with pytest.warns(UserWarning, match="out of memory; 'number' goes on with batches of") as said:
-            store = fill(encoder, Numbered(150), tmp_path, batch_size=32)
-        assert encoder.refused == [32, 16, 8]
-        sizes = [str(warning.message).split("batches of ")[1].split()[0] for warning in said]
-        assert sizes == ["16", "8", "4"]
-        assert {len(batch) for batch in first_time(encoder.batches)} == {4, 2}
-        assert (store.load().embeddings == numbers(150)).all()
+            store = fill(encoder, Numbered(9), tmp_path, batch_size=8)
+        assert encoder.refused == [8, 4]
+        assert [str(warning.message).split("batches of ")[1].split()[0] for warning in said] == ["4", "2"]
+        assert {len(batch) for batch in first_time(encoder.batches)} == {2, 1}
+        assert (store.load().embeddings == numbers(9)).all()
+        other = self.Limited(5, RuntimeError("CUDA error: an illegal memory access was encountered"))
+        with pytest.raises(RuntimeError, match="illegal memory access"):
+            fill(other, Numbered(10), None, batch_size=8)
+        assert other.refused == [8]
 
     def test_late_in_the_data_only_what_is_missing_is_computed_again(self, tmp_path):
         encoder = self.Limited(8, self.OUT_OF_MEMORY[0], late=True)
@@ -226,17 +208,10 @@ class TestMemory:
         assert 64 < times[1] < 128
         assert (store.load().embeddings == numbers(200)).all()
 
-    @pytest.mark.slow
     def test_a_single_clip_that_does_not_fit_is_an_error(self, tmp_path):
         message = "'number' runs out of memory with a single clip on device 'cpu': CUDA out of memory"
         with pytest.warns(UserWarning, match="batches of 1"), pytest.raises(MemoryError, match=message):
-            fill(self.Limited(0, self.OUT_OF_MEMORY[0]), Numbered(10), tmp_path)
-
-    def test_another_error_is_no_lack_of_memory(self, tmp_path):
-        encoder = self.Limited(5, RuntimeError("CUDA error: an illegal memory access was encountered"))
-        with pytest.raises(RuntimeError, match="illegal memory access"):
-            fill(encoder, Numbered(10), tmp_path, batch_size=8)
-        assert encoder.refused == [8]
+            fill(self.Limited(0, self.OUT_OF_MEMORY[0]), Numbered(2), tmp_path, batch_size=2)
 
     def test_the_input_thread_has_ended_and_the_batch_is_gone_before_the_next_attempt(self, tmp_path, monkeypatch):
         """Neither a second thread nor an error's traceback may keep what has to make room."""
@@ -310,20 +285,14 @@ class TestShares:
         processes.rank, processes.count = rank, count
         return processes
 
-    def test_together_they_write_what_one_would(self, tmp_path):
+    @pytest.mark.parametrize(("count", "shares"), [(2, [{0}, {1, 2}]), (5, [set(), {0}, set(), {1}, {2}])])
+    def test_together_they_write_what_one_would(self, tmp_path, count, shares):
         fill(Number(), Numbered(150), tmp_path / "one")
-        computed = []
-        for rank in (1, 0):
+        for rank in reversed(range(count)):
             encoder = Number()
-            store = fill(encoder, Numbered(150), tmp_path / "two", self.process(rank, 2))
-            computed.append(set.union(*shards_of(store, encoder.batches)))
-        assert computed == [{1, 2}, {0}]
+            store = fill(encoder, Numbered(150), tmp_path / "two", self.process(rank, count))
+            assert set().union(*shards_of(store, encoder.batches)) == shares[rank]
         assert files(tmp_path / "one") == files(tmp_path / "two")
-
-    def test_more_processes_than_shards(self, tmp_path):
-        for rank in (4, 3, 2, 1, 0):
-            store = fill(Number(), Numbered(150), tmp_path, self.process(rank, 5))
-        assert (store.load().embeddings == numbers(150)).all()
 
     def test_shards_that_another_process_has_written_elsewhere_are_missed(self, tmp_path):
         fill(Number(), Numbered(150), tmp_path / "one machine", self.process(1, 2))
@@ -332,64 +301,18 @@ class TestShares:
         ):
             fill(Number(), Numbered(150), tmp_path / "another", self.process(0, 2))
 
-    def test_the_bar_is_of_the_own_share_and_says_so(self, tmp_path, capsys, monkeypatch):
+    def test_bars_are_of_the_own_share_and_begin_with_what_is_stored(self, tmp_path, capsys, monkeypatch):
+        fill(Number(), Numbered(150), tmp_path / "log", progress=True)
+        assert capsys.readouterr().err == "", "a log that is no terminal"
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-        fill(Number(), Numbered(150), tmp_path, self.process(1, 2), progress=True)
-        assert capsys.readouterr().err == ""
+        store = fill(Number(), Numbered(150), tmp_path, self.process(1, 2), progress=True)
+        assert capsys.readouterr().err == "", "another than the main process"
         fill(Number(), Numbered(150), tmp_path, self.process(0, 2), progress=True)
         shown = capsys.readouterr().err
         assert "number, numbers (process 1 of 2, its share)" in shown
         assert "64/64" in shown
-
-    def test_a_log_that_is_no_terminal_has_no_bar(self, tmp_path, capsys):
-        fill(Number(), Numbered(150), tmp_path, progress=True)
-        assert capsys.readouterr().err == ""
-
-    def test_the_bar_begins_with_what_is_stored(self, tmp_path, capsys, monkeypatch):
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-        fill(Number(), Numbered(150), tmp_path).discard(2)
+        store.discard(2)
         fill(Number(), Numbered(150), tmp_path, progress=True)
         shown = capsys.readouterr().err
         assert "128/150" in shown
         assert "150/150" in shown
-
-
-KILLED = Path(__file__).parent / "killed.py"
-SHARDS, BATCH = 100, 16
-
-
-@pytest.mark.slow
-def test_a_process_killed_at_twenty_random_moments_loses_at_most_what_was_in_flight(tmp_path):
-    """Twenty times a process is killed (SIGKILL) while it embeds; a last one finishes.
-
-    `killed.py` forks the processes, and each logs the shards that it finds and the batches that it embeds.
-    """
-    moments = random.Random(0)
-    lifetimes = [moments.uniform(0, 0.035) for _ in range(20)]
-    log = tmp_path / "log"
-    arguments = [str(tmp_path), str(SHARDS), str(BATCH), json.dumps(lifetimes)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, str(KILLED), *arguments], check=True, env=environment, timeout=300)
-
-    lives = [life.splitlines() for life in log.read_text().split("begins\n")[1:]]
-    assert len(lives) == 21
-    embedded: Counter[int] = Counter()
-    found_before: set[int] = set()
-    whole_before: set[int] = set()
-    for life in lives:
-        finished = {int(line.split()[1]) for line in life if line.startswith("finished")}
-        batches = [int(line.split()[1]) for line in life if line.startswith("batch")]
-        shards = Counter(batches)
-        assert batches
-        assert not finished & set(batches)
-        assert finished >= found_before
-        # Of the shards whose last batch was embedded, one may have been on its way to the disk, and one behind it.
-        assert len(whole_before - finished) <= 2
-        found_before = finished
-        whole_before = finished | {shard for shard, count in shards.items() if count == 64 // BATCH}
-        embedded += shards
-    assert set(embedded) == set(range(SHARDS))
-    assert len(whole_before) == SHARDS
-    interrupted, whole = files(tmp_path / "killed"), files(tmp_path / "whole")
-    assert len(whole) == SHARDS + 1
-    assert interrupted == whole

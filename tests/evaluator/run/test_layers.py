@@ -17,14 +17,12 @@ from audio_compositionality.evaluator.run.embeddings import (
     embed_at_layers,
     embed_configuration,
     models_by_pass,
-    open_store,
 )
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.tasks.registry import load_tasks
 
-from .numbered import Numbered
-from .toys import BandEnergies
+from .toys import BandEnergies, Numbered
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -92,62 +90,32 @@ def test_what_is_there_is_not_computed_again(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("in_memory", [True, False])
-def test_each_layer_has_a_result_and_says_that_a_pass_was_shared(tiny_data, tmp_path, in_memory):
-    encoder = Powers()
+def test_each_layer_has_a_result_and_says_whether_a_pass_was_shared(tiny_data, tmp_path):
+    encoder, tasks = Powers(), load_tasks(["a_coat"])
     layers = encoder.at_layers([1, 2, 3])
-    options = RunOptions(
-        device="cpu",
-        progress=False,
-        store=None if in_memory else tmp_path / "store",
-        out=tmp_path / "results",
-        settings={"seeds": [0], "max_steps": 10},
-    )
-    results = evaluate_models(layers, tiny_data, load_tasks(["a_coat", "a_tre"]), options)
-    assert [(r.model.id, r.task) for r in results] == [
-        (f"powers@layer={layer}", task) for layer in (1, 2, 3) for task in ("a_coat", "a_tre")
-    ]
-    assert {r.model.options.layer for r in results} == {1, 2, 3}
+    options = RunOptions(device="cpu", progress=False, out=tmp_path / "results")
+    results = evaluate_models(layers, tiny_data, tasks, options)
+    assert [result.model.id for result in results] == [f"powers@layer={layer}" for layer in (1, 2, 3)]
+    assert [result.model.options.layer for result in results] == [1, 2, 3]
+    # One pass for all, which every result tells of; all clips are embedded a second time.
     assert set(encoder.passes) == {(1, 2, 3)}
-    clips = sum(len(tiny_data.configuration(recipe).clip_ids) for recipe in tiny_data.recipes)
-    # Of each recipe 16 clips, or all where they are fewer, are embedded a second time.
-    again = sum(min(len(tiny_data.configuration(recipe).clip_ids), 16) for recipe in tiny_data.recipes)
-    assert len(encoder.passes) <= (clips + again) // 4 + 2
-    # One pass a recipe, which all layers' results tell of.
-    for task in ("a_coat", "a_tre"):
-        assert len({r.seconds["embed_layers"] for r in results if r.task == task}) == 1
+    assert len(encoder.passes) <= 2 * len(tiny_data.configuration("a_coat").clip_ids) // 4 + 2
+    assert [set(result.seconds) for result in results] == [{"embed_layers", "score"}] * 3
+    assert len({result.seconds["embed_layers"] for result in results}) == 1
+    # What is there is passed over, and the others are computed without it.
     paths = sorted((tmp_path / "results").rglob("*.json"))
-    assert len(paths) == 6
-    assert {load_result(path)[0].model.id for path in paths} == {f"powers@layer={layer}" for layer in (1, 2, 3)}
-    # Each is what the layer alone gives.
-    alone = evaluate_models(layers[:1], tiny_data, load_tasks(["a_coat"]), RunOptions(device="cpu", progress=False))
-    assert alone[0].measures == results[0].measures
-    assert set(alone[0].seconds) == {"embed", "score"}
-
-
-@pytest.mark.slow
-def test_layers_that_have_results_are_not_embedded_again(tiny_data, tmp_path):
-    (first,) = Powers().at_layers([1])
-    tasks = load_tasks(["a_coat"])
-    options = RunOptions(device="cpu", progress=False, out=tmp_path)
-    evaluate_models([first], tiny_data, tasks, options)
-    encoder = Powers()
-    results = evaluate_models(encoder.at_layers([1, 2, 3]), tiny_data, tasks, options)
+    assert [load_result(path)[0] for path in paths] == results
+    for path in paths[1:]:
+        path.unlink()
+    encoder.passes.clear()
+    again = evaluate_models(layers, tiny_data, tasks, options)
     assert set(encoder.passes) == {(2, 3)}
-    assert [set(r.seconds) for r in results] == [{"embed", "score"}, *[{"embed_layers", "score"}] * 2]
-
-
-@pytest.mark.slow
-def test_a_store_that_has_some_layers_says_which_were_read(tiny_data, tmp_path):
-    encoder = Powers()
-    layers = encoder.at_layers([1, 2, 3])
-    options = RunOptions(device="cpu", progress=False, store=tmp_path)
-    configuration = tiny_data.configuration("a_coat")
-    embed_configuration(layers[1], configuration, options)
-    results = evaluate_models(layers, tiny_data, load_tasks(["a_coat"]), options)
-    assert [set(r.seconds) for r in results] == [
-        {"embed_layers", "score"},
-        {"read", "score"},
-        {"embed_layers", "score"},
-    ]
-    assert open_store(layers[0], configuration, options).has(0)
+    assert [one.measures for one in again] == [one.measures for one in results]
+    # A layer alone gives the same, and one that is stored is read.
+    stored = options.changed(out=None, store=tmp_path / "store")
+    (alone,) = evaluate_models(layers[1:2], tiny_data, tasks, stored)
+    assert alone.measures == results[1].measures
+    assert set(alone.seconds) == {"embed", "score"}
+    every = evaluate_models(layers, tiny_data, tasks, stored)
+    assert [next(iter(result.seconds)) for result in every] == ["embed_layers", "read", "embed_layers"]
+    assert [one.measures for one in every] == [one.measures for one in results]

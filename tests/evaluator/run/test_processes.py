@@ -1,14 +1,18 @@
+"""Work that processes share, and that killed ones leave: in the end all is as one undisturbed process writes it."""
+
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
+import random
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+from collections import Counter
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,10 +30,12 @@ from audio_compositionality.evaluator.run.processes import Processes, join_proce
 from audio_compositionality.support.errors import InputError
 
 from ...dataset_builder.recipes.toy import as_others_have_it
+from .in_processes import QUESTIONS, run
+from .killed import CLIPS, TOLD
+from .killed import QUESTIONS as KILLED_QUESTIONS
 
-SCRIPT = Path(__file__).parent / "in_processes.py"
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-MODULE = ["-m", "audio_compositionality"]
+ROOT = Path(__file__).parents[3]
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m"]
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +49,16 @@ def data(tmp_path_factory) -> Path:
     return folder
 
 
-def start(command: list[str], cache: Path, **variables: str) -> subprocess.Popen[str]:
+def start(arguments: list[str], cache: Path, **variables: str) -> subprocess.Popen[str]:
     variables |= {"OMP_NUM_THREADS": "1", "AUDIO_COMPOSITIONALITY_CACHE": str(cache), "HF_HUB_OFFLINE": "1"}
-    environment = {**os.environ, **variables, "PYTHONUNBUFFERED": "1"}
     return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **variables, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
 
 
@@ -62,78 +73,69 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-def without_launcher(command: list[str], cache: Path, count: int) -> list[subprocess.Popen[str]]:
+def without_launcher(arguments: list[str], cache: Path, count: int) -> list[subprocess.Popen[str]]:
     """Processes as a batch system starts them: nobody ends one when another fails."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     common = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    return [start(command, cache, RANK=str(rank), LOCAL_RANK=str(rank), **common) for rank in range(count)]
+    return [start(arguments, cache, RANK=str(rank), LOCAL_RANK=str(rank), **common) for rank in range(count)]
 
 
-def shards(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("one_thread")
-def test_two_processes_write_the_store_of_one_and_only_the_main_one_speaks(data, tmp_path, cache):
-    status, out, err = finish(start([*TORCHRUN, str(SCRIPT), str(data), str(tmp_path)], cache))
-    assert status == 0, err
-
-    specification = importlib.util.spec_from_file_location("in_processes", SCRIPT)
-    assert specification is not None
-    script = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(script)
-    (alone,) = (Result.loads(text) for text in script.evaluate_network(str(data), tmp_path / "alone"))
-
-    assert len(shards(tmp_path / "store")) == 4
-    assert shards(tmp_path / "store") == shards(tmp_path / "alone" / "store")
-    returned = [json.loads((tmp_path / f"returned-{rank}.json").read_text()) for rank in range(2)]
-    assert [(count, rank) for count, rank, _ in returned] == [(2, 0), (2, 1)]
-    assert returned[0][2] == returned[1][2]
-    (together,) = (Result.loads(text) for text in returned[0][2])
-    assert (together.measures, together.n) == (alone.measures, 40)
-    assert together.device == "cpu and 1 more"
-    assert load_result(tmp_path / "network" / "v1" / "a_coat.json")[0] == together
-
-    # The command line, which ran second: its table once, its store in the cache.
-    assert out.count("A-COAT on") == 1
-    assert len(shards(cache / "outputs" / "downsample")) == 4
-    assert load_result(tmp_path / "second" / "downsample" / "v1" / "a_coat.json")[0].n == 40
+def facts(result: Result) -> dict[str, object]:
+    """Of a result all that is the same wherever it is computed."""
+    return result.model_dump(exclude={"date", "seconds", "device"})
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
-def test_two_processes_write_the_stores_of_one_for_several_layers(data, tmp_path, cache):
+def test_two_processes_write_what_one_writes_and_only_the_main_one_speaks(data, tmp_path, cache):
+    """Embeddings, answers by both scorings, and from the command line two layers of a model, in its default store."""
     whisper = save_tiny_whisper(str(tmp_path / "whisper"), window_seconds=10)
-    command = ["evaluate", whisper, "--layer", "0,2", "--data", str(data), "--device", "cpu"]
-
-    def places(name: str) -> list[str]:
-        return ["--out", str(tmp_path / name / "results"), "--store", str(tmp_path / name / "store")]
-
-    status, out, err = finish(start([*TORCHRUN, *MODULE, *command, *places("together")], cache))
+    command = ["evaluate", whisper, "--layer", "0,2", "--data", str(data), "--device", "cpu", "--out"]
+    together, alone = tmp_path / "together", tmp_path / "alone"
+    together.mkdir()
+    arguments = [str(data), str(together), *command, str(together / "layers")]
+    status, out, err = finish(start([*TORCHRUN, "tests.evaluator.run.in_processes", *arguments], tmp_path / "cache"))
     assert status == 0, err
-    assert main([*command, *places("alone")]) == 0
+    texts, asked = run(str(data), alone)
+    assert main([*command, str(alone / "layers"), "--store", str(cache / "outputs")]) == 0
 
-    stores = [tmp_path / name / "store" for name in ("together", "alone")]
-    assert [sorted(path.name for path in store.iterdir()) for store in stores] == 2 * [
-        ["whisper@layer=0", "whisper@layer=2"]
-    ]
-    for layer in ("whisper@layer=0", "whisper@layer=2"):
-        together, alone = (shards(store / layer) for store in stores)
-        assert len(together) == 4
-        assert together == alone
-    results = [
-        {path.relative_to(tmp_path / name): load_result(path)[0] for path in (tmp_path / name).rglob("a_coat.json")}
-        for name in ("together", "alone")
-    ]
-    assert results[0].keys() == results[1].keys()
-    assert sorted(result.model.options.layer for result in results[0].values()) == [0, 2]
-    for path, result in results[0].items():
-        assert result.measures == results[1][path].measures
-        assert (result.device, results[1][path].device) == ("cpu and 1 more", "cpu")
+    returned = [json.loads((together / f"returned-{rank}.json").read_text()) for rank in range(2)]
+    assert [one[:2] for one in returned] == [[2, 0], [2, 1]]
+    assert returned[0][2] == returned[1][2]
+    results = [[Result.loads(text) for text in every] for every in (returned[0][2], texts)]
+    assert [facts(result) for result in results[0]] == [facts(result) for result in results[1]]
+    assert [[result.device for result in every] for every in results] == [["cpu and 1 more"] * 3, ["cpu"] * 3]
+    assert load_result(together / "network" / "v1" / "a_coat.json")[0] == results[0][0]
+
+    # Each question is asked once, by one of the two; neither asks all.
+    assert asked == dict.fromkeys(("generate", "letters"), QUESTIONS)
+    for scoring in asked:
+        shares = [one[3][scoring] for one in returned]
+        assert (sum(shares), min(shares) > 0) == (QUESTIONS, True)
+    for name, count in (("store", 4), ("generate/store", 4), ("letters/store", 4)):
+        assert len(files(together / name)) == count
+        assert files(together / name) == files(alone / name)
+
+    # The command line, which ran last: its table once, its stores in the cache.
+    stored = files(tmp_path / "cache" / "outputs")
+    assert len(stored) == 8
+    assert stored == files(cache / "outputs")
     assert out.count("whisper@layer=2,") == 1
+    layers = [
+        {path.parts[-3]: load_result(path)[0] for path in (one / "layers").rglob("*.json")} for one in (together, alone)
+    ]
+    assert list(map(len, layers)) == [2, 2]
+    for name, result in layers[0].items():
+        assert facts(result) == facts(layers[1][name])
+        assert (result.device, layers[1][name].device) == ("cpu and 1 more", "cpu")
 
 
 @pytest.mark.slow
@@ -150,34 +152,55 @@ def test_an_error_in_one_process_ends_all_and_a_single_one_goes_on_from_there(da
 
     options = ["evaluate", "downsample", "--data", str(folder)]
     options += ["--out", str(tmp_path / "out"), "--store", str(tmp_path / "store")]
-    failed = without_launcher([sys.executable, *MODULE, *options], cache, 2)
+    failed = without_launcher(["-m", "audio_compositionality", *options], cache, 2)
     (status, out, err), (other_status, other_out, other_err) = map(finish, failed)
     name = table["id"][20].as_py()
     assert f": clip {name}/B cannot be decoded" in other_err
     assert status == other_status == 2
     assert "another process has ended" in err
     assert out == other_out == ""
-    assert not any(file.startswith("00001") for file in shards(tmp_path / "store"))
+    assert not [*(tmp_path / "store").rglob("00001*")]
     assert not (tmp_path / "out").exists()
 
-    single = [
-        sys.executable,
-        "-m",
-        "accelerate.commands.launch",
-        "--cpu",
-        "--num_processes",
-        "1",
-        "--num_machines",
-        "1",
-    ]
-    single += ["--mixed_precision", "no", "--dynamo_backend", "no"]
-    status, out, err = finish(start([*single, *MODULE, *options, "--skip-invalid"], cache))
+    launch = "-m accelerate.commands.launch --cpu --num_processes 1 --num_machines 1 --mixed_precision no"
+    command = [*launch.split(), "--dynamo_backend", "no", "-m", "audio_compositionality", *options, "--skip-invalid"]
+    status, out, err = finish(start(command, cache))
     assert status == 0, err
     result, samples = load_result(tmp_path / "out" / "downsample" / "v1" / "a_coat.json")
     assert [clip.id for clip in result.skipped] == [f"{name}/B"]
     assert result.n == 39
     assert name not in samples.ids
     assert f"{name}/B" in " ".join(out.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "most", "again"), [("embed", 0.03, 2 * 64), ("ask", 0.006, TOLD)])
+def test_processes_killed_at_random_moments_lose_at_most_what_was_in_flight(kind, most, again, tmp_path):
+    """Ten times a process is killed (SIGKILL) at work; a last one finishes. Of embeddings the shard that is on its way
+    to the disk and one behind it may be computed again, of questions only those of the last batch asked again."""
+    moments = random.Random(0)
+    lifetimes = [moments.uniform(0, most) for _ in range(10)]
+    arguments = ["-m", "tests.evaluator.run.killed", str(tmp_path), kind, json.dumps(lifetimes)]
+    status, _, err = finish(start(arguments, tmp_path / "cache"))
+    assert status == 0, err
+
+    lives = [life.splitlines() for life in (tmp_path / "log").read_text().split("begins ")[1:]]
+    assert len(lives) == 11
+    batches = [[json.loads(line.removeprefix("batch ")) for line in life[1:]] for life in lives]
+    assert all(batches)
+    times = Counter(item for life in batches for batch in life for item in batch)
+    count = CLIPS if kind == "embed" else KILLED_QUESTIONS
+    assert len(times) == count
+    # At the end 64 clips at most are embedded once more, in other company.
+    assert sum(times.values()) - count <= 10 * again + (64 if kind == "embed" else 0)
+    found = [{name for name in json.loads(life[0]) if not name.startswith(".")} for life in lives]
+    begun = {name for names in found for name in names if name.endswith(".begun")}
+    assert bool(begun) == (kind == "ask")
+    for before, after in pairwise(found):
+        assert before - begun <= after
+    interrupted, whole = files(tmp_path / "killed"), files(tmp_path / "whole")
+    assert len(whole) == 1 + (CLIPS // 64 if kind == "embed" else KILLED_QUESTIONS // 16)
+    assert interrupted == whole
 
 
 def test_one_process_is_the_main_one_and_waits_for_nobody(monkeypatch):

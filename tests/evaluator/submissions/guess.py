@@ -7,7 +7,9 @@ from pydantic import Field
 
 from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.support.spec import Spec
-from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskInfo, independent_samples, settings_among
+from audio_compositionality.tasks.base import Inputs, Measure, Scores, independent_samples, settings_among
+
+from ..run.toys import Task
 
 JITTER = 1e-4
 """Standard deviation of what differs between two computations of the same score."""
@@ -19,37 +21,22 @@ class GuessSpec(Spec):
     seeds: int = Field(3, ge=3, le=3, description="Of the fit.")
 
 
-class Guess:
+class Guess(Task):
     """Cosines of two clips of a quadruple, once exact, and once with a fit's noise."""
 
-    info = TaskInfo(
-        name="guess",
-        version=1,
-        title="Guess",
-        question="Does a fit agree with itself?",
-        benchmark="toy",
-        recipe="a_coat",
-        needs=ENCODER,
-        samples="quadruples",
-        measures=(
+    spec = GuessSpec
+
+    def __init__(self):
+        measures = (
             Measure("guess", "guess", "mean cosine, with noise", column="score", fitted=True, spread="seed_std"),
             Measure("seed_std", "seed sd", "spread over seeds", fitted=True),
             Measure("luck", "luck", "any number", fitted=True),
             Measure("exact", "exact", "mean cosine", column="exact"),
             Measure("absent", "absent", "not defined here"),
-        ),
-        ranks_by="guess",
-        warning="None.",
-        citation="",
-    )
-    spec = GuessSpec
-    drawings = ()
-
-    def __init__(self, **changes):
+        )
+        super().__init__(name="guess", recipe="a_coat", needs=ENCODER, measures=measures, ranks_by="guess")
         self.seed_std = 2e-3
         self.needs = Inputs(clips=("A", "C"))
-        for name, value in changes.items():
-            setattr(self, name, value)
 
     def inputs(self, row, settings):
         return self.needs

@@ -88,8 +88,7 @@ def test_a_copy_is_recognised(first, change, kind):
 
 @pytest.mark.parametrize(("name", "strength"), MANIPULATIONS, ids=lambda value: f"{value}")
 def test_a_changed_copy_is_recognised(first, name, strength):
-    for seed in range(2):
-        assert kind_of(manipulated(first, name, strength, seed), first) in (["near"], ["exact"])
+    assert kind_of(manipulated(first, name, strength, 0), first) in (["near"], ["exact"])
 
 
 @pytest.fixture(scope="module")
@@ -126,12 +125,12 @@ def test_copies_that_are_not_recognised_rank_below_their_source(heard, model):
 
 @pytest.mark.slow
 def test_another_model_of_the_same_clips_is_no_copy():
-    sketches = [sketch_of(rounded(made_up(seed))) for seed in range(14)]
+    sketches = [sketch_of(rounded(made_up(seed))) for seed in range(8)]
     models = [Earlier(str(k), "a_coat", stated(f"org/{k}"), "2026", sketch) for k, sketch in enumerate(sketches)]
     called = [(a.name, b.name) for a, b in combinations(models, 2) if duplicates_of(a.sketch, a.model, [b])]
     assert called == []
     rng = np.random.default_rng(1)
-    assert kind_of(rng.normal(size=(CLIPS, 768)), *(rng.normal(size=(CLIPS, 768)) for _ in range(30))) == []
+    assert kind_of(rng.normal(size=(CLIPS, 768)), *(rng.normal(size=(CLIPS, 768)) for _ in range(8))) == []
 
 
 def test_clips_that_are_all_alike_tell_nothing():

@@ -42,6 +42,8 @@ from audio_compositionality.evaluator.submissions.submission import (
 from audio_compositionality.tasks.base import Inputs
 from audio_compositionality.tasks.registry import load_task
 
+from ..damaged import check_flips
+
 
 def read(root, files, encoder="org__short", task="a_coat"):
     folder = place(root, files, encoder, task)
@@ -79,10 +81,6 @@ def test_the_submitted_score_is_that_of_the_rounded_embeddings(made, small_data)
     assert submission.local.score == pytest.approx(submission.result.score, abs=1e-4)
 
 
-def test_the_same_result_gives_the_same_bytes(make, made):
-    assert make("a_coat").files == made["a_coat"].files
-
-
 def test_what_is_about_the_model_stays_and_what_is_stated_is_added(make, made, evaluated):
     local, sent = made["guess"].local, made["guess"].result
     assert local == load_result(evaluated / "results/org__short/1/guess.json")[0]
@@ -111,28 +109,22 @@ def test_rounding_is_within_the_bounds_of_float16_about_the_mean(mean, size):
     again = RoundedEmbeddings.loads(rounded.dumps())
     assert (again.restored() == rounded.restored()).all()
     assert (again.clips, again.scale) == (rounded.clips, rounded.scale)
+    same = np.full((3, 5), 0.1 * size, np.float32)
+    assert (RoundedEmbeddings.of("abc", same).restored() == same).all()
 
 
-def test_embeddings_that_are_all_the_same_are_kept_exactly():
-    z = np.full((3, 5), 0.1, np.float32)
-    assert (RoundedEmbeddings.of("abc", z).restored() == z).all()
-
-
-def test_without_embeddings_the_result_is_as_it_was(make, evaluated):
-    submission = make(with_outputs=False, store=evaluated / "nowhere")
-    assert sorted(submission.files) == ["result.json", "samples.csv"]
-    assert submission.result == submission.local
-    assert submission.embeddings is None
-
-
-def test_folders_of_the_submitter_are_not_told(make, data):
+def test_the_same_result_gives_the_same_bytes_and_folders_of_the_submitter_are_not_told(make, made, evaluated, data):
+    assert make("a_coat").files == made["a_coat"].files
     assert make(data=open_data(data)).result.dataset == "small"
+    bare = make(with_outputs=False, store=evaluated / "nowhere")
+    assert sorted(bare.files) == ["result.json", "samples.csv"]
+    assert (bare.result, bare.embeddings) == (bare.local, None)
 
 
 def test_what_cannot_be_submitted_says_what_to_do(make, evaluated, tiny_data, tmp_path, monkeypatch):
     with pytest.raises(ResultError, match=r"--store says in which folder.*evaluate --force"):
         make(store=tmp_path)
-    with pytest.raises(ResultError, match="give the data that it was computed from"):
+    with pytest.raises(ResultError, match="give the data it was computed from"):
         make(data=tiny_data)
     monkeypatch.setattr(making, "FILE_LIMITS", {"embeddings.safetensors": 1_151})
     with pytest.raises(ResultError, match=r"have 1,152 bytes.*without embeddings the result can be submitted"):
@@ -186,7 +178,7 @@ def test_skipped_clips_and_names_that_mislead_cannot_be_submitted(small_data, tm
     (tmp_path / "out").rename(tmp_path / "misleading")
     # Each slash becomes two characters.
     named.card = replace(ShortEncoder.card, id="a" + "/a" * 74)
-    with pytest.raises(ResultError, match=r"as a part of a path it has 223 bytes; at most 200 can be"):
+    with pytest.raises(ResultError, match=r"as a part of a path it has 223 bytes; at most 200 are allowed"):
         submit(named)
 
 
@@ -195,7 +187,7 @@ def test_presets_are_known_by_their_fingerprint_and_other_data_have_to_be_named(
         fingerprint = open_data(name).configuration("a_coat").fingerprint
         assert data_with("a_coat", fingerprint).source == name
     small = small_data.configuration("a_coat").fingerprint
-    with pytest.raises(ResultError, match=r"no preset.*--data says where"):
+    with pytest.raises(ResultError, match=r"no preset has.*name the data with --data"):
         data_with("a_coat", small)
     assert data_with("a_coat", small, data).configuration("a_coat").fingerprint == small
     with pytest.raises(ResultError, match="which neither a preset"):
@@ -256,7 +248,7 @@ def test_no_other_path_is(path):
 # ----- reading what strangers send
 
 
-def test_a_submission_comes_back_as_it_was_made(made, tmp_path):
+def test_a_submission_comes_back_as_it_was_made(made, files, tmp_path):
     for task, submission in made.items():
         folder = place(tmp_path, submission.files, task=task)
         for again in (read_submission(folder, submission.folder), read_submission(folder)):
@@ -264,24 +256,30 @@ def test_a_submission_comes_back_as_it_was_made(made, tmp_path):
             assert again.samples.dumps() == submission.samples.dumps()
             assert again.embeddings.clips == submission.embeddings.clips
             assert (again.embeddings.restored() == submission.embeddings.restored()).all()
-
-
-def test_a_submission_without_embeddings_is_read(files, tmp_path):
     del files["embeddings.safetensors"]
     assert read(tmp_path, files).embeddings is None
 
 
-def test_a_wrong_id_is_refused(files, tmp_path):
+@pytest.mark.parametrize("name", ["result.json", "samples.csv", "embeddings.safetensors"])
+def test_a_file_of_which_a_byte_has_changed_is_refused(made, tmp_path, name):
+    submission = made["a_coat"]
+    path = place(tmp_path, submission.files) / name
+
+    def read_changed(content):
+        path.write_bytes(content)
+        read_submission(path.parent, submission.folder)
+
+    check_flips(submission.files[name], read_changed, most=100)
+
+
+def test_a_wrong_id_and_another_model_s_place_are_refused(files, tmp_path):
+    with pytest.raises(ResultError, match="its content belongs to results/org__short/1/"):
+        read(tmp_path, files, encoder="openai__whisper-base")
     folder = place(tmp_path, files)
     other = folder.with_name("a_coat-0000000000000000")
     folder.rename(other)
     with pytest.raises(ResultError, match="its place is results/org__short/1/a_coat-0000000000000000, but its content"):
         read_submission(other, "/".join(other.parts[-4:]))
-
-
-def test_another_model_s_place_is_refused(files, tmp_path):
-    with pytest.raises(ResultError, match="its content belongs to results/org__short/1/"):
-        read(tmp_path, files, encoder="openai__whisper-base")
 
 
 @pytest.mark.parametrize("name", ["result.json", "samples.csv", "embeddings.safetensors"])
@@ -294,29 +292,25 @@ def test_a_link_is_refused(files, tmp_path, name):
         read_submission(folder)
 
 
-def test_a_linked_folder_is_refused(files, tmp_path):
-    link = tmp_path / "link"
-    link.symlink_to(place(tmp_path, files))
-    with pytest.raises(ResultError, match="is no folder"):
+def test_a_linked_folder_is_refused_and_a_pipe_in_the_place_of_a_file_does_not_hang(files, tmp_path):
+    folder, link = place(tmp_path, files), tmp_path / "link"
+    link.symlink_to(folder)
+    with pytest.raises(ResultError, match="is not a folder"):
         read_submission(link)
-
-
-def test_a_pipe_in_the_place_of_a_file_does_not_hang(files, tmp_path):
-    folder = place(tmp_path, files)
     (folder / "result.json").unlink()
     os.mkfifo(folder / "result.json")
-    with pytest.raises(ResultError, match="no regular file"):
+    with pytest.raises(ResultError, match="is not a regular file"):
         read_submission(folder)
 
 
 def test_extra_and_missing_files_are_refused(files, tmp_path):
-    with pytest.raises(ResultError, match=r"it holds 'x\\n\\x1b\[31m.html'; there can be result.json"):
+    with pytest.raises(ResultError, match=r"it holds 'x\\n\\x1b\[31m.html'; a folder holds result.json"):
         read(tmp_path / "a", {**files, "x\n\x1b[31m.html": b""})
     with pytest.raises(ResultError, match=r"it holds 'verification\.json'"):
         read(tmp_path / "b", {**files, "verification.json": b"{}"})
     with pytest.raises(ResultError, match=r"it has no samples\.csv"):
         read(tmp_path / "c", {"result.json": files["result.json"]})
-    with pytest.raises(ResultError, match="is no folder"):
+    with pytest.raises(ResultError, match="is not a folder"):
         read_submission(tmp_path / "d")
 
 
@@ -346,9 +340,9 @@ def test_a_clock_may_be_wrong_by_some_hours(files, tmp_path):
         ({"measures": {"a_coat": float("inf")}}, "has Infinity"),
         ({"measures": {"a_coat": 10**400}}, "measures.a_coat"),
         ({"measures": {"a_coat": 0.123}, "intervals": {}}, "the mean of score is not the a_coat of the result"),
-        ({"intervals": {"praise": [0, 1]}}, "an interval of praise, which is none of its measures"),
+        ({"intervals": {"praise": [0, 1]}}, "an interval of praise, which is not one of its measures"),
         ({"skipped": [{"id": "a_coat-test-00000/A", "reason": "silent"}]}, "leaves out 1 clips"),
-        ({"model": {"id": "a" + "/a" * 74}}, "as a part of a path it has 223 bytes; at most 200 can be"),
+        ({"model": {"id": "a" + "/a" * 74}}, "as a part of a path it has 223 bytes; at most 200 are allowed"),
         ({"model": {"id": "../../etc"}}, r"model\.id is '\.\./\.\./etc'; in a submission it has"),
         ({"model": {"id": ".."}}, r"model\.id is '\.\.'"),
         ({"model": {"id": "<script>alert(1)</script>"}}, r"model\.id is '<script>alert"),
@@ -368,7 +362,7 @@ def test_a_clock_may_be_wrong_by_some_hours(files, tmp_path):
         ({"date": "9999-99-99T99:99:99+00:00"}, "its date is 9999-99-99T99:99:99"),
         ({"date": "2026-02-30T00:00:00+00:00"}, "its date is 2026-02-30"),
         ({"date": "２026-01-01T00:00:00+00:00"}, "date is"),
-        ({"date": in_days(1.1)}, "still to come"),
+        ({"date": in_days(1.1)}, "invalid or in the future"),
         ({"n": 11}, "12 samples, where the result says 11"),
         ({"samples_sha256": "0" * 64}, "SHA-256 differs"),
         ({"schema_version": 99}, "a result of schema version 99"),
@@ -413,8 +407,8 @@ def test_samples_that_are_not_those_of_the_result_are_refused(files, tmp_path):
             ({"score": scores - 0.1}, "the mean of score is not"),
             ({"score": scores + 2 * np.cos(np.pi * np.arange(12))}, "score is not within -1 to 1"),
             ({"score": np.where(np.arange(12) == 3, np.inf, scores)}, "not finite"),
-            ({"score": ["one", *map(str, scores[1:])]}, "no number"),
-            ({"id": [*map(str, range(11)), "0"]}, "not each another"),
+            ({"score": ["one", *map(str, scores[1:])]}, "not a number"),
+            ({"id": [*map(str, range(11)), "0"]}, "not unique"),
             ({"id": ["x" * 501, *map(str, range(11))]}, "too long"),
         ]
     ):
@@ -464,7 +458,7 @@ def test_embeddings_of_another_form_are_refused(files, tmp_path):
             ({"values": values.reshape(-1)}, "0 embeddings of 0 numbers"),
             ({"values": values[None]}, "values has the shape"),
             ({"values": values[:0]}, "0 embeddings of 12 numbers"),
-            ({"values": np.zeros((2, 8_193), np.float16)}, "8,193 numbers each; 1 to 8,192 can be"),
+            ({"values": np.zeros((2, 8_193), np.float16)}, "8,193 numbers each; 1 to 8,192 are allowed"),
             ({"values": values[:, :11]}, r"its offset has the shape \(12,\)"),
             ({"offset": np.full(12, np.nan, np.float32)}, "not finite"),
             ({"scale": np.array([1.0])}, "its scale"),

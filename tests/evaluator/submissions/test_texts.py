@@ -19,9 +19,10 @@ from audio_compositionality.evaluator.submissions.making import make_submission
 from audio_compositionality.evaluator.submissions.outputs import RoundedEmbeddings
 from audio_compositionality.evaluator.submissions.submission import parse_submission
 from audio_compositionality.evaluator.submissions.verification import verification_files, verify, verify_local
-from audio_compositionality.support.spec import Spec
 from audio_compositionality.tasks import registry
-from audio_compositionality.tasks.base import Inputs, Measure, Scores, TaskInfo, independent_samples
+from audio_compositionality.tasks.base import Inputs, Measure, Scores, independent_samples
+
+from ..run.toys import Task
 
 NAME = "embeddings.safetensors"
 
@@ -36,31 +37,15 @@ class Reader(ShortEncoder):
         return np.array([-50_000 + 0.3 * one.normal(size=12) for one in rng], np.float32)
 
 
-class Said:
+class Said(Task):
     """Cosine of the first clip, less the mean of clips, with a text, less the mean of texts."""
 
-    info = TaskInfo(
-        name="said",
-        version=1,
-        title="Said",
-        question="Is it what is said?",
-        benchmark="toy",
-        recipe="a_coat",
-        needs=TEXT_ENCODER,
-        samples="quadruples",
-        measures=(Measure("said", "said", "mean cosine", column="score"),),
-        ranks_by="said",
-        warning="None.",
-        citation="",
-    )
-    spec = Spec
-    drawings = ()
+    def __init__(self):
+        measures = (Measure("said", "said", "mean cosine", column="score"),)
+        super().__init__(name="said", recipe="a_coat", needs=TEXT_ENCODER, measures=measures, ranks_by="said")
 
     def inputs(self, row, settings):
         return Inputs(clips=("A",), texts=("one sound", f"{len(row['metadata']['A'])} sounds in {row['id']}"))
-
-    def settings(self, rows, requested):
-        return {}
 
     def score(self, rows, outputs, settings, device, progress):
         clips, texts = (np.asarray(part, np.float64) for part in (outputs.clips, outputs.texts[1::2]))
@@ -145,16 +130,15 @@ def test_a_number_of_texts_that_cannot_be_is_refused(submission, stated):
         RoundedEmbeddings.loads(content)
 
 
-def test_an_offset_of_texts_without_texts_is_refused(submission):
+@pytest.mark.parametrize(
+    ("length", "message"), [(11, r"its text_offset has the shape \(11,\)"), (None, "its metadata are not the SHA-256")]
+)
+def test_an_offset_of_texts_without_texts_is_refused(submission, length, message):
     tensors = load(submission.files[NAME])
-    shorter = save(
-        tensors | {"text_offset": tensors["text_offset"][:11]}, {"clips": f"{submission.embeddings.clips} 13"}
-    )
-    with pytest.raises(ResultError, match=r"its text_offset has the shape \(11,\)"):
-        RoundedEmbeddings.loads(shorter)
-    del tensors["text_offset"]
-    with pytest.raises(ResultError, match="its metadata are not the SHA-256"):
-        RoundedEmbeddings.loads(save(tensors, {"clips": f"{submission.embeddings.clips} 13"}))
+    offset = tensors.pop("text_offset")
+    kept = tensors if length is None else tensors | {"text_offset": offset[:length]}
+    with pytest.raises(ResultError, match=message):
+        RoundedEmbeddings.loads(save(kept, {"clips": f"{submission.embeddings.clips} 13"}))
 
 
 def test_a_local_result_is_verified_from_the_store_and_says_what_is_missing(folder):

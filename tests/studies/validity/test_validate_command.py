@@ -57,6 +57,16 @@ def test_quick_command_succeeds_and_everything_holds(quick):
     }
 
 
+def test_every_family_has_checks_and_dials_of_its_own(quick):
+    parts = quick[3].parts
+    assert len({part.name for part in parts}) == len(parts) > 20
+    assert {part.title.split()[0] for part in parts if part.level == 2} >= {"8."}
+    assert not any("{" in part.text for part in parts)
+    assert all(part.checks for part in parts if part.level > 2)
+    dials = [part.dial for part in parts if part.dial is not None]
+    assert all(len(values) == len(dial.levels) for dial in dials for values in dial.scores.values())
+
+
 def test_published_scores_fail_where_the_page_says_so(quick):
     _, _, _, outcome = quick
     dials = {dial.name: dial for dial in outcome.dials}

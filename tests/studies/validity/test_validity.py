@@ -8,10 +8,8 @@ import pytest
 from scipy import stats
 
 from audio_compositionality.support.errors import InputError
-from studies.validity import axes, simulation
 from studies.validity.constructed import Material, Plan, additive, noisy
 from studies.validity.dials import monotone, sampling_error
-from studies.validity.page import print_page, sections, write_page
 from studies.validity.simulation import (
     COMMON,
     DIM,
@@ -131,21 +129,3 @@ def test_a_fit_is_kept_and_depends_on_the_permutation():
 def test_settings_that_cannot_work_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         validate(quick=True, **options)
-
-
-@pytest.mark.slow
-def test_the_page_is_made_of_the_smallest_of_everything(monkeypatch, tmp_path, capsys):
-    # One encoder and one dial of the four axes: test_axes.py has the others.
-    monkeypatch.setattr(axes, "_ENCODERS", [entry for entry in axes._ENCODERS if entry[0] == "deaf"])
-    monkeypatch.setattr(axes, "_DIALS", axes._DIALS[1:])
-    monkeypatch.setattr(axes.theory, "moved_in_space", lambda plan, seed: [])
-    monkeypatch.setattr(simulation, "CONTEXTS", simulation.CONTEXTS[:1])
-    monkeypatch.setattr("studies.validity.validate.QUICK", replace(SMALL, every=9, large=64))
-    outcome = validate(quick=True, simulations=20, progress=False)
-    write_page(outcome, tmp_path / "page.md", "command")
-    print_page(outcome)
-    page, printed = (tmp_path / "page.md").read_text("utf-8"), capsys.readouterr().out
-    for section in sections(outcome):
-        assert section.title in printed
-        assert f"{'#' * section.level} {section.title}\n" in page
-    assert "A-TRE ridge R²" in page

@@ -70,10 +70,6 @@ class TestStatistics:
         crossings = librosa.zero_crossings(clip).mean()
         assert of["crossings"] == pytest.approx(crossings, abs=1e-3)
 
-    def test_short_and_silent_clips_have_some(self):
-        for clip in (np.zeros(1), np.zeros(RATE), noise(0.001)):
-            assert np.isfinite(clip_statistics(clip.astype(np.float32))).all()
-
     @pytest.mark.parametrize("is_told", [True, False])
     def test_it_learns_what_loudness_tells_and_nothing_else(self, is_told):
         """Where the answer is a matter of loudness, it knows it; where of labels that the sound does not have, not."""
@@ -91,8 +87,9 @@ class TestStatistics:
         share = right(rows[200:], model.answer(each(clips[200:]), prompts)).mean()
         assert share > 0.95 if is_told else share < 1 / 3 + 3 * np.sqrt(2 / 9 / 200)
 
-    def test_a_clip_that_cannot_be_used_is_not_learnt_from(self):
-        model = load_model("statistics")
+    @pytest.mark.parametrize("name", ["statistics", "time-blind"])
+    def test_a_clip_that_cannot_be_used_is_not_learnt_from(self, name):
+        model = load_model(name)
         rows = [{"question": LONGEST, "options": ["dog", "rain"], "answer": "dog"}] * 2
         model.learn(rows, [Clip(noise(0.1)), Clip(np.full(3200, np.nan))])
         assert model.answer(each([Clip(noise(0.1))]), [direct_prompt(LONGEST, ["rain", "dog"])]) == ["B"]
@@ -120,7 +117,8 @@ class TestTimeBlind:
         for clip in (np.zeros(1), np.zeros(RATE), noise(0.001)):
             assert band_statistics(clip.astype(np.float32)).shape == (2 * MELS,)
             assert np.isfinite(band_statistics(clip.astype(np.float32))).all()
-            assert np.isfinite(moment_statistics(clip.astype(np.float32))).all()
+            for statistics in (clip_statistics, moment_statistics):
+                assert np.isfinite(statistics(clip.astype(np.float32))).all()
 
     def test_order_blind_tells_tones_that_are_heard_at_one_moment_from_tones_that_are_not(self):
         """Two tones in four steps: together in two of them and silent in two, or one by one."""
@@ -158,35 +156,18 @@ class TestTimeBlind:
         model = load_model("time-blind")
         model.learn(rows[:80], clips[:80])
         prompts = [direct_prompt(question, row["options"]) for row in rows[80:]]
-        share = right(rows[80:], model.answer(each(clips[80:]), prompts)).mean()
+        answers = model.answer(each(clips[80:]), prompts)
+        share = right(rows[80:], answers).mean()
+        alone = [model.answer(each([clip]), [prompt])[0] for clip, prompt in zip(clips[80:90], prompts, strict=False)]
+        assert alone == answers[:10]
         assert share > 0.95 if question == LONGEST else share < 1 / 2 + 3 * np.sqrt(1 / 4 / 80)
-
-    @pytest.mark.slow
-    def test_it_answers_alike_alone_and_in_a_batch_and_again(self):
-        rows = [{"question": LONGEST, "options": ["dog", "rain"], "answer": a} for a in ("dog", "rain") * 10]
-        clips = [Clip(noise(0.2, k, 0.05 + 0.05 * (k % 2))) for k in range(20)]
-        prompts = [direct_prompt(LONGEST, ["rain", "dog"])] * 19 + [
-            direct_prompt(WHEN, ["0.0 to 0.5 s", "2.0 to 2.5 s"])
-        ]
-        answers = []
-        for _ in range(2):
-            model = load_model("time-blind")
-            model.learn(rows, clips)
-            answers.append(model.answer(each(clips), prompts))
-            assert [model.answer(each([c]), [p])[0] for c, p in zip(clips, prompts, strict=True)] == answers[-1]
-        assert answers[0] == answers[1]
-        assert set(answers[0]) == {"A", "B"}
-
-    def test_a_clip_that_cannot_be_used_is_not_learnt_from(self):
-        model = load_model("time-blind")
-        rows = [{"question": LONGEST, "options": ["dog", "rain"], "answer": "dog"}] * 2
-        model.learn(rows, [Clip(noise(0.1)), Clip(np.full(3200, np.nan))])
-        assert model.answer(each([Clip(noise(0.1))]), [direct_prompt(LONGEST, ["rain", "dog"])]) == ["B"]
 
     @pytest.mark.slow
     def test_it_is_not_right_in_all_twins_of_what_the_score_is_a_mean_of(self):
         """The paper's own duration it answers, and so that stands beside the score; of a draw of its own."""
-        data = rendered_preset("mini", recipes=["polybench"], seed=20, test_sets=24).configuration("polybench")
+        data = rendered_preset("mini", recipes=["polybench"], seed=20, train_sets=60, test_sets=16).configuration(
+            "polybench"
+        )
         rows = list(data.rows)
         assert [row["id"] for row in rows] == [id.partition("/")[0] for id in data.clip_ids]
         count = sum(row["split"] == "train" for row in rows)
@@ -243,12 +224,9 @@ class TestDetector:
             direct_prompt(LONGEST, ["dog", "TV"]),
             direct_prompt("Is it?", ["dog", "TV"]),
         ]
-        assert Loudness().answer(each(clips), prompts) == ["B", "B", UNPARSED]
-        assert [Loudness().answer(each([c]), [p])[0] for c, p in zip(clips, prompts, strict=True)] == [
-            "B",
-            "B",
-            UNPARSED,
-        ]
+        expected = ["B", "B", UNPARSED]
+        assert Loudness().answer(each(clips), prompts) == expected
+        assert [Loudness().answer(each([c]), [p])[0] for c, p in zip(clips, prompts, strict=True)] == expected
 
     def test_clips_are_brought_to_its_rate(self):
         (heard,) = Loudness().events([steps(0, 0.2, 0.2, 0, rate=32_000)])
@@ -273,8 +251,6 @@ class TestDetector:
         np.testing.assert_array_equal(smoothed(values, 5), expected)
         np.testing.assert_array_equal(smoothed(values, 4), expected)
         np.testing.assert_array_equal(smoothed(values, 1), values)
-
-    def test_runs(self):
         assert runs(np.array([1, 1, 0, 1], bool)) == [(0, 2), (3, 4)]
         assert runs(np.zeros(3, bool)) == runs(np.zeros(0, bool)) == []
 
@@ -318,7 +294,7 @@ class TestDetector:
     @pytest.mark.parametrize(
         ("attribute", "value", "words"),
         [
-            ("labels", None, "labels is None, but must list what can be heard"),
+            ("labels", None, "labels is None, but must list the kinds of sound"),
             ("labels", "dog", "labels is 'dog', but must list"),
             ("labels", (), "but must list"),
             ("frame_rate", None, "frame_rate is None, but must be a number of at least 0.001"),

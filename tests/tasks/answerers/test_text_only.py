@@ -126,7 +126,7 @@ class TestMajority:
 
 @pytest.mark.slow
 def test_balanced_questions_give_nothing_away():
-    train, test = [[row for _, _, row in asked(800, seed)] for seed in (1, 2)]
+    train, test = [[row for _, _, row in asked(350, seed)] for seed in (1, 2)]
     for name in ("majority", "blind"):
         shares = by_kind(test, answers(taught(name, train), test))
         assert len(shares) == 9

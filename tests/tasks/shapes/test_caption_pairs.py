@@ -6,9 +6,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import TEXT_ENCODER
 from audio_compositionality.tasks.base import Outputs, TaskError
-from audio_compositionality.tasks.registry import load_benchmark, load_task
+from audio_compositionality.tasks.registry import load_task
 
 from ..captioned import first_heard, first_named, meant, order_row, order_rows
 
@@ -20,11 +19,6 @@ def scored(rows, clip, text, name="comp_a_order"):
     task = load_task(name)
     outputs = Outputs(np.concatenate([clip(row) for row in rows]), np.concatenate([text(row) for row in rows]))
     return task.score(rows, outputs, task.settings(rows, {}), "cpu", False)
-
-
-def bag(row):
-    """The words of a caption, whatever their order."""
-    return np.sort(first_named(row) > 0, axis=0)[::-1].astype(float)
 
 
 def test_who_knows_what_is_said_and_heard_has_everything():
@@ -44,14 +38,6 @@ def test_first_named_is_first_heard_is_right_of_forward_captions_and_wrong_of_th
         rows = [order_row(number, mention=mention) for number in range(8)]
         values = scored(rows, first_heard, first_named).measures
         assert (values["match"], values["group"]) == (expected, expected)
-
-
-def test_a_bag_of_words_is_tied_everywhere():
-    rows = order_rows(triplets=0)
-    values = scored(rows, first_heard, lambda row: np.tile(bag(row)[:1], (2, 1))).measures
-    assert [values[name] for name in ("text", "audio", "group")] == [0, 0, 0]
-    assert [values[name] for name in ("match", "text_pairwise", "audio_pairwise")] == [0.5] * 3
-    assert values["floor_group"] == 0
 
 
 def test_without_triplets_there_are_no_numbers_of_them_and_no_columns():
@@ -74,15 +60,6 @@ class TestBothTasks:
             task.settings([], {})
         with pytest.raises(TaskError, match="item order-001 has 1 captions; it must have 2 or 3"):
             task.settings([order_row(0), order_row(1, captions=2) | {"captions": ["a"]}], {})
-
-    def test_what_it_says_of_itself(self, name):
-        info = load_task(name).info
-        assert (info.ranks_by, info.judge.name, info.score.name) == ("group", "match", "group")
-        assert info.on_request
-        assert info.needs == TEXT_ENCODER
-        assert {"bag-of-words", "tiny-clap", "sorted-words:"} <= set(info.controls)
-        assert ("reversed-audio:" in info.controls) == (name == "comp_a_order")
-        assert "Chance is not the floor" in info.warning
 
 
 def test_samples_are_clustered_by_their_sources_and_grouped_by_what_may_be_a_shortcut():
@@ -128,7 +105,3 @@ def test_the_figure_marks_chance_and_floor():
     assert chances == pytest.approx([1 / 4, 1 / 4, 1 / 6, 1 / 2])
     assert floors == pytest.approx([scores.measures[f"floor_{name}"] for name in ("text", "audio", "group")])
     plt.close("all")
-
-
-def test_the_benchmark_has_both():
-    assert {"comp_a_order", "comp_a_attribute"} <= {task.info.name for task in load_benchmark("comp_a")}

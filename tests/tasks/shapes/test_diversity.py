@@ -80,12 +80,3 @@ def test_scenes_are_those_of_the_test_split(small_data):
     assert samples.clusters.tolist() == list(range(8))
     assert samples.held_fixed["number of sources"].tolist() == [len(row["metadata"]) for row in samples.rows]
     assert [len(contents["scene"]) for contents in samples.contents] == [len(row["metadata"]) for row in samples.rows]
-
-
-def test_some_of_the_samples(samples):
-    some = samples.at([2, 0])
-    assert some.ids == ("q2", "q0")
-    assert some.clusters.tolist() == [1, 0]
-    assert some.held_fixed["number of sources of A"].tolist() == [1, 1]
-    assert some.groups["the number of sources"] == ("4", "4")
-    assert some.contents[0]["T"] == [{"timbre": "z", "pitch": "p0", "rate": "r0", "amplitude": "a0"}]

@@ -87,5 +87,5 @@ def test_a_result_keeps_the_curves_and_its_figure_draws_them(result, small_data)
     without = computed.model_copy(update={"training": {"steps": [1]}})
     (compared,) = comparison.results
     object.__setattr__(compared, "result", without)
-    with pytest.raises(FigureError, match="has what is drawn: steps"):
+    with pytest.raises(FigureError, match="has the columns of this figure: steps"):
         task_panels(comparison, drawing)

@@ -12,6 +12,8 @@ from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.registry import default_tasks, load_task
 from audio_compositionality.tasks.shapes.fits import ATTRIBUTE_PAIRS
 
+from ..described import check_described
+
 
 @pytest.fixture(scope="module")
 def rows():
@@ -62,15 +64,7 @@ def test_is_scored_on_request_alone_from_the_clips_of_a_tre():
 
 def test_gives_what_it_describes(rows):
     scores = scored(rows, BY_HEART + ADDED)
-    assert set(scores.measures) == {measure.name for measure in TASK.info.measures}
-    assert scores.ids == TASK.samples(rows).ids == tuple(row["id"] for row in rows)
-    assert {measure.column for measure in TASK.info.sampled} == set(scores.columns)
-    for measure in TASK.info.measures:
-        value = scores.measures[measure.name]
-        assert value is None or measure.range[0] - 1e-9 <= value <= measure.range[1] + 1e-9, measure.name
-        if measure.column:
-            assert scores.columns[measure.column].shape == (len(rows),)
-            assert scores.columns[measure.column].mean() == pytest.approx(value, abs=1e-12), measure.name
+    check_described(TASK, scores, rows)
     assert scores.training == {}
     for name in ("gap", "held_out", "ridge_gap", "interaction", "gap_single"):
         parts = [scores.measures[f"{pair}_{name}"] for pair in ATTRIBUTE_PAIRS]

@@ -9,6 +9,8 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.registry import load_task
 
+from ..described import check_described
+
 NAMES = ("a_coat_instances", "binding", "a_coat_recordings")
 
 SHORT = {"duration": 0.5, "sample_rate": 8_000}
@@ -56,9 +58,10 @@ def log_spectra(waveforms):
 
 @pytest.mark.parametrize("name", NAMES)
 class TestEveryTask:
-    def test_is_of_the_benchmark_on_request(self, name):
-        info = load_task(name).info
-        assert (info.benchmark, info.on_request, info.recipe) == ("coat", True, name)
+    @pytest.mark.parametrize("embed", [downsample, constant, log_spectra])
+    def test_gives_what_it_describes(self, name, embed, small):
+        task, scores = scored(name, small, embed)
+        check_described(task, scores, small[name][0])
 
     def test_asks_for_all_clips(self, name, small):
         rows, waveforms = small[name]
@@ -68,27 +71,6 @@ class TestEveryTask:
         assert columns <= set(task.info.captions)
         assert len(waveforms) == sum(len(task.inputs(row, {}).clips) for row in rows)
 
-    @pytest.mark.parametrize("embed", [downsample, constant, log_spectra])
-    def test_gives_what_it_describes(self, name, embed, small):
-        task, scores = scored(name, small, embed)
-        assert set(scores.measures) == {measure.name for measure in task.info.measures}
-        assert scores.ids == task.samples(small[name][0]).ids
-        for measure in task.info.measures:
-            value = scores.measures[measure.name]
-            assert value is None or measure.range[0] - 1e-9 <= value <= measure.range[1] + 1e-9, measure.name
-            if measure.column in scores.columns:
-                column = scores.columns[measure.column]
-                assert column.shape == (len(scores.ids),)
-                assert np.isfinite(column).all()
-                assert column.mean() == pytest.approx(value, abs=1e-9), measure.name
-        assert all(measure.column in scores.columns for measure in task.info.recommended)
-
-    def test_trusted_measures_have_a_chance(self, name):
-        info = load_task(name).info
-        for measure, chance in info.trusted.items():
-            assert info.measure(measure)
-            assert not isinstance(chance, str) or info.measure(chance)
-
     def test_samples_say_what_is_heard(self, name, small):
         rows, _ = small[name]
         samples = load_task(name).samples(rows)
@@ -97,21 +79,8 @@ class TestEveryTask:
             assert all(thing["label"] for things in contents.values() for thing in things)
         assert samples.at([1, 3]).ids == (samples.ids[1], samples.ids[3])
 
-    def test_no_rows_are_refused(self, name):
-        with pytest.raises(TaskError, match=r"it needs|has no|needs at least"):
-            load_task(name).settings([], {})
-
 
 class TestAcrossInstances:
-    def test_a_constant_is_at_chance_exactly(self, small):
-        _, scores = scored("a_coat_instances", small, constant)
-        for measure in ("top1", "part_top1", "alone_top1", "step_top1", "fitted_top1"):
-            value = scores.measures[measure]
-            assert value is None or value == pytest.approx(0.25, abs=1e-12), measure
-        for measure in ("pairwise", "part_pairwise", "alone_pairwise"):
-            assert scores.measures[measure] == pytest.approx(0.5, abs=1e-12)
-        assert scores.measures["kept"] is None
-
     def test_to_a_linear_encoder_alone_part_and_scene_are_one(self, small):
         _, scores = scored("a_coat_instances", small, downsample)
         for kind in ("top1", "pairwise"):
@@ -121,22 +90,6 @@ class TestAcrossInstances:
         columns = [scores.columns[name] for name in ("score", "score_part_top1", "score_alone_top1")]
         assert np.allclose(columns[0], columns[1], atol=1e-6)
         assert np.allclose(columns[0], columns[2], atol=1e-6)
-
-    def test_who_knows_the_classes_is_right(self, small):
-        rows, _ = small["a_coat_instances"]
-        labels = sorted({label for row in rows for label in row["labels"]})
-        rng = np.random.default_rng(0)
-        embeddings = []
-        for row in rows:
-            classes = np.eye(len(labels))[[labels.index(label) for label in row["labels"]]]
-            contexts = 5 * rng.normal(size=(2, 1, len(labels)))
-            conditions = 5 * rng.normal(size=(2, 1, len(labels)))
-            sides = [classes + conditions[side] for side in range(2)]
-            scenes = [side + context for side, context in zip(sides, contexts, strict=True)]
-            embeddings += [*contexts, *scenes, *sides]
-        _, scores = scored("a_coat_instances", small, lambda _: np.concatenate(embeddings))
-        for measure in ("top1", "part_top1", "alone_top1", "pairwise"):
-            assert scores.measures[measure] == 1
 
     def test_blocks_of_different_sizes_are_refused(self, small):
         rows, _ = small["a_coat_instances"]
@@ -173,11 +126,6 @@ class TestAcrossInstances:
 
 
 class TestBinding:
-    def test_a_constant_is_at_chance_exactly(self, small):
-        _, scores = scored("binding", small, constant)
-        assert scores.measures["binding"] == scores.measures["binding_chance"] == 0.5
-        assert scores.measures["across"] is None
-
     def test_a_sum_of_parts_is_at_chance_and_who_binds_is_right(self, small):
         rows, _ = small["binding"]
         rng = np.random.default_rng(0)
@@ -227,9 +175,6 @@ class TestQuadruplesOfRecordings:
         _, scores = scored("a_coat_recordings", small, downsample)
         assert scores.measures["a_coat"] == pytest.approx(1, abs=1e-6)
         assert scores.measures["top1"] == 1
-
-    def test_partners_are_matched_by_the_number_and_level_of_what_is_added(self, small):
-        _, scores = scored("a_coat_recordings", small, log_spectra)
         assert scores.measures["matched_null"] is not None
 
     def test_quadruples_with_the_same_recordings_added_are_not_independent(self, small):

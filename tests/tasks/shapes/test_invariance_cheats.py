@@ -77,8 +77,7 @@ class TestCheats:
         scores = scored(name, scenes, lambda waveform, row: np.full(4, 0.3))
         assert scores.measures[load_task(name).info.ranks_by] == 0
 
-    @pytest.mark.parametrize("rate", [RATE, 16_000, 48_000])
-    @pytest.mark.parametrize("scale", [lambda x: x, np.log])
+    @pytest.mark.parametrize(("rate", "scale"), [(RATE, np.log), (16_000, lambda x: x), (48_000, np.log)])
     def test_the_level_is_exactly_at_chance_at_any_rate(self, name, rate, scale, scenes):
         scores = scored(name, scenes, lambda waveform, row: scale(rms(waveform, row, rate)))
         assert scores.measures[load_task(name).info.ranks_by] == 0

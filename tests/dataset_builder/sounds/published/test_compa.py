@@ -62,12 +62,16 @@ def check_order(configuration, items=3):
         np.testing.assert_allclose(clip.waveform, waveform(number).mean(axis=1), atol=4e-5)
 
 
-class TestWhatIsRead:
-    def test_a_table_is_told_by_its_own_name_and_not_by_that_of_its_folder(self, tmp_path):
-        files = {f"order and attribute/{path}": content for path, content in order_files().items()}
-        assert opened(write_files(tmp_path, files)).recipes == (ORDER,)
+def with_rows(rows, items=3, **more):
+    """The order files with another table."""
+    return order_files(items) | {"CompA_order_benchmark.csv": table(ORDER_COLUMNS, rows)} | more
 
+
+class TestWhatIsRead:
     def test_rows_and_clips_of_a_folder(self, folder):
+        # A table is known by its own name and not by that of its folder.
+        files = {f"order and attribute/{path}": content for path, content in order_files().items()}
+        assert opened(write_files(folder.parent / "other", files)).recipes == (ORDER,)
         data = opened(folder)
         assert (data.source, data.recipes) == (f"compa:{folder}", (ORDER, ATTRIBUTE))
         check_order(data.configuration(ORDER))
@@ -139,50 +143,42 @@ class TestWhatIsRead:
         assert names == names_of_attribute()
 
     def test_captions_of_a_spreadsheet_of_windows(self, tmp_path):
-        files = order_files()
         rows = [(*row[:1], "a café then y", *row[2:]) for row in order_rows()]
-        files["CompA_order_benchmark.csv"] = table(ORDER_COLUMNS, rows)[3:].decode().encode("cp1252")
+        files = with_rows(rows)
+        files["CompA_order_benchmark.csv"] = files["CompA_order_benchmark.csv"][3:].decode().encode("cp1252")
         assert opened(write_files(tmp_path, files)).configuration(ORDER).rows[0]["captions"][0] == "a café then y"
 
     def test_names_without_their_ending_and_with_folders_before_them(self, tmp_path):
-        files = order_files()
         changes = {"X0.wav": "X0", "X1.wav": "somewhere/else/X1.wav", "X2.wav": "C:\\files\\X2.wav"}
         rows = [(changes[row[0]], *row[1:]) for row in order_rows()]
-        files["CompA_order_benchmark.csv"] = table(ORDER_COLUMNS, rows)
-        check_order(opened(write_files(tmp_path, files)).configuration(ORDER))
+        check_order(opened(write_files(tmp_path, with_rows(rows))).configuration(ORDER))
 
 
-class TestFingerprints:
-    def test_are_of_content_wherever_it_lies(self, folder, tmp_path):
-        before = opened(folder).configuration(ORDER).fingerprint
-        moved = shutil.copytree(folder, tmp_path / "moved")
-        (moved / "CompA_order_files").rename(moved / "sounds")
-        assert opened(moved).configuration(ORDER).fingerprint == before
-        (moved / "sounds" / "X1.wav").write_bytes(encoded(9))
-        assert opened(moved).configuration(ORDER).fingerprint != before
-
-    def test_are_of_captions(self, folder):
-        before = opened(folder).configuration(ORDER).fingerprint
-        path = folder / "CompA_order_benchmark.csv"
-        path.write_bytes(path.read_bytes().replace(b"x1 then", b"x1 and then"))
-        assert opened(folder).configuration(ORDER).fingerprint != before
+def test_fingerprints_are_of_content_and_captions_wherever_they_lie(folder, tmp_path):
+    before = opened(folder).configuration(ORDER).fingerprint
+    moved = shutil.copytree(folder, tmp_path / "moved")
+    (moved / "CompA_order_files").rename(moved / "sounds")
+    assert opened(moved).configuration(ORDER).fingerprint == before
+    (moved / "sounds" / "X1.wav").write_bytes(encoded(9))
+    assert opened(moved).configuration(ORDER).fingerprint != before
+    path = folder / "CompA_order_benchmark.csv"
+    path.write_bytes(path.read_bytes().replace(b"x1 then", b"x1 and then"))
+    assert opened(folder).configuration(ORDER).fingerprint != before
 
 
-class TestCounts:
-    def test_other_than_the_published_are_said(self, folder):
-        with pytest.warns(UserWarning, match="scores are not those of others") as raised:
-            open_data(f"compa:{folder}")
-        texts = [str(warning.message) for warning in raised]
-        assert [text.partition(" has ")[2].partition(";")[0] for text in texts] == [
-            "2 items, 0 of them with a third clip",
-            "3 items, 1 of them with a third clip",
-        ]
-        assert "the published one has 400 and 100" in texts[1]
-
-    def test_that_are_the_published_ones_are_not(self, folder, monkeypatch, recwarn):
-        monkeypatch.setattr(compa, "EXPECTED", {ORDER: (3, 1), ATTRIBUTE: (2, 0)})
+def test_counts_other_than_the_published_are_said(folder, monkeypatch):
+    with pytest.warns(UserWarning, match="scores are not comparable") as raised:
         open_data(f"compa:{folder}")
-        assert not recwarn.list
+    texts = [str(warning.message) for warning in raised]
+    assert [text.partition(" has ")[2].partition(";")[0] for text in texts] == [
+        "2 items, 0 of them with a third clip",
+        "3 items, 1 of them with a third clip",
+    ]
+    assert "the published one has 400 and 100" in texts[1]
+    monkeypatch.setattr(compa, "EXPECTED", {ORDER: (3, 1), ATTRIBUTE: (2, 0)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_data(f"compa:{folder}")
 
 
 class TestWhatIsWrong:
@@ -202,8 +198,7 @@ class TestWhatIsWrong:
     def test_captions_and_files_that_lack_the_other(self, tmp_path):
         rows = [list(row) for row in order_rows(4)]
         rows[0][1], rows[1][2], rows[2][5], rows[3][4] = "-", "", "x with y", "X0.wav"
-        files = order_files(4) | {"CompA_order_benchmark.csv": table(ORDER_COLUMNS, rows)}
-        text = problems_of(write_files(tmp_path, files))
+        text = problems_of(write_files(tmp_path, with_rows(rows, 4)))
         for number, column in ((2, "pair_caption"), (3, "reversed_pair_file"), (4, "triplet_file")):
             assert f"row {number}: {column} is empty" in text
         assert "row 5: triplet_caption is empty" in text
@@ -216,27 +211,21 @@ class TestWhatIsWrong:
         assert "'X1.wav' is the name of CompA_order_files/X1.wav and more/X1.wav" in text
         assert "mine.csv is a second table of the same items" in text
 
-    def test_a_copy_without_a_twin(self, tmp_path):
-        names = [name for name in names_of_order() if name != "X1_rev.wav"]
-        assert "X1.wav has no twin X1_rev" in problems_of(write_copy(tmp_path / "x.parquet", names=names))
-
     def test_a_clip_and_its_reversed_one_that_are_the_same(self, tmp_path):
         rows = [list(row) for row in order_rows()]
         rows[0][2], rows[1][3] = rows[0][0], rows[1][1]
-        files = order_files() | {"CompA_order_benchmark.csv": table(ORDER_COLUMNS, rows)}
-        text = problems_of(write_files(tmp_path, files))
+        text = problems_of(write_files(tmp_path, with_rows(rows)))
         assert "2 things are wrong" in text
         assert "row 2, reversed_pair_file: the file 'X0.wav' is that of pair as well" in text
         assert f"row 3, reversed_pair_file: the caption {rows[1][1]!r} is that of pair as well" in text
 
-    def test_a_table_without_rows(self, tmp_path):
-        files = order_files() | {"CompA_order_benchmark.csv": table(ORDER_COLUMNS, [])}
-        assert "CompA_order_benchmark.csv has no rows" in problems_of(write_files(tmp_path / "it", files))
-        assert "x.parquet has no rows" in problems_of(write_copy(tmp_path / "x.parquet", names=[]))
-
-    def test_files_of_one_stem_in_a_copy(self, tmp_path):
-        path = write_copy(tmp_path / "x.parquet")
-        before = pq.read_table(path)
+    def test_tables_without_rows_and_copies_without_twins(self, tmp_path):
+        assert "CompA_order_benchmark.csv has no rows" in problems_of(write_files(tmp_path / "it", with_rows([])))
+        path = tmp_path / "x.parquet"
+        assert "x.parquet has no rows" in problems_of(write_copy(path, names=[]))
+        names = [name for name in names_of_order() if name != "X1_rev.wav"]
+        assert "X1.wav has no twin X1_rev" in problems_of(write_copy(path, names=names))
+        before = pq.read_table(write_copy(path))
         names = [name.replace("X1_rev.wav", "X0.flac") for name in before["file_name"].to_pylist()]
         pq.write_table(before.set_column(0, before.schema.field("file_name"), pa.array(names)), path)
         assert "X0.wav and X0.flac are of one item by file_name" in problems_of(path)

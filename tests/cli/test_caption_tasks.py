@@ -1,0 +1,81 @@
+"""`run` and `evaluate` with tasks of captions: our own, and the published benchmark as a user has it."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
+from audio_compositionality.evaluator.results.result import load_result
+
+from ..dataset_builder.sounds.published.published import attribute_files, order_files, write_files
+
+TASKS = "comp_a_order,comp_a_attribute"
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """The preset `mini` has few items, at a low rate."""
+    every = ["comp_a_order", "comp_a_attribute", "audio_text_retrieval", "zero_shot_audio"]
+
+    def preset(name="mini", *, recipes=None, **changes):
+        recipes = every if recipes is None else recipes
+        data = rendered_preset("mini", recipes=recipes, **({"items": 12} if "comp_a_order" in recipes else {}))
+        return RenderedData("mini", data.settings)
+
+    monkeypatch.setattr("audio_compositionality.dataset_builder.rendered.rendered_preset", preset)
+
+
+@pytest.mark.slow
+def test_run_of_the_benchmark_needs_nothing_and_ends_in_a_report(few, run, tmp_path, capsys):
+    out = tmp_path / "results"
+    assert run("run", "--benchmark", "comp_a", "--out", out) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("Scoring random, bag-of-words, tiny-clap on the preset mini")
+    assert {path.name for path in out.iterdir() if path.is_dir()} == {"random", "bag-of-words", "tiny-clap"}
+    results = {path.stem: load_result(path)[0] for path in out.glob("bag-of-words/*/*.json")}
+    assert set(results) == {"comp_a_order", "comp_a_attribute", "audio_text_retrieval", "zero_shot_audio"}
+    for name in ("comp_a_order", "comp_a_attribute"):
+        measures = results[name].measures
+        assert [measures[one] for one in ("text", "audio", "group", "match")] == [0, 0, 0, 0.5]
+    page = (out / "report.html").read_text("utf-8")
+    assert "chance" in page
+    assert page.count('class="said"') >= 8
+    assert os.stat(out / "report.html").st_size < 5_000_000
+
+
+@pytest.mark.slow
+def test_two_tasks_by_name_and_a_control_of_texts(few, run, tmp_path):
+    names = ("bag-of-words", "sorted-words:tiny-clap")
+    assert run("evaluate", *names, "--tasks", TASKS, "--out", tmp_path / "out") == 0
+    paths = sorted((tmp_path / "out").rglob("*.json"))
+    assert [path.stem for path in paths] == ["comp_a_attribute", "comp_a_order"] * 2
+    for path in paths:
+        result, _ = load_result(path)
+        assert (result.measures["group"], result.measures["match"]) == (0, 0.5)
+
+
+@pytest.fixture
+def compa(tmp_path):
+    """A miniature of the published benchmark, as a user has it."""
+    write_files(tmp_path / "CompA" / "attribute", attribute_files(4))
+    return write_files(tmp_path / "CompA" / "order", order_files(6)).parent
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:compa:UserWarning")
+def test_the_published_benchmark_is_scored_and_reported(compa, run, tmp_path, capsys):
+    out = tmp_path / "results"
+    assert run("run", "padded-audio:tiny-clap", "--data", f"compa:{compa}", "--out", out) == 0
+    results = [json.loads(path.read_text()) for path in out.rglob("comp_a_*.json")]
+    assert {result["task"] for result in results} == {"comp_a_order", "comp_a_attribute"}
+    models = {result["model"]["id"] for result in results}
+    assert {"random", "bag-of-words", "padded-audio:tiny-clap"} <= models
+    told = capsys.readouterr().out
+    assert f"on compa:{compa}, which takes" in told
+    # Sounds of the items can be listened to, and stand with their captions.
+    page = (out / "report.html").read_text()
+    assert "data:audio/" in page
+    assert "x0 then y0" in page

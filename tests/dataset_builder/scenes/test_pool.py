@@ -1,0 +1,362 @@
+"""Sounds by label and condition: which of them blocks have, and how a recording is placed in a clip."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations, islice
+
+import numpy as np
+import pytest
+
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.recipes.a_coat_instances import BlockSpec, draw_blocks
+from audio_compositionality.dataset_builder.scenes.pool import (
+    HIGHEST,
+    KNOTS,
+    LOWEST,
+    PAUSES,
+    SoundPool,
+    Use,
+    equalise,
+    evenly,
+    lay_out,
+    loudest_part,
+    mix_together,
+    place_recording,
+)
+from audio_compositionality.dataset_builder.sounds.entries import related
+
+from ..recipes.recorded import ENGINES, instances, labels_of, unconditioned
+
+
+def drawn(recordings, **changes):
+    pool = SoundPool(recordings)
+    return pool, list(draw_blocks(pool, BlockSpec(sounds=recordings, **{"blocks": 12, **changes})))
+
+
+def message(recordings, **changes):
+    with pytest.raises(DatasetError) as error:
+        drawn(recordings, **changes)
+    return str(error.value)
+
+
+class TestBlocks:
+    def test_sides_have_the_same_labels_under_unrelated_conditions(self):
+        pool, blocks = drawn(instances(14))
+        for number, block in enumerate(blocks):
+            assert block.number == number
+            first, second = block.sides.conditions
+            assert not related(first, second)
+            for condition, side in zip((first, second), (block.sides.first, block.sides.second), strict=True):
+                entries = [pool.entries[n] for n in side]
+                assert {entry.condition for entry in entries} == {condition}
+                assert tuple(entry.label for entry in entries) == block.sides.labels
+            assert len(set(block.sides.labels)) == 8
+
+    def test_contexts_have_labels_of_their_own_of_any_condition(self):
+        pool, blocks = drawn(instances(14), blocks=40)
+        conditions = set()
+        for block in blocks:
+            labels = [pool.entries[n].label for n in (*block.context_a, *block.context_c)]
+            assert len(block.context_a) == len(block.context_c) == 2
+            assert len({*labels, *block.sides.labels}) == 12
+            conditions |= {pool.entries[n].condition for n in block.context_a}
+        assert conditions == set(ENGINES)
+
+    def test_everything_is_used_evenly(self):
+        pool, blocks = drawn(instances(15, each=2), blocks=45)
+        # A label that is a class of a block is none of its contexts, whosever turn it is.
+        for used, every, most in (
+            (Counter(label for block in blocks for label in block.sides.labels), pool.labels, 1),
+            (Counter(pool.entries[n].label for b in blocks for n in (*b.context_a, *b.context_c)), pool.labels, 2),
+            (Counter(condition for block in blocks for condition in block.sides.conditions), ENGINES, 1),
+        ):
+            assert set(used) == set(every)
+            assert max(used.values()) - min(used.values()) <= most
+        recordings = Counter(n for b in blocks for n in (*b.sides.first, *b.sides.second, *b.context_a, *b.context_c))
+        assert len(recordings) == len(pool.entries)
+
+    def test_labels_are_as_even_as_conditions_allow(self):
+        # Eight of twenty labels are spoken by all, twelve by the first of either kind alone.
+        without = {(label, condition) for label in labels_of(20)[8:] for condition in ENGINES[1::2]}
+        pool, blocks = drawn(instances(20, without=without), blocks=40)
+        shared = [b for b in blocks if set(b.sides.conditions) == {ENGINES[0], ENGINES[2]}]
+        assert {label for block in shared for label in block.sides.labels} >= set(labels_of(20)[8:])
+        assert pool.by_condition[ENGINES[1]].keys() == set(labels_of(8))
+
+    def test_further_blocks_change_none(self):
+        recordings = instances(14, each=2)
+        _, few = drawn(recordings, blocks=5)
+        _, many = drawn(recordings, blocks=9)
+        assert many[:5] == few
+        assert drawn(recordings, blocks=5, seed=1)[1] != few
+
+    def test_related_conditions_can_be_allowed(self):
+        recordings = instances(12, conditions=("espeak/f1", "espeak/m1"))
+        _, blocks = drawn(recordings, unrelated=False)
+        assert {frozenset(block.sides.conditions) for block in blocks} == {frozenset(("espeak/f1", "espeak/m1"))}
+
+    def test_a_label_with_one_recording_serves_as_context(self):
+        without = {(label, condition) for label in labels_of(12)[8:] for condition in ENGINES[1:]}
+        pool, blocks = drawn(instances(12, without=without))
+        for block in blocks:
+            assert set(block.sides.labels) == set(labels_of(8))
+            assert {pool.entries[n].label for n in (*block.context_a, *block.context_c)} == set(labels_of(12)[8:])
+
+    def test_recordings_without_a_label_are_left_alone(self):
+        recordings = unconditioned([2] * 12)
+        entries = recordings.entries
+        nameless = tuple(type(entry)(entry.id, "", "", f"{100 + n:064x}") for n, entry in enumerate(entries))
+        more = type(recordings)((*nameless, *entries), recordings.seconds * 2, recordings.rates * 2)
+        pool, blocks = drawn(more)
+        assert all(pool.entries[n].label for b in blocks for n in (*b.sides.first, *b.sides.second, *b.context_a))
+
+
+class TestWithoutConditions:
+    def test_the_two_instances_are_of_different_groups(self):
+        groups = [f"speaker {place % 5}" for place in range(60)]
+        pool, blocks = drawn(unconditioned([5] * 12, groups), blocks=20)
+        for block in blocks:
+            assert block.sides.conditions == ("", "")
+            sides = [{pool.group(n) for n in side} for side in (block.sides.first, block.sides.second)]
+            assert not sides[0] & sides[1]
+
+    def test_each_recording_is_a_group_where_there_are_none(self):
+        _, blocks = drawn(unconditioned([2] * 12))
+        for block in blocks:
+            assert not set(block.sides.first) & set(block.sides.second)
+
+    def test_groups_that_cross_conditions_are_never_on_both_sides(self):
+        recordings = instances(12, conditions=("near", "far"), each=4)
+        entries = tuple(
+            type(entry)(entry.id, entry.label, entry.id[-5], entry.sha256, condition=entry.condition)
+            for entry in recordings.entries
+        )
+        pool, blocks = drawn(type(recordings)(entries, recordings.seconds, recordings.rates), blocks=20)
+        for block in blocks:
+            sides = [{pool.group(n) for n in side} for side in (block.sides.first, block.sides.second)]
+            assert not sides[0] & sides[1]
+
+
+class TestErrors:
+    def test_too_few_labels(self):
+        assert message(instances(10)) == (
+            "made up has 10 labels; 8 classes and 2 × 2 context sources need 12: --set classes=6"
+        )
+        assert message(instances(6)).endswith("need 12: --set classes=4 --set context_sources=1")
+        assert message(instances(3)).endswith("need 12; 4 are the least (--set classes=2 --set context_sources=1)")
+
+    def test_labels_with_one_recording(self):
+        text = message(unconditioned([3] * 6 + [1] * 7))
+        assert "8 classes need labels with two recordings each, of different groups; 6 of 13 have them" in text
+        assert "'label 06', 'label 07'" in text
+        assert text.endswith("have one only: --set classes=6")
+        assert message(unconditioned([3] * 7 + [1] * 5 + [0])).endswith("have one only: --set classes=7")
+
+    def test_conditions_that_share_too_few_labels(self):
+        without = {(label, condition) for label in labels_of(12)[5:] for condition in ENGINES[2:]}
+        assert message(instances(12, without=without)) == (
+            "made up has no two unrelated conditions that share 8 labels; 'espeak/f1' and 'flite/awb' share most, "
+            "5: --set classes=5"
+        )
+
+    def test_conditions_that_share_no_label(self):
+        conditions = [f"take {number}" for number in range(12)]
+        pairs = zip(labels_of(12), conditions, strict=True)
+        own = {(label, condition) for label in labels_of(12) for condition in conditions} - set(pairs)
+        text = message(instances(12, conditions=conditions, without=own))
+        assert "share most, 0; or leave conditions out: LABEL/file" in text
+
+    def test_conditions_that_are_all_related(self):
+        text = message(instances(12, conditions=("espeak/f1", "espeak/m1")))
+        assert "has 2 conditions, all related ('espeak/f1' and 'espeak/m1')" in text
+        assert "; --set unrelated=false allows related ones" in text
+
+    def test_one_condition(self):
+        assert message(instances(12, conditions=("near",))) == "made up has one condition ('near'); two are needed"
+
+    def test_groups_that_forbid_it(self):
+        one_speaker = unconditioned([2] * 12, ["speaker"] * 24)
+        assert "0 of 12 have them" in message(one_speaker)
+        # Of three speakers who say one word with each of the others, two are on one side: one word has no two sides.
+        pairs = [(f"{three}{n}", f"{three}{(n + 1) % 3}") for three in "abcd" for n in range(3)]
+        triangles = unconditioned([2] * 12, [speaker for pair in pairs for speaker in pair])
+        assert drawn(triangles, classes=6)[1]
+        assert message(triangles, classes=9, context_sources=1) == (
+            "made up: 9 classes need labels with two recordings each, of different groups; the groups of these "
+            "recordings do not allow that: --set classes=8, or other groups"
+        )
+
+    def test_no_labels(self):
+        expected = "made up has no labels; scenes are mixed of classes: names or whole numbers"
+        assert message(unconditioned([])) == expected
+        entries = tuple(replace(entry, label="") for entry in unconditioned([2] * 12).entries)
+        assert message(replace(unconditioned([2] * 12), entries=entries)) == expected
+
+    def test_labels_that_are_numbers_are_no_classes(self):
+        recordings = instances(12)
+        numbers = {label: float(place) / 4 for place, label in enumerate(labels_of(12))}
+        entries = [replace(e, label=str(numbers[e.label]), number=numbers[e.label]) for e in recordings.entries]
+        assert message(replace(recordings, entries=tuple(entries))) == (
+            "made up has numbers as labels, such as 0.0, which are no classes; scenes are mixed of classes: names or "
+            "whole numbers"
+        )
+
+
+class TestPool:
+    def test_the_best_pair_is_that_which_shares_most(self):
+        rng = np.random.default_rng(3)
+        conditions = [f"{kind}/{n}" for kind in "abc" for n in range(3)]
+        cells = [(label, condition) for label in labels_of(12) for condition in conditions]
+        without = {cell for cell in cells if rng.random() < 0.5}
+        pool = SoundPool(instances(12, conditions=conditions, without=without))
+        for unrelated in (True, False):
+            counts = {
+                pair: len(pool.by_condition[pair[0]].keys() & pool.by_condition[pair[1]].keys())
+                for pair in combinations(pool.by_condition, 2)
+                if not (unrelated and related(*pair))
+            }
+            best, pair = pool.best_pair(unrelated=unrelated)
+            assert best == max(counts.values()) == counts[tuple(sorted(pair))]
+            drawn_pairs = list(pool.pairs(4, Use(), rng, unrelated=unrelated))
+            expected = {frozenset(pair) for pair, count in counts.items() if count >= 4}
+            assert {frozenset(pair) for pair in drawn_pairs} == expected
+
+    def test_thousands_of_conditions_take_no_time(self):
+        conditions = [f"speaker {number:04d}" for number in range(1_500)]
+        recordings = instances(12, conditions=conditions)
+        pool = SoundPool(recordings)
+        settings = BlockSpec(sounds=recordings, blocks=20)
+        used = [c for block in islice(draw_blocks(pool, settings), 20) for c in block.sides.conditions]
+        assert len(set(used)) == 40
+
+    def test_what_was_drawn_least_comes_first(self):
+        rng = np.random.default_rng(0)
+        use = Counter({"a": 2, "b": 1})
+        orders = {tuple(evenly("abcd", use, rng)) for _ in range(50)}
+        assert orders == {("c", "d", "b", "a"), ("d", "c", "b", "a")}
+
+
+RATE = 8_000
+
+
+def noise(length, seed=0):
+    return np.random.default_rng(seed).standard_normal(length)
+
+
+class TestLayout:
+    @pytest.mark.parametrize("phase", [0.0, 0.4, 0.999])
+    def test_a_short_recording_is_repeated_from_its_phase(self, phase):
+        recording = noise(700)
+        clip = lay_out(recording, 4_000, 300, phase)
+        start = int(phase * 1_000)
+        period = np.concatenate([recording, np.zeros(300)])
+        assert np.array_equal(clip[:1_000], np.roll(period, -start))
+        assert np.array_equal(clip[1_000:], clip[:-1_000])
+
+    @pytest.mark.parametrize(("phase", "start"), [(0.0, 7_000), (0.5, 8_000), (0.9999, 9_000)])
+    def test_a_long_one_gives_a_window_with_its_loudest_part(self, phase, start):
+        recording = 0.01 * noise(20_000)
+        recording[9_000:11_000] *= 100
+        assert loudest_part(recording, 2_000) in range(8_970, 9_001)
+        clip = lay_out(recording, 4_000, 100, phase)
+        (there,) = [n for n in range(16_001) if np.array_equal(recording[n : n + 4_000], clip)]
+        assert there == pytest.approx(start, abs=30)
+
+    def test_one_whose_loudest_part_is_at_an_end_is_heard_round_the_pause(self):
+        recording = 0.01 * noise(20_000)
+        recording[:2_000] *= 100
+        clip = lay_out(recording, 4_000, 300, 0.0)
+        assert np.array_equal(clip[2_000:], recording[:2_000])
+        assert not clip[1_700:2_000].any()
+        assert np.array_equal(clip[:1_700], recording[-1_700:])
+
+    @pytest.mark.parametrize("length", [100, 999, 1_999, 2_500, 3_700, 3_999, 4_000, 4_001, 9_000])
+    def test_the_loudest_part_is_always_heard_and_never_in_the_same_place(self, length):
+        recording = 1e-3 * noise(length)
+        recording[length // 3] = 5
+        places = set()
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            clip = lay_out(recording, 4_000, int(RATE * rng.uniform(*PAUSES)), rng.random())
+            assert len(clip) == 4_000
+            assert clip.max() == 5
+            places.add(int(clip.argmax()))
+        assert len(places) > 15
+
+    def test_of_equal_parts_the_first_is_the_loudest(self):
+        period = np.sin(2 * np.pi * np.arange(500) / 500)
+        wobbling = np.tile(period, 20) * (1 + 1e-9 * noise(10_000))
+        assert loudest_part(wobbling, 1_000) == loudest_part(wobbling[::-1], 1_000) == 0
+
+
+class TestFilter:
+    def test_its_gain_runs_smoothly_through_the_knots(self):
+        gains = np.random.default_rng(1).normal(0, 4, KNOTS)
+        pulse = np.zeros(32_000)
+        pulse[16_000] = 1
+        spectrum = 20 * np.log10(np.abs(np.fft.rfft(equalise(pulse, 16_000, gains))))
+        frequencies = np.fft.rfftfreq(32_000, 1 / 16_000)
+        knots = np.geomspace(LOWEST, HIGHEST, KNOTS)
+        assert np.interp(knots, frequencies, spectrum) == pytest.approx(gains, abs=0.05)
+        assert spectrum[frequencies < 40] == pytest.approx(gains[0], abs=0.1)
+        within = frequencies > LOWEST
+        assert spectrum[within].max() < gains.max() + 0.05
+        assert spectrum[within].min() > gains.min() - 0.05
+        # Half a cosine is steepest in its middle.
+        steepest = np.pi / 2 * np.abs(np.diff(gains)).max() / np.log(knots[1] / knots[0])
+        slopes = np.diff(spectrum[within]) / np.diff(np.log(frequencies[within]))
+        assert np.abs(slopes).max() < 1.05 * steepest
+
+    def test_it_keeps_the_phase_and_does_not_run_from_the_end_into_the_beginning(self):
+        pulse = np.zeros(8_000)
+        pulse[-1] = 1
+        clip = equalise(pulse, 16_000, np.linspace(-8, 8, KNOTS))
+        assert np.abs(clip).argmax() == 7_999
+        assert np.abs(clip[:1_000]).max() < 1e-6
+
+    def test_no_decibels_are_no_filter(self):
+        clip = noise(500)
+        assert equalise(clip, RATE, np.zeros(KNOTS)) is clip
+
+
+class TestPlacing:
+    def test_levels_are_one_whatever_the_recording(self):
+        for seed, (length, rate, scale) in enumerate(
+            [(1_000, 8_000, 1e-3), (44_100, 44_100, 0.9), (90_000, 16_000, 3)]
+        ):
+            clip = place_recording(scale * noise(length), rate, 4_000, RATE, 4.0, np.random.default_rng(seed))
+            assert clip.shape == (4_000,)
+            assert np.sqrt(np.mean(clip**2)) == pytest.approx(1, abs=1e-12)
+
+    def test_the_same_numbers_are_drawn_for_all(self):
+        states = set()
+        for length, eq in ((500, 0.0), (20_000, 4.0)):
+            rng = np.random.default_rng(0)
+            place_recording(noise(length), RATE, 4_000, RATE, eq, rng)
+            states.add(rng.random())
+        assert len(states) == 1
+
+    def test_its_polarity_is_either_as_often(self):
+        offset = np.ones(4_000) + 0.1 * noise(4_000)
+        signs = [
+            np.sign(place_recording(offset, RATE, 4_000, RATE, 0.0, np.random.default_rng(seed)).sum())
+            for seed in range(400)
+        ]
+        # Three standard errors of 400 throws of a coin.
+        assert abs(np.mean(signs)) < 3 / 20
+
+    def test_a_lower_rate_is_resampled(self):
+        times = np.arange(22_050) / 22_050
+        clip = place_recording(np.sin(2 * np.pi * 440 * times), 22_050, 8_000, 8_000, 0.0, np.random.default_rng(0))
+        assert np.abs(np.fft.rfft(clip)).argmax() == 440
+
+    @pytest.mark.parametrize(("scale", "heard"), [(0, "no sound at all"), (1e-5, "100 dB below full scale")])
+    def test_silence_is_refused(self, scale, heard):
+        with pytest.raises(DatasetError, match=rf"^is silent where it is loudest \({heard}\): leave it out"):
+            place_recording(scale * noise(50_000), RATE, 4_000, RATE, 4.0, np.random.default_rng(0))
+
+    def test_sources_have_one_level_together(self):
+        clip = mix_together([noise(500, 1), noise(500, 2), noise(500, 3)])
+        assert np.sqrt(np.mean(clip**2)) == pytest.approx(1, abs=1e-12)
+        with pytest.raises(DatasetError, match="cancel each other"):
+            mix_together([noise(500), -noise(500)])

@@ -1,0 +1,192 @@
+"""Every format keeps one contract: events that are written are read, damaged ones refused with their place."""
+
+import json
+import re
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, AnnotationError
+from audio_compositionality.dataset_builder.sounds.formats import _registry as formats
+from audio_compositionality.dataset_builder.sounds.formats import (
+    check_format,
+    format_of,
+    list_formats,
+    load_reader,
+    read_annotations,
+    register_format,
+)
+from audio_compositionality.dataset_builder.sounds.formats.parsing import ReadOptions
+from audio_compositionality.support.errors import InputError
+
+from .written import SECONDS, STRONG, WHOLE_SECONDS, WRITERS, events_of, rows, write
+
+each_format = pytest.mark.parametrize("name", WRITERS)
+
+
+def written(name, folder, clips):
+    """The path of labels in a format, and how long the recordings are."""
+    return WRITERS[name](folder, clips), ReadOptions(durations=dict.fromkeys(clips, SECONDS))
+
+
+@st.composite
+def spans(draw):
+    """Intervals of whole numbers that do not meet, of one label or several."""
+    events = []
+    for label in draw(st.sets(st.sampled_from(["Dog", "cat", "car horn"]), min_size=1)):
+        borders = sorted(draw(st.sets(st.integers(0, 10), min_size=2, max_size=6)))
+        events += [(*pair, label) for pair in zip(borders[::2], borders[1::2], strict=False)]
+    return events
+
+
+def test_every_format_is_written_here():
+    assert tuple(sorted(WRITERS)) == tuple(sorted(list_formats()))
+    for name in WRITERS:
+        assert (load_reader(name).name, bool(load_reader(name).meaning)) == (name, True)
+
+
+@each_format
+@settings(max_examples=15)
+@given(spans(), spans())
+def test_events_that_are_written_are_read(name, first, second):
+    unit = 1 if name in WHOLE_SECONDS else 0.25
+    clips = {
+        clip: [(onset * unit, offset * unit, label) for onset, offset, label in events]
+        for clip, events in (("b", first), ("a", second))
+    }
+    if name != "audioset-strong":
+        clips["silent"] = []
+    with tempfile.TemporaryDirectory() as folder:
+        path, options = written(name, Path(folder), clips)
+        annotations = read_annotations(path, name, options)
+    assert [annotation.recording for annotation in annotations] == sorted(clips)
+    for annotation in annotations:
+        assert (annotation.duration, annotation.source_name) == (SECONDS, name)
+        assert sorted(events_of(annotation)) == sorted(clips[annotation.recording])
+        assert [event.onset for event in annotation.events] == sorted(event.onset for event in annotation.events)
+
+
+@each_format
+def test_its_files_are_recognised(name, tmp_path):
+    unit = 1 if name in WHOLE_SECONDS else 0.5
+    path, _ = written(name, tmp_path, {"a": [(unit, 3 * unit, "Dog")]})
+    assert format_of(path) == name
+
+
+WRONG = {
+    "ends before it begins": ((3, 2, "Dog"), r"'Dog' lasts from 3\.0 to 2\.0 s; expected is 0 ≤ onset < offset"),
+    "ends as it begins": ((3, 3, "Dog"), r"'Dog' lasts from 3\.0 to 3\.0 s"),
+    "begins before the recording": ((-1, 2, "Dog"), r"'Dog' lasts from -1\.0 to 2\.0 s"),
+    "has no number": (("x", 2, "Dog"), "'x'.*; expected are seconds"),
+    "has not a number": ((1, "nan", "Dog"), "'nan'.*; expected are seconds"),
+    "never ends": ((1, "inf", "Dog"), "'inf'.*; expected are seconds"),
+    "has no label": ((1, 2, ""), r"the event from 1\.0 to 2\.0 s has no label"),
+    "ends after the recording": ((1, 12, "Dog"), r"'Dog' lasts until 12 s, after the end of the recording at 10 s"),
+}
+"""Events that cannot be, and what is said of them."""
+
+PLACES = {
+    "audioset-strong": r"labels\.tsv:3",
+    "audiotime": r"timestamp_captions\.json:1",
+    "desed": r"labels\.tsv:3",
+    "jams": r"two\.jams: tag_open 1",
+    # Further seconds of the same event follow.
+    "maestro": r"labels\.csv:\d+",
+    "maestro-soft": r"two\.txt:\d+",
+    "table": r"labels\.csv:3",
+    "text": r"two\.txt:1",
+}
+
+
+@each_format
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_event_is_refused_with_its_place_or_its_recording_left_out(name, wrong, tmp_path):
+    event, message = WRONG[wrong]
+    path, options = written(name, tmp_path, {"one": [(0, 1, "Cat")], "two": [event]})
+    with pytest.raises(AnnotationError, match=f"{PLACES[name]}: .*{message}") as raised:
+        read_annotations(path, name, options)
+    assert "--skip-invalid leaves out such recordings" in str(raised.value)
+    left_out = {}
+    (kept,) = read_annotations(path, name, replace(options, left_out=left_out))
+    assert (kept.recording, events_of(kept)) == ("one", [(0, 1, "Cat")])
+    assert re.search(f"^{PLACES[name]}: .*{message}", left_out.pop("two"))
+    assert left_out == {}
+
+
+@each_format
+def test_files_that_cannot_be_read_are_refused_by_name(name, tmp_path):
+    path, options = written(name, tmp_path, {"one": [(0, 1, "Cat")], "two": [(0, 1, "cat")]})
+    with pytest.raises(AnnotationError, match="the labels 'Cat' and 'cat' differ by upper and lower case alone"):
+        read_annotations(path, name, options)
+    file = path if path.is_file() else sorted(path.iterdir())[0]
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(AnnotationError, match=rf"{file.name}.* cannot be read as text|{file.name}: .*as text"):
+        read_annotations(path, name, options)
+    with pytest.raises(AnnotationError, match=r"is no file|is neither a file nor a folder"):
+        read_annotations(tmp_path / "none", name, options)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(AnnotationError, match=r"is no file|holds no file that ends in"):
+        read_annotations(tmp_path / "empty", name, options)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "format"),
+    [
+        ("a.csv", rows(STRONG, ("a.wav", 0, 1.5, "Dog"), ("b.wav", "", "", "")), "desed"),
+        ("a.csv", rows(STRONG, ("a.wav", 0, 2, "car")), None),
+        ("a.tsv", rows(STRONG, ("a.wav", 0, 1, "car")), None),
+        ("a.tsv", rows(STRONG), None),
+        ("a.tsv", rows((*STRONG, "confidence"), ("a-000-1000.wav", 0, 1, "car", 0.4)), "maestro-soft"),
+        ("text/a.txt", "car\t0\t1\n", None),
+        ("text/a.txt", "0\t1\t5\n", None),
+        # Alone it could be a part of something else.
+        ("a.txt", "0\t1.5\tcar\n", None),
+        ("a.tsv", "b_0\t0\t1\t/m/1\n", "audioset-strong"),
+        ("a.tsv", "b_0\t0\t1\tcar\n", None),
+        ("a.csv", "file,start,end,class\na.wav,0,1,car\n", None),
+        ("a.json", "[1]", None),
+        ("a.json", json.dumps({"a": {"event": 1}}), None),
+    ],
+)
+def test_files_that_leave_a_doubt_are_not_guessed(tmp_path, name, text, format):
+    path = write(tmp_path, name, text)
+    place = path.parent if "/" in name else path
+    if format is not None:
+        assert format_of(place) == format
+        return
+    with pytest.raises(AnnotationError, match=f"{path.name} does not say which format it is in; name one") as raised:
+        format_of(place)
+    assert all(f" {format} (" in str(raised.value) for format in list_formats())
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000])
+def test_files_that_are_no_json_are_named(tmp_path, text):
+    path = write(tmp_path, "a.json", text)
+    for read in (format_of, lambda path: read_annotations(path, "audiotime")):
+        with pytest.raises(AnnotationError, match=r"a.json is no JSON"):
+            read(path)
+    with pytest.raises(AnnotationError, match=r"^a\.jams: the file is no JSON"):
+        read_annotations(path.rename(tmp_path / "a.jams"), "jams")
+
+
+def test_a_format_that_is_none_gets_the_nearest():
+    with pytest.raises(AnnotationError, match="did you mean 'maestro'"):
+        check_format("mestro")
+    with pytest.raises(InputError, match="there is no format of labels 'dased'; did you mean 'desed'"):
+        read_annotations("x", "dased")
+
+
+def test_a_format_of_somebody_else_is_read(tmp_path, monkeypatch):
+    class Lengths:
+        name, meaning = "lengths", "a duration a line"
+
+        def read(self, path, options):
+            return tuple(Annotation(f"{n}", float(line), (), 0.0, "x") for n, line in enumerate(path.open()))
+
+    monkeypatch.setattr(formats, "_added", {})
+    register_format(Lengths())
+    assert len(read_annotations(write(tmp_path, "a", "1\n2\n"), "lengths")) == 2
