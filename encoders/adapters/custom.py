@@ -16,7 +16,9 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -271,6 +273,14 @@ def _user_frames(error: BaseException) -> Iterator[traceback.FrameSummary]:
             yield frame
 
 
+class _UncachedLoader(SourceFileLoader):
+    """Compiles a file whenever it is run: by its time, in seconds, and its size, a cached module would be taken for one
+    that was changed in between. So no cache is left in a user's folder either."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def load_attribute(path: Path, attribute: str) -> Any:
     """An attribute of a Python file, which is run as a module of a name of its own.
 
@@ -282,7 +292,7 @@ def load_attribute(path: Path, attribute: str) -> Any:
     """
     path = path.resolve()
     name = f"_audio_compositionality_{path.stem}_{sha256_of(str(path).encode())[:12]}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_UncachedLoader(name, str(path)))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
