@@ -139,9 +139,9 @@ class ModelVerdict:
         """The verdict in words, after the name of the model and "is"; see the rules of this module."""
         sentence = _said(self.titles, self.tasks)
         if not self.beside:
-            return f"{sentence}."
+            return sentence
         titles = _titles([task.comparison for task in (*self.tasks, *self.beside)])
-        return f"{sentence}. Beside that, {_said(titles[len(self.tasks) :], self.beside)}."
+        return f"{sentence} Beside that, {_said(titles[len(self.tasks) :], self.beside)}"
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -150,12 +150,13 @@ class ModelVerdict:
 
 
 def _said(titles: Sequence[str], tasks: Sequence[TaskVerdict]) -> str:
-    """The standing of a model in several tasks, in one sentence without its end."""
+    """The standing of a model in several tasks, in one sentence."""
     groups: dict[tuple[int, str, str], list[str]] = {}
     for title, task in zip(titles, tasks, strict=True):
         rank = -1 if task.unread else list(Standing).index(task.standing)
         groups.setdefault((rank, *_clause(task)), []).append(title)
-    return "; ".join(f"{before} by {listed(by)}{after}" for (_, before, after), by in sorted(groups.items()))
+    said = "; ".join(f"{before} by {listed(by)}{after}" for (_, before, after), by in sorted(groups.items()))
+    return said if said.endswith("?") else f"{said}."
 
 
 def _clause(task: TaskVerdict) -> tuple[str, str]:

@@ -174,6 +174,11 @@ class TaskVerdict:
         return Standing.UNKNOWN if Standing.UNKNOWN in standings else Standing.ABOVE
 
     @property
+    def is_evidence(self) -> bool:
+        """Whether nothing that needs no learning explains the score."""
+        return self.standing is Standing.ABOVE
+
+    @property
     def is_same_as_twin(self) -> bool:
         """Whether the model and its twin have the same score in every sample."""
         return any(check.is_same for bar in self.bars if bar.name == TWIN for check in bar.checks)

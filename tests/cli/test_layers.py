@@ -12,7 +12,7 @@ from audio_compositionality.encoders.families.whisper import WhisperEncoder
 from audio_compositionality.encoders.loading.names import is_twin
 from audio_compositionality.encoders.options import LanguageOptions
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.verdicts import verdicts
+from audio_compositionality.evaluator.compare.verdicts import task_verdicts
 from audio_compositionality.evaluator.results.result import load_result
 
 NAME = "small-whisper"
@@ -92,8 +92,8 @@ def test_each_draw_has_a_result_and_the_verdict_asks_for_all(whisper, folder, tm
     assert len(set(comparison.labels)) == 8
     scores = {result.label: result.result.measures["a_coat"] for result in comparison.results}
     assert len({scores[label] for label in labels[twin]}) == 3
-    (verdict,) = verdicts(comparison)
-    said = " ".join(check.words for check in verdict.questions[0].checks)
+    (verdict,) = task_verdicts(comparison)
+    said = " ".join(check.words for check in verdict.bars[0].checks)
     assert all(label[:60] in said for label in labels[twin])
 
 

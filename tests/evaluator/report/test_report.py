@@ -213,7 +213,7 @@ class TestThePage:
     def test_begins_with_what_was_measured_and_the_warning(self, page, comparisons):
         headings = [text for _, text in page.find("h2")]
         expected = ["Scores", "Listen", "Figures", "Diversity", "How it was computed", "Cite"]
-        assert headings == ["Which is better, and can it be trusted?", *expected]
+        assert headings == ["Verdict", *expected]
         assert "2 trained models, 1 untrained network and 2 baselines" in page.text
         for comparison in comparisons:
             rows, clips = comparison.configuration.rows, comparison.configuration.clip_ids
@@ -224,9 +224,9 @@ class TestThePage:
             assert f"{len(comparison.ids)} {info.samples}: {info.question}" in page.text
             assert info.warning in page.text
         # The later models were made to score higher, and the twin stands between the two: org/two has none.
-        assert "None of the 2 models is shown to be above what needs no learning" in page.text
-        assert "No evidence of learning in these scores. By A-COAT: it is" in page.text
-        assert "No untrained twin is among the results" in page.text
+        assert "None of 2 models is above every bar; " in page.text
+        assert "Among models that are not above every bar, order says nothing." in page.text
+        assert "score `untrained:org/two` beside it" in page.text
 
     def test_has_the_scores_of_the_results(self, page, comparisons):
         for comparison in comparisons:
@@ -565,7 +565,7 @@ def test_of_baselines_alone_there_is_nothing_to_judge(without_figures, tiny_data
     highest = int(comparison.view("adjusted").values.mean(axis=1).argmax())
     assert shown_samples(page)[0] == comparison.ids[highest]
     assert "by the mean score over all models." in page.text
-    assert "All results are of baselines: there is nothing to judge." in page.text
+    assert "There is nothing to judge: no result is of a trained model" in page.text
 
 
 def test_mistakes_leave_nothing(results, tmp_path):
