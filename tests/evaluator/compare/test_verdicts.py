@@ -170,7 +170,7 @@ def test_the_sentence_about_one_model(cases):
     above = f"above its untrained twin, {LOG_MEL} and energy alone"
     for case, said in (
         ({}, f"{above} by T."),
-        ({"one": 0.3, "twin": 0.6}, "below its untrained twin by T."),
+        ({"one": 0.3, "twin": 0.6}, "below its untrained twin and not shown to be above energy alone by T."),
         ({"one": 0.5, "twin": 0.2, "described": 0.6}, f"below {LOG_MEL} by T."),
         (
             {"one": 0.5, "twin": 0.51, "described": 0.5},
@@ -193,9 +193,10 @@ def test_the_sentence_over_tasks(cases):
     """Tasks of which the same is said stand together; those above all bars come first."""
     above = f"above its untrained twin, {LOG_MEL} and energy alone"
     lower = {"one": 0.3, "twin": 0.6}
+    below = "below its untrained twin and not shown to be above energy alone"
     for tasks, said in (
         ([cases("A"), cases("B")], f"{above} by A and B."),
-        ([cases("A", **lower), cases("B"), cases("C", **lower)], f"{above} by B; below its untrained twin by A and C."),
+        ([cases("A", **lower), cases("B"), cases("C", **lower)], f"{above} by B; {below} by A and C."),
         (
             [cases("A"), cases("B", twin=None)],
             f"{above} by A; not to be judged yet by B: no result of its untrained twin: score `untrained:one` beside "
