@@ -175,3 +175,19 @@ def toy_on_request(monkeypatch: pytest.MonkeyPatch) -> Task:
 def checkpoints() -> Path:
     """The folder with real pretrained weights, for tests marked ``weights``; they are made when they are not there."""
     return make_checkpoints(_CHECKPOINTS)
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on the path (Debian: apt-get install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # Containers leave Chromium no sandbox; the page is our own.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()

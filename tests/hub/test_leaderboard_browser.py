@@ -30,7 +30,6 @@ from .walkthrough import running_space
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 RESULTS = "lab/audio-compositionality-results"
 TITLE = "audio-compositionality leaderboard"
 
@@ -117,19 +116,6 @@ def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.1)
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium on the path (Debian: apt-get install chromium)")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # Containers leave Chromium no sandbox; the page is our own.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 LEAVING = ("AbortError: signal is aborted", "Unexpected error Connection errored out", "Connection errored out")

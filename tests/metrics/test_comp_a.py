@@ -248,6 +248,19 @@ def test_copies_of_items_narrow_no_interval_where_clusters_say_so() -> None:
         assert untold[name][1] - untold[name][0] < 0.5 * width
 
 
+@pytest.mark.slow
+def test_intervals_cover_by_cluster() -> None:
+    rng, hits = np.random.default_rng(8), 0
+    for _ in range(400):
+        clusters = rng.integers(28, size=200)
+        rates = rng.beta(1.2, 2.8, size=28)
+        right = rng.random(200) < rates[clusters]
+        s = np.where(right[:, None, None], np.eye(2), 1 - np.eye(2))
+        low, high = comp_a(similarity=s, clusters=clusters)["intervals"]["group"]
+        hits += low <= 0.3 <= high
+    assert 0.91 < hits / 400 < 0.98
+
+
 def test_tags_tell_items_apart() -> None:
     s = np.array([np.eye(2), 1 - np.eye(2), np.eye(2), np.full((2, 2), 0.5)])
     mention = ["forward", "reverse", "forward", "reverse"]

@@ -8,7 +8,6 @@ import importlib.metadata
 import inspect
 import json
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -35,7 +34,6 @@ from ..hub.clients import process_environment
 
 FOLDER = Path(metrics.__file__).parent
 ROOT = Path(__file__).parents[2]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 HOSTILE = "<img src=x onerror=document.title='broken'>"
 QUICK = {"max_steps": 2, "progress": False, "probes": ("ridge",)}
 
@@ -382,19 +380,6 @@ def test_metric_that_says_nothing_of_its_page_has_one(tmp_path: Path) -> None:
 
 
 # ----- the Spaces as they run
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium on the path (Debian: apt-get install chromium)")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # Containers leave Chromium no sandbox; the page is our own.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 STANDING_FOR_ALL = ("a_coat", "a_coat_instances", "a_tre", "binding", "informativeness", "polybench")

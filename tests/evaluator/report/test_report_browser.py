@@ -1,7 +1,5 @@
 """The report in a real browser: Debian's Chromium, driven by Playwright."""
 
-import shutil
-
 import pytest
 
 from audio_compositionality.dataset_builder.rendered import RenderedData
@@ -10,8 +8,6 @@ from audio_compositionality.evaluator.report import sections
 from audio_compositionality.evaluator.report.page import write_report
 
 pytestmark = pytest.mark.browser
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 HOSTILE = (
     "<img src=x onerror=document.title='broken'>",
@@ -22,19 +18,6 @@ HOSTILE = (
 MODELS = ("random", "log-mel-statistics", "org/one", "untrained:org/one", *HOSTILE)
 
 OPEN = "all => all.forEach((one) => { one.open = true; })"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium on the path (Debian: apt-get install chromium)")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # Containers leave Chromium no sandbox; the page is our own.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
