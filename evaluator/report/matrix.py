@@ -9,11 +9,9 @@ from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.conclusions import Verdicts
 from audio_compositionality.evaluator.compare.frame import score_rows
 from audio_compositionality.evaluator.compare.loading import ModelKind
+from audio_compositionality.evaluator.compare.summary import SIGNS
 from audio_compositionality.evaluator.compare.verdicts import Standing
 from audio_compositionality.support.text import number_text
-
-SIGNS = {Standing.ABOVE: "▲", Standing.BELOW: "▼", Standing.NOT_SHOWN: "○", Standing.UNKNOWN: "?"}
-"""The sign of a standing, for readers who see no colour and for print."""
 
 
 @dataclass(frozen=True)

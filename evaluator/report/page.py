@@ -29,20 +29,27 @@ from audio_compositionality.evaluator.compare.conclusions import Verdicts, verdi
 from audio_compositionality.evaluator.compare.diversity import MIN_CLUSTERS
 from audio_compositionality.evaluator.compare.loading import GivenResults, ModelKind, model_kind
 from audio_compositionality.evaluator.compare.statistics import BOOTSTRAP_RESAMPLES, MIN_SAMPLES
-from audio_compositionality.evaluator.compare.summary import layer_table, size_table, summary_table, verdict_tables
+from audio_compositionality.evaluator.compare.summary import (
+    SIGNS,
+    layer_table,
+    size_table,
+    summary_table,
+    verdict_tables,
+)
 from audio_compositionality.evaluator.compare.tables import NOT_INCLUDED
 from audio_compositionality.evaluator.compare.verdicts import LEAST_DIFFERENCE
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
-from audio_compositionality.support.table import Cell, Column, cell_text, to_latex, to_markdown
+from audio_compositionality.support.latex import to_latex
+from audio_compositionality.support.table import Cell, Column, cell_text, to_markdown
 from audio_compositionality.support.text import listed, number_text, plain, shortened
 from audio_compositionality.tasks.base import UNTRAINED_TWIN
 from audio_compositionality.tasks.benchmarks.info import benchmark_info
 
 from .facts import LONGEST_TEXT, counted, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
-from .matrix import SIGNS, matrix_of
+from .matrix import matrix_of
 from .overview import named_baselines
 from .sections import (
     SECTION_STEPS,
@@ -154,7 +161,7 @@ def _page(
         "verdicts": verdicts,
         "matrix": matrix_of(verdicts, [section.title for section in sections]),
         "verdict_tables": [table for table in verdict_tables(verdicts) if table.rows],
-        "summary_table": summary_table(comparisons),
+        "summary_table": summary_table(verdicts),
         "series": [table for table in (layer_table(comparisons), size_table(comparisons)) if table is not None],
         "summary": _summary(comparisons),
         "twin_words": _twin_words(sections, bool(verdicts.models)),
