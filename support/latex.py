@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from .table import Table, cell_text
 from .text import plain
 
-LATEX_WIDTH = 505.0
-"""Width of a page of two columns in TeX points: 7 inches."""
+LATEX_WIDTH = 496.0
+"""Points of a table: 7 inches, a page of two columns, less what other fonts need."""
 
 LATEX_COLUMN = 240.0
 """Width of one of its columns: 3.3 inches."""

@@ -64,6 +64,9 @@ from .sections import (
 MOST_PAGE_BYTES = 4_900_000
 """Most bytes of a page, which has to stay below 5 MB."""
 
+MOST_PICTURED = 6
+"""Most tasks whose lines are not folded."""
+
 MOST_COPIED = 100
 """Most rows of a table with copies in LaTeX and Markdown: no paper prints a longer one."""
 
@@ -159,11 +162,12 @@ def _page(
         "sections": sections,
         "benchmarks": benchmarks,
         "verdicts": verdicts,
-        "matrix": matrix_of(verdicts, [section.title for section in sections]),
+        "matrix": matrix_of(verdicts),
         "verdict_tables": [table for table in verdict_tables(verdicts) if table.rows],
         "summary_table": summary_table(verdicts),
         "series": [table for table in (layer_table(comparisons), size_table(comparisons)) if table is not None],
         "summary": _summary(comparisons),
+        "lettered": [one for one in comparisons if _LETTERS <= set(one.info.captions)],
         "twin_words": _twin_words(sections, bool(verdicts.models)),
         "data_summary": _data_summary(comparisons),
         "baselines": baselines,
@@ -185,6 +189,10 @@ def _page(
         most = max(audio - 0.75 * (excess + 1_000), audio / 10)
         page = template.render(heard=_heard(sections, most), **facts)
     return page
+
+
+_LETTERS = {"A", "B", "C", "D"}
+"""Names of the clips of a row that the first screen explains in a drawing."""
 
 
 def _heard(sections: Sequence[Section], most_bytes: float) -> dict[str, tuple[HeardSample, ...]]:
@@ -277,6 +285,7 @@ def _environment() -> jinja2.Environment:
         resamples=BOOTSTRAP_RESAMPLES,
         matters=LEAST_DIFFERENCE,
         signs=SIGNS,
+        most_pictured=MOST_PICTURED,
         not_included=NOT_INCLUDED,
         most_copied=MOST_COPIED,
         longest_caption=LONGEST_CAPTION,
