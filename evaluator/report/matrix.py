@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
@@ -34,6 +35,11 @@ class MatrixCell:
     def sign(self) -> str:
         """One of `SIGNS`; empty where nothing is judged."""
         return "" if self.standing is None else SIGNS[self.standing]
+
+    @property
+    def brief(self) -> str:
+        """The score without the zero before its point, for many columns: ``.25``."""
+        return re.sub(r"^(−?)0\.", r"\1.", self.text)
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def _page(
         "summary_table": summary_table(verdicts),
         "series": [table for table in (layer_table(comparisons), size_table(comparisons)) if table is not None],
         "summary": _summary(comparisons),
-        "lettered": [one for one in comparisons if _LETTERS <= set(one.info.captions)],
+        "lettered": [one for one in comparisons if set(one.info.captions) >= _LETTERS],
         "twin_words": _twin_words(sections, bool(verdicts.models)),
         "data_summary": _data_summary(comparisons),
         "baselines": baselines,
