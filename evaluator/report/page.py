@@ -10,11 +10,14 @@ import base64
 import hashlib
 import importlib.metadata
 import math
+import os
 import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from html import escape
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -115,6 +118,41 @@ def write_report(
     check_report_file(Path(out))
     verdicts = verdicts_of(compare_results(results, data=data))
     return write_verdicts(verdicts, out, model=model, figures=figures, command=command, progress=progress)
+
+
+@dataclass(frozen=True)
+class Report(os.PathLike[str]):
+    """A report that was written: a path for programs, the page itself in a notebook.
+
+    Attributes:
+        path: of the file.
+    """
+
+    path: Path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, whose script reaches nothing of the notebook."""
+        page = escape(self.path.read_text("utf-8"))
+        return f'<iframe title="Report" sandbox="allow-scripts" width="100%" height="900" srcdoc="{page}"></iframe>'
+
+
+def report(
+    results: GivenResults,
+    out: str | Path = "report.html",
+    *,
+    data: str | Path | RenderedData | None = None,
+    model: str | None = None,
+    figures: str | Path | None = None,
+    progress: bool = False,
+) -> Report:
+    """Write the report of results as one HTML file; a notebook shows it. Arguments and errors as in `write_report`."""
+    return Report(write_report(results, out, data=data, model=model, figures=figures, progress=progress))
 
 
 def check_report_file(out: Path) -> None:
