@@ -10,8 +10,8 @@ The sentence about a model follows from the standing of each of its deciding tas
 5. Tasks of which the same is said stand together; tasks above all bars come first.
 6. A model that was trained on clips of this project's own generator is called so.
 
-Models are ordered only where each is above every bar, and only as far as a paired test distinguishes them: of a tie it is
-said that the models cannot be told apart.
+Models are ordered only where each is above every bar, and only as far as a paired test distinguishes them: of a tie it
+is said that the models cannot be told apart.
 """
 
 from __future__ import annotations

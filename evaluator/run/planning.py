@@ -101,9 +101,9 @@ def planned(given: Sequence[Named], tasks: Sequence[Task], *, is_named: bool, is
     """
     scored = [task for task in tasks if is_named or not given or any(one.does(task) for one in given)]
     baselines = [one.name for one in list_models() if one.is_baseline and any(map(one.can_do, _needs(scored)))]
+    wanted = [control for task in scored for control in task.info.controls] if is_judged else []
     # No verdict without the plain descriptions.
-    wanted = [name for task in scored for name in descriptions_of(task.info)]
-    wanted += [control for task in scored for control in task.info.controls] if is_judged else []
+    wanted += [name for task in scored for name in descriptions_of(task.info)]
     baselines += [name for name in dict.fromkeys(wanted) if not name.endswith(":") and name not in baselines]
     names = {one.name for one in given}
     beside = {
