@@ -1,5 +1,6 @@
 """The report in a real browser: Debian's Chromium, driven by Playwright."""
 
+import os
 from itertools import pairwise
 
 import pytest
@@ -10,7 +11,7 @@ from audio_compositionality.evaluator.compare.verdicts import Standing
 from audio_compositionality.evaluator.report import page as page_module
 from audio_compositionality.evaluator.report import sections
 from audio_compositionality.evaluator.report.matrix import Matrix, MatrixCell, MatrixRow
-from audio_compositionality.evaluator.report.page import write_report
+from audio_compositionality.evaluator.report.page import Report, write_report
 
 pytestmark = pytest.mark.browser
 
@@ -281,6 +282,19 @@ def test_many_models_by_many_tasks_are_one_screen_and_scroll_in_their_own_box_on
     # The names stay where they are.
     name = matrix.locator("tbody th").first
     assert name.bounding_box()["x"] == pytest.approx(box.bounding_box()["x"], abs=1)
+    page.close()
+
+
+def test_in_a_notebook_the_page_is_shown_in_a_frame_with_its_script_and_its_links(chromium, report):
+    page = chromium.new_page(viewport={"width": 1000, "height": 950})
+    page.set_content(f"<p>before</p>{Report(report)._repr_html_()}")
+    frame = page.frame_locator("iframe")
+    frame.locator("th button").first.wait_for(state="attached")
+    place = frame.get_by_role("heading", name="Figures").evaluate("one => one.getBoundingClientRect().top")
+    frame.get_by_role("link", name="Figures").click()
+    frame.locator(".pictures img").first.wait_for()
+    assert 0 <= frame.get_by_role("heading", name="Figures").evaluate("one => one.getBoundingClientRect().top") < place
+    assert str(Report(report)) == os.fspath(Report(report)) == str(report)
     page.close()
 
 
