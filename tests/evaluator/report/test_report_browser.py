@@ -1,6 +1,7 @@
 """The report in a real browser: Debian's Chromium, driven by Playwright."""
 
 import os
+import re
 from itertools import pairwise
 
 import pytest
@@ -315,6 +316,18 @@ def test_verdicts_differ_in_grey_and_have_a_sign(chromium, large_report):
         page.emulate_media(media=media)
         greys = sorted(keys.evaluate_all(GREYS))
         assert all(after - before > 15 for before, after in pairwise(greys)), greys
+    page.close()
+
+
+def test_the_letters_are_drawn_before_they_are_used_and_p_values_are_folded(chromium, named_report):
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(named_report.as_uri())
+    answer = page.locator(".answer")
+    assert answer.locator(".letters svg").bounding_box()["y"] < answer.locator(".overview").first.bounding_box()["y"]
+    assert "adding the same sources T to each makes B and D" in answer.locator(".letters figcaption").inner_text()
+    assert not re.search(r"\bp [<=]", answer.inner_text())
+    answer.locator("details").evaluate_all(OPEN)
+    assert re.search(r"\bp [<=]", answer.inner_text())
     page.close()
 
 
