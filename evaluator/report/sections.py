@@ -108,7 +108,10 @@ def _section(
 
 
 MOST_PAGE_PAIRS = 500
-"""Most paired tests on a page, those of 32 models; CSV and JSON have all."""
+"""Most paired tests of a measure on a page, those of 32 models; CSV and JSON have all."""
+
+MOST_PAGE_TESTS = 4_000
+"""Most paired tests on a page, which would otherwise take more than half of it."""
 
 SECTION_STEPS = 3
 """Steps of a progress bar per comparison: clips, tables, figures."""
@@ -184,13 +187,15 @@ def page_sections(
     if model is not None and model not in names:
         raise InputError(f"there is no result of the model {model!r}; {nearest(model, sorted(names))}")
     sections = []
+    views = sum(len(comparison.recommended) for comparison in comparisons)
+    most_pairs = min(MOST_PAGE_PAIRS, MOST_PAGE_TESTS // max(views, 1))
     for number, comparison in enumerate(comparisons, 1):
         title = section_title(comparison)
         bar.set_postfix_str(title)
         chosen_by, places = _chosen_by(comparison, model)
         samples = _samples(comparison, places)
         bar.update()
-        pairs = tuple(pair_table(comparison, view, MOST_PAGE_PAIRS) for view in comparison.recommended)
+        pairs = tuple(pair_table(comparison, view, most_pairs) for view in comparison.recommended)
         tables = tuple(diversity_tables(comparison))
         bar.update()
         drawn = list(drawn_pictures(described_figures(comparison), file_prefix(comparison, comparisons), folder))
