@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from huggingface_hub import HfApi
 
 from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.loopback import reach_loopback_hub
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS
 
 from .errors import Action, explain, is_misread, is_of_client, is_transient, misread, retry_after, said, status_of
@@ -34,6 +35,7 @@ def call(action: Action, function: Callable[[], Answer], api: HfApi | None = Non
     Raises:
         HubError: the call failed for good.
     """
+    reach_loopback_hub()
     for number in range(len(WAITS) + 1):
         try:
             with quiet_client():

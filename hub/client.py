@@ -20,6 +20,7 @@ from huggingface_hub import (
 )
 from huggingface_hub.hf_api import RepoFile
 
+from audio_compositionality.support.loopback import reach_loopback_hub
 from audio_compositionality.support.retries import WAITS
 
 from .calls import call, pause_or_raise, quiet_client
@@ -37,6 +38,7 @@ class Hub:
 
     def __init__(self) -> None:
         """No call is made yet. The token is that of HF_TOKEN, or the one saved by `hf auth login`."""
+        reach_loopback_hub()
         self._api = HfApi(endpoint=constants.ENDPOINT)
 
     def user(self) -> str:

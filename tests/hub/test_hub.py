@@ -168,6 +168,7 @@ def test_what_is_not_there_for_who_has_no_token(hub, scenes, monkeypatch):
 
 def test_offline_is_no_fault_that_passes(scenes, waits, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "https://hub.invalid")
     huggingface_hub.close_session()
     with pytest.raises(HubError, match="are offline; unset HF_HUB_OFFLINE"):
         Hub().head(scenes)
