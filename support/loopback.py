@@ -46,11 +46,11 @@ def _client() -> httpx2.Client:
     from huggingface_hub.utils._http import default_client_factory
 
     client = default_client_factory()
-    first, *others = client.event_hooks["request"]
+    first, *rest = client.event_hooks["request"]
 
     def hook(request: httpx2.Request) -> None:
         if not (constants.is_offline_mode() and is_loopback(request.url.host)):
             first(request)
 
-    client.event_hooks = {**client.event_hooks, "request": [hook, *others]}
+    client.event_hooks = {**client.event_hooks, "request": [hook, *rest]}
     return client
