@@ -137,11 +137,11 @@ class Estimate:
         for state in self._states.values():
             if not state.left:
                 continue
-            own = self._own_rate(state)
-            each = self._expected(state) if own is None else own
+            measured = self._measured(state)
+            each = self._expected(state) if measured is None else measured
             if each is None:
                 is_all = False
-            elif own is None and state.began is not None:
+            elif measured is None and state.began is not None:
                 # Nothing, or little, is done of what takes that long: the time since it began counts.
                 seconds += max(each * state.part.items - (self.clock() - state.began), 0.0)
             else:
@@ -157,7 +157,7 @@ class Estimate:
         shares = [1.0 if not state.left else state.done / state.part.items for state in states]
         return sum(shares) / max(len(shares), 1)
 
-    def _own_rate(self, state: _State) -> float | None:
+    def _measured(self, state: _State) -> float | None:
         """Seconds an item since the first ones; None where that is too short a time to tell."""
         if state.first is None:
             return None
@@ -169,13 +169,21 @@ class Estimate:
 
     def _expected(self, state: _State) -> float | None:
         """Seconds an item as others of its kind took, else as measured beforehand; None where neither is known."""
-        kind = state.part.kind
-        others = [] if kind is None else [one for one in self._states.values() if one.part.kind == kind]
-        timed = [(one.taken, one.done * one.part.size) for one in others if one.taken is not None and one.done]
+        kind, now = state.part.kind, self.clock()
+        alike = [] if kind is None else [one for one in self._states.values() if one.part.kind == kind]
+        timed = [
+            (now - one.began if one.taken is None else one.taken, one.done * one.part.size)
+            for one in alike
+            if one is not state and one.done and one.began is not None
+        ]
         amount = sum(sized for _, sized in timed)
         if amount:
             return sum(taken for taken, _ in timed) / amount * state.part.size
         return state.part.seconds
+
+    def name(self, key: Hashable) -> str:
+        """The name of a part."""
+        return self._states[key].part.name
 
     def position(self, key: Hashable) -> str:
         """The name of a part, and how far it is, in words."""
@@ -251,7 +259,7 @@ class Progress:
         if self._has_lines:
             if self._clock() - self._said >= LINE_SECONDS:
                 self._said = self._clock()
-                print(self.line(), file=self._file or sys.stderr, flush=True)
+                self.say(self.line())
         elif not self._bar.disable:
             self._bar.n = min(100.0, 100 * self.estimate.share())
             self._bar.set_postfix_str(self._words(), refresh=False)
@@ -262,8 +270,21 @@ class Progress:
         return f"{100 * self.estimate.share():.0f} % after {duration_text(self.estimate.elapsed)}, {self._words()}"
 
     def _words(self) -> str:
-        where = "" if self._key is None else f": {plain(self.estimate.position(self._key))}"
-        return f"{self.estimate.left()}{where}"
+        return f"{self.estimate.left()}{'' if self._key is None else f': {plain(self.where())}'}"
+
+    @property
+    def name(self) -> str:
+        """The name of the part that is worked on."""
+        return "" if self._key is None else self.estimate.name(self._key)
+
+    def where(self) -> str:
+        """The part that is worked on, and how far it is, in words."""
+        return self.estimate.position(self._key)
+
+    def say(self, text: str) -> None:
+        """Print a line, where lines take the place of a bar."""
+        if self._has_lines:
+            print(text, file=self._file or sys.stderr, flush=True)
 
     def close(self) -> None:
         """Remove the bar."""
@@ -312,7 +333,7 @@ def during(key: Hashable, part: Part, *, shown: bool) -> Iterator[Callable[[floa
     elif not part.items:
         yield lambda count=1.0: None
     else:
-        with progress_of({key: part}, shown=shown) as own, own.during(key) as advance:
+        with progress_of({key: part}, shown=shown) as progress, progress.during(key) as advance:
             yield advance
 
 

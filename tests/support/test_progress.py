@@ -154,3 +154,8 @@ def test_a_part_without_a_command_has_a_bar_of_its_own(capsys, monkeypatch):
     with during("a", Part("m, a_coat", "clip", 0), shown=True) as advance:
         advance(0)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(3, "3 s"), (600, "10 min"), (7200, "2.0 h")])
+def test_durations_are_told_in_their_largest_unit(seconds, text):
+    assert duration_text(seconds) == text
