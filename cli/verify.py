@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         data=options.data,
         store=options.store,
         device=options.device,
-        progress=sys.stderr.isatty(),
+        progress=True,
     )
     told = False
     for outcome in outcomes:
