@@ -48,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_data_of_results(parser)
     arguments.add_store(parser)
     arguments.add_device(parser)
+    parser.add_argument(
+        "--explain", action="store_true", help="print every claimed and recomputed number with its tolerance"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -64,19 +67,29 @@ def run(options: argparse.Namespace) -> int:
         device=options.device,
         progress=True,
     )
-    told = False
+    counts = [0, 0]
     for outcome in outcomes:
         if outcome.table is None:
             print(f"error: {outcome.error}", file=sys.stderr)
             status = 2
             continue
-        told = True
-        print_table(outcome.table)
+        counts[outcome.verified] += 1
+        if options.explain:
+            print_table(outcome.table)
+        else:
+            print(outcome.line, flush=True)
         status = status or int(not outcome.verified)
     # Below an error alone it would read like success.
-    if told:
-        print(LEGEND)
+    if any(counts):
+        print(LEGEND if options.explain else _summary(*counts))
     return status
+
+
+def _summary(failed: int, verified: int) -> str:
+    count = failed + verified
+    results = f"{verified} of {count} results {'is' if verified == 1 else 'are'}" if count > 1 else ""
+    how = "verified: recomputed from their embeddings or answers. " if count > 1 else ""
+    return f"{results} {how}--explain prints every number with its tolerance.".strip()
 
 
 COMMAND = Command(

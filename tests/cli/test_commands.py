@@ -196,4 +196,10 @@ def test_results_are_compared_reported_and_verified(folder, tmp_path, run, capsy
     assert run("report", results, "--format", "markdown") == 0
     assert "| " in capsys.readouterr().out
     assert run("verify", next(results.glob("random/*/a_coat.json")), "--data", folder) == 0
-    assert "verified" in capsys.readouterr().out
+    (line, how) = capsys.readouterr().out.splitlines()
+    assert line.startswith("verified: A-COAT of random, adjusted ")
+    assert how == "--explain prints every number with its tolerance."
+    assert run("verify", results, "--data", folder, "--explain") == 0
+    explained = capsys.readouterr().out
+    assert "claimed" in explained
+    assert "cannot be seen in them" in explained

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import pickle
+import re
 from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime
 from pathlib import Path
@@ -535,6 +536,7 @@ def test_claimed_and_recomputed_stand_in_a_table(made, evaluated, data, tmp_path
         assert outcome.error is None
         assert outcome.table.caption.startswith("A-COAT of org/short: ")
         assert outcome.table.legend[-1].startswith("verified: ")
+        assert re.fullmatch(r"verified: A-COAT of org/short, .*, \d+ numbers recomputed \(.*\)", outcome.line)
         text = to_csv(outcome.table)
         for word in ("claimed", "recomputed", "difference", "tolerance", "holds", "only reported"):
             assert word in text
