@@ -202,7 +202,7 @@ class TrainingProgress(Progress):
         """
         self._total, self._done = sum(stage.steps for stage in stages), first
         self._loss: float | None = None
-        self._score = ""
+        self._score = self._stage = ""
         parts: dict[Hashable, Part] = {}
         for number, stage in enumerate(stages):
             made = min(first, stage.steps)
@@ -214,7 +214,7 @@ class TrainingProgress(Progress):
         """Count steps of a stage, by its number, with their losses."""
         for loss in losses:
             self._loss = loss if self._loss is None else _SMOOTHED * self._loss + (1 - _SMOOTHED) * loss
-        self._done += len(losses)
+        self._done, self._stage = self._done + len(losses), self.name
         self.advance(stage, len(losses))
 
     def skip(self, steps: int) -> None:
@@ -227,7 +227,13 @@ class TrainingProgress(Progress):
         mark = ", the best so far" if best else ""
         self.say(f"step {self._done:,}, {stage}: score {score:.3f}{mark}")
 
+    def close(self) -> None:
+        """Remove the bar; where there is none, say the last loss."""
+        if self._loss is not None:
+            self.say(self.where())
+        super().close()
+
     def where(self) -> str:
         """The stage, the step and the loss, in words."""
         loss = "" if self._loss is None else f", loss {self._loss:.3f}"
-        return f"{self.name}, step {self._done:,} of {self._total:,}{loss}{self._score}"
+        return f"{self._stage}, step {self._done:,} of {self._total:,}{loss}{self._score}"

@@ -440,6 +440,27 @@ def test_open_data_takes_fields_and_settings_together(here):
         open_data("animals", clases=3)
 
 
+def test_open_data_opens_a_recipe_opened_recordings_and_questions_about_them(here):
+    assert open_data("polybench", test_sets=1, seed=3).recipes == ("polybench",)
+    assert open_data("a_coat", preset="full").source == "full"
+    (here / "a_coat").mkdir()
+    with pytest.raises(DatasetError, match="'a_coat' holds nothing"):
+        open_data("a_coat")
+    write_labelled(here / "animals", 8)
+    recordings = packages.open_recordings(here / "animals", progress=False)
+    (by_object, by_path) = (
+        open_data(one, recipes=["transforms"], transforms=("gain",)) for one in (recordings, "animals")
+    )
+    assert by_object.configuration("transforms").fingerprint == by_path.configuration("transforms").fingerprint
+    (here / "animals" / "dog" / "broken.wav").write_bytes(b"no sound")
+    with pytest.raises(DatasetError, match=r"broken\.wav"):
+        open_data("animals", recipes=["transforms"])
+    with pytest.warns(UserWarning, match=r"1 recording of animals is left out: .*broken\.wav"):
+        open_data("animals", recipes=["transforms"], skip_invalid=True)
+    with pytest.raises(InputError, match=r"and an? int is none of them"):
+        open_data(3)
+
+
 def test_settings_of_a_description_are_told_with_its_name(here, tiny_data):
     build_dataset(tiny_data, here / "built", progress=False)
     for text, message in (

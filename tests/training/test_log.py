@@ -97,6 +97,7 @@ def test_where_there_is_no_terminal_a_line_a_minute_has_the_loss_and_an_estimate
         "43 % after 60 s, 80 s left: contrastive, step 20 of 40, loss 2.000",
         "86 % after 2 min, 20 s left: hard, step 35 of 40, loss 2.000",
         "step 40, hard: score 0.500, the best so far",
+        "hard, step 40 of 40, loss 2.000, score 0.500",
     ]
     progress = TrainingProgress(stages, 0, shown=False)
     progress.made(0, [1.0])
