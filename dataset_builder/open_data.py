@@ -54,12 +54,12 @@ def open_data(
 
     Args:
         data: a preset (``mini``, ``full``; to the letter of the paper ``paper-mini``, ``paper-full``), rendered on the
-            fly with nothing on disk, or a preset with changes, ``mini with seed=7``; a recipe, one of
-            `list_recipes`, which is ``mini`` of that recipe alone, unless a folder or file here has its name; a folder written by
+            fly with nothing on disk, or a preset with changes, ``mini with seed=7``; a recipe, one of `list_recipes`,
+            which is ``mini`` of that recipe alone, unless a folder or file here has its name; a folder written by
             `build_dataset`, its Hub id, or that of the authors' published data; a folder, a table or a data set of
-            recordings, of which scenes, captions and questions are made; strong labels, about which questions are
-            asked; ``NAME:PATH``, a published benchmark of others; a ``data.yaml``; recordings that
-            `recorded.open_recordings` has opened; or rendered data. See `recognised`.
+            recordings, of which scenes, captions and questions are made; strong labels, of which questions are made;
+            ``NAME:PATH``, a published benchmark of others; a ``data.yaml``; recordings that `recorded.open_recordings`
+            has opened; or rendered data. See `recognised`.
         skip_invalid: leave out recordings that are unusable or have wrong labels; a warning names them.
         progress: show a bar while recordings are read.
         settings: fields of `DataSpec`, such as ``label="instrument"``, and settings of the recipes, such as ``seed=7``
@@ -75,9 +75,7 @@ def open_data(
         from .recorded import recorded
 
         if not hasattr(data, "entries"):
-            raise InputError(
-                f"data are a text, a path or opened recordings, and a {type(data).__name__} is none of them"
-            )
+            raise InputError(f"data are a text, a path or opened recordings; this is of the type {type(data).__name__}")
         return recorded(data, **settings)
     recipes = settings.pop("recipes", None)
     if isinstance(data, str) and recipes is None and data in list_recipes() and not Path(data).exists():

@@ -448,16 +448,14 @@ def test_open_data_opens_a_recipe_opened_recordings_and_questions_about_them(her
         open_data("a_coat")
     write_labelled(here / "animals", 8)
     recordings = packages.open_recordings(here / "animals", progress=False)
-    (by_object, by_path) = (
-        open_data(one, recipes=["transforms"], transforms=("gain",)) for one in (recordings, "animals")
-    )
-    assert by_object.configuration("transforms").fingerprint == by_path.configuration("transforms").fingerprint
+    opened = [open_data(one, recipes=["transforms"], transforms=("gain",)) for one in (recordings, "animals")]
+    assert len({data.configuration("transforms").fingerprint for data in opened}) == 1
     (here / "animals" / "dog" / "broken.wav").write_bytes(b"no sound")
     with pytest.raises(DatasetError, match=r"broken\.wav"):
         open_data("animals", recipes=["transforms"])
     with pytest.warns(UserWarning, match=r"1 recording of animals is left out: .*broken\.wav"):
         open_data("animals", recipes=["transforms"], skip_invalid=True)
-    with pytest.raises(InputError, match=r"and an? int is none of them"):
+    with pytest.raises(InputError, match="this is of the type int"):
         open_data(3)
 
 
