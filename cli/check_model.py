@@ -13,9 +13,9 @@ from .arguments import Command
 from .settings import add_settings, typed_pairs
 
 _DESCRIPTION = """\
-Check a model on a few synthetic sounds: shape, type, finite, deterministic, the same alone and in a batch, sensitive to
-its input, right sample rate; and measure its speed and memory. A failure names its usual cause; the exit status is
-then 1.
+Check a model on a few synthetic sounds: shape and type of its output, finite values, the same output twice and in any
+batch, sensitivity to the input, the right sample rate; and measure its speed and memory. A failure names its usual
+cause, and the exit status is 1.
 """
 
 

@@ -49,7 +49,7 @@ def pause_or_raise(error: BaseException, action: Action, number: int, api: HfApi
     """Wait before the next try, given the number of tries so far (from 0); before the first retry the reason is logged.
 
     Raises:
-        HubError: another try would not help, the tries are used up, or the Hub's answer is no valid reply.
+        HubError: another try would not help, the tries are used up, or the Hub's answer is not a valid reply.
         BaseException: the error itself, where it is not one of the clients'.
     """
     # Our own errors are final: their source has retried already.

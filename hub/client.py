@@ -362,7 +362,7 @@ def _entry(reply: Any, key: str) -> Any:
 
 def _text(value: Any, name: str) -> str:
     if not isinstance(value, str):
-        raise ReplyError(f"the {name} is {value!r}, which is no text")
+        raise ReplyError(f"the {name} is {value!r}, which is not a text")
     return value
 
 
@@ -376,7 +376,7 @@ def _number(value: Any) -> int:
 def _oid(value: Any) -> str:
     """The hash of a commit."""
     if not isinstance(value, str) or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", value):
-        raise ReplyError(f"the commit is {value!r}, which is no hash of one")
+        raise ReplyError(f"the commit is {value!r}, which is not a hash of one")
     return value
 
 

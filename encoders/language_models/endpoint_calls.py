@@ -463,7 +463,7 @@ def _redirect(error: RedirectError, key: str | None, model: str) -> Failure:
 def no_completion(what: str) -> Failure:
     """The failure of a reply that is no answer; `what` it is instead, without the key."""
     return Failure(
-        f"the server's answer is no chat completion ({shortened(what, LONGEST_WORDS)})",
+        f"the server's answer is not a chat completion ({shortened(what, LONGEST_WORDS)})",
         "check that the URL is that of an OpenAI-compatible server, up to /v1",
     )
 

@@ -140,7 +140,7 @@ class ModelName:
             quoted = " or ".join(f"'{name}'" for name in close)
             return f"unknown model '{self.uncontrolled}'; did you mean {quoted}?"
         if "/" in self.model:
-            return f"there is no folder '{self.model}', and it is no Hub id (org/name) either"
+            return f"there is no folder '{self.model}', and it is not a Hub id (org/name) either"
         return (
             f"unknown model '{self.uncontrolled}'; `audio-compositionality models` lists those that have a name. "
             "Otherwise pass a Hub id (org/name), an existing folder with config.json, preprocessor_config.json "

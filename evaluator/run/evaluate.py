@@ -34,7 +34,7 @@ from audio_compositionality.evaluator.results.result import (
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.progress import during, progress_of
-from audio_compositionality.support.text import nearest, shortened
+from audio_compositionality.support.text import nearest, shortened, with_article
 from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
 from audio_compositionality.tasks.registry import default_tasks, load_tasks, settings_of_tasks
 
@@ -84,8 +84,8 @@ def evaluate(
             model = load_model(model, device=processes.device(options.device))
     if not isinstance(model, Model):
         raise InputError(
-            f"a {type(model).__name__} is no model: derive its class from audio_compositionality.encoders.base.Model, "
-            "or pass path/to/file.py:ClassName"
+            f"{with_article(type(model).__name__)} is not a model: derive its class from "
+            "audio_compositionality.encoders.base.Model, or pass path/to/file.py:ClassName"
         )
     if isinstance(data, (str, Path)):
         from audio_compositionality.dataset_builder.open_data import open_data

@@ -131,7 +131,7 @@ def verify_local(
         device, progress: see `verify_folder`.
 
     Raises:
-        ResultError: it is no result, its data are unknown, or the model's outputs are not in the store.
+        ResultError: it is not a result, its data are unknown, or the model's outputs are not in the store.
         StoreError: stored outputs are damaged.
         AudioCompositionalityError: see `verify_folder`.
     """

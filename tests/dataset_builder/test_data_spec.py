@@ -251,8 +251,8 @@ def test_what_is_no_data_is_told(here):
         ("empty", "'empty' holds nothing: no sound files, no Parquet"),
         ("pictures", "'pictures' holds cat.png: no sound files"),
         ("a.wav", "'a.wav' is a sound file; give the folder that it lies in"),
-        ("binary.csv", "'binary.csv' is no text in UTF-8"),
-        ("model.py", r"'model.py' is no data: data are a preset, .*labels:model.py reads it as strong labels"),
+        ("binary.csv", "'binary.csv' is not UTF-8 text"),
+        ("model.py", r"'model.py' is not data: data are a preset, .*labels:model.py reads it as strong labels"),
         ("one.yaml", "'one.yaml' is a description of data, and no data"),
         ("set/a.parquet", "'set/a.parquet' is a part of a data set; give the folder"),
     ):
@@ -399,7 +399,7 @@ def test_the_description_of_a_data_set_of_others_is_data_by_itself(here):
     [
         ("label: animal\n", "lacks the key data"),
         ("- animals\n", "must have lines such as"),
-        ("data: [\n", "is no YAML"),
+        ("data: [\n", "is not YAML"),
         ("data: mini\nlable: x\n", "x.yaml: there is no setting 'lable'; did you mean 'label'"),
         ("data: mini\nwindow: long\n", "x.yaml: window is 'long'"),
         ("data: 7\n", "x.yaml: data is 7; it must be a text"),

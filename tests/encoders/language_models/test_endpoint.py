@@ -241,7 +241,7 @@ WORDS = "Sound is\n\x1b[31mnot " + "supported " * 99
 @pytest.mark.parametrize(
     ("fault", "match"),
     [
-        *((Response(body=body), r"the server's answer is no chat completion .*up to /v1") for body in NO_COMPLETIONS),
+        *((Response(body=body), r"answer is not a chat completion .*up to /v1") for body in NO_COMPLETIONS),
         (Response(body=b'{"error": {"message": "no such deployment", "code": 404}}'), r"\(no such deployment\)"),
         (Response(body=b"plain", headers={"Content-Encoding": "gzip"}), "completion .it cannot be decompressed"),
         *((refusal(status, WORDS), rf"answered {status} \(Sound is .*{advice}") for status, advice in (

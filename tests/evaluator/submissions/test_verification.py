@@ -159,7 +159,7 @@ def test_columns_that_no_measure_names_are_told_and_no_reason_against_it(made, v
 
 
 def claiming(files, name, value):
-    """The submission with another value of a measure that is no mean over samples."""
+    """The submission with another value of a measure that is not a mean over samples."""
     return with_json(files, measures=json.loads(files["result.json"])["measures"] | {name: value})
 
 
