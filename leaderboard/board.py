@@ -255,7 +255,7 @@ class BoardReader:
             return self._last
         files = self._hub.files(self._repository, commit)
         results, verified, foreign = folders_of(files)
-        rejected = [Rejected(_line(path), "it is no file of a result, or in the wrong place") for path in foreign]
+        rejected = [Rejected(_line(path), "it is not a file of a result, or in the wrong place") for path in foreign]
         for key in verified.keys() - results.keys():
             rejected.append(Rejected(verified[key].path, "it verifies an entry that does not exist"))
         places = {key: (folder, verified.get(key)) for key, folder in results.items()}
