@@ -28,6 +28,7 @@ from .verdicts import (
     DESCRIPTION,
     LONGEST_NAME,
     Bar,
+    BarVerdict,
     Standing,
     TaskVerdict,
     bar_words,
@@ -137,11 +138,11 @@ class ModelVerdict:
     @property
     def sentence(self) -> str:
         """The verdict in words, after the name of the model and "is"; see the rules of this module."""
-        sentence = _said(self.titles, self.tasks)
+        sentence = tasks_sentence(self.titles, self.tasks)
         if not self.beside:
             return sentence
         titles = _titles([task.comparison for task in (*self.tasks, *self.beside)])
-        return f"{sentence} Beside that, {_said(titles[len(self.tasks) :], self.beside)}"
+        return f"{sentence} Beside that, {tasks_sentence(titles[len(self.tasks) :], self.beside)}"
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -149,8 +150,9 @@ class ModelVerdict:
         return tuple(dict.fromkeys(bar.missing for task in self.tasks for bar in task.bars if bar.missing))
 
 
-def _said(titles: Sequence[str], tasks: Sequence[TaskVerdict]) -> str:
-    """The standing of a model in several tasks, in one sentence."""
+def tasks_sentence(titles: Sequence[str], tasks: Sequence[BarVerdict]) -> str:
+    """The standing of a model in several tasks, in one sentence, after the name of the model and "is"; see the rules of
+    this module."""
     groups: dict[tuple[int, str, str], list[str]] = {}
     for title, task in zip(titles, tasks, strict=True):
         rank = -1 if task.unread else list(Standing).index(task.standing)
@@ -159,7 +161,7 @@ def _said(titles: Sequence[str], tasks: Sequence[TaskVerdict]) -> str:
     return said if said.endswith("?") else f"{said}."
 
 
-def _clause(task: TaskVerdict) -> tuple[str, str]:
+def _clause(task: BarVerdict) -> tuple[str, str]:
     """The standing of a model in one task: the words before the task's title and those after it."""
     flags = f" ({'; '.join(task.flags)})" if task.flags else ""
     if task.unread:
