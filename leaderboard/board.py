@@ -241,13 +241,12 @@ def judged(rows: Sequence[Shown]) -> list[Shown]:
         return list(rows)
     info = load_task(models[0].entry.result.task).info
     beside = {name: [row.entry for row in group] for name, group in _by_model(rows).items()}
-    own = [prefix for prefix in (info.twin[0], *info.bars) if prefix.endswith(":")]
+    prefixes = [prefix for prefix in (info.twin[0], *info.bars) if prefix.endswith(":")]
     candidates = [
-        StatedModel(row.entry.result, [other.result for other in _beside(row.entry, beside, own)]) for row in models
+        StatedModel(row.entry.result, [other.result for other in _beside(row.entry, beside, prefixes)])
+        for row in models
     ]
-    verdicts = {
-        row.entry.id: verdict for row, verdict in zip(models, stated_verdicts(info, candidates), strict=True)
-    }
+    verdicts = {row.entry.id: verdict for row, verdict in zip(models, stated_verdicts(info, candidates), strict=True)}
     return [replace(row, verdict=verdicts.get(row.entry.id)) for row in rows]
 
 
@@ -258,7 +257,7 @@ def _by_model(rows: Iterable[Shown]) -> Mapping[str, list[Shown]]:
     return groups
 
 
-def _beside(entry: Entry, by_model: Mapping[str, Sequence[Entry]], own: Sequence[str]) -> Iterator[Entry]:
+def _beside(entry: Entry, by_model: Mapping[str, Sequence[Entry]], prefixes: Sequence[str]) -> Iterator[Entry]:
     """The entries that count beside a model's.
 
     Twins and controls of the model count where its own submitter or the maintainers added them, those of others only
@@ -268,14 +267,14 @@ def _beside(entry: Entry, by_model: Mapping[str, Sequence[Entry]], own: Sequence
     Args:
         entry: the model's.
         by_model: all entries of the table.
-        own: prefixes of the names of the model's twins and controls.
+        prefixes: of the names of the model's twins and controls.
     """
-    for prefix in own:
-        others = [one for one in by_model.get(prefix + entry.model, ()) if _settings(one) == _settings(entry)]
-        trusted = [one for one in others if one.submitter in (None, entry.submitter)]
-        yield from trusted or others
-    for others in by_model.values():
-        for one in others:
+    for prefix in prefixes:
+        twins = [one for one in by_model.get(prefix + entry.model, ()) if _settings(one) == _settings(entry)]
+        trusted = [one for one in twins if one.submitter in (None, entry.submitter)]
+        yield from trusted or twins
+    for entries in by_model.values():
+        for one in entries:
             if one.kind is ModelKind.BASELINE and one.submitter is None and _settings(one) == _settings(entry):
                 yield one
 

@@ -3,11 +3,11 @@
 A leaderboard lists results without their samples. There the bars, their words and the rules of a standing are those of
 `verdicts`, with another test: two models are compared by an unpaired z-test from their intervals (Altman and Bland
 2003, "Interaction revisited: the difference between two estimates", BMJ 326:219). The standard error of a mean is the
-width of its interval divided by 2 * 1.96, that of a difference the root of the sum of the two squares. The samples are
-the same for both models, and a sample that is hard for one is mostly hard for the other, so the standard error of
-the paired test is mostly smaller: what the z-test shows, the paired one mostly shows too, not the other way round. As
-there, a difference of less than `LEAST_DIFFERENCE` does not count, and p values are corrected (Benjamini and Hochberg), here over all models
-that are judged together, for each kind of bar.
+width of its interval divided by 2 * 1.96, that of a difference the root of the sum of the two squares. Both models have
+the same samples, and a sample that is hard for one is mostly hard for the other, so that the standard error of the
+paired test is mostly smaller: what this test shows, the paired one mostly shows too, not the other way round. As there,
+a difference of less than `LEAST_DIFFERENCE` does not count, and p values are corrected (Benjamini and Hochberg), here
+over all models that are judged together, for each bar.
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ def _drafts(info: TaskInfo, place: int, model: StatedModel) -> Iterator[_Draft]:
             yield replace(draft, beside=f" ({info.floor}: {name})")
     yield from _floor_drafts(info, place, model.result, len(levels))
     for name, words in info.bars.items():
-        others = by_id.get(f"{name}{id}" if name.endswith(":") else name, ())
-        for number, other in enumerate(others):
+        results = by_id.get(f"{name}{id}" if name.endswith(":") else name, ())
+        for number, other in enumerate(results):
             if other.result is not model.result:
                 yield from _against(info, place, name, number, model.result, other.result, words)
 
@@ -224,8 +224,8 @@ def _floor_drafts(info: TaskInfo, place: int, result: Result, levels: int) -> It
         levels: number of baselines whose only input is the level; without any, they are assumed to be at chance.
     """
     assumed = info.is_level_matched and info.floor == ENERGY and not levels
-    for number, (name, known) in enumerate(info.trusted.items(), levels):
-        measure, least = info.measure(name), _least(info, info.measure(name), known, result)
+    for number, (name, level) in enumerate(info.trusted.items(), levels):
+        measure, least = info.measure(name), _least(info, info.measure(name), level, result)
         score = _score(result, measure)
         if least is None or score is None:
             continue
@@ -234,7 +234,7 @@ def _floor_drafts(info: TaskInfo, place: int, result: Result, levels: int) -> It
         reached = f"reaches {value}{' by chance' if info.is_level_matched else ''}"
         if assumed:
             reached = f"is assumed to reach chance, {value}: no result of {level_names()}"
-        margin = 0.0 if isinstance(known, str) else LEAST_DIFFERENCE
+        margin = 0.0 if isinstance(level, str) else LEAST_DIFFERENCE
         decides = measure is info.judge or not info.judged_by
         # A constant is a mean without error.
         test = unpaired_test(score, (least, (least, least)))
@@ -242,17 +242,17 @@ def _floor_drafts(info: TaskInfo, place: int, result: Result, levels: int) -> It
         yield _Draft(place, FLOOR, number, check, measure, margin, f" ({floor} {reached})")
 
 
-def _least(info: TaskInfo, measure: Measure, known: float | str | None, result: Result) -> float | None:
+def _least(info: TaskInfo, measure: Measure, level: float | str | None, result: Result) -> float | None:
     """The value of the floor for a model; None where none is known."""
-    if known is None:
+    if level is None:
         return None
-    if isinstance(known, str):
-        chance = result.measures.get(known)
+    if isinstance(level, str):
+        chance = result.measures.get(level)
         if chance is None:
             return None
         least = float(chance) * (1 if info.is_level_matched else TOLD_APART)
     else:
-        least = float(known)
+        least = float(level)
     null = least_of(measure, info, result.measures)
     return least if null is None or measure.floor is None else max(least, null[1])
 
